@@ -1,0 +1,70 @@
+"""Every error casemate raises on purpose.
+
+CasemateError
+    Refused              the request is understood, and granting it would break a guarantee
+        BudgetExhausted  the ledger cannot pay for it; says what is left
+        HorizonReached   a stream is longer than its mechanism was calibrated for
+        LedgerDamaged    the ledger's history does not add up, so nothing can be charged to it
+    Unsupported          SQL outside the accepted fragment; says where and why
+    Misconfigured        a policy, a source or an option is wrong; says which and what was expected
+
+A programmer's mistake (a negative epsilon) is a ValueError, not one of these. No message contains
+a private value.
+"""
+
+from fractions import Fraction
+
+
+class CasemateError(Exception):
+    """Base of every error a user of casemate may want to catch."""
+
+
+class Refused(CasemateError):
+    """The request is understood, and granting it would break a guarantee."""
+
+
+class BudgetExhausted(Refused):
+    """The ledger cannot pay for what was asked."""
+
+    def __init__(self, asked: Fraction, left: Fraction, unit: str) -> None:
+        self.asked, self.left, self.unit = asked, left, unit
+        super().__init__(
+            f"this needs {float(asked):.6g} of {unit} and {float(left):.6g} is left; "
+            f"ask for less, or raise the budget in the policy"
+        )
+
+
+class HorizonReached(Refused):
+    """The stream is longer than the mechanism was calibrated for."""
+
+    def __init__(self, horizon: int) -> None:
+        self.horizon = horizon
+        super().__init__(
+            f"this mechanism was calibrated for {horizon} items and has received them all; "
+            f"start a new one, which spends its own epsilon"
+        )
+
+
+class LedgerDamaged(Refused):
+    """The ledger's history was altered or is incomplete."""
+
+
+class Unsupported(CasemateError):
+    """SQL outside the accepted fragment, with the place where it leaves it."""
+
+    def __init__(self, reason: str, sql: str = "", line: int = 0, column: int = 0) -> None:
+        self.reason, self.sql, self.line, self.column = reason, sql, line, column
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        if not self.line:
+            return self.reason
+        text = self.sql.splitlines()[self.line - 1]
+        start = max(0, self.column - 61)  # keep the caret in sight on very long lines
+        shown = text[start : start + 100].replace("\t", " ")
+        caret = " " * (self.column - 1 - start) + "^"
+        return f"line {self.line}, column {self.column}: {self.reason}\n  {shown}\n  {caret}"
+
+
+class Misconfigured(CasemateError):
+    """A policy, a source or an option is wrong."""

@@ -1,0 +1,1 @@
+"""Randomness with a price: mechanisms take numbers and give numbers; none of them knows SQL."""

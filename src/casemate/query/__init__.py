@@ -1,0 +1,1 @@
+"""What is asked: SQL text to aggregates, and which records each of them touches."""

@@ -1,0 +1,123 @@
+"""The policy as frozen values: which columns there are, what protects them, and at what budget.
+
+A `Policy` says everything about a protected table that is public. It never holds a value of a
+record, so it may be printed, logged and compared.
+"""
+
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+
+Value = bool | int | Decimal | str | date | datetime
+"""A value a policy may name: a bound, or a member of a declared domain."""
+
+
+class Role(StrEnum):
+    """Who knows a column: everybody, nobody, or nobody may even ask about it."""
+
+    PUBLIC = "public"
+    PRIVATE = "private"
+    IDENTIFIER = "identifier"
+
+
+class ColumnType(StrEnum):
+    """The seven types SQL sees; engines' own types map onto them."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    DOUBLE = "double"
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+
+class Provenance(StrEnum):
+    """Where bounds, values and bins come from; `DATA` makes every guarantee conditional."""
+
+    PUBLIC = "public"
+    DATA = "data"
+    PRIVATE = "private"
+
+
+class PerPerson(StrEnum):
+    """Whether one person's rows all carry the same value of a column."""
+
+    CONSTANT = "constant"
+    VARYING = "varying"
+
+
+class Neighbours(StrEnum):
+    """Which two tables must look alike."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE = "replace"
+
+
+class Protects(StrEnum):
+    """Whether presence in the table is secret too, or only the private columns."""
+
+    PERSON = "person"
+    PRIVATE_COLUMNS = "private-columns"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a protected table, as the policy describes it."""
+
+    name: str
+    role: Role = Role.PUBLIC
+    type: ColumnType | None = None  # None until a source that knows it is opened
+    low: Value | None = None
+    high: Value | None = None
+    values: tuple[Value, ...] | None = None
+    bins: int | None = None
+    provenance: Provenance = Provenance.PUBLIC
+    nullable: bool = False
+    per_person: PerPerson = PerPerson.VARYING
+
+
+@dataclass(frozen=True)
+class PublicTable:
+    """A table everybody may see, joined to the protected one by a unique key."""
+
+    name: str
+    source: str | None  # None: a table of this name in the protected table's own database
+    key: str
+    columns: tuple[Column, ...] = ()  # filled in when the source is opened
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent on the table in all, over all principals."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    protects: Protects = Protects.PERSON
+    ledger: str | None = None  # None: casemate.ledger beside the policy file
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One protected table: where it is, what its columns are, and what may be spent on it."""
+
+    source: str
+    columns: tuple[Column, ...]
+    key: str | None = None
+    person: str | None = None
+    rows_per_person: int = 1
+    public_tables: tuple[PublicTable, ...] = ()
+    budget: Budget | None = None
+    path: Path | None = field(default=None, compare=False)
+
+    def column(self, name: str) -> Column | None:
+        """The column of exactly this name, or None."""
+        return next((column for column in self.columns if column.name == name), None)
+
+    def private(self) -> tuple[Column, ...]:
+        """The columns that are protected."""
+        return tuple(column for column in self.columns if column.role is Role.PRIVATE)

@@ -1,0 +1,62 @@
+"""Where records live: the narrow interface between casemate and a database engine.
+
+A source knows one protected table and the public tables its policy names. Everything above it
+speaks SQL text of the source's dialect and reads columns back; nothing above it opens data.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.table.schema import ColumnType
+
+RECORD = "casemate_record"
+"""The name under which every source's protected relation shows the record's identity."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One column of an answer: values, and which of them are NULL (their value is arbitrary).
+
+    Integers are int64, doubles float64, booleans bool; text, decimals (exact), dates and
+    timestamps are Python objects in an object array.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_]
+
+
+Frame = Mapping[str, Series]
+"""The columns of an answer by name, all of one length."""
+
+
+class Source(Protocol):
+    """One protected table and the public tables beside it, behind an SQL engine."""
+
+    @property
+    def dialect(self) -> str:
+        """What sqlglot calls the engine's SQL: "duckdb" or "postgres"."""
+        ...
+
+    def relation(self, public: str | None = None) -> str:
+        """The text to put after FROM: the protected table, or the named public one.
+
+        The protected relation has a column RECORD, unique and never NULL: the 1-based position
+        in file order, or the policy's key.
+        """
+        ...
+
+    def fields(self, public: str | None = None) -> Mapping[str, ColumnType]:
+        """The columns of that relation and their types, in order, without RECORD."""
+        ...
+
+    def read(self, sql: str) -> Frame:
+        """Run one SELECT and return its columns. The order of rows means nothing."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files, connections and temporary space."""
+        ...

@@ -1,0 +1,37 @@
+"""Seeds by argument, Hypothesis profiles, and the servers that marked tests start."""
+
+import os
+import random
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("default", deadline=None, max_examples=50)
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
+settings.register_profile("long", deadline=None, max_examples=2_000)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--seed",
+        default="0",
+        help="seed of every test of chance; `random` draws a new one and prints it on failure",
+    )
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """Fixed by default so that a failure repeats; `--seed random` looks for new ones."""
+    given = request.config.getoption("--seed")
+    chosen = random.SystemRandom().getrandbits(63) if given == "random" else int(given)
+    print(f"--seed {chosen}")
+    return chosen
+
+
+@pytest.fixture
+def rng(seed: int) -> random.Random:
+    return random.Random(seed)
+
+
+def pytest_configure() -> None:
+    settings.load_profile("ci" if os.environ.get("CI") else "default")
