@@ -2,9 +2,11 @@
 
 import os
 import random
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from servers import PostgresServer, service_or_skip
 
 settings.register_profile("default", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
@@ -17,6 +19,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="0",
         help="seed of every test of chance; `random` draws a new one and prints it on failure",
     )
+
+
+def pytest_configure() -> None:
+    settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 @pytest.fixture
@@ -33,5 +39,15 @@ def rng(seed: int) -> random.Random:
     return random.Random(seed)
 
 
-def pytest_configure() -> None:
-    settings.load_profile("ci" if os.environ.get("CI") else "default")
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """A real PostgreSQL for the whole run, in a folder of its own."""
+    with service_or_skip("PostgreSQL", PostgresServer.start) as server:
+        yield server
+
+
+@pytest.fixture
+def postgres(postgres_server: PostgresServer) -> Iterator[str]:
+    """The URL of an empty database, dropped afterwards."""
+    with postgres_server.database() as url:
+        yield url
