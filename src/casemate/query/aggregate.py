@@ -1,0 +1,142 @@
+"""Aggregates as values: what a statement asks of the protected table, and what it shows of it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from casemate.query.expression import (
+    TRUE,
+    Call,
+    ColumnRef,
+    Expression,
+    Operation,
+    ResultRef,
+    all_of,
+    children,
+    columns_of,
+    conjuncts,
+    present,
+    private_columns,
+    walk,
+)
+
+
+class Function(StrEnum):
+    """What is computed over the selected rows."""
+
+    COUNT = "count"
+    COUNT_DISTINCT = "count distinct"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+    MEDIAN = "median"
+
+
+@dataclass(frozen=True)
+class Join:
+    """A public table beside the protected one; the conditions stand in the predicate."""
+
+    public: str
+    alias: str
+    key: str
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregate over the protected table: a number for each combination of its keys.
+
+    `argument` is None for COUNT(*). `predicate` is WHERE, FILTER and the join conditions; a row
+    is selected where it is true. Without `keys` there is one cell, even when nothing is selected.
+    """
+
+    function: Function
+    argument: Expression | None
+    predicate: Expression = TRUE
+    keys: tuple[Expression, ...] = ()
+    joins: tuple[Join, ...] = ()
+
+    @property
+    def membership(self) -> Expression:
+        """True for the rows that enter the aggregate: selected, and with an argument to enter."""
+        if self.argument is None:
+            return self.predicate
+        return all_of(self.predicate, present(self.argument))
+
+    @property
+    def private_predicate(self) -> frozenset[str]:
+        """Private columns that decide which rows are selected, or into which cell they fall."""
+        return private_columns(self.predicate, *self.keys)
+
+    @property
+    def private_argument(self) -> frozenset[str]:
+        """Private columns that enter the aggregated value."""
+        return private_columns(self.argument)
+
+    @property
+    def single_valued(self) -> bool:
+        """Whether every record meets at most one row of each joined table."""
+        return all(
+            any(_pins(join, part) for part in conjuncts(self.predicate)) for join in self.joins
+        )
+
+
+def _pins(join: Join, condition: Expression) -> bool:
+    """Whether the condition equates the joined table's key with something outside that table."""
+    if not isinstance(condition, Call) or condition.operation is not Operation.EQUAL:
+        return False
+    left, right = children(condition)
+    return any(
+        isinstance(one, ColumnRef)
+        and (one.alias, one.column.name) == (join.alias, join.key)
+        and all(ref.alias != join.alias for ref in columns_of(other))
+        for one, other in ((left, right), (right, left))
+    )
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column that a statement shows, computed from results and keys."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Select:
+    """One grouping of a statement: its aggregates, and what of them is shown.
+
+    ResultRef in `outputs`, `having` and `order` counts in `aggregates`, KeyRef in `keys`. A group
+    is there when a row of it satisfies `predicate`, which is WHERE without the FILTERs.
+    """
+
+    aggregates: tuple[Aggregate, ...]
+    keys: tuple[Expression, ...]
+    outputs: tuple[Output, ...]
+    predicate: Expression = TRUE
+    joins: tuple[Join, ...] = ()
+    having: Expression = TRUE
+    order: tuple[Expression, ...] = ()
+
+    @property
+    def shown(self) -> frozenset[int]:
+        """Which aggregates enter an output; the others act only in HAVING or ORDER BY."""
+        return frozenset(
+            node.index
+            for output in self.outputs
+            for node in walk(output.expression)
+            if isinstance(node, ResultRef)
+        )
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One SQL statement: a select for each UNION ALL branch and each grouping set."""
+
+    sql: str
+    selects: tuple[Select, ...]
+    limit: int | None = None
+
+    @property
+    def aggregates(self) -> list[Aggregate]:
+        """Every aggregate of the statement, in order, each once."""
+        return list(dict.fromkeys(each for select in self.selects for each in select.aggregates))

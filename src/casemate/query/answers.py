@@ -1,0 +1,154 @@
+"""The true answers of aggregates and statements: the custodian's view, never anybody else's."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import chain
+from typing import Any
+
+from casemate.query.aggregate import Aggregate, Function, Select, Statement
+from casemate.query.engine import engine_of, grouped, rows
+from casemate.query.expression import KeyRef, ResultRef, Scalar
+from casemate.query.interpret import evaluate
+from casemate.table.schema import ColumnType
+from casemate.table.source import Frame, Series, Source
+
+Key = tuple[Scalar, ...]
+"""The values of an aggregate's keys in one cell."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a statement shows: column names, and one tuple of values per row."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Scalar, ...], ...]
+
+
+def answers(aggregates: Sequence[Aggregate], source: Source) -> list[dict[Key, Scalar]]:
+    """The answer of each aggregate in each of its cells.
+
+    A cell that no row falls into is absent, except the only cell of an aggregate without keys.
+    """
+    found: list[dict[Key, Scalar]] = [{} for _ in aggregates]
+    for batch in batches(aggregates).values():
+        for index, cells in zip(
+            batch, _batch_answers([aggregates[i] for i in batch], source), strict=True
+        ):
+            found[index] = cells
+    return found
+
+
+def batches(aggregates: Sequence[Aggregate]) -> dict[object, list[int]]:
+    """The aggregates by what they share: tables, predicate and keys, so one scan serves each."""
+    shared: dict[object, list[int]] = defaultdict(list)
+    for index, each in enumerate(aggregates):
+        shared[each.joins, each.predicate, each.keys].append(index)
+    return shared
+
+
+def _batch_answers(batch: Sequence[Aggregate], source: Source) -> list[dict[Key, Scalar]]:
+    first = batch[0]
+    keys = {f"k{i}": key for i, key in enumerate(first.keys)}
+    arguments = {
+        f"a{i}": each.argument for i, each in enumerate(batch) if each.argument is not None
+    }
+    inner = rows(source, first.joins, first.predicate, {**keys, **arguments})
+    results = dict(chain.from_iterable(_results(i, each, source) for i, each in enumerate(batch)))
+    frame = source.read(grouped(inner, list(keys), results))
+    cells = list(zip(*(values(frame[name]) for name in keys), strict=True)) if keys else [()]
+    return [
+        dict(zip(cells, _combined(i, each, frame), strict=True)) for i, each in enumerate(batch)
+    ]
+
+
+def _results(index: int, aggregate: Aggregate, source: Source) -> list[tuple[str, str]]:
+    """The SQL aggregates that one of ours is computed from."""
+    column, name = f"a{index}", f"r{index}"
+    if aggregate.argument is None:
+        return [(name, "count(*)")]
+    simple = SIMPLE.get(aggregate.function)
+    if simple is not None:
+        return [(name, simple.format(column))]
+    if aggregate.function is Function.MEDIAN:
+        return [(name, MEDIANS[source.dialect].format(column))]
+    if aggregate.function in (Function.MIN, Function.MAX):
+        text = aggregate.argument.type is ColumnType.TEXT
+        column = engine_of(source).order(column) if text else column
+        return [(name, f"{aggregate.function}({column})")]
+    total = f"sum({column})"
+    if aggregate.argument.type is ColumnType.INTEGER:
+        total = f"CAST(sum({column}) AS {EXACT_TOTAL[source.dialect]})"
+    return [(name, total), (f"n{index}", f"count({column})")]
+
+
+SIMPLE = {Function.COUNT: "count({})", Function.COUNT_DISTINCT: "count(DISTINCT {})"}
+MEDIANS = {
+    "duckdb": "quantile_cont(CAST({} AS DOUBLE), 0.5)",
+    "postgres": "percentile_cont(0.5) WITHIN GROUP (ORDER BY CAST({} AS double precision))",
+}
+EXACT_TOTAL = {"duckdb": "DECIMAL(38, 0)", "postgres": "numeric"}
+
+
+def _combined(index: int, aggregate: Aggregate, frame: Frame) -> list[Scalar]:
+    shown = values(frame[f"r{index}"])
+    if aggregate.function is Function.SUM and aggregate.argument is not None:
+        whole = aggregate.argument.type is ColumnType.INTEGER
+        return [int(each) if whole and each is not None else each for each in shown]  # type: ignore[arg-type]  # a number
+    if aggregate.function is not Function.AVG:
+        return shown
+    counts = values(frame[f"n{index}"])
+    return [average(total, count) for total, count in zip(shown, counts, strict=True)]
+
+
+def average(total: Any, count: Any) -> Scalar:
+    """A mean: of doubles a double, of exact numbers a decimal of 30 digits."""
+    if not count:
+        return None
+    if isinstance(total, float):
+        return total / float(count)
+    share = Fraction(total) / count
+    return Decimal(share.numerator) / Decimal(share.denominator)
+
+
+def values(series: Series) -> list[Scalar]:
+    """A column as Python values, with None for NULL."""
+    plain = series.values.tolist()
+    return [
+        None if gone else each for each, gone in zip(plain, series.missing.tolist(), strict=True)
+    ]
+
+
+def show(statement: Statement, source: Source) -> Answer:
+    """What the statement would print; ORDER BY and LIMIT are read as if absent."""
+    names = tuple(output.name for output in statement.selects[0].outputs)
+    shown = chain.from_iterable(_show_select(each, source) for each in statement.selects)
+    return Answer(names, tuple(shown))
+
+
+def _show_select(select: Select, source: Source) -> list[tuple[Scalar, ...]]:
+    there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
+    counts, *found = answers([there, *select.aggregates], source)
+    printed = []
+    for key in counts:
+        results = [
+            _result(each, cells, key) for each, cells in zip(select.aggregates, found, strict=True)
+        ]
+        read = _reader(key, results)
+        if evaluate(select.having, read) is True:
+            printed.append(tuple(evaluate(output.expression, read) for output in select.outputs))
+    return printed
+
+
+def _result(aggregate: Aggregate, cells: Mapping[Key, Scalar], key: Key) -> Scalar:
+    counts = aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
+    return cells.get(key, 0 if counts else None)
+
+
+def _reader(key: Key, results: Sequence[Scalar]) -> Callable[[Any], Scalar]:
+    def read(reference: KeyRef | ResultRef) -> Scalar:
+        return key[reference.index] if isinstance(reference, KeyRef) else results[reference.index]
+
+    return read

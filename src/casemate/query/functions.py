@@ -1,0 +1,132 @@
+"""Aggregate functions in SQL to `Aggregate` values, collected once each for a grouping."""
+
+from sqlglot import exp
+
+from casemate.query import operations as make
+from casemate.query.aggregate import Aggregate, Function
+from casemate.query.coercion import NUMBERS, Mismatch
+from casemate.query.expression import (
+    TRUE,
+    Expression,
+    Literal,
+    ResultRef,
+    all_of,
+    private_columns,
+)
+from casemate.query.scope import Rows, resolve
+from casemate.query.translate import AGGREGATES, Names, Refusal, only, translate
+from casemate.table.schema import ColumnType
+
+FUNCTIONS: dict[type[exp.Expr], Function] = {
+    exp.Count: Function.COUNT,
+    exp.Sum: Function.SUM,
+    exp.Avg: Function.AVG,
+    exp.Min: Function.MIN,
+    exp.Max: Function.MAX,
+    exp.Median: Function.MEDIAN,
+}
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether an aggregate stands anywhere in the expression."""
+    return node.find(*AGGREGATES, exp.AggFunc) is not None
+
+
+class Collector:
+    """The aggregates of one grouping, in order of appearance."""
+
+    def __init__(self, source: Rows, keys: tuple[Expression, ...]) -> None:
+        self.source, self.keys = source, keys
+        self.found: list[Aggregate] = []
+        self._names = Names(lambda column: resolve(column, source.columns))
+
+    def read(self, node: exp.Expr) -> Expression:
+        """A reference to the aggregate that the node asks for."""
+        condition: Expression = TRUE
+        inner = node
+        if isinstance(node, exp.Filter):
+            only(node, frozenset({"this", "expression"}))
+            inner = node.this
+            condition = translate(node.expression.this, self._names)
+            condition = self._checked(node.expression.this, condition)
+        aggregate = self._aggregate(inner, condition)
+        if aggregate not in self.found:
+            self.found.append(aggregate)
+        return ResultRef(self.found.index(aggregate), result_type(aggregate))
+
+    def _checked(self, node: exp.Expr, condition: Expression) -> Expression:
+        try:
+            return make.boolean(condition)
+        except Mismatch as mismatch:
+            raise Refusal(node, str(mismatch)) from None
+
+    def _aggregate(self, node: exp.Expr, condition: Expression) -> Aggregate:
+        function, argument = self._function(node)
+        predicate = all_of(self.source.predicate, condition)
+        return Aggregate(function, argument, predicate, self.keys, self.source.joins)
+
+    def _function(self, node: exp.Expr) -> tuple[Function, Expression | None]:
+        if isinstance(node, exp.WithinGroup | exp.PercentileCont):
+            return Function.MEDIAN, self._argument(median_argument(node), Function.MEDIAN)
+        function = FUNCTIONS.get(type(node))
+        if function is None:
+            raise Refusal(node, "only COUNT, SUM, AVG, MIN, MAX and MEDIAN are accepted")
+        only(node, frozenset({"this", "big_int"}))
+        if isinstance(node.this, exp.Distinct):
+            return self._distinct(node, function)
+        if function is Function.COUNT and isinstance(node.this, exp.Star | exp.Literal):
+            return function, None
+        return function, self._argument(node.this, function)
+
+    def _distinct(self, node: exp.Expr, function: Function) -> tuple[Function, Expression]:
+        only(node.this, frozenset({"expressions"}))
+        if function is not Function.COUNT or len(node.this.expressions) != 1:
+            raise Refusal(node, "DISTINCT is accepted in COUNT of one public column only")
+        argument = translate(node.this.expressions[0], self._names)
+        if private_columns(argument):
+            raise Refusal(node, "COUNT(DISTINCT ...) of a private column is not accepted")
+        return Function.COUNT_DISTINCT, argument
+
+    def _argument(self, node: exp.Expr, function: Function) -> Expression:
+        argument = translate(node, self._names)
+        numeric = function in (Function.SUM, Function.AVG, Function.MEDIAN)
+        if numeric and argument.type not in NUMBERS:
+            untyped = isinstance(argument, Literal) and argument.value is None
+            if not untyped:
+                raise Refusal(node, f"{function} needs numbers, and this is {argument.type}")
+        if function in (Function.MIN, Function.MAX) and argument.type is ColumnType.BOOLEAN:
+            raise Refusal(node, f"{function} of a boolean is not defined")
+        return argument
+
+
+def median_argument(node: exp.Expr) -> exp.Expr:
+    """What percentile_cont(0.5) is taken of, in either spelling."""
+    if isinstance(node, exp.WithinGroup):
+        only(node, frozenset({"this", "expression"}))
+        share, order = node.this, node.expression
+        if not isinstance(share, exp.PercentileCont):
+            raise Refusal(node, "of ordered-set aggregates only percentile_cont(0.5) is accepted")
+        only(share, frozenset({"this"}))
+        (ordered, *more) = order.expressions
+        if is_half(share.this) and not more:
+            return ordered.this  # type: ignore[no-any-return]  # sqlglot's own node
+    elif is_half(node.args.get("expression")):
+        only(node, frozenset({"this", "expression"}))
+        return node.this  # type: ignore[no-any-return]  # sqlglot's own node
+    raise Refusal(node, "of percentiles only the median, percentile_cont(0.5), is accepted")
+
+
+def is_half(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Literal) and node.name in ("0.5", ".5", "0.50")
+
+
+def result_type(aggregate: Aggregate) -> ColumnType:
+    """The type of an aggregate's result."""
+    argument = aggregate.argument
+    if argument is None or aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT):
+        return ColumnType.INTEGER
+    if aggregate.function is Function.MEDIAN:
+        return ColumnType.DOUBLE
+    if aggregate.function is Function.AVG and argument.type is ColumnType.INTEGER:
+        return ColumnType.DECIMAL
+    return argument.type

@@ -1,0 +1,170 @@
+"""Lineage: how much of each record's secret enters each cell of each aggregate.
+
+One scan per predicate gives, for every cell and record, the sum of the coefficients of the
+record's unknowns. It stays right under joins (a record that meets two rows counts twice), CASE
+and weights, and runs where the data is. The order of rows is never assumed.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.query.aggregate import Aggregate, Join
+from casemate.query.answers import Key, values
+from casemate.query.engine import RECORD_COLUMN, grouped, integer_sum, rows, tables
+from casemate.query.expression import Expression
+from casemate.query.linear import Term, Unknown, linear_form
+from casemate.table.schema import ColumnType
+from casemate.table.source import Series, Source
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of an aggregate: which aggregate, and the values of its keys."""
+
+    aggregate: int
+    key: Key
+
+
+@dataclass(frozen=True, eq=False)
+class Lineage:
+    """A sparse matrix of cells by (record, unknown), entry by entry.
+
+    `record` and `cell` and `unknown` are positions in `records`, `cells` and `unknowns`; unknown
+    -1 is the part of a cell that is public. `coefficient` is exact: int64 where all are whole,
+    an object array of Decimal where some are decimals, float64 only for columns that are doubles.
+    `rows` counts the rows behind an entry. Aggregates in `opaque` are not linear in the unknowns
+    and have no entries.
+    """
+
+    records: NDArray[Any]
+    unknowns: tuple[Unknown, ...]
+    cells: tuple[Cell, ...]
+    cell: NDArray[np.int64]
+    record: NDArray[np.int64]
+    unknown: NDArray[np.int64]
+    coefficient: NDArray[Any]
+    rows: NDArray[np.int64]
+    opaque: frozenset[int]
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """What terms must share to be read in one pass."""
+
+    joins: tuple[Join, ...]
+    predicate: Expression
+    keys: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The entries of one term: a key and a record for each."""
+
+    aggregate: int
+    unknown: Unknown | None
+    keys: list[Key]
+    records: NDArray[Any]
+    coefficient: NDArray[Any]
+    rows: NDArray[np.int64]
+
+
+def lineage(aggregates: Sequence[Aggregate], source: Source) -> Lineage:
+    """The coefficients of every record's unknowns in every cell of the aggregates."""
+    forms = [linear_form(each) for each in aggregates]
+    scans: dict[_Scan, list[tuple[int, Term]]] = defaultdict(list)
+    for index, form in enumerate(forms):
+        for term in form or ():
+            scan = _Scan(aggregates[index].joins, term.predicate, term.keys)
+            scans[scan].append((index, term))
+    parts = [part for scan, terms in scans.items() for part in _read(scan, terms, source)]
+    opaque = frozenset(index for index, form in enumerate(forms) if form is None)
+    return _assemble(parts, aggregates, opaque, all_records(source))
+
+
+def all_records(source: Source) -> NDArray[Any]:
+    """Every record's identity, in order."""
+    frame = source.read(f"SELECT {RECORD_COLUMN} AS r FROM {tables(source, ())}")
+    return np.sort(frame["r"].values)
+
+
+def _read(scan: _Scan, terms: list[tuple[int, Term]], source: Source) -> list[_Part]:
+    """One pass over the data for all terms of a scan."""
+    keys = {f"k{i}": key for i, key in enumerate(scan.keys)}
+    needed = list(dict.fromkeys(term.coefficient for _, term in terms))
+    columns = {f"c{i}": each for i, each in enumerate(needed)}
+    inner = rows(source, scan.joins, scan.predicate, {**keys, **columns})
+    totals = {
+        f"s{i}": integer_sum(f"c{i}", source) if each.type is ColumnType.INTEGER else f"sum(c{i})"
+        for i, each in enumerate(needed)
+    }
+    frame = source.read(grouped(inner, [*keys, "r"], {"n": "count(*)", **totals}))
+    cells = key_tuples([frame[name] for name in keys], len(frame["r"].values))
+    return [
+        _Part(
+            index,
+            term.unknown,
+            cells,
+            frame["r"].values,
+            filled(frame[f"s{needed.index(term.coefficient)}"]),
+            frame["n"].values.astype(np.int64),
+        )
+        for index, term in terms
+    ]
+
+
+def key_tuples(columns: list[Series], count: int) -> list[Key]:
+    """The key of each row."""
+    if not columns:
+        return [()] * count
+    return list(zip(*(values(each) for each in columns), strict=True))
+
+
+def filled(series: Series) -> NDArray[Any]:
+    """Coefficients, with 0 where nothing was added up."""
+    if not series.missing.any():
+        return series.values
+    found = series.values.copy()
+    found[series.missing] = Decimal(0) if found.dtype == object else 0
+    return found
+
+
+def _assemble(
+    parts: list[_Part],
+    aggregates: Sequence[Aggregate],
+    opaque: frozenset[int],
+    records: NDArray[Any],
+) -> Lineage:
+    cells: dict[Cell, int] = {}
+    for index, each in enumerate(aggregates):
+        if not each.keys and index not in opaque:
+            cells[Cell(index, ())] = len(cells)
+    unknowns: dict[Unknown, int] = {}
+    entries = [_entries(part, cells, unknowns, records) for part in parts]
+    empty = np.zeros(0, np.int64)
+    joined = [np.concatenate([empty, *(entry[i] for entry in entries)]) for i in range(5)]
+    kept = joined[3] != 0
+    cell, record, unknown, coefficient, count = (column[kept] for column in joined)
+    return Lineage(
+        records, tuple(unknowns), tuple(cells), cell, record, unknown, coefficient, count, opaque
+    )
+
+
+def _entries(
+    part: _Part, cells: dict[Cell, int], unknowns: dict[Unknown, int], records: NDArray[Any]
+) -> tuple[NDArray[Any], ...]:
+    """The entries of one term in the positions of the whole."""
+    places = {
+        key: cells.setdefault(Cell(part.aggregate, key), len(cells))
+        for key in dict.fromkeys(part.keys)
+    }
+    cell = np.array([places[key] for key in part.keys], np.int64)
+    which = -1 if part.unknown is None else unknowns.setdefault(part.unknown, len(unknowns))
+    record = np.searchsorted(records, part.records).astype(np.int64)
+    unknown = np.full(len(record), which, np.int64)
+    return cell, record, unknown, part.coefficient, part.rows

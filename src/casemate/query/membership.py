@@ -1,0 +1,287 @@
+"""Membership: which records each of many aggregates selects, as one bit each.
+
+Every predicate becomes a conjunction (rarely a union of some) of conditions on single columns.
+Each column is read once and coded; for each code a row of bits says which conjunctions it leaves
+possible; a record's bits are the AND of the rows its codes name. Predicates over several columns
+at once, and joins, are decided by the engine.
+
+Cost  One read of each column, and columns x aggregates / 64 word operations per record.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.errors import Unsupported
+from casemate.query.aggregate import Aggregate
+from casemate.query.answers import Key
+from casemate.query.atoms import Atom, Formula, Subject, Term, formula, terms
+from casemate.query.coding import (
+    MOST_DISTINCT,
+    Coding,
+    by_interval,
+    by_value,
+    image,
+    is_simple,
+    verdict,
+)
+from casemate.query.engine import RECORD_COLUMN, engine_of, grouped, rows, tables
+from casemate.query.expression import TRUE, Call, ColumnRef, Expression, Operation
+from casemate.query.kernel import Words, count_bits, gather, pack, restrict
+from casemate.query.lineage import key_tuples
+from casemate.query.render import render
+from casemate.table.schema import ColumnType
+from casemate.table.source import Series, Source
+
+CHUNK = 64
+"""Conditions sent to the engine in one statement."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The cell each record falls into: a position in `keys`, or -1 for none."""
+
+    codes: NDArray[np.int32]
+    keys: tuple[Key, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """One bit per record and aggregate, records in the order of `records`.
+
+    Bit j of record i is bit j % 64 of words[i, j // 64]. For an aggregate with keys, `groups[j]`
+    says which of its cells the record is in.
+    """
+
+    records: NDArray[Any]
+    words: Words
+    count: int
+    groups: tuple[Groups | None, ...]
+
+    def selected(self, index: int) -> NDArray[np.bool_]:
+        """The records that one aggregate selects."""
+        bit = self.words[:, index // 64] >> np.uint64(index % 64) & np.uint64(1)
+        return bit.astype(np.bool_)
+
+    def sizes(self) -> NDArray[np.int64]:
+        """How many records each aggregate selects."""
+        totals = np.zeros(self.words.shape[1] * 64, np.int64)
+        count_bits(self.words, totals)
+        return totals[: self.count]
+
+
+def membership(aggregates: Sequence[Aggregate], source: Source) -> Membership:
+    """Which records each aggregate selects."""
+    records = _Records(source)
+    plan = _plan(aggregates)
+    words = np.full((records.count, -(-max(1, plan.slots) // 64)), ~np.uint64(0))
+    for about, conditions in plan.conditions.items():
+        _apply(words, about, conditions, records)
+    if plan.extra:
+        pairs = np.array(plan.extra, np.int64)
+        gather(words, pairs[:, 0], pairs[:, 1])
+    kept = words[:, : -(-max(1, len(aggregates)) // 64)]
+    _clear_beyond(kept, len(aggregates))
+    _apply_joins(kept, aggregates, records)
+    groups = _groups(aggregates, records)
+    return Membership(records.names, np.ascontiguousarray(kept), len(aggregates), groups)
+
+
+def _clear_beyond(words: Words, count: int) -> None:
+    """Bits past the last aggregate are 0."""
+    used = count - 64 * (words.shape[1] - 1)
+    if used < 64:
+        words[:, -1] &= np.uint64((1 << used) - 1)
+
+
+# What is asked of each column ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Conditions by subject: for each, the slots (bits) they restrict.
+
+    Slot j < number of aggregates is aggregate j's first conjunction; further conjunctions have
+    slots after those, and `extra` says to which aggregate each belongs.
+    """
+
+    slots: int
+    conditions: dict[Subject, dict[int, Formula]]
+    extra: list[tuple[int, int]]
+
+
+def _plan(aggregates: Sequence[Aggregate]) -> _Plan:
+    conditions: dict[Subject, dict[int, Formula]] = defaultdict(dict)
+    extra: list[tuple[int, int]] = []
+    slots = len(aggregates)
+    for index, aggregate in enumerate(aggregates):
+        if aggregate.joins:
+            continue
+        for position, term in enumerate(_terms(aggregate)):
+            slot = index if position == 0 else slots
+            if position:
+                extra.append((slot, index))
+                slots += 1
+            for about, condition in term.items():
+                conditions[about][slot] = condition
+    return _Plan(slots, conditions, extra)
+
+
+def _terms(aggregate: Aggregate) -> list[Term]:
+    """The conjunctions of a predicate; the engine decides one that has none, or too many."""
+    found = formula(aggregate.membership)
+    whole = Atom(aggregate.membership, True)
+    return terms(found) or [{whole: whole}]
+
+
+# Reading columns ------------------------------------------------------------------------------
+
+
+class _Records:
+    """The records of a source in one fixed order, and columns read in that order."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        frame = source.read(f"SELECT {RECORD_COLUMN} AS r FROM {tables(source, ())}")
+        self.names = np.sort(frame["r"].values)
+        self.count = len(self.names)
+
+    def places(self, found: NDArray[Any]) -> NDArray[np.int64]:
+        """The position of each record."""
+        return np.searchsorted(self.names, found).astype(np.int64)
+
+    def read(self, columns: dict[str, str]) -> dict[str, Series]:
+        """Expressions of the protected table, one value per record, in the fixed order."""
+        written = ", ".join(f"{text} AS {name}" for name, text in columns.items())
+        shown = f"{RECORD_COLUMN} AS r, {written}"
+        frame = self.source.read(f"SELECT {shown} FROM {tables(self.source, ())}")
+        record = frame["r"].values
+        if np.array_equal(record, self.names):
+            return {name: frame[name] for name in columns}
+        order = np.argsort(record, kind="stable")
+        return {
+            name: Series(frame[name].values[order], frame[name].missing[order]) for name in columns
+        }
+
+    def distinct(self, reference: ColumnRef) -> int:
+        """How many different values a column has."""
+        counted = f"count(DISTINCT {render(reference, engine_of(self.source))})"
+        frame = self.source.read(f"SELECT {counted} AS n FROM {tables(self.source, ())}")
+        return int(frame["n"].values[0])
+
+
+def _apply(words: Words, about: Subject, conditions: dict[int, Formula], records: _Records) -> None:
+    """Restrict the slots by their conditions on one subject."""
+    if isinstance(about, Atom):
+        _apply_by_engine(words, conditions, records)
+        return
+    simple = {slot: each for slot, each in conditions.items() if is_simple(each, about)}
+    other = {slot: each for slot, each in conditions.items() if slot not in simple}
+    if simple:
+        series = records.read({"v": image(about, records.source)})["v"]
+        _restrict(words, simple, by_interval(series, simple.values()))
+    if other and records.distinct(about) <= MOST_DISTINCT:
+        series = records.read({"v": image(about, records.source)})["v"]
+        coding = by_value(about, series, list(other.values()), records.source)
+        _restrict(words, other, coding)
+    elif other:
+        _apply_by_engine(words, other, records)
+
+
+def _restrict(words: Words, conditions: dict[int, Formula], coding: Coding) -> None:
+    """AND every slot with the codes that satisfy its condition."""
+    decided = {found: coding.satisfied(found) for found in dict.fromkeys(conditions.values())}
+    size = len(next(iter(decided.values())))
+    places = sorted({slot // 64 for slot in conditions})
+    column = {place: 64 * i for i, place in enumerate(places)}
+    table = np.ones((size, 64 * len(places)), np.bool_)
+    for slot, found in conditions.items():
+        table[:, column[slot // 64] + slot % 64] = decided[found]
+    restrict(words, coding.codes, pack(table), np.array(places, np.int64))
+
+
+def _apply_by_engine(words: Words, conditions: dict[int, Formula], records: _Records) -> None:
+    """Conditions that the engine decides row by row, some at a time."""
+    slots = list(conditions)
+    for start in range(0, len(slots), CHUNK):
+        chunk = slots[start : start + CHUNK]
+        written = {
+            f"b{i}": verdict(conditions[slot], records.source) for i, slot in enumerate(chunk)
+        }
+        read = records.read(written)
+        for name, slot in zip(written, chunk, strict=True):
+            _keep(words, slot, read[name].values.astype(np.int32))
+
+
+def _keep(words: Words, slot: int, inside: NDArray[np.int32]) -> None:
+    """Clear one slot's bit where a record is not inside."""
+    table = np.array([[~np.uint64(1 << (slot % 64))], [~np.uint64(0)]], np.uint64)
+    restrict(words, inside, table, np.array([slot // 64], np.int64))
+
+
+# Joins and groups -----------------------------------------------------------------------------
+
+
+def _apply_joins(words: Words, aggregates: Sequence[Aggregate], records: _Records) -> None:
+    """Aggregates over joined tables: a record is in when any of its rows is."""
+    by_tables: dict[object, list[int]] = defaultdict(list)
+    for index, each in enumerate(aggregates):
+        if each.joins:
+            by_tables[each.joins].append(index)
+    for indices in by_tables.values():
+        for start in range(0, len(indices), CHUNK):
+            _apply_joined(words, aggregates, indices[start : start + CHUNK], records)
+
+
+def _apply_joined(
+    words: Words, aggregates: Sequence[Aggregate], indices: list[int], records: _Records
+) -> None:
+    source = records.source
+    named = {f"b{index}": aggregates[index].membership for index in indices}
+    inner = rows(source, aggregates[indices[0]].joins, _any_of(list(named.values())), named)
+    results = {name: f"bool_or(coalesce({name}, FALSE))" for name in named}
+    frame = source.read(grouped(inner, ["r"], results))
+    places = records.places(frame["r"].values)
+    for name, index in zip(named, indices, strict=True):
+        inside = np.zeros(records.count, np.int32)
+        inside[places] = frame[name].values.astype(np.int32)
+        _keep(words, index, inside)
+
+
+def _any_of(predicates: list[Expression]) -> Expression:
+    if len(predicates) == 1:
+        return predicates[0]
+    return Call(Operation.OR, tuple(predicates), ColumnType.BOOLEAN)
+
+
+def _groups(aggregates: Sequence[Aggregate], records: _Records) -> tuple[Groups | None, ...]:
+    """The cells of aggregates with keys, each combination of tables and keys read once."""
+    known: dict[object, Groups] = {}
+    found: list[Groups | None] = []
+    for each in aggregates:
+        shared = (each.joins, each.keys, each.predicate if each.joins else None)
+        if each.keys and shared not in known:
+            known[shared] = _read_groups(each, records)
+        found.append(known[shared] if each.keys else None)
+    return tuple(found)
+
+
+def _read_groups(aggregate: Aggregate, records: _Records) -> Groups:
+    if aggregate.joins and not aggregate.single_valued:
+        raise Unsupported(
+            "a record may meet several rows of a joined table here, so it may be in several "
+            "cells; join on the public table's key, or use the lineage"
+        )
+    keys = {f"k{i}": key for i, key in enumerate(aggregate.keys)}
+    predicate = aggregate.predicate if aggregate.joins else TRUE
+    frame = records.source.read(rows(records.source, aggregate.joins, predicate, keys))
+    tuples = key_tuples([frame[name] for name in keys], len(frame["r"].values))
+    numbers: dict[Key, int] = {}
+    codes = np.full(records.count, -1, np.int32)
+    coded = [numbers.setdefault(key, len(numbers)) for key in tuples]
+    codes[records.places(frame["r"].values)] = np.array(coded, np.int32)
+    return Groups(codes, tuple(numbers))

@@ -1,0 +1,242 @@
+"""Typed construction of operations: the only way the parser makes a `Call`.
+
+Each function brings its operands to common types as PostgreSQL would and states the result's;
+a call on constants is computed at once. `Mismatch` says what does not go together.
+"""
+
+from collections.abc import Sequence
+
+from casemate.query.coercion import NUMBERS, TIMES, Mismatch, coerce, is_untyped, unify
+from casemate.query.expression import (
+    Call,
+    Expression,
+    Literal,
+    Operation,
+    conjunction,
+    conjuncts,
+)
+from casemate.query.interpret import FIELDS, UNITS, evaluate
+from casemate.table.schema import ColumnType
+
+BOOLEAN, INTEGER, DECIMAL, DOUBLE, TEXT, DATE, TIMESTAMP = ColumnType
+COMPARISONS = (
+    Operation.EQUAL,
+    Operation.DIFFERENT,
+    Operation.LESS,
+    Operation.LESS_EQUAL,
+    Operation.GREATER,
+    Operation.GREATER_EQUAL,
+    Operation.SAME,
+)
+DECIMAL_DIGITS = 12
+"""Digits after the point that a double keeps when it is cast to a plain decimal."""
+
+
+def call(operation: Operation, arguments: Sequence[Expression], kind: ColumnType) -> Expression:
+    """The operation, or its value when every operand is a constant."""
+    made = Call(operation, tuple(arguments), kind)
+    if not all(isinstance(each, Literal) for each in arguments):
+        return made
+    return Literal(evaluate(made, _nothing), kind)
+
+
+def _nothing(_: object) -> None:
+    raise LookupError("a constant reads nothing")
+
+
+def boolean(expression: Expression) -> Expression:
+    """The expression as a condition."""
+    if expression.type is not BOOLEAN and not is_untyped(expression):
+        raise Mismatch(f"a condition is needed here, and this is {article(expression.type)}")
+    return coerce(expression, BOOLEAN)
+
+
+def article(kind: ColumnType) -> str:
+    return f"an {kind}" if kind == INTEGER else f"a {kind}"
+
+
+def conjoin(operation: Operation, parts: Sequence[Expression]) -> Expression:
+    """AND or OR of conditions."""
+    conditions = [boolean(part) for part in parts]
+    if operation is Operation.AND:
+        return conjunction([term for part in conditions for term in conjuncts(part)])
+    return call(operation, conditions, BOOLEAN)
+
+
+def negation(operand: Expression) -> Expression:
+    """NOT of a condition."""
+    return call(Operation.NOT, [boolean(operand)], BOOLEAN)
+
+
+def compare(operation: Operation, left: Expression, right: Expression) -> Expression:
+    """A comparison of two values of one type."""
+    operands, _ = unify([left, right])
+    return call(operation, operands, BOOLEAN)
+
+
+def member(needle: Expression, choices: Sequence[Expression]) -> Expression:
+    """IN a list."""
+    operands, _ = unify([needle, *choices])
+    return call(Operation.IN, operands, BOOLEAN)
+
+
+def like(text: Expression, pattern: Expression, escape: Expression) -> Expression:
+    """LIKE with a constant pattern."""
+    if text.type is not TEXT:
+        raise Mismatch(f"LIKE compares text, and this is {article(text.type)}")
+    check_pattern(constant_text(pattern), constant_text(escape))
+    return call(Operation.LIKE, [text, pattern, escape], BOOLEAN)
+
+
+def constant_text(expression: Expression) -> str:
+    """The text of a constant."""
+    if not isinstance(expression, Literal) or not isinstance(expression.value, str):
+        raise Mismatch("LIKE needs a constant pattern")
+    return expression.value
+
+
+def check_pattern(pattern: str, escape: str) -> None:
+    """A pattern must not end inside an escape, and an escape is at most one character."""
+    if len(escape) > 1:
+        raise Mismatch("ESCAPE takes one character")
+    if escape and (len(pattern) - len(pattern.rstrip(escape))) % 2:
+        raise Mismatch("this LIKE pattern ends with its escape character")
+
+
+def arithmetic(operation: Operation, left: Expression, right: Expression) -> Expression:
+    """Plus, minus, times, divided by, remainder."""
+    operands, kind = unify([left, right])
+    if kind not in NUMBERS:
+        raise Mismatch(f"arithmetic needs numbers, and this is {article(kind)}")
+    if operation is Operation.MODULO and kind is DOUBLE:
+        raise Mismatch("the remainder of doubles is not defined; cast them to numeric")
+    if operation is Operation.DIVIDE and kind is DECIMAL:
+        operands, kind = tuple(coerce(each, DOUBLE) for each in operands), DOUBLE
+    return call(operation, operands, kind)
+
+
+def numeric(operand: Expression) -> Expression:
+    """The operand, which must be a number; a quoted one is read as a double."""
+    if is_untyped(operand):
+        return coerce(operand, DOUBLE)
+    if operand.type not in NUMBERS:
+        raise Mismatch(f"a number is needed here, and this is {article(operand.type)}")
+    return operand
+
+
+def magnitude(operand: Expression) -> Expression:
+    """The absolute value."""
+    value = numeric(operand)
+    return call(Operation.ABS, [value], value.type)
+
+
+def negative(operand: Expression) -> Expression:
+    """The number with its sign changed."""
+    value = numeric(operand)
+    return arithmetic(Operation.SUBTRACT, Literal(0, INTEGER), value)
+
+
+def stepped(operation: Operation, operand: Expression) -> Expression:
+    """FLOOR or CEIL: decimals stay decimals, other numbers become doubles."""
+    value = numeric(operand)
+    value = value if value.type is DECIMAL else coerce(value, DOUBLE)
+    return call(operation, [value], value.type)
+
+
+def rounded(operand: Expression, digits: Expression | None) -> Expression:
+    """ROUND, with or without a constant number of digits."""
+    if digits is None:
+        return stepped(Operation.ROUND, operand)
+    if not isinstance(digits, Literal) or not isinstance(digits.value, int):
+        raise Mismatch("ROUND needs a constant number of digits")
+    if not -15 <= digits.value <= 15:
+        raise Mismatch("ROUND takes between -15 and 15 digits")
+    value = numeric(operand)
+    value = coerce(value, DECIMAL) if value.type is INTEGER else value
+    return call(Operation.ROUND, [value, digits], value.type)
+
+
+def real(operation: Operation, *operands: Expression) -> Expression:
+    """A function computed in double precision."""
+    return call(operation, [coerce(numeric(each), DOUBLE) for each in operands], DOUBLE)
+
+
+def choice(pairs: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Expression:
+    """CASE WHEN condition THEN result ... ELSE otherwise END."""
+    results, kind = unify([*(result for _, result in pairs), otherwise])
+    conditions = [boolean(condition) for condition, _ in pairs]
+    flat = [part for pair in zip(conditions, results, strict=False) for part in pair]
+    return call(Operation.CASE, [*flat, results[-1]], kind)
+
+
+def among(operation: Operation, operands: Sequence[Expression]) -> Expression:
+    """COALESCE, LEAST or GREATEST."""
+    if not operands:
+        raise Mismatch(f"{operation} needs at least one argument")
+    values, kind = unify(operands)
+    return call(operation, values, kind)
+
+
+def nullif(left: Expression, right: Expression) -> Expression:
+    """NULLIF: NULL where the two are equal."""
+    operands, kind = unify([left, right])
+    return call(Operation.NULLIF, operands, kind)
+
+
+def textual(operation: Operation, operand: Expression, *rest: Expression) -> Expression:
+    """A function of text; what follows the text are constant integers."""
+    if operand.type is not TEXT:
+        raise Mismatch(f"{operation} needs text, and this is {article(operand.type)}")
+    for each in rest:
+        if not isinstance(each, Literal) or not isinstance(each.value, int):
+            raise Mismatch(f"{operation} needs constant positions")
+    kind = INTEGER if operation is Operation.LENGTH else TEXT
+    return call(operation, [operand, *rest], kind)
+
+
+def temporal(operation: Operation, field: str, operand: Expression) -> Expression:
+    """EXTRACT or DATE_TRUNC of a date or timestamp."""
+    known = tuple(FIELDS) if operation is Operation.EXTRACT else UNITS
+    if field not in known:
+        raise Mismatch(f"{operation} knows {', '.join(known)}")
+    value = coerce(operand, TIMESTAMP) if is_untyped(operand) else operand
+    if value.type not in TIMES:
+        raise Mismatch(f"{operation} needs a date or timestamp, and this is {article(value.type)}")
+    kind = DECIMAL if operation is Operation.EXTRACT else TIMESTAMP
+    return call(operation, [Literal(field, TEXT), value], kind)
+
+
+def is_null(operand: Expression) -> Expression:
+    """IS NULL."""
+    return call(Operation.IS_NULL, [operand], BOOLEAN)
+
+
+def is_truth(operand: Expression, truth: bool) -> Expression:
+    """IS TRUE or IS FALSE."""
+    condition = boolean(operand)
+    return call(Operation.IS_TRUE, [condition if truth else negation(condition)], BOOLEAN)
+
+
+ALLOWED_CASTS = {
+    BOOLEAN: (BOOLEAN, INTEGER, TEXT),
+    INTEGER: (*NUMBERS, BOOLEAN, TEXT),
+    DECIMAL: (*NUMBERS, TEXT),
+    DOUBLE: NUMBERS,
+    TEXT: (TEXT, *NUMBERS),
+    DATE: (*TIMES, TEXT),
+    TIMESTAMP: (*TIMES, TEXT),
+}
+
+
+def cast(operand: Expression, target: ColumnType, digits: int | None = None) -> Expression:
+    """CAST; `digits` after the point for numeric(p, s)."""
+    if isinstance(operand, Literal) and is_untyped(operand):
+        operand = coerce(operand, target)
+    if target not in ALLOWED_CASTS[operand.type]:
+        raise Mismatch(f"a cast from {operand.type} to {target} is not accepted")
+    if target is DECIMAL and operand.type in (DOUBLE, TEXT) and digits is None:
+        digits = DECIMAL_DIGITS
+    if operand.type is target and digits is None:
+        return operand
+    scale = [] if digits is None else [Literal(digits, INTEGER)]
+    return call(Operation.CAST, [operand, *scale], target)

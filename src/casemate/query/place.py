@@ -1,0 +1,136 @@
+"""Where in the text something stands, and how much text is read at all.
+
+sqlglot records a position on fewer than half of its nodes, so a refused node is found again by
+parsing once more with a parser that notes the first token of everything it parses. Size and depth
+are limited on the tokens, before any parsing.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from casemate.errors import Unsupported
+
+LONGEST_TEXT = 1_000_000
+MOST_TOKENS = 50_000
+DEEPEST = 32
+OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE)
+CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE)
+PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
+START = "casemate_start"
+
+
+def tokens_of(sql: str, dialect: str) -> list[Token]:
+    """The tokens of a text that is neither too long nor too deep."""
+    if len(sql) > LONGEST_TEXT:
+        raise Unsupported(f"the statement is longer than {LONGEST_TEXT:,} characters")
+    try:
+        tokens = Dialect.get_or_raise(dialect).tokenize(sql)
+    except (TokenError, ValueError):
+        raise Unsupported("this is not SQL: a quotation mark or comment is never closed") from None
+    if len(tokens) > MOST_TOKENS:
+        raise Unsupported(f"the statement has more than {MOST_TOKENS:,} words and signs")
+    check_depth(sql, tokens)
+    return tokens
+
+
+def check_depth(sql: str, tokens: Sequence[Token]) -> None:
+    """Refuse nesting that a recursive parser would not survive."""
+    depth = run = 0
+    for token in tokens:
+        depth += (token.token_type in OPENING) - (token.token_type in CLOSING)
+        run = run + 1 if token.token_type in PREFIXES else 0
+        if max(depth, run) > DEEPEST:
+            reason = f"this is nested more than {DEEPEST} deep"
+            raise Unsupported(reason, sql, *line_and_column(sql, token.start))
+
+
+def line_and_column(sql: str, offset: int) -> tuple[int, int]:
+    """The 1-based line and column of a character."""
+    before = sql[:offset]
+    line = len((before + "x").splitlines())
+    return line, len((before + "x").splitlines()[-1])
+
+
+def parse_tokens(sql: str, tokens: list[Token], dialect: str) -> list[exp.Expr]:
+    """The statements of a text, with syntax errors told in our own words."""
+    try:
+        parsed = Dialect.get_or_raise(dialect).parser().parse(tokens, sql)
+    except ParseError as error:
+        raise syntax_error(sql, tokens, error) from None
+    except (RecursionError, SqlglotError, ValueError):
+        raise Unsupported("this statement cannot be read: it is too deep or malformed") from None
+    return [tree for tree in parsed if tree is not None]
+
+
+def syntax_error(sql: str, tokens: Sequence[Token], error: ParseError) -> Unsupported:
+    """A syntax error at the first character of the offending token."""
+    first = error.errors[0] if error.errors else {}
+    line, end = first.get("line"), first.get("col")
+    found = next((token for token in tokens if (token.line, token.col) == (line, end)), None)
+    offset = found.start if found else max(0, len(sql.rstrip()) - 1)
+    return Unsupported("this is not valid SQL here", sql, *line_and_column(sql, offset))
+
+
+def locate(sql: str, dialect: str, node: exp.Expr) -> tuple[int, int]:
+    """The line and column of the first token of a node of the tree parsed from `sql`."""
+    path, root = [], node
+    while root.parent is not None and root.arg_key is not None:
+        path.append((root.arg_key, root.index))
+        root = root.parent
+    tokens = Dialect.get_or_raise(dialect).tokenize(sql)
+    (tracked, *_) = _tracking_parser(dialect)().parse(tokens, sql)
+    found: Any = tracked
+    for key, index in reversed(path):
+        found = found.args[key] if index is None else found.args[key][index]
+    return line_and_column(sql, first_offset(found))
+
+
+def first_offset(node: exp.Expr) -> int:
+    """The noted start of a node, or the earliest position below it."""
+    noted = [each.meta[START] for each in (node, *_ancestors(node)) if START in each.meta]
+    below = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+    if START in node.meta:
+        return int(node.meta[START])
+    return int(min(below)) if below else int(noted[0]) if noted else 0
+
+
+def _ancestors(node: exp.Expr) -> list[exp.Expr]:
+    above, parent = [], node.parent
+    while parent is not None:
+        above.append(parent)
+        parent = parent.parent
+    return above
+
+
+@functools.cache
+def _tracking_parser(dialect: str) -> Callable[[], Any]:
+    """A subclass of the dialect's parser whose methods note where what they return begins."""
+    parent: Any = Dialect.get_or_raise(dialect).parser_class
+    methods = {
+        name: _noting(getattr(parent, name))
+        for name in dir(parent)
+        if name.startswith("_parse_") and callable(getattr(parent, name))
+    }
+    kind = type("TrackingParser", (parent,), methods)
+    return lambda: kind(dialect=dialect)
+
+
+def _noting(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def noting(self: Any, *arguments: Any, **options: Any) -> Any:
+        current = self._curr
+        given = [each for each in arguments if isinstance(each, exp.Expr)]
+        starts = [each.meta[START] for each in given if START in each.meta]
+        starts += [current.start] if current else []
+        result = method(self, *arguments, **options)
+        if isinstance(result, exp.Expr) and starts:
+            result.meta[START] = min(starts[0], result.meta.get(START, starts[0]))
+        return result
+
+    return noting
