@@ -24,6 +24,11 @@ class Mismatch(Exception):
     """Operands of types that do not go together; the parser adds the place."""
 
 
+def article(kind: ColumnType) -> str:
+    """A type with its article, for messages."""
+    return f"an {kind}" if kind is ColumnType.INTEGER else f"a {kind}"
+
+
 def is_untyped(expression: Expression) -> bool:
     """A quoted literal or NULL, which takes the type of its surroundings."""
     return (
@@ -117,7 +122,7 @@ def from_text(text: str, target: ColumnType) -> Scalar:
     try:
         return PARSERS[target](text)
     except (ValueError, InvalidOperation):
-        raise Mismatch(f"this text is not a {target}") from None
+        raise Mismatch(f"this text is not {article(target)}") from None
 
 
 def finite_float(text: str) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.coercion import coerce, widens
+from casemate.query.coercion import NUMBERS, coerce, widens
 from casemate.query.expression import (
     Call,
     ColumnRef,
@@ -70,7 +70,9 @@ def linear_form(aggregate: Aggregate) -> tuple[Term, ...] | None:
     if argument is None or aggregate.function is Function.COUNT:
         argument = ONE
     secrets = private_columns(argument, aggregate.membership, *aggregate.keys)
-    if aggregate.function is Function.COUNT_DISTINCT or len(secrets) > 1:
+    if argument.type not in NUMBERS or len(secrets) > 1:
+        return None
+    if aggregate.function is Function.COUNT_DISTINCT:
         return None
     if not secrets:
         return tuple(_terms(None, argument, aggregate.membership, aggregate.keys))
@@ -200,9 +202,8 @@ def _chosen(expression: Call) -> tuple[Expression, Expression] | None:
 
 def _cast(expression: Call) -> tuple[Expression, Expression] | None:
     operand = expression.arguments[0]
-    numbers = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DOUBLE)
-    exact = len(expression.arguments) == 1 and operand.type in numbers
-    if not exact or expression.type not in numbers or not widens(operand.type, expression.type):
+    exact = len(expression.arguments) == 1 and operand.type in NUMBERS
+    if not exact or expression.type not in NUMBERS or not widens(operand.type, expression.type):
         return None
     return affine(operand)
 

@@ -6,7 +6,7 @@ a call on constants is computed at once. `Mismatch` says what does not go togeth
 
 from collections.abc import Sequence
 
-from casemate.query.coercion import NUMBERS, TIMES, Mismatch, coerce, is_untyped, unify
+from casemate.query.coercion import NUMBERS, TIMES, Mismatch, article, coerce, is_untyped, unify
 from casemate.query.expression import (
     Call,
     Expression,
@@ -49,10 +49,6 @@ def boolean(expression: Expression) -> Expression:
     if expression.type is not BOOLEAN and not is_untyped(expression):
         raise Mismatch(f"a condition is needed here, and this is {article(expression.type)}")
     return coerce(expression, BOOLEAN)
-
-
-def article(kind: ColumnType) -> str:
-    return f"an {kind}" if kind == INTEGER else f"a {kind}"
 
 
 def conjoin(operation: Operation, parts: Sequence[Expression]) -> Expression:

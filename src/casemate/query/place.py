@@ -14,15 +14,28 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from casemate.errors import Unsupported
+from casemate.errors import Misconfigured, Unsupported
 
 LONGEST_TEXT = 1_000_000
 MOST_TOKENS = 50_000
 DEEPEST = 32
 OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_BRACE)
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE)
+BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
 START = "casemate_start"
+KEYWORDS = {"Lock": "FOR"}
+"""What a construct begins with, where that is not its name."""
+
+
+def dialect_of(name: str) -> Dialect:
+    """sqlglot's dialect of this name."""
+    try:
+        return Dialect.get_or_raise(name)
+    except ValueError:
+        raise Misconfigured(
+            f"there is no SQL dialect {name!r}; give one such as postgres, duckdb or mysql"
+        ) from None
 
 
 def tokens_of(sql: str, dialect: str) -> list[Token]:
@@ -30,8 +43,8 @@ def tokens_of(sql: str, dialect: str) -> list[Token]:
     if len(sql) > LONGEST_TEXT:
         raise Unsupported(f"the statement is longer than {LONGEST_TEXT:,} characters")
     try:
-        tokens = Dialect.get_or_raise(dialect).tokenize(sql)
-    except (TokenError, ValueError):
+        tokens = dialect_of(dialect).tokenize(sql)
+    except TokenError:
         raise Unsupported("this is not SQL: a quotation mark or comment is never closed") from None
     if len(tokens) > MOST_TOKENS:
         raise Unsupported(f"the statement has more than {MOST_TOKENS:,} words and signs")
@@ -59,8 +72,11 @@ def line_and_column(sql: str, offset: int) -> tuple[int, int]:
 
 def parse_tokens(sql: str, tokens: list[Token], dialect: str) -> list[exp.Expr]:
     """The statements of a text, with syntax errors told in our own words."""
+    if tokens and tokens[0].token_type not in BEGINNINGS:
+        place = line_and_column(sql, tokens[0].start)
+        raise Unsupported("only SELECT is accepted", sql, *place)
     try:
-        parsed = Dialect.get_or_raise(dialect).parser().parse(tokens, sql)
+        parsed = dialect_of(dialect).parser().parse(tokens, sql)
     except ParseError as error:
         raise syntax_error(sql, tokens, error) from None
     except (RecursionError, SqlglotError, ValueError):
@@ -83,21 +99,23 @@ def locate(sql: str, dialect: str, node: exp.Expr) -> tuple[int, int]:
     while root.parent is not None and root.arg_key is not None:
         path.append((root.arg_key, root.index))
         root = root.parent
-    tokens = Dialect.get_or_raise(dialect).tokenize(sql)
+    tokens = dialect_of(dialect).tokenize(sql)
     (tracked, *_) = _tracking_parser(dialect)().parse(tokens, sql)
     found: Any = tracked
     for key, index in reversed(path):
         found = found.args[key] if index is None else found.args[key][index]
-    return line_and_column(sql, first_offset(found))
+    return line_and_column(sql, first_offset(found, tokens))
 
 
-def first_offset(node: exp.Expr) -> int:
-    """The noted start of a node, or the earliest position below it."""
-    noted = [each.meta[START] for each in (node, *_ancestors(node)) if START in each.meta]
-    below = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+def first_offset(node: exp.Expr, tokens: Sequence[Token]) -> int:
+    """The noted start of a node, else its keyword's, else the earliest position below it."""
     if START in node.meta:
         return int(node.meta[START])
-    return int(min(below)) if below else int(noted[0]) if noted else 0
+    around = next((each.meta[START] for each in _ancestors(node) if START in each.meta), 0)
+    word = KEYWORDS.get(type(node).__name__, type(node).__name__.upper())
+    named = [each.start for each in tokens if each.start >= around and each.text.upper() == word]
+    below = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+    return int(min(named or below or [around]))
 
 
 def _ancestors(node: exp.Expr) -> list[exp.Expr]:
@@ -111,7 +129,7 @@ def _ancestors(node: exp.Expr) -> list[exp.Expr]:
 @functools.cache
 def _tracking_parser(dialect: str) -> Callable[[], Any]:
     """A subclass of the dialect's parser whose methods note where what they return begins."""
-    parent: Any = Dialect.get_or_raise(dialect).parser_class
+    parent: Any = dialect_of(dialect).parser_class
     methods = {
         name: _noting(getattr(parent, name))
         for name in dir(parent)

@@ -98,6 +98,7 @@ class Tables:
     """The tables a statement may name: the protected one, public ones, and its own WITH."""
 
     policy: Policy
+    sql: str = ""
     protected_name: str | None = None
     aliases: int = 0
     views: list[dict[str, Rows | Cells]] = field(default_factory=list)
@@ -115,6 +116,8 @@ class Tables:
         only(node, frozenset({"this", "db", "alias"}))
         if not isinstance(node.this, exp.Identifier):
             raise Refusal(node, "functions that make tables are not accepted")
+        if self.sql[node.this.meta.get("start", 0) :].startswith("'"):
+            raise Refusal(node, "files are not read; a table's name has no single quotation marks")
         alias = node.alias or node.name
         view = self.view(node.name.lower()) if node.args.get("db") is None else None
         if view is not None:

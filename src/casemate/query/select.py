@@ -103,8 +103,6 @@ def read_from(node: exp.Select, tables: Tables) -> Rows | Cells:
         return source
     for join in joins:
         source = read_join(join, source, tables)
-    if not source.protected:
-        raise Refusal(clause.this, "this asks nothing about the protected table")
     return source
 
 
@@ -120,14 +118,15 @@ def read_source(node: exp.Expr, tables: Tables) -> Rows | Cells:
 
 def read_join(node: exp.Join, left: Rows, tables: Tables) -> Rows:
     """An inner join: both sides' columns, and the condition."""
+    plain = not node.args.get("side") and not node.args.get("method")
+    if not plain or node.args.get("kind") not in (None, "", "INNER", "CROSS"):
+        raise Refusal(node, "only inner joins with a condition are accepted")
     only(node, frozenset({"this", "on", "using", "kind"}))
-    if node.args.get("kind") not in (None, "", "INNER", "CROSS"):
-        raise Refusal(node, "only inner joins are accepted")
     right = read_source(node.this, tables)
     if isinstance(right, Cells):
         raise Refusal(node, "an aggregated table cannot be joined")
     if left.protected and right.protected:
-        raise Refusal(node, "the protected table cannot be joined to itself")
+        raise Refusal(node.this, "the protected table cannot be joined to itself")
     both = Rows(
         (*left.columns, *right.columns),
         left.protected or right.protected,
@@ -205,6 +204,8 @@ def view_column(item: exp.Expr, names: Names, source: Rows) -> Expression:
 
 def read_cells(node: exp.Select, source: Rows) -> Cells:
     """A query with aggregates: one select for each grouping set."""
+    if not source.protected:
+        raise Refusal(node.args["from_"].this, "this asks nothing about the protected table")
     for item in node.expressions:
         if stars(item, source.columns) is not None:
             raise Refusal(item, "single rows are not shown; ask for an aggregate")

@@ -55,7 +55,7 @@ def _read(sql: str, tokens: list[Token], policy: Policy, dialect: str) -> Statem
     trees = parse_tokens(sql, tokens, dialect)
     tree = single_query(sql, tokens, trees)
     try:
-        found = read_query(tree, Tables(policy))
+        found = read_query(tree, Tables(policy, sql))
         if not isinstance(found, Cells):
             raise Refusal(tree, "nothing is aggregated here, and single rows are not shown")
         return Statement(sql, found.selects, row_limit(tree))

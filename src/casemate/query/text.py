@@ -1,5 +1,7 @@
 """Aggregates and expressions in words: how reports, messages and golden files write them."""
 
+from collections.abc import Callable
+
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.expression import (
     TRUE,
@@ -69,13 +71,14 @@ def _constant(literal: Literal) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value!r}e0"
+        return repr(value) if "e" in repr(value) else f"{value!r}e0"
     return str(value) if isinstance(value, int) else plain(value)
 
 
 def _bare(expression: Expression) -> str:
     text = written(expression)
-    return text[1:-1] if isinstance(expression, Call) and expression.operation in INFIX else text
+    wrapped = isinstance(expression, Call) and expression.operation in (*INFIX, *WRAPPED)
+    return text[1:-1] if wrapped else text
 
 
 def _call(call: Call) -> str:
@@ -93,17 +96,31 @@ def _case(parts: list[str], _: Call) -> str:
     return f"case {branches} else {otherwise} end"
 
 
+def _like(parts: list[str], _: Call) -> str:
+    escape = "" if parts[2] == r"'\'" else f" escape {parts[2]}"
+    return f"({parts[0]} like {parts[1]}{escape})"
+
+
 def _cast(parts: list[str], call: Call) -> str:
     digits = f"({parts[1]})" if len(parts) > 1 else ""
     return f"cast({parts[0]} as {call.type}{digits})"
 
 
-SPECIAL = {
-    Operation.NOT: lambda parts, _: f"not {parts[0]}",
-    Operation.IN: lambda parts, _: f"{parts[0]} in ({', '.join(parts[1:])})",
-    Operation.LIKE: lambda parts, _: f"{parts[0]} like {parts[1]}",
-    Operation.IS_NULL: lambda parts, _: f"{parts[0]} is null",
-    Operation.IS_TRUE: lambda parts, _: f"{parts[0]} is true",
+WRAPPED = (
+    Operation.NOT,
+    Operation.IN,
+    Operation.LIKE,
+    Operation.IS_NULL,
+    Operation.IS_TRUE,
+)
+"""Operations that stand in parentheses unless they stand alone."""
+
+SPECIAL: dict[Operation, Callable[[list[str], Call], str]] = {
+    Operation.NOT: lambda parts, _: f"(not {parts[0]})",
+    Operation.IN: lambda parts, _: f"({parts[0]} in ({', '.join(parts[1:])}))",
+    Operation.LIKE: _like,
+    Operation.IS_NULL: lambda parts, _: f"({parts[0]} is null)",
+    Operation.IS_TRUE: lambda parts, _: f"({parts[0]} is true)",
     Operation.CASE: _case,
     Operation.CAST: _cast,
     Operation.EXTRACT: lambda parts, _: f"extract({parts[0]} from {parts[1]})",

@@ -81,7 +81,11 @@ def only(node: exp.Expr, parts: frozenset[str]) -> None:
 
 
 def spoken(part: str) -> str:
-    return part.strip("_").replace("_", " ").upper()
+    return SPOKEN.get(part, part.strip("_").replace("_", " ").upper())
+
+
+SPOKEN = {"windows": "WINDOW", "locks": "FOR UPDATE or SHARE", "sample": "TABLESAMPLE"}
+"""Parts of sqlglot's nodes that are not named after their keyword."""
 
 
 def refusal_reason(node: exp.Expr) -> str:
@@ -296,7 +300,7 @@ READINGS: dict[type[exp.Expr], tuple[frozenset[str], Reading]] = {
     exp.NullSafeEQ: (PAIR, _binary(make.compare, Operation.SAME)),
     exp.NullSafeNEQ: (PAIR, _difference),
     exp.Between: (_node("this", "low", "high"), _between),
-    exp.In: (_node("this", "expressions"), _in),
+    exp.In: (_node("this", "expressions", "query"), _in),
     exp.Like: (_node("this", "expression", "negate"), _like),
     exp.Escape: (PAIR, _escape),
     exp.Is: (_node("this", "expression", "negate"), _is),

@@ -1,0 +1,42 @@
+"""The world of `world.py`, opened once."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from query import slow, world
+from servers import PostgresServer
+
+from casemate.table.table import Table
+
+
+@pytest.fixture(scope="session")
+def rows() -> list[tuple[Any, ...]]:
+    return world.people()
+
+
+@pytest.fixture(scope="session")
+def records(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    return slow.records(rows)
+
+
+@pytest.fixture(scope="session")
+def people(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]
+) -> Iterator[Table]:
+    with world.in_duckdb(tmp_path_factory.mktemp("world"), rows) as table:
+        yield table
+
+
+@pytest.fixture(scope="session")
+def people_url(postgres_server: PostgresServer) -> Iterator[str]:
+    with postgres_server.database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def people_in_postgres(
+    people_url: str, tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]
+) -> Iterator[Table]:
+    with world.in_postgres(tmp_path_factory.mktemp("world"), people_url, rows) as table:
+        yield table

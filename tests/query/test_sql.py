@@ -1,0 +1,185 @@
+"""What the parser refuses, where it says so, and what it makes of the rest."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from query import golden_files
+from query.golden_files import Golden
+from sqlglot import exp
+
+from casemate.errors import Misconfigured, Unsupported
+from casemate.query.aggregate import Aggregate, Function
+from casemate.query.sql import parse, parse_script, parse_statement, split
+from casemate.query.text import describe
+from casemate.query.translate import AGGREGATES, READINGS
+from casemate.table.table import Table
+
+REFUSED = golden_files.read("refused.sql")
+
+
+@pytest.mark.parametrize("golden", REFUSED, ids=str)
+def test_a_hostile_statement_is_refused_with_its_place_and_a_reason(
+    golden: Golden, people: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG), pytest.raises(Unsupported) as refused:
+        parse(golden.sql, people.policy)
+    error = refused.value
+    assert (f"{error.line}:{error.column} {error.reason}",) == golden.becomes
+    assert not caplog.records, "the parser's own messages stay inside"
+
+
+def test_there_are_many_of_them() -> None:
+    assert len(REFUSED) >= 60
+
+
+def test_the_caret_stands_under_the_first_character_of_what_is_refused(people: Table) -> None:
+    sql = "SELECT COUNT(*)\nFROM people\nWHERE age > 3 AND md5(note) = 'x'"
+    with pytest.raises(Unsupported) as refused:
+        parse(sql, people.policy)
+    _, shown, caret = str(refused.value).splitlines()
+    assert shown[caret.index("^") :].startswith("md5(note)")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + "(" * 3_000 + "1" + ")" * 3_000,
+        "SELECT COUNT(*) FROM t WHERE " + "NOT " * 3_000 + "member",
+        "SELECT " + "- " * 3_000 + "1",
+        "SELECT " + "CASE WHEN member THEN " * 500 + "1" + " END" * 500,
+        "SELECT COUNT(*) FROM " + "(SELECT * FROM " * 500 + "people" + ") AS q" * 500,
+        "SELECT COUNT(*) FROM t WHERE age " + "+ age " * 20_000 + "> 3",
+        "SELECT COUNT(*) FROM t WHERE age IN (" + "1, " * 60_000 + "1)",
+        "SELECT '" + "x" * 2_000_000 + "', COUNT(*)",
+    ],
+    ids=["parentheses", "not", "minus", "case", "derived", "sum", "list", "text"],
+)
+def test_what_is_too_deep_or_too_long_is_refused_and_not_crashed_on(
+    sql: str, people: Table
+) -> None:
+    with pytest.raises(Unsupported, match=r"deep|more than|longer"):
+        parse(sql, people.policy)
+
+
+def test_long_but_flat_statements_are_read(people: Table) -> None:
+    ages = " OR ".join(f"age = {each}" for each in range(2_000))
+    (aggregate,) = parse(f"SELECT COUNT(*) FROM people WHERE {ages}", people.policy)
+    assert aggregate.private_predicate == frozenset()
+    several = " UNION ALL ".join("SELECT SUM(income) FROM people" for _ in range(300))
+    assert len(parse_statement(several, people.policy).selects) == 300
+
+
+def reason(text: str, table: Table) -> str | None:
+    try:
+        parse(text, table.policy)
+    except Unsupported as refused:
+        return refused.reason
+    return None
+
+
+@given(st.text(max_size=60))
+def test_any_text_at_all_is_read_or_refused(people: Table, text: str) -> None:
+    assert reason(text, people) != ""
+
+
+WORDS = ("SELECT", "COUNT(*)", "SUM(", "income", ")", "FROM", "people", "WHERE", "age", ">", "3")
+MORE = ("AND", "OR", "NOT", "GROUP", "BY", "sex", ",", ";", "'", "(", "CASE", "END", "JOIN", "IN")
+
+
+@given(st.lists(st.sampled_from(WORDS + MORE), max_size=14).map(" ".join))
+def test_any_words_of_sql_are_read_or_refused(people: Table, text: str) -> None:
+    assert reason(text, people) != ""
+
+
+def test_every_accepted_node_type_is_listed_by_name() -> None:
+    """The allow-list holds concrete types only: no base class lets a family through."""
+    listed = {*READINGS, *AGGREGATES}
+    families = {exp.Expression, exp.Func, exp.AggFunc, exp.Binary, exp.Unary, exp.Condition}
+    assert not listed & families
+
+
+def test_private_columns_in_predicate_and_argument_are_marked(people: Table) -> None:
+    sql = "SELECT SUM(income) FROM people WHERE diagnosis = 'flu' AND age > 3"
+    (aggregate,) = parse(sql, people.policy)
+    assert aggregate.private_argument == {"income"}
+    assert aggregate.private_predicate == {"diagnosis"}
+    (grouped,) = parse("SELECT diagnosis, COUNT(*) FROM people GROUP BY 1", people.policy)
+    assert grouped.private_predicate == {"diagnosis"}
+    assert not grouped.private_argument
+
+
+def test_aggregates_of_having_and_order_are_asked_for_but_not_shown(people: Table) -> None:
+    sql = "SELECT sex, SUM(income) FROM people GROUP BY sex HAVING COUNT(*) > 3 ORDER BY MAX(age)"
+    (select,) = parse_statement(sql, people.policy).selects
+    assert [each.function for each in select.aggregates] == [
+        Function.SUM,
+        Function.COUNT,
+        Function.MAX,
+    ]
+    assert select.shown == {0}
+
+
+def test_a_join_on_the_key_is_known_to_meet_one_row_at_most(people: Table) -> None:
+    def single(condition: str) -> bool:
+        sql = f"SELECT COUNT(*) FROM people p JOIN areas a ON {condition}"
+        return parse(sql, people.policy)[0].single_valued
+
+    assert single("p.area = a.area")
+    assert single("a.area = p.age + 1 AND a.region = 'north'")
+    assert not single("p.area > a.area")
+    assert not single("p.area = a.rate")
+    assert not single("a.area = a.rate")
+
+
+def test_names_are_read_as_postgres_reads_them(people: Table) -> None:
+    for spelling in ('"Height"', "Height", "height", "HEIGHT"):
+        (aggregate,) = parse(f"SELECT SUM({spelling}) FROM people", people.policy)
+        assert describe(aggregate) == 'sum("Height")'
+    with pytest.raises(Unsupported, match="no column height"):
+        parse('SELECT SUM("height") FROM people', people.policy)
+
+
+def test_other_dialects_are_read_in_their_own_way(people: Table) -> None:
+    (mysql,) = parse('SELECT COUNT(*) FROM people WHERE sex = "f"', people.policy, "mysql")
+    assert describe(mysql) == "count(*) where \"sex\" = 'f'"
+    (duckdb,) = parse("SELECT SUM(age / 2) FROM people", people.policy, "duckdb")
+    assert describe(duckdb) == 'sum((cast("age" as double) / 2.0e0))'
+    (whole,) = parse("SELECT SUM(age // 2) FROM people", people.policy, "duckdb")
+    assert describe(whole) == 'sum(("age" / 2))'
+
+
+def test_an_unknown_dialect_is_named(people: Table) -> None:
+    with pytest.raises(Misconfigured, match="klingon"):
+        parse("SELECT COUNT(*) FROM people", people.policy, "klingon")
+
+
+def test_a_script_is_cut_at_its_semicolons(people: Table) -> None:
+    script = "SELECT COUNT(*) FROM people; -- one\n\nSELECT SUM(income) FROM t WHERE note = ';';"
+    assert split(script) == [
+        "SELECT COUNT(*) FROM people",
+        "SELECT SUM(income) FROM t WHERE note = ';'",
+    ]
+    assert len(parse_script(script, people.policy)) == 2
+    with pytest.raises(Unsupported, match="one statement at a time"):
+        parse(script, people.policy)
+    with pytest.raises(Unsupported, match="no statement"):
+        parse("  -- nothing", people.policy)
+
+
+def test_a_policy_without_types_is_told_to_open_its_table(people: Table) -> None:
+    bare = replace(
+        people.policy, columns=tuple(replace(each, type=None) for each in people.policy.columns)
+    )
+    with pytest.raises(Misconfigured, match=r"columns\.area\.type"):
+        parse("SELECT COUNT(*) FROM people", bare)
+
+
+def test_equal_questions_are_equal_values(people: Table) -> None:
+    first = parse("SELECT SUM(income) FROM people WHERE age > 30", people.policy)
+    second = parse("select sum(INCOME)\nfrom t where AGE > 30", people.policy)
+    assert first == second
+    assert isinstance(hash(first[0]), int)
+    assert first[0] == Aggregate(Function.SUM, first[0].argument, first[0].predicate)
