@@ -4,7 +4,9 @@ CasemateError
     Refused              the request is understood, and granting it would break a guarantee
         BudgetExhausted  the ledger cannot pay for it; says what is left
         HorizonReached   a stream is longer than its mechanism was calibrated for
+        PositivesSpent   a sparse vector has given all the positive answers it was calibrated for
         LedgerDamaged    the ledger's history does not add up, so nothing can be charged to it
+    LedgerUnavailable    the ledger's store failed before the charge was known to be durable
     Unsupported          SQL outside the accepted fragment; says where and why
     Misconfigured        a policy, a source or an option is wrong; says which and what was expected
 
@@ -45,8 +47,23 @@ class HorizonReached(Refused):
         )
 
 
+class PositivesSpent(Refused):
+    """A sparse vector has given all the positive answers it was calibrated for."""
+
+    def __init__(self, positives: int) -> None:
+        self.positives = positives
+        super().__init__(
+            f"this mechanism was calibrated for {positives} positive answers and has given them "
+            f"all; start a new one, which spends its own epsilon"
+        )
+
+
 class LedgerDamaged(Refused):
     """The ledger's history was altered or is incomplete."""
+
+
+class LedgerUnavailable(CasemateError):
+    """The ledger's store failed, so nothing may leave; the same key can be tried again."""
 
 
 class Unsupported(CasemateError):

@@ -1,0 +1,245 @@
+"""What partial privacy buys: answers that hold for the population, not only for the samples.
+
+A mechanism whose answers are close to the samples' values, and which gives little of the samples
+away, cannot be led by an adaptive adversary to answers far from the population's values.
+
+Source     Source document 001, Lemmas 2, 4, 9 to 12 and Theorems 3 to 7, as calculators.
+Guarantee  Each function returns a `Bound`: the error of every answer exceeds `deviation` with
+           probability at most `failure`. Datasets are neighbours when one sample is replaced.
+Cost       O(1). `best_bound` picks the statement and its free constants.
+Departure  `Constants.PRINTED` keeps the source's statements, `Constants.PROVED` (the default) what
+           their proofs give; docs/derivations/partial_privacy.md has the arguments.
+           - Theorems 3 and 4 print 2 kappa/m. Their proofs give kappa/m, and no factor below 1 is
+             true: `test_no_smaller_factor_of_kappa_is_true`.
+           - Lemmas 2 and 10 print beta/c. With c > 1 that is false for answers outside the query's
+             range; beta/min(c, 1) is true: `test_the_printed_theorem_3_fails_for_c_above_1`.
+           - Theorem 5 prints beta/d, which takes the queries to have range 1. For a range
+             w = touched * sensitivity it is beta/min(d/w, 1):
+             `test_the_printed_theorem_5_fails_for_queries_of_large_range`.
+           - Theorem 7 is not always better than Theorem 4 at delta = 0 (a very small beta favours
+             Theorem 4), so `best` tries both: `test_neither_theorem_4_nor_theorem_7_dominates`.
+           - Propositions 1 and 2 are ours, for delta = 0: tanh(epsilon/4) in place of
+             e^epsilon - 1, half the concentration term, and no sample counted twice.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from enum import Enum
+
+_UP = 1 + 2**-48  # results are rounded up by this much, so that floating point never flatters
+
+
+class Constants(Enum):
+    """Which constants a theorem carries where its statement and its proof differ."""
+
+    PRINTED = "printed"
+    PROVED = "proved"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known of a mechanism and of the queries put to it."""
+
+    samples: int  # m
+    epsilon: float
+    alpha: float  # sample accuracy, with beta: Definition 2
+    beta: float
+    delta: float = 0.0
+    leaked: int = 0  # kappa
+    touched: int | None = None  # m-hat: on how many samples a query depends; None is all
+    sensitivity: float | None = None  # Delta; None means linear queries, where it is 1/m
+
+    def __post_init__(self) -> None:
+        if self.samples < 1 or not 0 <= self.leaked <= self.samples:
+            raise ValueError("need at least one sample, and between 0 and all of them leaked")
+        if self.touched is not None and not 1 <= self.touched <= self.samples:
+            raise ValueError(f"need touched between 1 and {self.samples}, got {self.touched}")
+        if not (self.epsilon >= 0 and self.alpha >= 0):
+            raise ValueError(f"need epsilon, alpha >= 0, got {self.epsilon} and {self.alpha}")
+        if not (0 <= self.beta <= 1 and 0 <= self.delta <= 1):
+            raise ValueError(f"need beta, delta in [0, 1], got {self.beta} and {self.delta}")
+        if self.sensitivity is not None and not 0 < self.sensitivity < math.inf:
+            raise ValueError(f"need a positive, finite sensitivity, got {self.sensitivity}")
+
+    @property
+    def reach(self) -> int:
+        """On how many samples a query depends: m-hat in the source."""
+        return self.samples if self.touched is None else self.touched
+
+    @property
+    def step(self) -> float:
+        """How much one sample can change a query: Delta in the source."""
+        return 1 / self.samples if self.sensitivity is None else self.sensitivity
+
+    @property
+    def width(self) -> float:
+        """How far apart two values of one query can be."""
+        return self.reach * self.step
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the queries are linear."""
+        return self.sensitivity is None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Errors exceed `deviation` with probability at most `failure`."""
+
+    statement: str
+    deviation: float
+    failure: float
+    vacuous: bool  # true, but no better than what holds without any privacy
+    free: tuple[float, ...] = ()  # the free constants used, in the theorem's order
+
+
+# What the source states ------------------------------------------------------------------------
+
+
+def lemma_9(setting: Setting, c: float, constants: Constants = Constants.PROVED) -> Bound:
+    """How far the posterior mean of a linear query is from its population mean.
+
+    Lemma 4 is the case where a query touches every sample; it prints 2 kappa/m.
+    """
+    _need_linear(setting, "Lemma 9")
+    factor = 2 if constants is Constants.PRINTED else 1
+    shift = setting.width * _growth(setting.epsilon) + factor * setting.leaked * setting.step
+    return _posterior_bound("Lemma 9", setting, shift + 2 * c, over(setting.delta, c), (c,))
+
+
+def lemma_11(setting: Setting, c: float) -> Bound:
+    """How far the posterior mean of a low-sensitivity query is from its population mean."""
+    shift = setting.width * (_growth(setting.epsilon) + 4 * c) + setting.leaked * setting.step
+    failure = over(setting.delta * setting.samples / setting.reach, c)
+    return _posterior_bound("Lemma 11", setting, shift, failure, (c,))
+
+
+def lemma_12(setting: Setting, eta: float) -> Bound:
+    """How far a linear query of the posterior's samples is from its population mean."""
+    _need_linear(setting, "Lemma 12")
+    _need_pure(setting, "Lemma 12")
+    spread = math.sqrt(2 * setting.reach * _log_two_over(eta)) / setting.samples
+    shift = setting.width * _growth(setting.epsilon) + setting.leaked * setting.step
+    return _posterior_bound("Lemma 12", setting, shift + spread, eta, (eta,))
+
+
+def theorem_3(
+    setting: Setting, c: float, d: float, constants: Constants = Constants.PROVED
+) -> Bound:
+    """Linear queries, without regard to how few samples a query touches."""
+    whole = theorem_4(replace(setting, touched=None), c, d, constants)
+    return _bound("Theorem 3", setting, whole.deviation, whole.failure, (c, d))
+
+
+def theorem_4(
+    setting: Setting, c: float, d: float, constants: Constants = Constants.PROVED
+) -> Bound:
+    """Linear queries, each of which touches few samples."""
+    shift = lemma_9(setting, d, constants)
+    deviation = setting.alpha + setting.width * c + shift.deviation
+    failure = shift.failure + _resampled(setting, c, constants)
+    return _bound("Theorem 4", setting, deviation, failure, (c, d))
+
+
+def theorem_5(
+    setting: Setting, c: float, d: float, constants: Constants = Constants.PROVED
+) -> Bound:
+    """Low-sensitivity queries, each of which touches few samples."""
+    shift = lemma_11(setting, c)
+    part = d if constants is Constants.PRINTED else d / setting.width
+    failure = shift.failure + _resampled(setting, part, constants)
+    return _bound("Theorem 5", setting, setting.alpha + d + shift.deviation, failure, (c, d))
+
+
+def theorem_6(setting: Setting, eta: float) -> Bound:
+    """Linear queries at delta = 0, without regard to how few samples a query touches."""
+    whole = theorem_7(replace(setting, touched=None), eta)
+    return _bound("Theorem 6", setting, whole.deviation, whole.failure, (eta,))
+
+
+def theorem_7(setting: Setting, eta: float) -> Bound:
+    """Linear queries at delta = 0, each of which touches few samples."""
+    deviation = setting.alpha + lemma_12(setting, eta).deviation
+    return _bound("Theorem 7", setting, deviation, setting.beta + eta, (eta,))
+
+
+# What we add, for delta = 0 --------------------------------------------------------------------
+
+
+def posterior_tilt(setting: Setting) -> float:
+    """How far any transcript moves the mean of a linear query, for certain."""
+    _need_linear(setting, "posterior_tilt")
+    _need_pure(setting, "posterior_tilt")
+    exposed = min(setting.leaked, setting.reach)
+    hidden = setting.reach - exposed
+    return (hidden * math.tanh(setting.epsilon / 4) + exposed) * setting.step * _UP
+
+
+def proposition_1(setting: Setting, eta: float) -> Bound:
+    """Theorem 7 with the exact tilt of a posterior and Hoeffding's constant."""
+    spread = math.sqrt(setting.reach * _log_two_over(eta) / 2) / setting.samples
+    deviation = setting.alpha + posterior_tilt(setting) + spread
+    return _bound("Proposition 1", setting, deviation, setting.beta + eta, (eta,))
+
+
+def proposition_2(setting: Setting, c: float) -> Bound:
+    """Theorem 4 at delta = 0 with the exact tilt of a posterior."""
+    deviation = setting.alpha + setting.width * c + posterior_tilt(setting)
+    failure = _resampled(setting, c, Constants.PROVED)
+    return _bound("Proposition 2", setting, deviation, failure, (c,))
+
+
+def without_privacy(setting: Setting) -> Bound:
+    """What sample accuracy gives by itself: the yardstick that makes other bounds vacuous."""
+    return _bound("no privacy", setting, setting.alpha + setting.width, setting.beta, ())
+
+
+# Shared arithmetic -----------------------------------------------------------------------------
+
+
+def _bound(
+    statement: str, setting: Setting, deviation: float, failure: float, free: tuple[float, ...]
+) -> Bound:
+    vacuous = deviation >= setting.alpha + setting.width or failure >= 1
+    return Bound(statement, deviation * _UP, failure * _UP, vacuous, free)
+
+
+def _posterior_bound(
+    statement: str, setting: Setting, deviation: float, failure: float, free: tuple[float, ...]
+) -> Bound:
+    vacuous = deviation >= setting.width or failure >= 1
+    return Bound(statement, deviation * _UP, failure * _UP, vacuous, free)
+
+
+def _resampled(setting: Setting, c: float, constants: Constants) -> float:
+    """Lemmas 2 and 10: what it costs to pass from the samples to the posterior."""
+    return over(setting.beta, c if constants is Constants.PRINTED else min(c, 1.0))
+
+
+def _growth(epsilon: float) -> float:
+    return math.expm1(epsilon) if epsilon < 700 else math.inf
+
+
+def over(part: float, constant: float) -> float:
+    """The failure that a free constant leaves, where nothing stays nothing even over zero."""
+    if constant < 0:
+        raise ValueError(f"a free constant must not be negative, got {constant}")
+    if not part:
+        return 0.0
+    return part / constant if constant else math.inf
+
+
+def _log_two_over(eta: float) -> float:
+    if not 0 < eta <= 1:
+        raise ValueError(f"need eta in (0, 1], got {eta}")
+    return math.log(2 / eta)
+
+
+def _need_linear(setting: Setting, statement: str) -> None:
+    if not setting.is_linear:
+        raise ValueError(f"{statement} is about linear queries; use Theorem 5 for a sensitivity")
+
+
+def _need_pure(setting: Setting, statement: str) -> None:
+    if setting.delta:
+        raise ValueError(f"{statement} needs delta = 0, got {setting.delta}; use Theorem 4")

@@ -1,0 +1,232 @@
+"""A finite conversation between a mechanism and its adversary, with every probability exact.
+
+Source     Source document 001, section 2: the samples S, the transcript, the queries q_t and
+           answers a_t, the posterior Q of the samples given a transcript, and Definition 2.
+Guarantee  None of its own: it enumerates, in rationals, what the definitions talk about.
+Cost       Everything is enumerated: |universe|^size datasets times the number of transcripts.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Protocol
+
+Dataset = tuple[int, ...]
+"""The samples S, each given by its position in the universe."""
+
+
+class Query(Protocol):
+    """A question about the samples; a hashable value, because transcripts contain it."""
+
+    def __call__(self, samples: Dataset, /) -> Fraction:
+        """Return the query's value on these samples."""
+        ...
+
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Linear:
+    """The mean of one function per sample, each with values between 0 and 1.
+
+    >>> Linear(((Fraction(0), Fraction(1)), (Fraction(1, 2), Fraction(1, 2))))((1, 0))
+    Fraction(3, 4)
+    """
+
+    parts: tuple[tuple[Fraction, ...], ...]  # parts[i][x] is q_i(x)
+
+    def __post_init__(self) -> None:
+        if not self.parts or not all(0 <= v <= 1 for part in self.parts for v in part):
+            raise ValueError("a linear query needs one function per sample, with values in [0, 1]")
+
+    def __call__(self, samples: Dataset, /) -> Fraction:
+        """Return the query's value on these samples."""
+        total = sum((part[x] for part, x in zip(self.parts, samples, strict=True)), Fraction(0))
+        return total / len(self.parts)
+
+    @property
+    def touched(self) -> int:
+        """On how many samples the value depends: m-hat in the source."""
+        return sum(len(set(part)) > 1 for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the mechanism says: the answer, and anything else that it lets the adversary see."""
+
+    answer: Fraction
+    shown: Hashable = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """One query and the reply to it."""
+
+    query: Query
+    reply: Reply
+
+
+Transcript = tuple[Round, ...]
+
+Mechanism = Callable[[Dataset, Transcript, Query], Mapping[Reply, Fraction]]
+"""The law of the next reply, given the samples and everything said so far."""
+
+Adversary = Callable[[Transcript], Query | None]
+"""The next query, given everything said so far; None ends the conversation."""
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """The law of the transcript for every dataset, and the law of one sample."""
+
+    prior: tuple[Fraction, ...]  # P, over the universe
+    size: int  # m
+    law: Mapping[Dataset, Mapping[Transcript, Fraction]]
+
+    def __post_init__(self) -> None:
+        laws = [self.prior, *(tuple(row.values()) for row in self.law.values())]
+        if any(sum(law) != 1 or min(law) < 0 for law in laws):
+            raise ValueError("the prior, and each dataset's law, need probabilities that sum to 1")
+        if set(self.law) != set(product(range(len(self.prior)), repeat=self.size)):
+            raise ValueError("the law must cover every dataset of this size over this universe")
+
+    @cached_property
+    def transcripts(self) -> tuple[Transcript, ...]:
+        """Every transcript that some dataset can lead to."""
+        return tuple(dict.fromkeys(t for row in self.law.values() for t, p in row.items() if p))
+
+    def probability(self, transcript: Transcript, samples: Dataset) -> Fraction:
+        """The probability of the transcript when the mechanism holds these samples."""
+        return self.law[samples].get(transcript, Fraction(0))
+
+    @cached_property
+    def weights(self) -> Mapping[Dataset, Fraction]:
+        """The probability of each dataset, its samples drawn independently from the prior."""
+        return {s: math.prod((self.prior[x] for x in s), start=Fraction(1)) for s in self.law}
+
+    def probability_that(self, event: Callable[[Dataset, Transcript], bool]) -> Fraction:
+        """The probability of an event of samples and transcript together."""
+        total = Fraction(0)
+        for samples, row in self.law.items():
+            hits = sum((p for t, p in row.items() if p and event(samples, t)), Fraction(0))
+            total += self.weights[samples] * hits
+        return total
+
+    @cached_property
+    def marginal(self) -> Mapping[Transcript, Fraction]:
+        """The law of the transcript when the samples come from the prior; positive entries only."""
+        mixture = {
+            t: sum((w * self.probability(t, s) for s, w in self.weights.items()), Fraction(0))
+            for t in self.transcripts
+        }
+        return {t: p for t, p in mixture.items() if p}
+
+    def probability_of(self, event: Callable[[Transcript], bool]) -> Fraction:
+        """The probability of an event of the transcript alone."""
+        return sum((p for t, p in self.marginal.items() if event(t)), Fraction(0))
+
+    def posterior(self, transcript: Transcript) -> Mapping[Dataset, Fraction]:
+        """The law of the samples given the transcript: Q in the source."""
+        total = self.marginal.get(transcript)
+        if not total:
+            raise ValueError("this transcript has probability 0 under the prior: no posterior")
+        return {s: w * self.probability(transcript, s) / total for s, w in self.weights.items()}
+
+    def population_value(self, query: Query) -> Fraction:
+        """The mean of the query over fresh samples: q(P^m) in the source."""
+        return _mean(query, self.weights)
+
+    def sample_error(self, samples: Dataset, transcript: Transcript) -> Fraction:
+        """How far the worst answer is from the query's value on the samples."""
+        return max(
+            (abs(r.reply.answer - r.query(samples)) for r in transcript), default=Fraction(0)
+        )
+
+    def population_error(self, transcript: Transcript) -> Fraction:
+        """How far the worst answer is from the query's value over fresh samples."""
+        return max(
+            (abs(r.reply.answer - self.population_value(r.query)) for r in transcript),
+            default=Fraction(0),
+        )
+
+    def posterior_error(self, transcript: Transcript) -> Fraction:
+        """How far the worst answer is from the query's mean over the posterior."""
+        posterior = self.posterior(transcript)
+        return max(
+            (abs(r.reply.answer - _mean(r.query, posterior)) for r in transcript),
+            default=Fraction(0),
+        )
+
+    def posterior_shift(self, transcript: Transcript) -> Fraction:
+        """How far the transcript moved the mean of the query in it that it moved most."""
+        posterior = self.posterior(transcript)
+        queries = {r.query for r in transcript}
+        return max(
+            (abs(_mean(q, posterior) - self.population_value(q)) for q in queries),
+            default=Fraction(0),
+        )
+
+    def is_sample_accurate(self, alpha: Fraction, beta: Fraction) -> bool:
+        """Definition 2 for the samples: an error of alpha or more has probability <= beta."""
+        return self.probability_that(lambda s, t: self.sample_error(s, t) >= alpha) <= beta
+
+    def is_distributionally_accurate(self, alpha: Fraction, beta: Fraction) -> bool:
+        """Definition 2 for the population: an error of alpha or more has probability <= beta."""
+        return self.probability_of(lambda t: self.population_error(t) >= alpha) <= beta
+
+
+def _mean(query: Query, law: Mapping[Dataset, Fraction]) -> Fraction:
+    return sum((p * query(samples) for samples, p in law.items() if p), Fraction(0))
+
+
+def interact(
+    prior: tuple[Fraction, ...], size: int, mechanism: Mechanism, adversary: Adversary
+) -> Interaction:
+    """Play the adversary against the mechanism on every dataset, keeping every probability."""
+    datasets = product(range(len(prior)), repeat=size)
+    return Interaction(prior, size, {s: dict(_play(s, mechanism, adversary)) for s in datasets})
+
+
+def _play(
+    samples: Dataset, mechanism: Mechanism, adversary: Adversary, past: Transcript = ()
+) -> Iterator[tuple[Transcript, Fraction]]:
+    query = adversary(past)
+    if query is None:
+        yield past, Fraction(1)
+        return
+    for reply, chance in mechanism(samples, past, query).items():
+        if chance:
+            future = _play(samples, mechanism, adversary, (*past, Round(query, reply)))
+            yield from ((transcript, chance * p) for transcript, p in future)
+
+
+def decision_trees(
+    queries: Sequence[Query], replies: Sequence[Reply], rounds: int
+) -> Iterator[Adversary]:
+    """Every deterministic adversary of so many rounds; a random one is a mixture of these."""
+    pasts = [past for t in range(rounds) for past in product(replies, repeat=t)]
+    for choice in product(queries, repeat=len(pasts)):
+        yield _follow(dict(zip(pasts, choice, strict=True)))
+
+
+def _follow(tree: Mapping[tuple[Reply, ...], Query]) -> Adversary:
+    return lambda past: tree.get(tuple(turn.reply for turn in past))
+
+
+def sensitivity(interaction: Interaction, query: Query) -> Fraction:
+    """Definition 5: how much one sample can change the query."""
+    values = {samples: query(samples) for samples in interaction.law}
+    return max(
+        (abs(values[s] - values[t]) for _, s, t in neighbours(interaction)), default=Fraction(0)
+    )
+
+
+def neighbours(interaction: Interaction) -> Iterator[tuple[int, Dataset, Dataset]]:
+    """Every pair of datasets that differ in one sample, in both orders, with its position."""
+    for samples in interaction.law:
+        for i, x in product(range(interaction.size), range(len(interaction.prior))):
+            if x != samples[i]:
+                yield i, samples, (*samples[:i], x, *samples[i + 1 :])
