@@ -1,0 +1,38 @@
+"""The demonstration: what it claims is computed, and true."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from casemate.cli import demo
+from casemate.cli.main import ended
+
+
+def test_three_sums_expose_record_2_exactly() -> None:
+    shown = demo.run()
+    assert [each.answer for each in shown.sums] == [
+        Fraction("32.1"),
+        Fraction("15.5"),
+        Fraction("11.4"),
+    ]
+    assert [each.records for each in shown.sums] == [6, 3, 2]
+    assert (shown.record, shown.value) == (2, Fraction("5.2"))
+
+
+def test_the_noisy_sums_are_charged_in_full() -> None:
+    assert demo.run().spent.startswith("spent epsilon 1 of 1 at delta 0")
+
+
+def test_two_runs_differ_only_in_their_noise() -> None:
+    first, second = demo.run(), demo.run()
+    assert [each.answer for each in first.sums] == [each.answer for each in second.sums]
+    assert first.half_width == second.half_width == 90
+
+
+def test_it_prints_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended(["demo"]) == 0
+    assert "record 2: blood sugar 5.2, with certainty" in capsys.readouterr().out
+    assert ended(["demo", "--format", "json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["schema"], shown["record"], shown["value"]) == ("casemate.demo/1", 2, 5.2)
