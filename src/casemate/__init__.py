@@ -1,0 +1,82 @@
+"""Casemate: audit, attack, answer and release statistics of sensitive tables.
+
+The public names are those of `__all__`; each is imported from its room when it is first used, so
+`import casemate` itself costs nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+from casemate import _version
+
+if TYPE_CHECKING:
+    from casemate.errors import BudgetExhausted as BudgetExhausted
+    from casemate.errors import CasemateError as CasemateError
+    from casemate.errors import HorizonReached as HorizonReached
+    from casemate.errors import LedgerDamaged as LedgerDamaged
+    from casemate.errors import LedgerUnavailable as LedgerUnavailable
+    from casemate.errors import Misconfigured as Misconfigured
+    from casemate.errors import PositivesSpent as PositivesSpent
+    from casemate.errors import Refused as Refused
+    from casemate.errors import Unsupported as Unsupported
+    from casemate.privacy.binary_mechanism import BinaryMechanism as BinaryMechanism
+    from casemate.privacy.exponential import exponential as exponential
+    from casemate.privacy.ledger import open_ledger as open_ledger
+    from casemate.privacy.noise import discrete_gaussian as discrete_gaussian
+    from casemate.privacy.noise import discrete_laplace as discrete_laplace
+    from casemate.privacy.sparse_vector import AboveThreshold as AboveThreshold
+    from casemate.privacy.sparse_vector import GapSparseVector as GapSparseVector
+    from casemate.privacy.sparse_vector import NumericSparse as NumericSparse
+    from casemate.query.aggregate import Aggregate as Aggregate
+    from casemate.query.lineage import lineage as lineage
+    from casemate.query.membership import membership as membership
+    from casemate.query.sql import parse as parse
+    from casemate.table.policy import load_policy as load_policy
+    from casemate.table.schema import Policy as Policy
+    from casemate.table.table import Table as Table
+
+_HOME = {
+    "AboveThreshold": "casemate.privacy.sparse_vector",
+    "Aggregate": "casemate.query.aggregate",
+    "BinaryMechanism": "casemate.privacy.binary_mechanism",
+    "BudgetExhausted": "casemate.errors",
+    "CasemateError": "casemate.errors",
+    "GapSparseVector": "casemate.privacy.sparse_vector",
+    "HorizonReached": "casemate.errors",
+    "LedgerDamaged": "casemate.errors",
+    "LedgerUnavailable": "casemate.errors",
+    "Misconfigured": "casemate.errors",
+    "NumericSparse": "casemate.privacy.sparse_vector",
+    "Policy": "casemate.table.schema",
+    "PositivesSpent": "casemate.errors",
+    "Refused": "casemate.errors",
+    "Table": "casemate.table.table",
+    "Unsupported": "casemate.errors",
+    "discrete_gaussian": "casemate.privacy.noise",
+    "discrete_laplace": "casemate.privacy.noise",
+    "exponential": "casemate.privacy.exponential",
+    "lineage": "casemate.query.lineage",
+    "load_policy": "casemate.table.policy",
+    "membership": "casemate.query.membership",
+    "open_ledger": "casemate.privacy.ledger",
+    "parse": "casemate.query.sql",
+}
+
+__all__ = list(_HOME)
+__version__ = _version.VERSION
+
+
+if not TYPE_CHECKING:  # a type checker reads the imports above, and so finds misspelt names
+
+    def __getattr__(name: str) -> object:
+        """Import a public name from its room on first use."""
+        if name not in _HOME:
+            raise AttributeError(f"module 'casemate' has no attribute {name!r}")
+        from importlib import import_module
+
+        value = getattr(import_module(_HOME[name]), name)
+        globals()[name] = value  # the next use does not come here
+        return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,111 @@
+"""`casemate policy`: write a first policy from the data, and check one against them."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from casemate.cli.output import Output
+
+if TYPE_CHECKING:
+    from casemate.table.review import ColumnReview, Review
+    from casemate.table.schema import Policy
+
+app = App(name="policy", help="Write or check the policy of a protected table.")
+
+SCHEMA = "casemate.policy/1"
+DRAFT_SCHEMA = "casemate.policy-draft/1"
+FOR_THE_CUSTODIAN = (
+    "These counts are exact and of protected data: they are for the custodian, not for publication."
+)
+
+
+@app.command
+def init(
+    table: Annotated[str, Parameter(help="A file, a pattern, a URL, or a shipped table.")],
+    /,
+    *,
+    key: Annotated[
+        str | None, Parameter(help="The column that identifies a record of a database table.")
+    ] = None,
+    output: Output | None = None,
+) -> None:
+    """Write a first policy from the data, for you to correct; nothing in it is private yet."""
+    from casemate.table.draft import draft
+    from casemate.table.table import Table
+
+    output = output or Output()
+    with output.progress("reading the table"), Table.open(table, key=key) as opened:
+        text = draft(opened)
+    output.emit(text, {"schema": DRAFT_SCHEMA, "policy": text})
+    output.note(
+        'Nothing in it is private yet, and what is marked from = "data" was read off the data; '
+        "correct both before you use it."
+    )
+
+
+@app.command
+def check(
+    policy: Annotated[str, Parameter(help="The policy file.")],
+    /,
+    *,
+    output: Output | None = None,
+) -> None:
+    """Check a policy, open its source, and count what the policy does not foresee."""
+    from casemate.table.review import review
+    from casemate.table.table import Table
+
+    output = output or Output()
+    with output.progress("reading the table"), Table.open(policy) as table:
+        found = review(table)
+    output.emit(as_text(table.policy, found), as_json(table.policy, found))
+
+
+def as_text(policy: "Policy", found: "Review") -> str:
+    """A review as lines to read."""
+    from casemate.table.place import shown
+
+    lines = [f"{policy.path or shown(policy.source)}: {found.rows} rows, valid"]
+    if found.people is not None:
+        lines.append(f"people: {found.people}, {found.people_over_limit} over `rows_per_person`")
+    width = max(len(item.column.name) for item in found.columns)
+    for role in ("private", "public", "identifier"):
+        for item in found.columns:
+            if item.column.role == role:
+                name, type_ = item.column.name, item.column.type or ""
+                lines.append(f"  {role:<10}  {name:<{width}}  {type_:<9}  {_counts(item)}")
+    lines += [FOR_THE_CUSTODIAN, *(f"warning: {warning}" for warning in found.warnings)]
+    return "\n".join(lines)
+
+
+def _counts(item: "ColumnReview") -> str:
+    counts = [f"{item.nulls} NULL"]
+    if item.outside is not None:
+        counts.append(f"{item.outside} outside the bounds")
+    if item.undeclared is not None:
+        counts.append(f"{item.undeclared} not listed")
+    return ", ".join(counts)
+
+
+def as_json(policy: "Policy", found: "Review") -> dict[str, Any]:
+    """A review as the object that `--format json` prints."""
+    return {
+        "schema": SCHEMA,
+        "policy": None if policy.path is None else str(policy.path),
+        "rows": found.rows,
+        "people": found.people,
+        "people_over_limit": found.people_over_limit,
+        "columns": [
+            {
+                "name": item.column.name,
+                "role": item.column.role.value,
+                "type": item.column.type.value if item.column.type else None,
+                "from": item.column.provenance.value,
+                "nulls": item.nulls,
+                "outside_bounds": item.outside,
+                "undeclared_values": item.undeclared,
+            }
+            for item in found.columns
+        ],
+        "warnings": list(found.warnings),
+        "note": FOR_THE_CUSTODIAN,
+    }

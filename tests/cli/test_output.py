@@ -1,0 +1,201 @@
+import io
+import json
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+from cyclopts import App
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casemate.cli.output import Output, Progress, write_atomically
+from casemate.errors import Misconfigured
+
+FIELDS = {"schema": "casemate.example/1", "people": 3}
+
+
+def parsed(*arguments: str) -> Output:
+    """The options as the command line gives them to a command."""
+    program = App(name="program")
+
+    @program.default
+    def command(*, output: Output = Output()) -> Output:  # noqa: B008 - how cyclopts takes it
+        return output
+
+    shared: Output = program(arguments, exit_on_error=False, result_action="return_value")
+    return shared
+
+
+def emitted(output: Output, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    output.emit(result_text="three people", result_json=FIELDS)
+    shown = capsys.readouterr()
+    return shown.out, shown.err
+
+
+def test_the_command_line_gives_the_options_without_a_prefix(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    assert parsed() == Output("text", None, False)
+    assert parsed("--format", "json", "--output", str(file), "--quiet") == Output(
+        "json", file, True
+    )
+
+
+def test_text_goes_to_stdout_and_ends_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert emitted(Output(), capsys) == ("three people\n", "")
+
+
+def test_json_is_one_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = emitted(Output("json"), capsys)
+    assert json.loads(out) == FIELDS and err == ""
+
+
+def test_a_command_without_html_says_so_and_prints_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(Misconfigured, match="has no HTML form; use --format text or json"):
+        emitted(Output("html"), capsys)
+    assert capsys.readouterr().out == ""
+
+
+def test_html_is_passed_on_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Output("html").emit("text", FIELDS, "<!doctype html>")
+    assert capsys.readouterr().out == "<!doctype html>"
+
+
+def test_what_json_cannot_say_is_an_error_and_not_a_broken_object(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        Output("json").emit("text", {"error": float("nan")})
+    assert capsys.readouterr().out == ""
+
+
+def test_the_result_goes_to_the_file_and_a_note_to_stderr(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "out.json"
+    assert emitted(Output("json", file), capsys) == ("", f"wrote {file}\n")
+    assert json.loads(file.read_text()) == FIELDS
+
+
+def test_quiet_drops_the_note_and_keeps_the_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert emitted(Output(quiet=True), capsys) == ("three people\n", "")
+    assert emitted(Output("text", tmp_path / "out", quiet=True), capsys) == ("", "")
+
+
+def test_a_folder_is_refused_before_any_work(tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured, match="is a folder; give the name of a file"):
+        parsed("--output", str(tmp_path))
+
+
+def test_a_missing_folder_is_refused_before_any_work(tmp_path: Path) -> None:
+    with pytest.raises(Misconfigured, match="in a folder that does not exist; create it first"):
+        parsed("--output", str(tmp_path / "absent" / "out"))
+    assert not (tmp_path / "absent").exists()
+
+
+def test_a_folder_that_goes_away_during_the_work_is_a_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    output = Output("text", folder / "out")
+    folder.rmdir()
+    with pytest.raises(Misconfigured, match=r"cannot write --output .*: No such file"):
+        output.emit("text", FIELDS)
+
+
+# Files --------------------------------------------------------------------------------------------
+
+
+@given(content=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r")))
+def test_what_is_written_is_what_is_read(
+    content: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("written") / "out"
+    write_atomically(file, content)
+    assert file.read_text(encoding="utf-8") == content
+
+
+def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "ours", "x")
+    (tmp_path / "plain").write_text("x")
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("old")
+    file.chmod(0o640)
+    write_atomically(file, "new")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640 and file.read_text() == "new"
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    link, file = tmp_path / "link", tmp_path / "file"
+    link.symlink_to(file)
+    write_atomically(link, "new")
+    assert link.is_symlink() and file.read_text() == "new"
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    write_atomically(Path("/dev/null"), "gone")
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
+def test_a_failure_at_any_step_leaves_the_old_file_and_nothing_else(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    file = tmp_path / "out"
+    file.write_text("old")
+    monkeypatch.setattr(os, step, fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(file, "new")
+    assert file.read_text() == "old" and list(tmp_path.iterdir()) == [file]
+
+
+# Progress -----------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO, patience: float, silent: bool = False, wait_for: str = "") -> str:
+    """What work that is two fifths done shows, once it shows what we wait for."""
+    with Progress("reading", 5, silent, stream, patience) as progress:
+        progress.advance()
+        progress.advance()
+        for _ in range(1000):
+            if wait_for in stream.getvalue():
+                break
+            time.sleep(0.01)
+    return stream.getvalue()
+
+
+def test_long_work_shows_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    seen = shown(Terminal(), patience=0, wait_for="40%")
+    assert "reading" in seen and "40%" in seen
+
+
+def test_quick_work_a_pipe_and_quiet_show_nothing() -> None:
+    assert shown(Terminal(), patience=60) == ""
+    assert shown(io.StringIO(), patience=0) == ""
+    assert shown(Terminal(), patience=0, silent=True) == ""
+    assert Output(quiet=True).progress("reading", 1)._silent
+
+
+def test_a_bar_that_would_appear_after_the_work_does_not() -> None:
+    stream = Terminal()
+    with Progress("reading", 1, stream=stream, patience=60) as progress:
+        pass
+    progress._appear()  # the timer had fired already, and lost the race
+    assert stream.getvalue() == ""

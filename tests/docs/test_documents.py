@@ -1,0 +1,19 @@
+import re
+from pathlib import Path
+
+import pytest
+from docs.blocks import ROOT, play
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+def test_everything_on_the_page_runs(path: Path, tmp_path: Path) -> None:
+    play(path.read_text(), tmp_path)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+def test_every_link_to_a_file_leads_to_one(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
+    assert [link for link in links if not (path.parent / link).exists()] == []
