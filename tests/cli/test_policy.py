@@ -49,6 +49,12 @@ def test_init_writes_a_file_when_told_where(folder: Path, capsys: Captured) -> N
     assert "[table]" in (folder / "first.toml").read_text()
 
 
+def test_init_never_overwrites_a_policy(folder: Path, capsys: Captured) -> None:
+    assert ended(["policy", "init", "people.csv", "--output", "casemate.toml"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert (folder / "casemate.toml").read_text() == POLICY
+
+
 def test_init_prints_one_object_as_json(capsys: Captured) -> None:
     assert ended(["policy", "init", "hospital", "--format", "json"]) == 0
     printed = json.loads(capsys.readouterr().out)

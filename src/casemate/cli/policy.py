@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from casemate.cli.output import Output
+from casemate.errors import Misconfigured
 
 if TYPE_CHECKING:
     from casemate.table.review import ColumnReview, Review
@@ -34,6 +35,11 @@ def init(
     from casemate.table.table import Table
 
     output = output or Output()
+    if output.output is not None and output.output.exists():
+        raise Misconfigured(
+            f"{output.output} is there already, and what you wrote in it would be lost; "
+            f"give --output another name, or delete it first"
+        )
     with output.progress("reading the table"), Table.open(table, key=key) as opened:
         text = draft(opened)
     output.emit(text, {"schema": DRAFT_SCHEMA, "policy": text})

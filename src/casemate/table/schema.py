@@ -1,7 +1,8 @@
 """The policy as frozen values: which columns there are, what protects them, and at what budget.
 
 A `Policy` says everything about a protected table that is public. It never holds a value of a
-record, so it may be printed, logged and compared.
+record, so it may be printed, logged and compared; addresses, which may carry a password, are left
+out of what is printed.
 """
 
 from dataclasses import dataclass, field
@@ -98,14 +99,14 @@ class Budget:
     delta: Fraction = Fraction(0)
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     protects: Protects = Protects.PERSON
-    ledger: str | None = None  # None: casemate.ledger beside the policy file
+    ledger: str | None = field(default=None, repr=False)  # None: casemate.ledger beside the file
 
 
 @dataclass(frozen=True)
 class Policy:
     """One protected table: where it is, what its columns are, and what may be spent on it."""
 
-    source: str
+    source: str = field(repr=False)
     columns: tuple[Column, ...]
     key: str | None = None
     person: str | None = None

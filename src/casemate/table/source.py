@@ -16,6 +16,12 @@ from casemate.table.schema import ColumnType
 RECORD = "casemate_record"
 """The name under which every source's protected relation shows the record's identity."""
 
+READ_FAILED = (
+    "the data source could not run a query; check that the source is still there and has not "
+    "changed since it was opened"
+)
+"""What every source says when a query fails: the engine's own text may quote a record."""
+
 
 @dataclass(frozen=True, eq=False)
 class Series:
@@ -43,6 +49,8 @@ class Source(Protocol):
 
     def relation(self, public: str | None = None) -> str:
         """The text to put after FROM: the protected table, or the named public one.
+
+        It may be a name or a subquery in parentheses and has no alias: give it one.
 
         The protected relation has a column RECORD, unique and never NULL: the 1-based position
         in file order, or the policy's key.

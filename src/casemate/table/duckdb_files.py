@@ -1,0 +1,226 @@
+"""Files and columns brought into DuckDB, each with every row's position in file order.
+
+DuckDB returns rows in any order, so a position is taken from the reader itself: from Parquet's
+own row numbers, and for CSV from a running number, which makes the scan run in order. CSV is loaded
+once (its types depend on all cells; it would be parsed again for each query), Parquet is read in
+place.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.errors import Misconfigured
+from casemate.table.csv_file import check_names, count_records, read_header
+from casemate.table.csv_types import decide, read_as
+from casemate.table.schema import ColumnType
+from casemate.table.source import Series
+from casemate.table.sql_text import literal, quoted
+
+POSITION = "casemate_position"
+CELLS = quoted("casemate_cells")
+LINE_ENDS = {"\n": "'\\n'", "\r": "'\\r'", "\r\n": "'\\r\\n'"}  # as DuckDB's option spells them
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Something to select from: its text, its columns with DuckDB's types, and the position."""
+
+    text: str
+    columns: Mapping[str, str]
+    position: str | None  # an SQL expression; None when the rows have no order
+
+
+def describe(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, str]:
+    """The columns of a relation and DuckDB's types for them, in order."""
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {text}").fetchall()
+    return {name: engine_type for name, engine_type, *_ in rows}
+
+
+# CSV ------------------------------------------------------------------------------------------
+
+
+def load_csv(
+    connection: duckdb.DuckDBPyConnection,
+    paths: Sequence[Path],
+    into: str,
+    declared: Mapping[str, ColumnType],
+) -> Relation:
+    """Load CSV files of the same columns, one after the other, into a table of typed columns."""
+    names = read_header(paths[0]).names
+    columns = ", ".join(f"{quoted(name)} VARCHAR" for name in names)
+    connection.execute(f"CREATE TABLE {CELLS} ({POSITION} BIGINT, {columns})")
+    loaded = 0
+    for path in paths:
+        loaded += _load_cells(connection, path, names, loaded)
+    types = _decided(connection, paths[0], names, declared)
+    typed = ", ".join(f"{read_as(name, types[name])} AS {quoted(name)}" for name in names)
+    connection.execute(f"CREATE TABLE {into} AS SELECT {POSITION}, {typed} FROM {CELLS}")
+    connection.execute(f"DROP TABLE {CELLS}")
+    found = describe(connection, into)
+    return Relation(into, {name: found[name] for name in names}, POSITION)
+
+
+def _load_cells(
+    connection: duckdb.DuckDBPyConnection, path: Path, names: tuple[str, ...], before: int
+) -> int:
+    header = read_header(path)
+    if header.names != names:
+        raise Misconfigured(f"{path} has other columns than the first file; expected the same")
+    columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in names)
+    scan = (
+        f"read_csv({literal(str(path))}, auto_detect=false, header=true, "
+        f"delim={literal(header.delimiter)}, quote='\"', escape='\"', "
+        f"new_line={LINE_ENDS[header.line_end]}, columns={{{columns}}})"
+    )
+    try:
+        connection.execute(
+            f"INSERT INTO {CELLS} SELECT {before} + row_number() OVER (), * FROM {scan}"
+        )
+    except duckdb.Error as error:
+        raise _malformed(path, str(error)) from None
+    counted = connection.execute(f"SELECT count(*) FROM {CELLS}").fetchone()
+    loaded = int(counted[0]) - before if counted else 0
+    if loaded != count_records(path, header, expected=loaded):
+        raise _malformed(path, "")
+    return loaded
+
+
+def _malformed(path: Path, message: str) -> Misconfigured:
+    """Say where a file is malformed; the engine's own message quotes the line."""
+    line = re.search(r"CSV Error on Line: (\d+)", message)
+    where = f" at line {line[1]}" if line else ""
+    width = re.search(r"^Expected Number of Columns: (\d+) Found: (\d+)", message, re.MULTILINE)
+    if width:
+        reason = f"expected {width[1]} cells and found {width[2]}"
+    elif "utf-8" in message:
+        reason = "it is not UTF-8 text; save it again as UTF-8"
+    elif "unterminated quote" in message:
+        reason = "a quote is not closed, or text follows it"
+    elif "Maximum line size" in message:
+        reason = "the line is longer than 2,000,000 bytes"
+    else:
+        reason = "check its quotes, its line ends (all alike), and that it can be read"
+    return Misconfigured(f"{path} cannot be read as CSV{where}: {reason}")
+
+
+def _decided(
+    connection: duckdb.DuckDBPyConnection,
+    path: Path,
+    names: Sequence[str],
+    declared: Mapping[str, ColumnType],
+) -> dict[str, str]:
+    def ask(sql: str) -> Sequence[Any]:
+        return connection.execute(sql).fetchone() or ()
+
+    types: dict[str, str] = {}
+    for name, engine_type in decide(ask, CELLS, names, declared).items():
+        if engine_type is None:
+            raise Misconfigured(
+                f"{path}: the policy declares the column {name!r} to be {declared[name]}, and "
+                f"some of its cells are something else; declare another `type`, or none"
+            )
+        types[name] = engine_type
+    return types
+
+
+# Parquet --------------------------------------------------------------------------------------
+
+
+def scan_parquet(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> Relation:
+    """Parquet files of the same columns, read in place."""
+    schemas = [_parquet_columns(connection, path) for path in paths]
+    for path, columns in zip(paths, schemas, strict=True):
+        if list(columns.items()) != list(schemas[0].items()):
+            raise Misconfigured(
+                f"{path} has other columns, or columns of other types, than {paths[0]}; "
+                f"expected the same"
+            )
+    files = ", ".join(literal(str(path)) for path in paths)
+    rows = connection.execute(
+        f"SELECT file_name, num_rows FROM parquet_file_metadata([{files}])"
+    ).fetchall()
+    counts = dict(rows)
+    before = [0, *accumulate(counts[str(path)] for path in paths)]
+    offsets = ", ".join(str(rows) for rows in before)
+    position = f"CAST(file_row_number + 1 + [{offsets}][CAST(file_index AS BIGINT) + 1] AS BIGINT)"
+    return Relation(_parquet(files), schemas[0], position)
+
+
+def _parquet(files: str) -> str:
+    return f"read_parquet([{files}], hive_partitioning=false)"
+
+
+def _parquet_columns(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
+    try:
+        columns = describe(connection, _parquet(literal(str(path))))
+    except duckdb.Error:
+        raise Misconfigured(f"{path} cannot be read as Parquet") from None
+    check_names(path, list(columns))
+    clash = {"file_row_number", "file_index", "filename"} & {name.lower() for name in columns}
+    if clash:
+        raise Misconfigured(f"{path} has a column called {clash.pop()!r}; rename it")
+    return columns
+
+
+# Columns --------------------------------------------------------------------------------------
+
+
+def load_columns(
+    connection: duckdb.DuckDBPyConnection,
+    columns: Mapping[str, Series],
+    types: Mapping[str, ColumnType],
+    into: str,
+) -> Relation:
+    """Load columns that are in memory already."""
+    length = len(next(iter(columns.values())).values)
+    arrays: dict[str, NDArray[Any]] = {POSITION: np.arange(1, length + 1)}
+    shown: list[str] = []
+    for place, (name, series) in enumerate(columns.items()):
+        arrays[f"v{place}"], engine_type = _storable(series, types[name])
+        arrays[f"m{place}"] = series.missing
+        cell = f"CAST(v{place} AS {engine_type})"
+        if types[name] is ColumnType.DOUBLE:
+            cell = f"coalesce({cell}, CAST('nan' AS DOUBLE))"  # DuckDB takes NumPy's nan for NULL
+        shown.append(f"CASE WHEN NOT m{place} THEN {cell} END AS {quoted(name)}")
+    connection.register("casemate_arrays", arrays)
+    connection.execute(
+        f"CREATE TABLE {into} AS SELECT {POSITION}, {', '.join(shown)} FROM casemate_arrays"
+    )
+    connection.unregister("casemate_arrays")
+    found = describe(connection, into)
+    return Relation(into, {name: found[name] for name in columns}, POSITION)
+
+
+ENGINE_TYPES = {
+    ColumnType.BOOLEAN: "BOOLEAN",
+    ColumnType.INTEGER: "BIGINT",
+    ColumnType.DOUBLE: "DOUBLE",
+    ColumnType.TEXT: "VARCHAR",
+    ColumnType.DATE: "DATE",
+    ColumnType.TIMESTAMP: "TIMESTAMP",
+}
+
+
+def _storable(series: Series, type_: ColumnType) -> tuple[NDArray[Any], str]:
+    """An array DuckDB reads without loss, and the type to cast it to."""
+    present = ~series.missing
+    if type_ is ColumnType.DECIMAL:
+        text = np.full(len(present), "0", dtype=object)
+        text[present] = [format(value, "f") for value in series.values[present]]
+        scale = max((len(cell.partition(".")[2]) for cell in text), default=0)
+        return text, f"DECIMAL(38, {scale})"
+    if type_ in (ColumnType.DATE, ColumnType.TIMESTAMP):
+        instants = np.zeros(len(present), dtype="datetime64[us]")
+        instants[present] = series.values[present].astype("datetime64[us]")
+        return instants, ENGINE_TYPES[type_]
+    if type_ is ColumnType.TEXT:
+        return np.where(present, series.values, ""), "VARCHAR"
+    return series.values, ENGINE_TYPES[type_]

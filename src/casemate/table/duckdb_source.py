@@ -1,0 +1,156 @@
+"""DuckDB as a source: CSV and Parquet files, DuckDB files, and tables held in memory.
+
+Locked     Everything is opened first; then the engine may read the Parquet files it was given and
+           its own temporary folder, nothing else, and no setting can be changed any more.
+           Database files are attached read only, and every query runs in a read-only transaction.
+Memory     What does not fit `memory_limit` is written to a temporary folder that only this user
+           can enter and that `close` removes.
+Threads    `read` opens a cursor of its own, so several threads may call it at once.
+"""
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+
+import duckdb
+
+from casemate.errors import Misconfigured
+from casemate.table.duckdb_files import Relation
+from casemate.table.duckdb_opening import PROGRESS_BAR, Opening, Place, connected
+from casemate.table.duckdb_types import Reading, fetch, reading
+from casemate.table.keys import NEEDS_KEY, check_key, no_column
+from casemate.table.place import DuckDBTable
+from casemate.table.schema import ColumnType
+from casemate.table.source import READ_FAILED, RECORD, Frame
+from casemate.table.sql_text import quoted
+
+
+class DuckDBSource:
+    """A protected table, and the public tables beside it, in a DuckDB of their own."""
+
+    dialect = "duckdb"
+
+    def __init__(
+        self,
+        protected: Place,
+        *,
+        key: str | None = None,
+        public: Mapping[str, tuple[Place, str]] | None = None,
+        types: Mapping[str, ColumnType] | None = None,
+        memory_limit: str | None = None,
+    ) -> None:
+        """Open the tables; `public` gives each public table's place and key.
+
+        Without a `key`, a file's record is the row's position, and a database table's its primary
+        key if that is one column. `types` says how to read the columns of CSV files;
+        `memory_limit` is a size like "2GB".
+        """
+        folder = tempfile.mkdtemp(prefix="casemate-")
+        self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._fields: dict[str | None, dict[str, ColumnType]] = {}
+        self._left_out: dict[str, str] = {}
+        self.key = key
+        try:
+            self._connection = connected(folder, memory_limit)
+            self._open(protected, public or {}, types or {})
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The columns of the protected table that queries cannot use, with the engine's types."""
+        return self._left_out
+
+    def relation(self, public: str | None = None) -> str:
+        """The text to put after FROM."""
+        return quoted("casemate_table") if public is None else quoted("casemate_public", public)
+
+    def fields(self, public: str | None = None) -> Mapping[str, ColumnType]:
+        """The columns of a relation and their types."""
+        return self._fields[public]
+
+    def read(self, sql: str) -> Frame:
+        """Run one SELECT and return its columns."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(f"SET {PROGRESS_BAR} = false")
+                cursor.execute("BEGIN TRANSACTION READ ONLY")
+                return _read(cursor, sql)
+        except duckdb.Error:
+            raise Misconfigured(READ_FAILED) from None
+
+    def close(self) -> None:
+        """Let go of the files and remove the temporary folder."""
+        if hasattr(self, "_connection"):
+            self._connection.close()
+        self._remove_folder()
+
+    def _open(
+        self,
+        protected: Place,
+        public: Mapping[str, tuple[Place, str]],
+        types: Mapping[str, ColumnType],
+    ) -> None:
+        opening = Opening(self._connection)
+        if self.key is None and isinstance(protected, DuckDBTable):
+            self.key = opening.primary_key(protected)
+        self._show(None, opening.relation(protected, types))
+        self._connection.execute("CREATE SCHEMA casemate_public")
+        for name, (place, _) in public.items():
+            self._show(name, opening.relation(place, {}))
+        opening.lock()
+        if self.key is not None:
+            check_key(self, self.key)
+        for name, (_, public_key) in public.items():
+            check_key(self, public_key, public=name)
+
+    def _show(self, public: str | None, relation: Relation) -> None:
+        """Make the view that queries see: casemate's types, and the record's identity first."""
+        readings = {column: reading(word) for column, word in relation.columns.items()}
+        usable = {column: how for column, how in readings.items() if how is not None}
+        if not usable:
+            raise Misconfigured("the table has no column of a type that queries can use")
+        shown = [f"{how.of(quoted(column))} AS {quoted(column)}" for column, how in usable.items()]
+        if public is None:
+            self._left_out = {c: w for c, w in relation.columns.items() if c not in usable}
+            shown.insert(0, f"{_record(relation, usable, self.key)} AS {RECORD}")
+        self._connection.execute(
+            f"CREATE VIEW {self.relation(public)} AS SELECT {', '.join(shown)} FROM {relation.text}"
+        )
+        self._fields[public] = {column: how.type for column, how in usable.items()}
+
+
+def _record(relation: Relation, usable: Mapping[str, Reading], key: str | None) -> str:
+    """The expression that tells one record from all others."""
+    if key is not None:
+        if key not in usable:
+            raise no_column("key", key, usable)
+        return usable[key].of(quoted(key))
+    if relation.position is None:
+        raise Misconfigured(NEEDS_KEY)
+    return relation.position
+
+
+def _read(cursor: duckdb.DuckDBPyConnection, sql: str) -> Frame:
+    statements = cursor.extract_statements(sql)
+    if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+        raise ValueError("a source reads one SELECT at a time")
+    query = sql.strip().rstrip(";")
+    described = cursor.execute(f"DESCRIBE SELECT * FROM (\n{query}\n)").fetchall()
+    fetches = {
+        name: fetch(engine_type, f"c{place}")
+        for place, (name, engine_type, *_) in enumerate(described)
+    }
+    columns = ", ".join(f"c{place}" for place in range(len(described)))
+    wanted = [expression for how in fetches.values() for expression in how.expressions]
+    selected = ", ".join(f"{expression} AS e{place}" for place, expression in enumerate(wanted))
+    arrays = iter(
+        cursor.execute(f"SELECT {selected} FROM (\n{query}\n) AS q({columns})")
+        .fetchnumpy()
+        .values()
+    )
+    return {
+        name: how.read(*(next(arrays) for _ in how.expressions)) for name, how in fetches.items()
+    }

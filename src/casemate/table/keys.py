@@ -1,0 +1,33 @@
+"""Keys: a column that names each row once."""
+
+from collections.abc import Mapping
+
+from casemate.errors import Misconfigured
+from casemate.table.source import Source
+from casemate.table.sql_text import quoted
+from casemate.table.toml import nearest
+
+NEEDS_KEY = "a table of a database needs `key`: a column that is unique and never NULL"
+
+
+def check_key(source: Source, key: str, public: str | None = None) -> None:
+    """Refuse a key with equal values, or with NULL; the message says which, never a value."""
+    what = "key" if public is None else f"public.{public}.key"
+    if key not in source.fields(public):
+        raise no_column(what, key, source.fields(public))
+    column = quoted(key)
+    counts = source.read(
+        f"SELECT count(*) AS n, count({column}) AS filled, count(DISTINCT {column}) AS different "
+        f"FROM {source.relation(public)} AS t"
+    )
+    rows, filled, different = (int(series.values[0]) for series in counts.values())
+    if different < filled:
+        raise Misconfigured(f"`{what}`: the column {key!r} has the same value in several rows")
+    if filled < rows:
+        raise Misconfigured(f"`{what}`: the column {key!r} is NULL in some rows")
+
+
+def no_column(what: str, name: str, known: Mapping[str, object]) -> Misconfigured:
+    """The error that a name names no column of a table."""
+    hint = nearest(name, known) or "expected one of the table's columns"
+    return Misconfigured(f"`{what}` names the column {name!r}, which is not there; {hint}")

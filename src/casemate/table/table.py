@@ -1,0 +1,224 @@
+"""`Table`: a policy together with the open source it speaks of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from casemate.errors import Misconfigured
+from casemate.table.domain import misfit
+from casemate.table.duckdb_opening import Columns
+from casemate.table.duckdb_source import DuckDBSource
+from casemate.table.keys import no_column
+from casemate.table.place import FORMS, Place, PostgresTable, beside, find, shown
+from casemate.table.policy import load_policy
+from casemate.table.postgres_source import PostgresSource
+from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role
+from casemate.table.shipped import names, shipped
+from casemate.table.source import Source
+from casemate.table.toml import listed, written_key
+
+
+class Table:
+    """A protected table, ready to be asked.
+
+    >>> with Table.open("hospital") as table:
+    ...     print(table, [column.name for column in table.policy.private()])
+    <Table hospital: 5 columns, 1 private> ['Blood sugar']
+    """
+
+    def __init__(self, policy: Policy, source: Source) -> None:
+        self.policy, self.source = policy, source
+
+    @classmethod
+    def open(
+        cls,
+        where: str | Path | Policy,
+        *,
+        private: Sequence[str] = (),
+        key: str | None = None,
+        memory_limit: str | None = None,
+    ) -> Self:
+        """Open a policy (`.toml`), a source path or URL, or a shipped table, in that order.
+
+        A source without a policy gets one in which every column is public; `private` names the
+        columns to protect, and `key` the column that identifies a record. `memory_limit`, a size
+        such as "2GB", bounds what DuckDB keeps in memory.
+        """
+        policy = _policy(where)
+        origin = str(policy.path) if policy and policy.path else shown(str(where))
+        folder = policy.path.parent if policy and policy.path else Path()
+        place, own_policy = _located(policy.source if policy else str(where), folder, origin)
+        try:
+            opened = _opened(
+                policy or own_policy,
+                place,
+                folder,
+                private=private,
+                key=key,
+                memory_limit=memory_limit,
+            )
+            return cls(*opened)
+        except Misconfigured as error:
+            sentence = str(error) if origin in str(error) else f"{origin}: {error}"
+            raise Misconfigured(sentence) from None
+
+    def close(self) -> None:
+        """Let go of the source."""
+        self.source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        """Where the table is and how wide; nothing of what is in it."""
+        where = shown(self.policy.source)
+        width, hidden = len(self.policy.columns), len(self.policy.private())
+        return f"<Table {where}: {width} columns, {hidden} private>"
+
+
+# Where the table is ---------------------------------------------------------------------------
+
+
+def _policy(where: str | Path | Policy) -> Policy | None:
+    if isinstance(where, Policy):
+        return where
+    return load_policy(where) if str(where).lower().endswith(".toml") else None
+
+
+def _located(source: str, folder: Path, origin: str) -> tuple[Place | Columns, Policy | None]:
+    """What a source string points to, and the policy that comes with a shipped table."""
+    try:
+        place = find(source, folder)
+    except Misconfigured as error:
+        raise Misconfigured(f"{origin} {error}") from None
+    if place is not None:
+        return place, None
+    table = shipped(source)
+    if table is None:
+        raise Misconfigured(
+            f"{origin}: there is no file {source} and no shipped table of that name; expected a "
+            f"policy (.toml), {FORMS}, or {listed(names())}"
+        )
+    types = {column.name: column.type for column in table.policy.columns if column.type}
+    return Columns(source, table.columns, types), table.policy
+
+
+def _public_place(public: PublicTable, place: Place | Columns, folder: Path) -> Place:
+    if public.source is None or public.source.startswith("#"):
+        if isinstance(place, Columns):
+            raise Misconfigured(f"`public.{public.name}.source` is missing; expected a file")
+        return beside(place, (public.source or public.name).removeprefix("#"))
+    found = find(public.source, folder)
+    if found is None:
+        raise Misconfigured(
+            f"`public.{public.name}.source` names {public.source}, and there is no such file"
+        )
+    return found
+
+
+# Opening it -----------------------------------------------------------------------------------
+
+
+def _opened(
+    policy: Policy | None,
+    place: Place | Columns,
+    folder: Path,
+    *,
+    private: Sequence[str],
+    key: str | None,
+    memory_limit: str | None,
+) -> tuple[Policy, Source]:
+    """A policy in which nothing is left open, and the source it speaks of."""
+    columns, tables = (policy.columns, policy.public_tables) if policy else ((), ())
+    source = _connected(
+        place,
+        key or (policy.key if policy else None),
+        {table.name: (_public_place(table, place, folder), table.key) for table in tables},
+        {column.name: column.type for column in columns if column.type},
+        memory_limit,
+    )
+    try:
+        described = policy or Policy(place.source, _every_column(source.fields()))
+        return _protecting(_completed(described, source), private), source
+    except BaseException:
+        source.close()
+        raise
+
+
+def _connected(
+    place: Place | Columns,
+    key: str | None,
+    public: Mapping[str, tuple[Place, str]],
+    types: Mapping[str, ColumnType],
+    memory_limit: str | None,
+) -> DuckDBSource | PostgresSource:
+    remote = {n: (p, k) for n, (p, k) in public.items() if isinstance(p, PostgresTable)}
+    local = {n: (p, k) for n, (p, k) in public.items() if not isinstance(p, PostgresTable)}
+    if not isinstance(place, PostgresTable) and not remote:
+        return DuckDBSource(place, key=key, public=local, types=types, memory_limit=memory_limit)
+    if isinstance(place, PostgresTable) and not local:
+        return PostgresSource(place, key=key, public=remote)
+    raise Misconfigured("`public` names a table that is not in the protected table's own database")
+
+
+# Policy and source together -------------------------------------------------------------------
+
+
+def _every_column(fields: Mapping[str, ColumnType]) -> tuple[Column, ...]:
+    return tuple(Column(name, type=type_) for name, type_ in fields.items())
+
+
+def _completed(policy: Policy, source: DuckDBSource | PostgresSource) -> Policy:
+    """The policy with every type filled in, checked against what the source has."""
+    if policy.person is not None and policy.person not in source.fields():
+        raise no_column("table.person", policy.person, source.fields())
+    return replace(
+        policy,
+        key=source.key,
+        columns=tuple(_typed(column, source) for column in policy.columns),
+        public_tables=tuple(
+            replace(table, columns=_every_column(source.fields(table.name)))
+            for table in policy.public_tables
+        ),
+    )
+
+
+def _typed(column: Column, source: DuckDBSource | PostgresSource) -> Column:
+    key = f"columns.{written_key(column.name)}"
+    if column.name in source.left_out:
+        raise Misconfigured(
+            f"`{key}` is a column of type {source.left_out[column.name]}, which queries cannot "
+            f"use; leave it out of the policy"
+        )
+    type_ = source.fields().get(column.name)
+    if type_ is None:
+        raise no_column(key, column.name, source.fields())
+    if column.type not in (None, type_):
+        raise Misconfigured(f"`{key}.type` is {column.type}, and the source has {type_}")
+    wrong = misfit(column, type_)
+    if wrong is not None:
+        raise Misconfigured(f"`{key}.{wrong[0]}` {wrong[1]}")
+    return replace(column, type=type_)
+
+
+def _protecting(policy: Policy, private: Sequence[str]) -> Policy:
+    """The policy with some more columns private."""
+    for name in private:
+        if policy.column(name) is None:
+            known = {column.name: column for column in policy.columns}
+            raise no_column("private", name, known)
+    columns = tuple(
+        replace(column, role=Role.PRIVATE) if column.name in private else column
+        for column in policy.columns
+    )
+    return replace(policy, columns=columns)

@@ -1,0 +1,249 @@
+"""`Table.open`: what is found under which name, and a policy held against its source."""
+
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from casemate.errors import Misconfigured
+from casemate.table.policy import load_policy
+from casemate.table.schema import Column, ColumnType, Policy, Role
+from casemate.table.source import RECORD
+from casemate.table.table import Table
+
+PEOPLE = "id,ZIP,Gender,Blood sugar,Note\n1,20001,Male,4.3,a\n2,20002,Female,5.1,b\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a table, a public table and a database, which is also the current one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "zips.csv").write_text("zip,region\n20001,north\n20002,south\n")
+    with duckdb.connect("base.db") as connection:
+        connection.execute("CREATE TABLE people AS FROM 'people.csv'")
+        connection.execute("CREATE TABLE zips AS FROM 'zips.csv'")
+        connection.execute("CREATE TABLE odd AS SELECT 1 AS id, TIME '10:00' AS hour")
+        connection.execute("COPY people TO 'people.parquet'")
+    return tmp_path
+
+
+def policy(text: str) -> Path:
+    Path("casemate.toml").write_text(text)
+    return Path("casemate.toml")
+
+
+BLOOD = '[columns.ZIP]\n[columns."Blood sugar"]\nrole = "private"\nmin = 3\nmax = 10\n'
+POLICY = f'[table]\nsource = "people.csv"\n{BLOOD}'
+
+
+# What is found --------------------------------------------------------------------------------
+
+
+def test_a_policy_is_opened_with_every_type_filled_in() -> None:
+    with Table.open(policy(POLICY)) as table:
+        assert table.policy.columns == (
+            Column("ZIP", type=ColumnType.INTEGER),
+            Column("Blood sugar", Role.PRIVATE, ColumnType.DECIMAL, low=3, high=10),
+        )
+        assert "Note" in table.source.fields()
+
+
+@pytest.mark.parametrize("where", ["people.csv", Path("people.csv"), "peop*.csv", "people.parquet"])
+def test_a_bare_source_is_public_but_for_the_columns_named(where: str | Path) -> None:
+    with Table.open(where, private=["Blood sugar", "Note"]) as table:
+        names = ["id", "ZIP", "Gender", "Blood sugar", "Note"]
+        assert [column.name for column in table.policy.columns] == names
+        assert [column.name for column in table.policy.private()] == ["Blood sugar", "Note"]
+        assert table.policy.key is None
+
+
+def test_a_bare_table_of_a_database_needs_a_key() -> None:
+    with Table.open("duckdb:///base.db#people", key="id") as table:
+        assert table.policy.key == "id"
+        frame = table.source.read(f"SELECT {RECORD} FROM {table.source.relation()} AS t")
+        assert sorted(frame[RECORD].values) == [1, 2]
+    with pytest.raises(Misconfigured, match=r"#people: a table of a database needs `key`"):
+        Table.open("duckdb:///base.db#people")
+
+
+def test_a_shipped_table_has_its_own_policy() -> None:
+    with Table.open("hospital") as table:
+        blood = table.policy.column("Blood sugar")
+        assert blood == Column("Blood sugar", Role.PRIVATE, ColumnType.DECIMAL, low=3, high=10)
+        total = table.source.read(f'SELECT SUM("Blood sugar") AS x FROM {table.source.relation()}')
+        assert total["x"].values[0] == Decimal("32.1")
+    with Table.open("population:500:7") as table:
+        counted = table.source.read(f"SELECT COUNT(*) AS n FROM {table.source.relation()} AS t")
+        assert counted["n"].values[0] == 500
+
+
+def test_a_file_comes_before_a_shipped_table_of_its_name() -> None:
+    Path("hospital").write_text(PEOPLE)
+    with pytest.raises(Misconfigured, match="whose kind is unknown"):
+        Table.open("hospital")
+
+
+def test_a_policy_may_name_a_shipped_table() -> None:
+    path = policy('[table]\nsource = "hospital"\n[columns.ZIP]\n')
+    with Table.open(path) as table:
+        assert table.policy.columns == (Column("ZIP", type=ColumnType.INTEGER),)
+
+
+def test_what_lies_in_the_current_folder_does_not_change_what_a_policy_means(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = policy('[table]\nsource = "hospital"\n[columns.ZIP]\n').absolute()
+    elsewhere = folder / "elsewhere"
+    (elsewhere / "hospital").mkdir(parents=True)
+    monkeypatch.chdir(elsewhere)
+    with Table.open(path) as table:
+        assert table.policy.source == "hospital"
+
+
+def test_a_policy_in_memory_is_opened_too() -> None:
+    loaded = load_policy(policy(POLICY))
+    with Table.open(loaded, private=["ZIP"]) as table:
+        assert [column.name for column in table.policy.private()] == ["ZIP", "Blood sugar"]
+
+
+def test_the_key_of_a_file_is_the_record() -> None:
+    Path("people.csv").write_text("id,ZIP\n30,1\n20,2\n")
+    with Table.open(policy('[table]\nsource="people.csv"\nkey="id"\n[columns.ZIP]')) as table:
+        frame = table.source.read(f"SELECT {RECORD}, ZIP FROM {table.source.relation()} AS t")
+        pairs = dict(zip(frame[RECORD].values, frame["ZIP"].values, strict=True))
+        assert pairs == {30: 1, 20: 2}
+
+
+@pytest.mark.parametrize(
+    ("source", "public"),
+    [
+        ("people.csv", 'source = "zips.csv"'),
+        ("duckdb:///base.db#people", ""),
+        ("duckdb:///base.db#people", 'source = "#main.zips"'),
+        ("duckdb:///base.db#people", 'source = "zips.csv"'),
+    ],
+)
+def test_the_columns_of_public_tables_are_filled_in(source: str, public: str) -> None:
+    text = f'[table]\nsource="{source}"\nkey="id"\n{BLOOD}[public.zips]\nkey="zip"\n{public}'
+    with Table.open(policy(text)) as table:
+        [zips] = table.policy.public_tables
+        assert zips.columns == (
+            Column("zip", type=ColumnType.INTEGER),
+            Column("region", type=ColumnType.TEXT),
+        )
+        joined = table.source.read(
+            f"SELECT COUNT(*) AS n FROM {table.source.relation()} AS t "
+            f"JOIN {table.source.relation('zips')} AS z ON t.ZIP = z.zip"
+        )
+        assert joined["n"].values[0] == 2
+
+
+def test_what_is_printed_of_a_table_is_not_its_data() -> None:
+    with Table.open(policy(POLICY)) as table:
+        printed = f"{table!r} {table.policy!r} {table.source!r}"
+        assert f"<Table {Path.cwd()}/people.csv: 2 columns, 1 private>" in printed
+        assert "4.3" not in printed and "20001" not in printed
+
+
+# What is refused ------------------------------------------------------------------------------
+
+TABLE = '[table]\nsource = "people.csv"\n'
+MISTAKES = {
+    "a column that is not there": (TABLE + "[columns.Zap]", "`columns.Zap`", "`ZIP`?"),
+    "another type": (
+        '[table]\nsource = "people.parquet"\n[columns.ZIP]\ntype = "text"',
+        "`columns.ZIP.type`",
+        "is text, and the source has integer",
+    ),
+    "cells of another type": (
+        TABLE + '[columns.Gender]\ntype = "integer"',
+        "'Gender' to be integer",
+        "something else",
+    ),
+    "bounds of another type": (
+        TABLE + "[columns.ZIP]\nmin = 0\nmax = 2.5",
+        "`columns.ZIP.max`",
+        "whole numbers",
+    ),
+    "bounds of text": (
+        TABLE + "[columns.Gender]\nmin = 0\nmax = 2",
+        "`columns.Gender.min`",
+        "text",
+    ),
+    "values of another type": (
+        TABLE + '[columns."Blood sugar"]\nvalues = ["a"]',
+        '`columns."Blood sugar".values`',
+        "numbers",
+    ),
+    "a person that is not there": (
+        TABLE + 'person = "idd"\nrows_per_person = 2\n[columns.ZIP]',
+        "`table.person`",
+        "did you mean `id`?",
+    ),
+    "a key that is not there": (TABLE + 'key = "idd"\n[columns.ZIP]', "`key`", "`id`?"),
+    "a key that is not unique": (
+        '[table]\nsource = "twice.csv"\nkey = "id"\n[columns.ZIP]',
+        "`key`",
+        "same value",
+    ),
+    "a column no query can use": (
+        '[table]\nsource = "duckdb:///base.db#odd"\nkey = "id"\n[columns.hour]',
+        "`columns.hour`",
+        "type TIME",
+    ),
+    "a public key that is not unique": (
+        TABLE + '[columns.ZIP]\n[public.t]\nsource = "twice.csv"\nkey = "id"',
+        "`public.t.key`",
+        "same value",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_a_policy_that_contradicts_its_source_is_one_sentence(case: str) -> None:
+    Path("twice.csv").write_text("id,ZIP\n1,20001\n1,20002\n")
+    text, key, expected = MISTAKES[case]
+    with pytest.raises(Misconfigured) as caught:
+        Table.open(policy(text))
+    sentence = str(caught.value)
+    assert sentence.startswith("casemate.toml")
+    assert key in sentence and expected in sentence
+    assert "\n" not in sentence and "20001" not in sentence and "Male" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("absent.toml", "cannot read the policy absent.toml"),
+        ("absent.csv", "absent.csv: there is no file absent.csv"),
+        ("hospitl", "or `hospital`, `population` or `rand_hie`"),
+        ("population:many", "population:ROWS"),
+        ("base.db", "base.db names the database"),
+        ("mysql://me:secret@host/db#t", "mysql://…#t does not know the address"),
+        ("postgresql://me:secret@host/db", "postgresql://… must end in #table"),
+        ("duckdb:///base.db#absent", "has no table absent"),
+        (".", "names the folder"),
+    ],
+)
+def test_what_is_no_table_is_one_sentence(where: str, expected: str) -> None:
+    with pytest.raises(Misconfigured) as caught:
+        Table.open(where, key="id")
+    assert expected in str(caught.value)
+    assert "secret" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_private_column_that_is_not_there_is_one_sentence() -> None:
+    with pytest.raises(Misconfigured, match=r"`private` names the column 'gender'.*`Gender`\?"):
+        Table.open("people.csv", private=["gender"])
+
+
+def test_a_file_that_went_away_after_its_policy_was_read_is_one_sentence() -> None:
+    loaded = load_policy(policy(POLICY))
+    Path("people.csv").unlink()
+    with pytest.raises(Misconfigured, match="there is no file"):
+        Table.open(loaded)
+    in_memory = Policy("people.csv", (Column("ZIP"),))
+    with pytest.raises(Misconfigured, match="there is no file people"):
+        Table.open(in_memory)
