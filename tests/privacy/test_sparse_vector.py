@@ -1,0 +1,240 @@
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from casemate.errors import PositivesSpent
+from casemate.privacy.cost import Concentrated, Pure
+from casemate.privacy.noise import silence
+from casemate.privacy.sparse_vector import (
+    AboveThreshold,
+    GapSparseVector,
+    NumericSparse,
+    Positive,
+    Side,
+)
+from casemate.privacy.sparse_vector_calibration import Calibration
+
+ROOT = Path(__file__).parents[2]
+ONE = Fraction(1)
+integers = st.integers(-(10**30), 10**30)
+questions = st.lists(st.tuples(integers, integers), max_size=20)
+nearby = st.lists(st.integers(-20, 20), max_size=30)
+sides = st.sampled_from(Side)
+
+
+class Scripted:
+    """Noise that is read from a list and remembers the scales it was asked for."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers, self.scales = list(numbers), list[Fraction]()
+
+    def __call__(self, scale: Fraction, size: int) -> NDArray[Any]:
+        self.scales.append(scale)
+        return np.array([self.numbers.pop(0) if self.numbers else 0 for _ in range(size)], object)
+
+
+# Exactly true, without noise --------------------------------------------------------------------
+
+
+@given(questions)
+def test_a_run_fires_at_the_first_value_that_reaches_its_threshold(
+    asked: list[tuple[int, int]],
+) -> None:
+    run = AboveThreshold(Calibration.of(ONE), silence)
+    for value, threshold in asked:
+        answer = run.ask(value, threshold)
+        assert answer == (Positive(1, value - threshold) if value >= threshold else None)
+        assert run.halted == (value >= threshold)
+        if run.halted:
+            break
+
+
+@given(questions, sides, st.integers(1, 4))
+def test_threshold_plus_gap_is_the_value_when_noise_is_silent(
+    asked: list[tuple[int, int]], side: Side, runs: int
+) -> None:
+    gate, fired = GapSparseVector(Calibration.of(ONE), runs, silence), 0
+    for value, threshold in asked:
+        if gate.closed:
+            break
+        answer = gate.ask(value, threshold, side)
+        looked_at = value if side is Side.ABOVE else abs(value)
+        if answer is None:
+            assert looked_at < threshold
+        else:
+            fired += 1
+            read = threshold + answer.gap
+            assert read == (abs(value) if answer.sign == 0 else answer.sign * value)
+    assert gate.closed == (fired == runs)
+
+
+@given(questions, st.integers(1, 4))
+def test_numeric_sparse_answers_the_value_when_noise_is_silent(
+    asked: list[tuple[int, int]], positives: int
+) -> None:
+    sparse = NumericSparse(positives, ONE, silence)
+    for value, threshold in asked:
+        if sparse.closed:
+            break
+        assert sparse.ask(value, threshold) == (value if value >= threshold else None)
+
+
+def test_the_second_side_is_compared_only_if_the_first_did_not_fire() -> None:
+    noise = Scripted(0, 0)
+    run = AboveThreshold(Calibration.of(ONE, positives=9), noise)
+    assert run.ask(5, 3, Side.EITHER) == Positive(1, 2)
+    assert len(noise.scales) == 2  # one for the threshold
+    assert run.ask(-5, 3, Side.EITHER) == Positive(-1, 2)
+    assert len(noise.scales) == 4
+
+
+def test_the_noise_of_a_magnitude_is_outside_the_absolute_value() -> None:
+    run = AboveThreshold(Calibration.of(ONE), Scripted(0, -4))
+    assert run.ask(-3, 0, Side.MAGNITUDE) is None, "|-3| - 4 < 0, though |-3 - 4| > 0"
+
+
+# Exactly true, with any noise --------------------------------------------------------------------
+
+
+@given(nearby, nearby, st.integers(-9, 9))
+def test_a_run_compares_noisy_values_with_one_noisy_threshold(
+    values: list[int], noises: list[int], first: int
+) -> None:
+    run = AboveThreshold(Calibration.of(ONE), Scripted(first, *noises))
+    for value, noise in zip(values, noises, strict=False):
+        answer = run.ask(value, threshold=4)
+        gap = value + noise - (4 + first)
+        assert answer == (Positive(1, gap) if gap >= 0 else None)
+        if run.halted:
+            break
+
+
+def test_each_run_draws_a_fresh_threshold_and_each_comparison_a_fresh_noise() -> None:
+    noise = Scripted()
+    calibration = Calibration.of(ONE, Fraction(1, 3), sensitivity=2)
+    gate = GapSparseVector(calibration, 2, noise)
+    for value in (-1, 1, -1, -1, 1):
+        gate.ask(value, threshold=0)
+    t, q = calibration.threshold, calibration.query
+    assert noise.scales == [t, q, q, t, q, q, q]
+
+
+def test_without_resampling_one_threshold_serves_all_positives() -> None:
+    noise = Scripted(7)
+    calibration = Calibration.of(ONE, positives=3)
+    run = AboveThreshold(calibration, noise)
+    assert [run.ask(value, 0) for value in (9, 3, 8, 7)] == [
+        Positive(1, 2),
+        None,
+        Positive(1, 1),
+        Positive(1, 0),
+    ]
+    assert noise.scales == [calibration.threshold] + [calibration.query] * 4
+    assert run.halted
+
+
+def test_numeric_sparse_draws_at_the_scales_of_the_source() -> None:
+    noise, c, epsilon = Scripted(), 3, Fraction(1, 2)
+    sparse = NumericSparse(c, epsilon, noise)
+    sparse.ask(-1, 0), sparse.ask(1, 0)
+    assert noise.scales == [
+        9 * c / (4 * epsilon),  # 2c / (8/9 epsilon)
+        9 * c / (2 * epsilon),  # twice that
+        9 * c / (2 * epsilon),
+        9 * c / epsilon,  # 2c / (2/9 epsilon)
+    ]
+
+
+def test_a_run_is_opened_by_its_first_question() -> None:
+    gate = GapSparseVector(Calibration.of(ONE), 2, silence)
+    assert gate.opened == 0
+    gate.ask(5, 0)
+    assert gate.opened == 1, "the first run has halted, and nobody has asked since"
+    gate.ask(-5, 0)
+    assert gate.opened == 2, "paid for, though it did not fire"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "given_out"),
+    [
+        (AboveThreshold(Calibration.of(ONE), silence), 1),
+        (AboveThreshold(Calibration.of(ONE, positives=3), silence), 3),
+        (GapSparseVector(Calibration.of(ONE), 2, silence), 2),
+        (GapSparseVector(Calibration.of(ONE, positives=2), 2, silence), 4),
+        (NumericSparse(2, ONE, silence), 2),
+    ],
+)
+def test_nothing_answers_after_its_last_positive(
+    mechanism: AboveThreshold | GapSparseVector | NumericSparse, given_out: int
+) -> None:
+    for _ in range(given_out):
+        mechanism.ask(1, 0)
+    with pytest.raises(PositivesSpent, match=f"calibrated for {given_out} positive answers"):
+        mechanism.ask(-1, 0)
+
+
+def test_costs_are_those_of_the_scales_in_use() -> None:
+    calibration = Calibration(Fraction(4), Fraction(8))
+    assert AboveThreshold(calibration, silence).cost == Pure(Fraction(1, 2))
+    gate = GapSparseVector(calibration, 6, silence)
+    assert (gate.cost, gate.concentrated_cost) == (Pure(Fraction(3)), Concentrated(Fraction(3, 4)))
+
+
+@given(st.integers(1, 200), st.floats(1e-3, 10).map(Fraction), st.integers(1, 50))
+def test_numeric_sparse_never_costs_more_than_its_epsilon(
+    positives: int, epsilon: Fraction, sensitivity: int
+) -> None:
+    cost = NumericSparse(positives, epsilon, silence, sensitivity).cost
+    assert epsilon * (1 - Fraction(1, 2**20)) <= cost.epsilon <= epsilon
+
+
+@pytest.mark.parametrize("side", [Side.EITHER, Side.MAGNITUDE])
+def test_monotone_calibrations_refuse_two_sided_questions_before_anything_is_opened(
+    side: Side,
+) -> None:
+    gate = GapSparseVector(Calibration.of(ONE, monotone=True), 1, silence)
+    with pytest.raises(ValueError, match="only one-sided questions"):
+        gate.ask(1, 0, side)
+    assert gate.opened == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: GapSparseVector(Calibration.of(ONE), 0, silence),
+        lambda: NumericSparse(0, ONE, silence),
+        lambda: NumericSparse(1, Fraction(0), silence),
+    ],
+)
+def test_a_wrong_argument_is_a_value_error(wrong: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="need"):
+        wrong()
+
+
+def test_only_integers_are_compared_and_the_message_does_not_show_the_value() -> None:
+    run = AboveThreshold(Calibration.of(ONE), silence)
+    with pytest.raises(TypeError) as caught:
+        run.ask(123.25, 0)  # type: ignore[arg-type] # the mistake under test
+    assert "123" not in str(caught.value)
+
+
+# The derivation -----------------------------------------------------------------------------------
+
+
+def test_every_claim_of_the_derivation_is_shown_by_a_test_that_exists() -> None:
+    text = (ROOT / "docs/derivations/sparse_vector.md").read_text()
+    claims = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_sparse_*.py"))
+    assert claims
+    for claim in claims:
+        named = re.findall(r"`(test_\w+)`", claim)
+        assert named, f"no test is named under {claim.splitlines()[0]!r}"
+        assert all(f"def {name}(" in tests for name in named)
