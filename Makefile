@@ -17,7 +17,7 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(READY)
+bench: $(READY) .venv/.peers
 	$(BIN)/python -m benchmarks
 
 docs: $(READY)
@@ -25,6 +25,10 @@ docs: $(READY)
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+.venv/.peers: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,oracle]'
+	touch .venv/.peers
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("casemate needs Python 3.11 or newer: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
