@@ -1,6 +1,7 @@
 """What the parser refuses, where it says so, and what it makes of the rest."""
 
 import logging
+import re
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from casemate.query.text import describe
 from casemate.query.translate import AGGREGATES, READINGS
 from casemate.table.table import Table
 
+ACCEPTED = golden_files.read("accepted.sql")
 REFUSED = golden_files.read("refused.sql")
 
 
@@ -43,6 +45,35 @@ def test_the_caret_stands_under_the_first_character_of_what_is_refused(people: T
     assert shown[caret.index("^") :].startswith("md5(note)")
 
 
+def spread(sql: str, column: int) -> tuple[str, tuple[int, int]]:
+    """The text with breaks and tabs for spaces outside quotes, and where a character went."""
+    text, place, quote = "/* é😀 */\t\r\n\t", 0, ""
+    for offset, character in enumerate(sql, 1):
+        place = len(text) if offset == column else place
+        quote = quote if quote and character != quote else "" if quote else character
+        quote = quote if quote in ("'", '"') else ""
+        text += "\r\n\t " if character == " " and not quote else character
+    before = text[:place].split("\n")
+    return text, (len(before), len(before[-1]) + 1)
+
+
+@pytest.mark.parametrize(
+    "golden", [each for each in REFUSED if "\n" not in each.sql and "'" not in each.sql], ids=str
+)
+def test_the_place_does_not_depend_on_how_the_text_is_spaced(golden: Golden, people: Table) -> None:
+    expected = int(golden.becomes[0].partition(":")[2].partition(" ")[0])
+    text, place = spread(golden.sql, expected)
+    with pytest.raises(Unsupported) as refused:
+        parse(text, people.policy)
+    assert (refused.value.line, refused.value.column) == place
+
+
+def chained(first: str, later: str, last: str, links: int = 40) -> str:
+    """A WITH in which each query doubles what the one before it gives."""
+    views = [f"a0 AS ({first})", *(f"a{i + 1} AS ({later.format(i)})" for i in range(links))]
+    return f"WITH {', '.join(views)} {last} FROM a{links}"
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -54,14 +85,36 @@ def test_the_caret_stands_under_the_first_character_of_what_is_refused(people: T
         "SELECT COUNT(*) FROM t WHERE age " + "+ age " * 20_000 + "> 3",
         "SELECT COUNT(*) FROM t WHERE age IN (" + "1, " * 60_000 + "1)",
         "SELECT '" + "x" * 2_000_000 + "', COUNT(*)",
+        "SELECT COUNT(*) FROM t WHERE age " + "+ age " * 200 + "> 3",
+        "SELECT " + "COUNT(*) + " * 200 + "1 FROM t",
+        chained("SELECT age AS x FROM t", "SELECT x + x AS x FROM a{0}", "SELECT SUM(x)"),
+        chained(
+            "SELECT COUNT(*) AS x FROM t",
+            "SELECT x FROM a{0} UNION ALL SELECT x FROM a{0}",
+            "SELECT x",
+        ),
     ],
-    ids=["parentheses", "not", "minus", "case", "derived", "sum", "list", "text"],
+    ids=[
+        *("parentheses", "not", "minus", "case", "derived", "sum", "list", "text"),
+        *("chain", "results", "doubling", "branches"),
+    ],
 )
 def test_what_is_too_deep_or_too_long_is_refused_and_not_crashed_on(
     sql: str, people: Table
 ) -> None:
     with pytest.raises(Unsupported, match=r"deep|more than|longer"):
         parse(sql, people.policy)
+
+
+@pytest.mark.parametrize("opening", ["(", "abs(", "coalesce(1, ", "(1 + "])
+def test_what_is_refused_as_deep_down_as_is_read_at_all_has_a_place(
+    people: Table, opening: str
+) -> None:
+    for depth in (5, 31):
+        sql = f"SELECT COUNT(*) WHERE {opening * depth}md5(note){')' * depth} > 3"
+        with pytest.raises(Unsupported, match="md5") as refused:
+            parse(sql, people.policy)
+        assert sql.index("md5") <= refused.value.column - 1 <= sql.index("note")
 
 
 def test_long_but_flat_statements_are_read(people: Table) -> None:
@@ -92,6 +145,74 @@ MORE = ("AND", "OR", "NOT", "GROUP", "BY", "sex", ",", ";", "'", "(", "CASE", "E
 @given(st.lists(st.sampled_from(WORDS + MORE), max_size=14).map(" ".join))
 def test_any_words_of_sql_are_read_or_refused(people: Table, text: str) -> None:
     assert reason(text, people) != ""
+
+
+PIECES = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\w+|\s+|[^\w\s]")
+STATEMENTS = [PIECES.findall(golden.sql) for golden in (*ACCEPTED, *REFUSED)]
+ODD = ["$1", "::", "[", "{", "\\", "E'a'", "LATERAL", "OVER", "()", "1e400", "0x1f", "²", "NULLS"]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> str:
+    """A golden statement with some of its pieces replaced, removed or added."""
+    pieces = list(draw(st.sampled_from(STATEMENTS)))
+    others = draw(st.sampled_from(STATEMENTS))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(pieces)))
+        removed = draw(st.integers(0, 2))
+        pieces[place : place + removed] = [" ", draw(st.sampled_from([*others, *ODD, ""])), " "]
+    return "".join(pieces)
+
+
+@given(mutated())
+def test_a_statement_with_a_mistake_in_it_is_read_or_refused(people: Table, text: str) -> None:
+    assert reason(text, people) != ""
+
+
+@pytest.mark.parametrize("character", ["\x00", "\ud800"])
+def test_characters_that_no_database_holds_are_refused(people: Table, character: str) -> None:
+    assert "character" in str(reason(f"SELECT COUNT(*) WHERE note = '{character}'", people))
+
+
+def test_order_keeps_its_direction_and_the_place_of_nulls(people: Table) -> None:
+    ending = "ORDER BY n DESC, sex NULLS FIRST LIMIT 3"
+    sql = f"SELECT sex, COUNT(*) AS n FROM people GROUP BY sex {ending}"
+    statement = parse_statement(sql, people.policy)
+    (select,) = statement.selects
+    assert [(each.descending, each.nulls_first) for each in select.order] == [
+        (True, True),
+        (False, True),
+    ]
+    assert [each.expression for each in select.order] == [
+        select.outputs[1].expression,
+        select.outputs[0].expression,
+    ]
+    assert statement.limit == 3
+
+
+@pytest.mark.parametrize(
+    ("ending", "limit"),
+    [
+        ("LIMIT 7", 7),
+        ("LIMIT 0", 0),
+        ("LIMIT ALL", None),
+        ("LIMIT NULL", None),
+        ("FETCH FIRST 7 ROWS ONLY", 7),
+        ("", None),
+    ],
+)
+def test_a_limit_is_a_number_of_rows_or_none(people: Table, ending: str, limit: int | None) -> None:
+    for text in ("SELECT COUNT(*) FROM people {}", "(SELECT COUNT(*) FROM people {})"):
+        assert parse_statement(text.format(ending), people.policy).limit == limit
+
+
+def test_a_union_is_ordered_by_what_it_shows_under_the_names_of_its_first_part(
+    people: Table,
+) -> None:
+    sql = "SELECT COUNT(*) AS n FROM people UNION ALL SELECT SUM(age) FROM people ORDER BY n"
+    for select in parse_statement(sql, people.policy).selects:
+        assert [output.name for output in select.outputs] == ["n"]
+        assert [each.expression for each in select.order] == [select.outputs[0].expression]
 
 
 def test_every_accepted_node_type_is_listed_by_name() -> None:
@@ -149,6 +270,13 @@ def test_other_dialects_are_read_in_their_own_way(people: Table) -> None:
     assert describe(duckdb) == 'sum((cast("age" as double) / 2.0e0))'
     (whole,) = parse("SELECT SUM(age // 2) FROM people", people.policy, "duckdb")
     assert describe(whole) == 'sum(("age" / 2))'
+
+
+def test_a_function_that_means_something_else_in_a_dialect_is_refused(people: Table) -> None:
+    sql = "SELECT SUM(LEAST(age, 3)) FROM people"
+    assert parse(sql, people.policy, "duckdb") == parse(sql, people.policy)
+    with pytest.raises(Unsupported, match="NULL in this dialect"):
+        parse(sql, people.policy, "mysql")
 
 
 def test_an_unknown_dialect_is_named(people: Table) -> None:

@@ -102,6 +102,15 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Ordering:
+    """One expression of ORDER BY, and which end of it comes first."""
+
+    expression: Expression
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
 class Select:
     """One grouping of a statement: its aggregates, and what of them is shown.
 
@@ -115,7 +124,7 @@ class Select:
     predicate: Expression = TRUE
     joins: tuple[Join, ...] = ()
     having: Expression = TRUE
-    order: tuple[Expression, ...] = ()
+    order: tuple[Ordering, ...] = ()
 
     @property
     def shown(self) -> frozenset[int]:

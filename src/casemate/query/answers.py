@@ -1,5 +1,6 @@
 """The true answers of aggregates and statements: the custodian's view, never anybody else's."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from casemate.query.aggregate import Aggregate, Function, Select, Statement
-from casemate.query.engine import engine_of, grouped, rows
+from casemate.query.engine import engine_of, grouped, pieces, rows
 from casemate.query.expression import KeyRef, ResultRef, Scalar
 from casemate.query.interpret import evaluate
 from casemate.table.schema import ColumnType
@@ -33,7 +34,7 @@ def answers(aggregates: Sequence[Aggregate], source: Source) -> list[dict[Key, S
     A cell that no row falls into is absent, except the only cell of an aggregate without keys.
     """
     found: list[dict[Key, Scalar]] = [{} for _ in aggregates]
-    for batch in batches(aggregates).values():
+    for batch in batches(aggregates):
         for index, cells in zip(
             batch, _batch_answers([aggregates[i] for i in batch], source), strict=True
         ):
@@ -41,12 +42,12 @@ def answers(aggregates: Sequence[Aggregate], source: Source) -> list[dict[Key, S
     return found
 
 
-def batches(aggregates: Sequence[Aggregate]) -> dict[object, list[int]]:
+def batches(aggregates: Sequence[Aggregate]) -> list[Sequence[int]]:
     """The aggregates by what they share: tables, predicate and keys, so one scan serves each."""
     shared: dict[object, list[int]] = defaultdict(list)
     for index, each in enumerate(aggregates):
         shared[each.joins, each.predicate, each.keys].append(index)
-    return shared
+    return [piece for batch in shared.values() for piece in pieces(batch)]
 
 
 def _batch_answers(batch: Sequence[Aggregate], source: Source) -> list[dict[Key, Scalar]]:
@@ -78,10 +79,7 @@ def _results(index: int, aggregate: Aggregate, source: Source) -> list[tuple[str
         text = aggregate.argument.type is ColumnType.TEXT
         column = engine_of(source).order(column) if text else column
         return [(name, f"{aggregate.function}({column})")]
-    total = f"sum({column})"
-    if aggregate.argument.type is ColumnType.INTEGER:
-        total = f"CAST(sum({column}) AS {EXACT_TOTAL[source.dialect]})"
-    return [(name, total), (f"n{index}", f"count({column})")]
+    return [(name, f"sum({column})"), (f"n{index}", f"count({column})")]
 
 
 SIMPLE = {Function.COUNT: "count({})", Function.COUNT_DISTINCT: "count(DISTINCT {})"}
@@ -89,7 +87,6 @@ MEDIANS = {
     "duckdb": "quantile_cont(CAST({} AS DOUBLE), 0.5)",
     "postgres": "percentile_cont(0.5) WITHIN GROUP (ORDER BY CAST({} AS double precision))",
 }
-EXACT_TOTAL = {"duckdb": "DECIMAL(38, 0)", "postgres": "numeric"}
 
 
 def _combined(index: int, aggregate: Aggregate, frame: Frame) -> list[Scalar]:
@@ -104,21 +101,26 @@ def _combined(index: int, aggregate: Aggregate, frame: Frame) -> list[Scalar]:
 
 
 def average(total: Any, count: Any) -> Scalar:
-    """A mean: of doubles a double, of exact numbers a decimal of 30 digits."""
+    """A mean: of doubles a double, of exact numbers a decimal of 28 digits."""
     if not count:
         return None
     if isinstance(total, float):
         return total / float(count)
+    if isinstance(total, Decimal) and not total.is_finite():
+        return total
     share = Fraction(total) / count
     return Decimal(share.numerator) / Decimal(share.denominator)
 
 
 def values(series: Series) -> list[Scalar]:
-    """A column as Python values, with None for NULL."""
-    plain = series.values.tolist()
-    return [
-        None if gone else each for each, gone in zip(plain, series.missing.tolist(), strict=True)
-    ]
+    """A column as Python values: None for NULL, and one object for all that is not a number."""
+    plain = zip(series.values.tolist(), series.missing.tolist(), strict=True)
+    return [None if gone else math.nan if _is_nan(each) else each for each, gone in plain]
+
+
+def _is_nan(value: Scalar) -> bool:
+    """Two of these are not equal, so as keys they must be one object."""
+    return isinstance(value, float | Decimal) and math.isnan(value)
 
 
 def show(statement: Statement, source: Source) -> Answer:

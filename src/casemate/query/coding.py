@@ -27,11 +27,17 @@ EPOCH = datetime(1970, 1, 1)
 MOST_DISTINCT = 65_536
 """A column of more distinct values is not coded by them."""
 
+INFINITE = (
+    "CASE WHEN isfinite({{0}}) THEN {} WHEN {{0}} > '1970-01-01' THEN 9223372036854775807 "
+    "WHEN {{0}} < '1970-01-01' THEN -9223372036854775807 END"
+)
 IMAGES = {
-    ("duckdb", ColumnType.DATE): "CAST({} - DATE '1970-01-01' AS BIGINT)",
-    ("postgres", ColumnType.DATE): "CAST({} - DATE '1970-01-01' AS bigint)",
-    ("duckdb", ColumnType.TIMESTAMP): "epoch_us({})",
-    ("postgres", ColumnType.TIMESTAMP): "CAST(extract(epoch FROM {}) * 1000000 AS bigint)",
+    ("duckdb", ColumnType.DATE): INFINITE.format("CAST({0} - DATE '1970-01-01' AS BIGINT)"),
+    ("postgres", ColumnType.DATE): INFINITE.format("CAST({0} - DATE '1970-01-01' AS bigint)"),
+    ("duckdb", ColumnType.TIMESTAMP): INFINITE.format("epoch_us({0})"),
+    ("postgres", ColumnType.TIMESTAMP): INFINITE.format(
+        "CAST(extract(epoch FROM {0}) * 1000000 AS bigint)"
+    ),
 }
 """Dates and timestamps as whole numbers: days, and microseconds, since 1970."""
 
@@ -60,24 +66,20 @@ def image(reference: ColumnRef, source: Source) -> str:
     return IMAGES.get((source.dialect, reference.type), "{}").format(written)
 
 
-def as_number(value: object) -> Any:
-    """A constant on the scale of its column's image: whole numbers are doubled.
-
-    A fraction between two integers, which no integer equals, is then the odd number between.
-    """
-    if isinstance(value, datetime):
-        return 2 * ((value - EPOCH) // timedelta(microseconds=1))
-    if isinstance(value, date):
-        return 2 * (value - EPOCH.date()).days
-    if isinstance(value, int | Decimal):
-        below = math.floor(value)
-        return 2 * below + (value != below)
-    return value
+Cut = tuple[Any, bool]
+"""The least value of a column's image that is not below a constant, and whether it equals it."""
 
 
-def doubled(series: Series) -> NDArray[Any]:
-    """A column's values on the scale of `as_number`."""
-    return series.values if series.values.dtype == np.float64 else 2 * series.values
+def cut(constant: object) -> Cut:
+    """Where a constant stands among the values of its column's image."""
+    if isinstance(constant, datetime):
+        return (constant - EPOCH) // timedelta(microseconds=1), True
+    if isinstance(constant, date):
+        return (constant - EPOCH.date()).days, True
+    if isinstance(constant, int | Decimal):
+        above = math.ceil(constant)
+        return above, above == constant
+    return constant, True
 
 
 def comparison(condition: Expression) -> tuple[Operation, list[Any]] | None:
@@ -116,18 +118,25 @@ def is_ordered(reference: ColumnRef) -> bool:
 def by_interval(series: Series, conditions: Iterable[Formula]) -> Coding:
     """Codes 2k and 2k+1: just below the k-th constant, and equal to it; the last is NULL."""
     atoms = {atom for each in conditions for atom in atoms_of(each)}
-    constants = sorted({as_number(c) for atom in atoms for c in _constants(atom) if c is not None})
-    image = doubled(series)
-    cuts = np.array(constants, image.dtype)
-    below = np.searchsorted(cuts, image, side="left")
-    equal = np.zeros(len(below), np.int32)
-    inside = below < len(cuts)
-    equal[inside] = cuts[below[inside]] == image[inside]
-    codes = (2 * below + equal).astype(np.int32)
+    cuts = sorted({cut(c) for atom in atoms for c in _constants(atom) if c is not None})
+    codes = _interval_codes(series.values, cuts)
     null = 2 * len(cuts) + 1
     codes[series.missing] = null
-    places = {constant: 2 * index + 1 for index, constant in enumerate(constants)}
+    places = {each: 2 * index + 1 for index, each in enumerate(cuts)}
     return Coding(codes, lambda found: combine(found, null + 1, _interval_decider(places, null)))
+
+
+def _interval_codes(image: NDArray[Any], cuts: list[Cut]) -> NDArray[np.int32]:
+    """The code of each value: twice the number of constants below it, and one if it is the next."""
+    limits = np.array([limit for limit, _ in cuts], image.dtype)
+    exact = np.array([equal for _, equal in cuts], np.bool_)
+    reached = np.searchsorted(limits, image, side="right")
+    if not cuts:
+        return np.zeros(len(image), np.int32)
+    last = np.maximum(reached - 1, 0)
+    equal = (reached > 0) & exact[last] & (limits[last] == image)
+    codes: NDArray[np.int32] = (2 * reached - equal).astype(np.int32)
+    return codes
 
 
 def _constants(atom: Atom) -> list[Any]:
@@ -135,7 +144,7 @@ def _constants(atom: Atom) -> list[Any]:
     return found[1] if found is not None else []
 
 
-def _interval_decider(places: dict[Any, int], null: int) -> Callable[[Atom], Bits]:
+def _interval_decider(places: dict[Cut, int], null: int) -> Callable[[Atom], Bits]:
     codes = np.arange(null + 1)
 
     def decide(atom: Atom) -> Bits:
@@ -143,7 +152,7 @@ def _interval_decider(places: dict[Any, int], null: int) -> Callable[[Atom], Bit
         if found is None:
             raise ValueError("only comparisons with constants are coded by interval")
         operation, constants = found
-        points = [None if c is None else places[as_number(c)] for c in constants]
+        points = [None if c is None else places[cut(c)] for c in constants]
         return _decided(operation, points, codes, null, atom.holds)
 
     return decide
@@ -216,8 +225,8 @@ def _distinct_verdicts(
 def verdict(found: Formula, source: Source) -> str:
     """A formula as a two-valued SQL condition."""
     if not isinstance(found, Atom):
-        word = " AND " if isinstance(found, Both) else " OR "
-        return "(" + word.join(verdict(part, source) for part in found.parts) + ")"
+        word, empty = (" AND ", "TRUE") if isinstance(found, Both) else (" OR ", "FALSE")
+        return f"({word.join(verdict(part, source) for part in found.parts) or empty})"
     written = render(found.condition, engine_of(source))
     return f"coalesce({written}, FALSE)" if found.holds else f"coalesce(NOT {written}, FALSE)"
 
@@ -245,5 +254,5 @@ def is_simple(found: Formula, reference: ColumnRef) -> bool:
 
 
 def fits(constant: object) -> bool:
-    """Whether a constant has a place on the doubled scale of 64-bit numbers."""
-    return constant is None or isinstance(constant, float) or abs(as_number(constant)) < 2**62
+    """Whether a constant has a place among 64-bit numbers."""
+    return constant is None or isinstance(constant, float) or abs(cut(constant)[0]) < 2**63

@@ -2,13 +2,14 @@
 
 Departure  PostgreSQL divides decimals, and takes their roots, in decimal arithmetic of a
            precision that depends on the digits of the operands; here both are done in double
-           precision, on every engine, so that two engines agree.
+           precision, on every engine, so that two engines agree. Rounding such a double still
+           takes halves away from zero, as PostgreSQL rounds decimals.
 """
 
-import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from casemate.query.expression import Call, Expression, Literal, Operation, Scalar
 from casemate.table.schema import ColumnType
@@ -18,6 +19,12 @@ TIMES = (ColumnType.DATE, ColumnType.TIMESTAMP)
 LARGEST_INTEGER = 2**63 - 1
 TRUE_WORDS = ("t", "true", "yes", "on", "1")
 FALSE_WORDS = ("f", "false", "no", "off", "0")
+WHOLE = re.compile(r"[-+]?[0-9]+")
+NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
+MOMENT = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{8})([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
+)
+"""What a literal may look like: what Python and PostgreSQL both read, and read alike."""
 
 
 class Mismatch(Exception):
@@ -40,12 +47,18 @@ def is_untyped(expression: Expression) -> bool:
 
 def number(text: str) -> Literal:
     """The literal an unquoted number means: an integer if it fits 64 bits, a decimal otherwise."""
-    value = Decimal(text)
+    value = plain_decimal(text)
     if "." not in text and "e" not in text.lower() and abs(value) <= LARGEST_INTEGER:
         return Literal(int(value), ColumnType.INTEGER)
-    if not value.is_finite() or abs(value.adjusted()) > 300:
-        raise Mismatch("this number is too large or too small to compute with")
     return Literal(value, ColumnType.DECIMAL)
+
+
+def plain_decimal(text: str) -> Decimal:
+    """A number as it is written, neither too large nor too small for a double."""
+    value = Decimal(text) if NUMBER.fullmatch(text) else Decimal("NaN")
+    if not value.is_finite() or abs(value.adjusted()) > 300:
+        raise Mismatch("this is not a number to compute with")
+    return value
 
 
 def unify(expressions: Sequence[Expression]) -> tuple[tuple[Expression, ...], ColumnType]:
@@ -121,22 +134,14 @@ def from_text(text: str, target: ColumnType) -> Scalar:
     """What a quoted literal means where a `target` is expected."""
     try:
         return PARSERS[target](text)
-    except (ValueError, InvalidOperation):
+    except (ValueError, Mismatch):
         raise Mismatch(f"this text is not {article(target)}") from None
 
 
-def finite_float(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError("not a number to compute with")
-    return value
-
-
-def finite_decimal(text: str) -> Decimal:
-    value = Decimal(text)
-    if not value.is_finite():
-        raise ValueError("not a number to compute with")
-    return value
+def whole(text: str) -> int:
+    if not WHOLE.fullmatch(text) or len(text) > 20 or abs(int(text)) > LARGEST_INTEGER:
+        raise ValueError("not a whole number of 64 bits")
+    return int(text)
 
 
 def truth(text: str) -> bool:
@@ -145,23 +150,18 @@ def truth(text: str) -> bool:
     return text.lower() in TRUE_WORDS
 
 
-def day(text: str) -> date:
-    return date.fromisoformat(text[:10]) if len(text) == 10 else datetime.fromisoformat(text).date()
-
-
 def moment(text: str) -> datetime:
-    value = datetime.fromisoformat(text)
-    if value.tzinfo is not None:
-        raise ValueError("time zones are not accepted")
-    return value
+    if not MOMENT.fullmatch(text):
+        raise ValueError("not a date and a time of day without a zone")
+    return datetime.fromisoformat(text)
 
 
 PARSERS: dict[ColumnType, Callable[[str], Scalar]] = {
     ColumnType.TEXT: str,
-    ColumnType.INTEGER: int,
-    ColumnType.DECIMAL: finite_decimal,
-    ColumnType.DOUBLE: finite_float,
+    ColumnType.INTEGER: whole,
+    ColumnType.DECIMAL: plain_decimal,
+    ColumnType.DOUBLE: lambda text: float(plain_decimal(text)),
     ColumnType.BOOLEAN: truth,
-    ColumnType.DATE: day,
+    ColumnType.DATE: lambda text: moment(text).date(),
     ColumnType.TIMESTAMP: moment,
 }

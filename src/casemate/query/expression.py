@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 
 from casemate.table.schema import Column, ColumnType, Role
 
@@ -97,13 +98,27 @@ class Call:
     arguments: tuple["Expression", ...]
     type: ColumnType
 
+    @cached_property
+    def depth(self) -> int:
+        """How many operations stand inside each other."""
+        return 1 + max((each.depth for each in self.arguments if isinstance(each, Call)), default=0)
+
+    @cached_property
+    def size(self) -> int:
+        """How many nodes it has when it is written out."""
+        return 1 + sum(each.size if isinstance(each, Call) else 1 for each in self.arguments)
+
 
 @dataclass(frozen=True)
 class ResultRef:
-    """The result of the statement's aggregate with this index; only outside row expressions."""
+    """The result of the statement's aggregate with this index; only outside row expressions.
+
+    `was_decimal` is set for a double that PostgreSQL would have as a decimal.
+    """
 
     index: int
     type: ColumnType
+    was_decimal: bool = False
 
 
 @dataclass(frozen=True)

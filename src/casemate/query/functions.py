@@ -4,16 +4,15 @@ from sqlglot import exp
 
 from casemate.query import operations as make
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.coercion import NUMBERS, Mismatch
+from casemate.query.coercion import NUMBERS
 from casemate.query.expression import (
     TRUE,
     Expression,
-    Literal,
     ResultRef,
     all_of,
     private_columns,
 )
-from casemate.query.scope import Rows, resolve
+from casemate.query.scope import Rows, read_condition, resolve
 from casemate.query.translate import AGGREGATES, Names, Refusal, only, translate
 from casemate.table.schema import ColumnType
 
@@ -37,7 +36,7 @@ class Collector:
 
     def __init__(self, source: Rows, keys: tuple[Expression, ...]) -> None:
         self.source, self.keys = source, keys
-        self.found: list[Aggregate] = []
+        self.found: dict[Aggregate, int] = {}
         self._names = Names(lambda column: resolve(column, source.columns))
 
     def read(self, node: exp.Expr) -> Expression:
@@ -47,18 +46,12 @@ class Collector:
         if isinstance(node, exp.Filter):
             only(node, frozenset({"this", "expression"}))
             inner = node.this
-            condition = translate(node.expression.this, self._names)
-            condition = self._checked(node.expression.this, condition)
+            condition = read_condition(node.expression.this, self.source.columns)
         aggregate = self._aggregate(inner, condition)
-        if aggregate not in self.found:
-            self.found.append(aggregate)
-        return ResultRef(self.found.index(aggregate), result_type(aggregate))
-
-    def _checked(self, node: exp.Expr, condition: Expression) -> Expression:
-        try:
-            return make.boolean(condition)
-        except Mismatch as mismatch:
-            raise Refusal(node, str(mismatch)) from None
+        index = self.found.setdefault(aggregate, len(self.found))
+        added = aggregate.function in (Function.SUM, Function.AVG) and aggregate.argument
+        decimal = bool(added and make.was_decimal(added))
+        return ResultRef(index, result_type(aggregate), decimal)
 
     def _aggregate(self, node: exp.Expr, condition: Expression) -> Aggregate:
         function, argument = self._function(node)
@@ -71,10 +64,13 @@ class Collector:
         function = FUNCTIONS.get(type(node))
         if function is None:
             raise Refusal(node, "only COUNT, SUM, AVG, MIN, MAX and MEDIAN are accepted")
+        if node.this is None:
+            raise Refusal(node, f"{function} needs an argument")
         only(node, frozenset({"this", "big_int"}))
         if isinstance(node.this, exp.Distinct):
             return self._distinct(node, function)
         if function is Function.COUNT and isinstance(node.this, exp.Star | exp.Literal):
+            only(node.this, frozenset({"this", "is_string"}))
             return function, None
         return function, self._argument(node.this, function)
 
@@ -91,9 +87,7 @@ class Collector:
         argument = translate(node, self._names)
         numeric = function in (Function.SUM, Function.AVG, Function.MEDIAN)
         if numeric and argument.type not in NUMBERS:
-            untyped = isinstance(argument, Literal) and argument.value is None
-            if not untyped:
-                raise Refusal(node, f"{function} needs numbers, and this is {argument.type}")
+            raise Refusal(node, f"{function} needs numbers, and this is {argument.type}")
         if function in (Function.MIN, Function.MAX) and argument.type is ColumnType.BOOLEAN:
             raise Refusal(node, f"{function} of a boolean is not defined")
         return argument
@@ -107,9 +101,11 @@ def median_argument(node: exp.Expr) -> exp.Expr:
         if not isinstance(share, exp.PercentileCont):
             raise Refusal(node, "of ordered-set aggregates only percentile_cont(0.5) is accepted")
         only(share, frozenset({"this"}))
-        (ordered, *more) = order.expressions
-        if is_half(share.this) and not more:
-            return ordered.this  # type: ignore[no-any-return]  # sqlglot's own node
+        items = order.expressions if isinstance(order, exp.Order) else []
+        if is_half(share.this) and len(items) == 1:
+            only(order, frozenset({"expressions"}))
+            only(items[0], frozenset({"this", "desc", "nulls_first"}))
+            return items[0].this  # type: ignore[no-any-return]  # sqlglot's own node
     elif is_half(node.args.get("expression")):
         only(node, frozenset({"this", "expression"}))
         return node.this  # type: ignore[no-any-return]  # sqlglot's own node

@@ -31,7 +31,11 @@ def grouping_sets(node: exp.Select, read: Read) -> tuple[list[KeySet], KeySet]:
     if count_products(choices) > MOST_SETS:
         raise Refusal(clause, f"this makes more than {MOST_SETS} grouping sets")
     sets = [unique(key for part in chosen for key in part) for chosen in product(*choices)]
-    return list(dict.fromkeys(sets)), unique(key for each in sets for key in each)
+    if (
+        clause.args.get("all") is False
+    ):  # GROUP BY DISTINCT; else a set asked for twice is shown twice
+        sets = list({frozenset(each): each for each in reversed(sets)}.values())[::-1]
+    return sets, unique(key for each in sets for key in each)
 
 
 def count_products(choices: list[list[KeySet]]) -> int:

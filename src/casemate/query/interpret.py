@@ -49,6 +49,8 @@ def apply(operation: Operation, values: Sequence[Scalar], kind: ColumnType) -> S
     """A strict operation on values: NULL in, NULL out, and NULL for anything out of range."""
     if any(value is None for value in values):
         return None
+    if kind is ColumnType.DOUBLE:  # a quotient or a root of decimals is a double
+        values = [float(each) if isinstance(each, Decimal) else each for each in values]
     try:
         with localcontext(EXACT):
             return within_range(STRICT[operation](*values), kind)
@@ -58,10 +60,12 @@ def apply(operation: Operation, values: Sequence[Scalar], kind: ColumnType) -> S
 
 def within_range(value: Any, kind: ColumnType) -> Scalar:
     """The value, or NULL where its type cannot hold it."""
+    if value is None:
+        return None
     if kind is ColumnType.INTEGER:
         return int(value) if -LARGEST_INTEGER - 1 <= value <= LARGEST_INTEGER else None
     if kind is ColumnType.DOUBLE:
-        value = float(value)
+        value = float(value) + 0.0  # one zero: minus zero becomes plain
         return value if abs(value) <= LARGEST_DOUBLE else None
     return value  # type: ignore[no-any-return]  # the operation gives its declared type
 
@@ -152,10 +156,10 @@ def modulo(left: Any, right: Any) -> Any:
     return left % right  # a Decimal's remainder has the sign of the dividend
 
 
-def round_half(value: Any, digits: int = 0) -> Any:
+def round_half(value: Any, digits: int | None = None) -> Any:
     if isinstance(value, Decimal):
-        return round_away(value, digits)
-    if digits == 0:
+        return round_away(value, digits or 0)
+    if digits is None:
         return float(round(value))  # doubles round half to even
     return float(round_away(Decimal(repr(float(value))), digits))
 
@@ -181,6 +185,11 @@ def like_to_regex(pattern: str, escape: str) -> str:
         else:
             parts.append({"%": ".*", "_": "."}.get(character, re.escape(character)))
     return "".join(parts)
+
+
+def one_letter(letter: str, changed: str) -> str:
+    """A letter in the other case, unless that takes several letters."""
+    return changed if len(changed) == 1 else letter
 
 
 def substring(text: str, start: int, length: int | None = None) -> str:
@@ -256,8 +265,8 @@ STRICT: dict[Operation, Callable[..., Any]] = {
     Operation.LN: math.log,
     Operation.EXP: exponential,
     Operation.LENGTH: len,
-    Operation.LOWER: str.lower,
-    Operation.UPPER: str.upper,
+    Operation.LOWER: lambda text: "".join(map(one_letter, text, map(str.lower, text))),
+    Operation.UPPER: lambda text: "".join(map(one_letter, text, map(str.upper, text))),
     Operation.SUBSTRING: substring,
     Operation.EXTRACT: lambda field, moment: Decimal(extract(field, moment)),
     Operation.TRUNCATE: truncate,
@@ -276,15 +285,21 @@ PLAIN_NUMBERS = {
 
 def cast(value: Scalar, call: Call) -> Scalar:
     """A value in another type, or NULL where it has no place there."""
-    if value is None:
-        return None
-    digits = call.arguments[1].value if len(call.arguments) > 1 else None  # type: ignore[union-attr]  # a literal
     if isinstance(value, str):
         value = number_from_text(value, call.type)
-    converted = CASTS[call.type](value) if value is not None else None
-    if isinstance(digits, int) and isinstance(converted, Decimal):
-        return round_away(converted, digits)
-    return within_range(converted, call.type) if converted is not None else None
+    if value is None:
+        return None
+    try:
+        with localcontext(EXACT):
+            return within_range(_converted(value, call), call.type)
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def _converted(value: Scalar, call: Call) -> Any:
+    converted = CASTS[call.type](value)
+    digits = [each.value for each in call.arguments[1:] if isinstance(each, Literal)]
+    return round_away(converted, *digits) if digits else converted  # type: ignore[arg-type]  # one integer
 
 
 def number_from_text(text: str, target: ColumnType) -> Scalar:

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.query.aggregate import Aggregate, Join
-from casemate.query.answers import Key, values
-from casemate.query.engine import RECORD_COLUMN, grouped, integer_sum, rows, tables
+from casemate.query.answers import Key
+from casemate.query.coercion import LARGEST_INTEGER
+from casemate.query.engine import RECORD_COLUMN, grouped, pieces, rows, tables
 from casemate.query.expression import Expression
+from casemate.query.keys import Codes, factorise
 from casemate.query.linear import Term, Unknown, linear_form
 from casemate.table.schema import ColumnType
 from casemate.table.source import Series, Source
@@ -64,11 +66,12 @@ class _Scan:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The entries of one term: a key and a record for each."""
+    """The entries of one term: the code of a key, and a record, for each."""
 
     aggregate: int
     unknown: Unknown | None
     keys: list[Key]
+    codes: Codes
     records: NDArray[Any]
     coefficient: NDArray[Any]
     rows: NDArray[np.int64]
@@ -82,7 +85,8 @@ def lineage(aggregates: Sequence[Aggregate], source: Source) -> Lineage:
         for term in form or ():
             scan = _Scan(aggregates[index].joins, term.predicate, term.keys)
             scans[scan].append((index, term))
-    parts = [part for scan, terms in scans.items() for part in _read(scan, terms, source)]
+    reads = ((scan, piece) for scan, terms in scans.items() for piece in pieces(terms))
+    parts = [part for scan, piece in reads for part in _read(scan, piece, source)]
     opaque = frozenset(index for index, form in enumerate(forms) if form is None)
     return _assemble(parts, aggregates, opaque, all_records(source))
 
@@ -93,44 +97,33 @@ def all_records(source: Source) -> NDArray[Any]:
     return np.sort(frame["r"].values)
 
 
-def _read(scan: _Scan, terms: list[tuple[int, Term]], source: Source) -> list[_Part]:
+def _read(scan: _Scan, terms: Sequence[tuple[int, Term]], source: Source) -> list[_Part]:
     """One pass over the data for all terms of a scan."""
     keys = {f"k{i}": key for i, key in enumerate(scan.keys)}
     needed = list(dict.fromkeys(term.coefficient for _, term in terms))
     columns = {f"c{i}": each for i, each in enumerate(needed)}
     inner = rows(source, scan.joins, scan.predicate, {**keys, **columns})
-    totals = {
-        f"s{i}": integer_sum(f"c{i}", source) if each.type is ColumnType.INTEGER else f"sum(c{i})"
-        for i, each in enumerate(needed)
-    }
+    totals = {f"s{i}": f"sum(c{i})" for i in range(len(needed))}
     frame = source.read(grouped(inner, [*keys, "r"], {"n": "count(*)", **totals}))
-    cells = key_tuples([frame[name] for name in keys], len(frame["r"].values))
+    records, counts = frame["r"].values, frame["n"].values.astype(np.int64)
+    codes, cells = factorise([frame[name] for name in keys], len(records))
+    sums = {each: coefficients(frame[f"s{i}"], each.type) for i, each in enumerate(needed)}
     return [
-        _Part(
-            index,
-            term.unknown,
-            cells,
-            frame["r"].values,
-            filled(frame[f"s{needed.index(term.coefficient)}"]),
-            frame["n"].values.astype(np.int64),
-        )
+        _Part(index, term.unknown, cells, codes, records, sums[term.coefficient], counts)
         for index, term in terms
     ]
 
 
-def key_tuples(columns: list[Series], count: int) -> list[Key]:
-    """The key of each row."""
-    if not columns:
-        return [()] * count
-    return list(zip(*(values(each) for each in columns), strict=True))
-
-
-def filled(series: Series) -> NDArray[Any]:
-    """Coefficients, with 0 where nothing was added up."""
-    if not series.missing.any():
-        return series.values
-    found = series.values.copy()
-    found[series.missing] = Decimal(0) if found.dtype == object else 0
+def coefficients(series: Series, kind: ColumnType) -> NDArray[Any]:
+    """Sums of coefficients, with 0 where nothing was added up; whole ones as int64 if they fit."""
+    found = series.values
+    if series.missing.any():
+        found = found.copy()
+        found[series.missing] = Decimal(0) if found.dtype == object else 0
+    if kind is ColumnType.INTEGER and found.dtype == object:
+        found = np.array([int(each) for each in found], object)
+        fits = all(abs(each) <= LARGEST_INTEGER for each in found)
+        return found.astype(np.int64) if fits else found
     return found
 
 
@@ -159,11 +152,8 @@ def _entries(
     part: _Part, cells: dict[Cell, int], unknowns: dict[Unknown, int], records: NDArray[Any]
 ) -> tuple[NDArray[Any], ...]:
     """The entries of one term in the positions of the whole."""
-    places = {
-        key: cells.setdefault(Cell(part.aggregate, key), len(cells))
-        for key in dict.fromkeys(part.keys)
-    }
-    cell = np.array([places[key] for key in part.keys], np.int64)
+    places = [cells.setdefault(Cell(part.aggregate, key), len(cells)) for key in part.keys]
+    cell = np.array(places, np.int64)[part.codes]
     which = -1 if part.unknown is None else unknowns.setdefault(part.unknown, len(unknowns))
     record = np.searchsorted(records, part.records).astype(np.int64)
     unknown = np.full(len(record), which, np.int64)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.coercion import NUMBERS, coerce, widens
+from casemate.query.coercion import NUMBERS, Mismatch, coerce, convert_number, widens
 from casemate.query.expression import (
     Call,
     ColumnRef,
@@ -66,6 +66,13 @@ def linear_form(aggregate: Aggregate) -> tuple[Term, ...] | None:
     For AVG this is the sum above the line; `counting` gives the count below it. For MIN, MAX and
     MEDIAN it is the argument of each row as a linear form.
     """
+    try:
+        return _form(aggregate)
+    except Mismatch:  # a coefficient that no engine could compute with
+        return None
+
+
+def _form(aggregate: Aggregate) -> tuple[Term, ...] | None:
     argument = aggregate.argument
     if argument is None or aggregate.function is Function.COUNT:
         argument = ONE
@@ -77,8 +84,9 @@ def linear_form(aggregate: Aggregate) -> tuple[Term, ...] | None:
     if not secrets:
         return tuple(_terms(None, argument, aggregate.membership, aggregate.keys))
     column = _column(aggregate, next(iter(secrets)))
-    if column.values is not None:
-        return tuple(_categories(column, argument, aggregate))
+    values = (False, True) if column.type is ColumnType.BOOLEAN else column.values
+    if values is not None:
+        return tuple(_categories(column, values, argument, aggregate))
     return _number(column, argument, aggregate)
 
 
@@ -111,14 +119,15 @@ def _terms(
         yield Term(unknown, coefficient, predicate, tuple(simplify(key) for key in keys))
 
 
-def _categories(column: Column, argument: Expression, aggregate: Aggregate) -> Iterator[Term]:
+def _categories(
+    column: Column, values: tuple[Scalar, ...], argument: Expression, aggregate: Aggregate
+) -> Iterator[Term]:
     """One term for each declared value: everything with the column replaced by that value."""
-    values: tuple[Scalar, ...] = column.values or ()
     for value in (*values, None) if column.nullable else values:
 
         def fixed(node: Expression, value: Scalar = value) -> Expression | None:
             if isinstance(node, ColumnRef) and node.private:
-                return coerce(Literal(value, node.type), node.type)
+                return Literal(_declared(value, node.type), node.type)
             return None
 
         yield from _terms(
@@ -129,23 +138,40 @@ def _categories(column: Column, argument: Expression, aggregate: Aggregate) -> I
         )
 
 
+def _declared(value: Scalar, kind: ColumnType) -> Scalar:
+    """A declared value as its column has it; a policy writes a double as a decimal."""
+    if value is None or kind not in NUMBERS:
+        return value
+    return convert_number(value, kind)
+
+
 def _number(column: Column, argument: Expression, aggregate: Aggregate) -> tuple[Term, ...] | None:
     """A private number that is only added up: its coefficient, and what is added to it.
 
     A row counts where neither of the two is NULL; a number that may be missing counts as 0, which
-    is right for a sum of multiples of it and for nothing else.
+    is right for a sum of multiples of it, with nothing added, and for nothing else.
     """
     split = affine(aggregate.argument or ONE)
     if split is None or private_columns(aggregate.predicate, *aggregate.keys):
         return None
     slope, offset = (simplify(each) for each in split)
-    if column.nullable and (aggregate.function not in ADDED or offset != ZERO):
+    if column.nullable and (aggregate.function not in ADDED or not _adds_nothing(offset)):
         return None
     there = all_of(aggregate.predicate, present(slope), present(offset))
     if argument == ONE:
         return (*_terms(None, ONE, there, aggregate.keys),)
     terms = (*_terms(Unknown(column.name), slope, there, aggregate.keys),)
     return (*terms, *_terms(None, offset, there, aggregate.keys))
+
+
+def _adds_nothing(offset: Expression) -> bool:
+    """Whether an offset is 0 or NULL on every row."""
+    if isinstance(offset, Literal):
+        return offset.value is None or offset.value == 0
+    if not isinstance(offset, Call) or offset.operation is not Operation.CASE:
+        return False
+    *pairs, otherwise = offset.arguments
+    return all(map(_adds_nothing, (*pairs[1::2], otherwise)))
 
 
 def affine(expression: Expression) -> tuple[Expression, Expression] | None:

@@ -29,16 +29,14 @@ from casemate.query.coding import (
     is_simple,
     verdict,
 )
-from casemate.query.engine import RECORD_COLUMN, engine_of, grouped, rows, tables
+from casemate.query.engine import RECORD_COLUMN, engine_of, grouped, pieces, rows, tables
 from casemate.query.expression import TRUE, Call, ColumnRef, Expression, Operation
 from casemate.query.kernel import Words, count_bits, gather, pack, restrict
-from casemate.query.lineage import key_tuples
+from casemate.query.keys import factorise
+from casemate.query.lineage import all_records
 from casemate.query.render import render
 from casemate.table.schema import ColumnType
 from casemate.table.source import Series, Source
-
-CHUNK = 64
-"""Conditions sent to the engine in one statement."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +144,7 @@ class _Records:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        frame = source.read(f"SELECT {RECORD_COLUMN} AS r FROM {tables(source, ())}")
-        self.names = np.sort(frame["r"].values)
+        self.names = all_records(source)
         self.count = len(self.names)
 
     def places(self, found: NDArray[Any]) -> NDArray[np.int64]:
@@ -206,9 +203,7 @@ def _restrict(words: Words, conditions: dict[int, Formula], coding: Coding) -> N
 
 def _apply_by_engine(words: Words, conditions: dict[int, Formula], records: _Records) -> None:
     """Conditions that the engine decides row by row, some at a time."""
-    slots = list(conditions)
-    for start in range(0, len(slots), CHUNK):
-        chunk = slots[start : start + CHUNK]
+    for chunk in pieces(list(conditions)):
         written = {
             f"b{i}": verdict(conditions[slot], records.source) for i, slot in enumerate(chunk)
         }
@@ -233,12 +228,12 @@ def _apply_joins(words: Words, aggregates: Sequence[Aggregate], records: _Record
         if each.joins:
             by_tables[each.joins].append(index)
     for indices in by_tables.values():
-        for start in range(0, len(indices), CHUNK):
-            _apply_joined(words, aggregates, indices[start : start + CHUNK], records)
+        for chunk in pieces(indices):
+            _apply_joined(words, aggregates, chunk, records)
 
 
 def _apply_joined(
-    words: Words, aggregates: Sequence[Aggregate], indices: list[int], records: _Records
+    words: Words, aggregates: Sequence[Aggregate], indices: Sequence[int], records: _Records
 ) -> None:
     source = records.source
     named = {f"b{index}": aggregates[index].membership for index in indices}
@@ -279,9 +274,8 @@ def _read_groups(aggregate: Aggregate, records: _Records) -> Groups:
     keys = {f"k{i}": key for i, key in enumerate(aggregate.keys)}
     predicate = aggregate.predicate if aggregate.joins else TRUE
     frame = records.source.read(rows(records.source, aggregate.joins, predicate, keys))
-    tuples = key_tuples([frame[name] for name in keys], len(frame["r"].values))
-    numbers: dict[Key, int] = {}
+    records_met = frame["r"].values
+    inner, tuples = factorise([frame[name] for name in keys], len(records_met))
     codes = np.full(records.count, -1, np.int32)
-    coded = [numbers.setdefault(key, len(numbers)) for key in tuples]
-    codes[records.places(frame["r"].values)] = np.array(coded, np.int32)
-    return Groups(codes, tuple(numbers))
+    codes[records.places(records_met)] = inner
+    return Groups(codes, tuple(tuples))

@@ -5,13 +5,16 @@ a call on constants is computed at once. `Mismatch` says what does not go togeth
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 from casemate.query.coercion import NUMBERS, TIMES, Mismatch, article, coerce, is_untyped, unify
 from casemate.query.expression import (
     Call,
+    ColumnRef,
     Expression,
     Literal,
     Operation,
+    ResultRef,
     conjunction,
     conjuncts,
 )
@@ -28,16 +31,34 @@ COMPARISONS = (
     Operation.GREATER_EQUAL,
     Operation.SAME,
 )
-DECIMAL_DIGITS = 12
-"""Digits after the point that a double keeps when it is cast to a plain decimal."""
+WHOLE_DIGITS, FRACTION_DIGITS = 26, 12
+"""Digits of a decimal before and after the point: every engine computes with these."""
+
+DEEPEST, LARGEST = 100, 100_000
+"""Operations inside each other, and nodes in all, that an expression may have."""
 
 
 def call(operation: Operation, arguments: Sequence[Expression], kind: ColumnType) -> Expression:
     """The operation, or its value when every operand is a constant."""
     made = Call(operation, tuple(arguments), kind)
-    if not all(isinstance(each, Literal) for each in arguments):
-        return made
-    return Literal(evaluate(made, _nothing), kind)
+    if made.depth > DEEPEST or made.size > LARGEST:
+        raise Mismatch("this is too long or too deeply nested to compute")
+    if all(isinstance(each, Literal) for each in arguments):
+        return Literal(evaluate(made, _nothing), kind)
+    for each in arguments:
+        if isinstance(each, Literal) and isinstance(each.value, Decimal):
+            check_digits(each.value)
+    return made
+
+
+def check_digits(value: Decimal) -> None:
+    """A decimal constant must have a place on every engine."""
+    exponent = value.normalize().as_tuple().exponent
+    if abs(value) >= 10**WHOLE_DIGITS or int(exponent) < -FRACTION_DIGITS:
+        raise Mismatch(
+            f"a decimal has at most {WHOLE_DIGITS} digits before the point and "
+            f"{FRACTION_DIGITS} after it"
+        )
 
 
 def _nothing(_: object) -> None:
@@ -107,8 +128,15 @@ def arithmetic(operation: Operation, left: Expression, right: Expression) -> Exp
     if operation is Operation.MODULO and kind is DOUBLE:
         raise Mismatch("the remainder of doubles is not defined; cast them to numeric")
     if operation is Operation.DIVIDE and kind is DECIMAL:
-        operands, kind = tuple(coerce(each, DOUBLE) for each in operands), DOUBLE
+        return decimal_constant(call(operation, operands, DOUBLE), kind)
     return call(operation, operands, kind)
+
+
+def decimal_constant(result: Expression, kind: ColumnType) -> Expression:
+    """A double computed from decimals; a constant one is a decimal again."""
+    if kind is not DECIMAL or not isinstance(result, Literal) or result.value is None:
+        return result
+    return cast(result, DECIMAL, FRACTION_DIGITS)
 
 
 def numeric(operand: Expression) -> Expression:
@@ -141,8 +169,9 @@ def stepped(operation: Operation, operand: Expression) -> Expression:
 
 def rounded(operand: Expression, digits: Expression | None) -> Expression:
     """ROUND, with or without a constant number of digits."""
-    if digits is None:
+    if digits is None and not was_decimal(operand):
         return stepped(Operation.ROUND, operand)
+    digits = digits or Literal(0, INTEGER)
     if not isinstance(digits, Literal) or not isinstance(digits.value, int):
         raise Mismatch("ROUND needs a constant number of digits")
     if not -15 <= digits.value <= 15:
@@ -154,7 +183,31 @@ def rounded(operand: Expression, digits: Expression | None) -> Expression:
 
 def real(operation: Operation, *operands: Expression) -> Expression:
     """A function computed in double precision."""
-    return call(operation, [coerce(numeric(each), DOUBLE) for each in operands], DOUBLE)
+    values, kind = unify([numeric(each) for each in operands])
+    if kind is INTEGER:
+        values = tuple(coerce(each, DOUBLE) for each in values)
+    return decimal_constant(call(operation, values, DOUBLE), kind)
+
+
+def was_decimal(expression: Expression) -> bool:
+    """Whether a double is a decimal in PostgreSQL, where halves are rounded away from zero."""
+    if isinstance(expression, ResultRef):
+        return expression.was_decimal
+    if not isinstance(expression, Call) or expression.type is not DOUBLE:
+        return False
+    if expression.operation is Operation.CAST:
+        return False
+    if any(each.type is DECIMAL for each in expression.arguments):
+        return True
+    doubles = [each for each in expression.arguments if each.type is DOUBLE]
+    meeting = [each for each in doubles if not isinstance(each, Literal) and not _widened(each)]
+    return bool(meeting) and all(was_decimal(each) for each in meeting)
+
+
+def _widened(expression: Expression) -> bool:
+    """Whether an exact number became a double because it met one."""
+    cast_to = isinstance(expression, Call) and expression.operation is Operation.CAST
+    return cast_to and isinstance(expression, Call) and expression.arguments[0].type is not DOUBLE
 
 
 def choice(pairs: Sequence[tuple[Expression, Expression]], otherwise: Expression) -> Expression:
@@ -174,7 +227,9 @@ def among(operation: Operation, operands: Sequence[Expression]) -> Expression:
 
 
 def nullif(left: Expression, right: Expression) -> Expression:
-    """NULLIF: NULL where the two are equal."""
+    """NULLIF: NULL where the two are equal; of a date and a timestamp the first keeps its type."""
+    if left.type in TIMES and right.type in TIMES:
+        return choice([(compare(Operation.EQUAL, left, right), Literal(None, left.type))], left)
     operands, kind = unify([left, right])
     return call(Operation.NULLIF, operands, kind)
 
@@ -186,6 +241,8 @@ def textual(operation: Operation, operand: Expression, *rest: Expression) -> Exp
     for each in rest:
         if not isinstance(each, Literal) or not isinstance(each.value, int):
             raise Mismatch(f"{operation} needs constant positions")
+        if abs(each.value) >= 2**31:
+            raise Mismatch(f"{operation} takes positions below 2^31")
     kind = INTEGER if operation is Operation.LENGTH else TEXT
     return call(operation, [operand, *rest], kind)
 
@@ -230,9 +287,24 @@ def cast(operand: Expression, target: ColumnType, digits: int | None = None) -> 
         operand = coerce(operand, target)
     if target not in ALLOWED_CASTS[operand.type]:
         raise Mismatch(f"a cast from {operand.type} to {target} is not accepted")
+    if target is TEXT and operand.type is DECIMAL and not _has_digits(operand):
+        raise Mismatch("how many digits this decimal has is not fixed; round it before the cast")
+    if target is INTEGER and was_decimal(operand):
+        operand = rounded(operand, None)
+    if target is DOUBLE and was_decimal(operand):
+        return call(Operation.CAST, [operand], DOUBLE)
     if target is DECIMAL and operand.type in (DOUBLE, TEXT) and digits is None:
-        digits = DECIMAL_DIGITS
+        digits = FRACTION_DIGITS
     if operand.type is target and digits is None:
         return operand
     scale = [] if digits is None else [Literal(digits, INTEGER)]
     return call(Operation.CAST, [operand, *scale], target)
+
+
+def _has_digits(operand: Expression) -> bool:
+    """Whether every engine writes the decimal with the same digits after the point."""
+    if not isinstance(operand, Call):
+        return isinstance(operand, ColumnRef | Literal)
+    fixed = operand.operation in (Operation.CAST, Operation.ROUND) and len(operand.arguments) == 2
+    whole = operand.operation in (Operation.FLOOR, Operation.CEIL, Operation.EXTRACT)
+    return fixed or whole or operand.operation is Operation.ROUND

@@ -6,6 +6,7 @@ are limited on the tokens, before any parsing.
 """
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,9 @@ OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE, TokenType.L_B
 CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END, TokenType.R_BRACE)
 BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
 PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
+UNUSABLE = re.compile("[\x00\ud800-\udfff]")
+"""The zero character, and halves of characters."""
+
 START = "casemate_start"
 KEYWORDS = {"Lock": "FOR"}
 """What a construct begins with, where that is not its name."""
@@ -42,6 +46,8 @@ def tokens_of(sql: str, dialect: str) -> list[Token]:
     """The tokens of a text that is neither too long nor too deep."""
     if len(sql) > LONGEST_TEXT:
         raise Unsupported(f"the statement is longer than {LONGEST_TEXT:,} characters")
+    if UNUSABLE.search(sql):
+        raise Unsupported("the statement has a character that no text of a database can hold")
     try:
         tokens = dialect_of(dialect).tokenize(sql)
     except TokenError:
@@ -95,6 +101,14 @@ def syntax_error(sql: str, tokens: Sequence[Token], error: ParseError) -> Unsupp
 
 def locate(sql: str, dialect: str, node: exp.Expr) -> tuple[int, int]:
     """The line and column of the first token of a node of the tree parsed from `sql`."""
+    try:
+        offset = _tracked_offset(sql, dialect, node)
+    except RecursionError:  # noting takes twice the stack that parsing took
+        offset = min(_known_starts(node), default=0)
+    return line_and_column(sql, offset)
+
+
+def _tracked_offset(sql: str, dialect: str, node: exp.Expr) -> int:
     path, root = [], node
     while root.parent is not None and root.arg_key is not None:
         path.append((root.arg_key, root.index))
@@ -104,7 +118,12 @@ def locate(sql: str, dialect: str, node: exp.Expr) -> tuple[int, int]:
     found: Any = tracked
     for key, index in reversed(path):
         found = found.args[key] if index is None else found.args[key][index]
-    return line_and_column(sql, first_offset(found, tokens))
+    return first_offset(found, tokens)
+
+
+def _known_starts(node: exp.Expr) -> list[int]:
+    """The positions that sqlglot itself has noted in and below a node."""
+    return [int(each.meta["start"]) for each in node.walk() if "start" in each.meta]
 
 
 def first_offset(node: exp.Expr, tokens: Sequence[Token]) -> int:
@@ -114,8 +133,7 @@ def first_offset(node: exp.Expr, tokens: Sequence[Token]) -> int:
     around = next((each.meta[START] for each in _ancestors(node) if START in each.meta), 0)
     word = KEYWORDS.get(type(node).__name__, type(node).__name__.upper())
     named = [each.start for each in tokens if each.start >= around and each.text.upper() == word]
-    below = [each.meta["start"] for each in node.walk() if "start" in each.meta]
-    return int(min(named or below or [around]))
+    return int(min(named or _known_starts(node) or [around]))
 
 
 def _ancestors(node: exp.Expr) -> list[exp.Expr]:
@@ -147,7 +165,8 @@ def _noting(method: Callable[..., Any]) -> Callable[..., Any]:
         starts = [each.meta[START] for each in given if START in each.meta]
         starts += [current.start] if current else []
         result = method(self, *arguments, **options)
-        if isinstance(result, exp.Expr) and starts:
+        passed_on = any(result is each for each in given)  # it began before this method did
+        if isinstance(result, exp.Expr) and starts and not passed_on:
             result.meta[START] = min(starts[0], result.meta.get(START, starts[0]))
         return result
 

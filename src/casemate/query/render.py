@@ -28,6 +28,8 @@ class Engine:
     rules: Mapping[Operation, Rule]
     order: Callable[[str], str]
     """Text as it is compared: by code points, whatever the database's locale."""
+    guard: Callable[[str], str] = str
+    """A condition as it is safe in WHERE, unless it compares columns and constants alone."""
 
 
 def render(expression: Expression, engine: Engine) -> str:

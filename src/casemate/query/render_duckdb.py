@@ -1,8 +1,24 @@
-"""DuckDB's dialect: TRY turns errors into NULL, and infinities are folded into NULL after it."""
+"""DuckDB's dialect: TRY turns errors into NULL, and infinities are folded into NULL after it.
 
-from casemate.query.expression import Call, Operation
+A rule writes each operand once: written twice, the text would double at every level. `let` names
+what a rule needs twice; NULLIF, which the engine itself writes out as a CASE, is done with it too.
+
+Departure  A decimal here has 38 digits, and multiplying adds up the digits after the point; so a
+           product keeps 12 of them, and is NULL where less than that is left before the point.
+"""
+
+from casemate.query.expression import Call, Expression, Operation
 from casemate.query.interpret import PLAIN_NUMBERS
-from casemate.query.render import Engine, Rule, Write, comparisons, digits_of, field_of, text
+from casemate.query.render import (
+    SHARED,
+    Engine,
+    Rule,
+    Write,
+    comparisons,
+    digits_of,
+    field_of,
+    text,
+)
 from casemate.table.schema import ColumnType
 
 TYPES = {
@@ -15,18 +31,36 @@ TYPES = {
     ColumnType.TIMESTAMP: "TIMESTAMP",
 }
 
+WIDE = "CAST(1 AS DECIMAL(38, 0))"
+"""Times this, a decimal has 38 digits: two of up to 18 would be computed in 64 bits otherwise."""
+
+
+def let(result: str, operand: str) -> str:
+    """A result in which the operand, written once, goes by the name v."""
+    return f"list_transform([{operand}], lambda v: {result})[1]"
+
 
 def finite(written: str) -> str:
     """A double, or NULL for what is not a number to compute with."""
-    for outside in ("inf", "-inf", "nan"):
-        written = f"nullif({written}, CAST('{outside}' AS DOUBLE))"
-    return written
+    return let("CASE WHEN isfinite(v) THEN v END", written)
 
 
-def _arithmetic(sign: str, integer_sign: str | None = None, guard: bool = False) -> Rule:
+def operands(call: Call, write: Write) -> list[str]:
+    """The operands of arithmetic; a double computed from decimals takes them as doubles."""
+    return [
+        f"CAST({write(each)} AS DOUBLE)"
+        if call.type is ColumnType.DOUBLE and each.type is ColumnType.DECIMAL
+        else write(each)
+        for each in call.arguments
+    ]
+
+
+def _arithmetic(sign: str, integer_sign: str | None = None) -> Rule:
+    """Arithmetic; division by zero is NULL, or infinite and so NULL."""
+
     def rule(call: Call, write: Write) -> str:
-        left, right = (write(each) for each in call.arguments)
-        right = f"nullif({right}, 0)" if guard else right
+        left, right = operands(call, write)
+        left = f"{WIDE} * {left}" if call.type is ColumnType.DECIMAL else left
         chosen = integer_sign if integer_sign and call.type is ColumnType.INTEGER else sign
         written = f"TRY({left} {chosen} {right})"
         return finite(written) if call.type is ColumnType.DOUBLE else written
@@ -34,9 +68,14 @@ def _arithmetic(sign: str, integer_sign: str | None = None, guard: bool = False)
     return rule
 
 
+def _product(call: Call, write: Write) -> str:
+    written = _arithmetic("*")(call, write)
+    return f"TRY_CAST({written} AS DECIMAL(38, 12))" if call.type is ColumnType.DECIMAL else written
+
+
 def _real(name: str) -> Rule:
     def rule(call: Call, write: Write) -> str:
-        return finite(f"TRY({name}({', '.join(write(each) for each in call.arguments)}))")
+        return finite(f"TRY({name}({', '.join(operands(call, write))}))")
 
     return rule
 
@@ -54,8 +93,8 @@ def _cast(call: Call, write: Write) -> str:
     operand, digits = call.arguments[0], digits_of(call)
     value, source = write(operand), operand.type
     if source is ColumnType.TEXT and call.type is not ColumnType.TEXT:
-        pattern = text(PLAIN_NUMBERS[call.type].pattern)
-        value = f"CASE WHEN regexp_full_match({value}, {pattern}) THEN trim({value}) END"
+        pattern = text(f"^(?:{PLAIN_NUMBERS[call.type].pattern})$")
+        value = f"trim(regexp_extract({value}, {pattern}))"  # empty, so not a number, if no match
     if call.type is ColumnType.DECIMAL:
         return _to_decimal(value, source, digits)
     if call.type is ColumnType.INTEGER and source is ColumnType.DECIMAL:
@@ -85,6 +124,27 @@ def _truncate(call: Call, write: Write) -> str:
     return f"CAST(date_trunc('{field_of(call)}', {moment}) AS TIMESTAMP)"
 
 
+def _unified(operation: Operation) -> Rule:
+    """Decimals under one roof, all of one type: the engine's own choice may cut digits off."""
+
+    def rule(call: Call, write: Write) -> str:
+        def widened(each: Expression) -> str:
+            decimal = each.type is ColumnType.DECIMAL
+            return f"TRY_CAST({write(each)} AS {TYPES[each.type]})" if decimal else write(each)
+
+        return SHARED[operation](call, widened)
+
+    return rule
+
+
+def _nullif(call: Call, write: Write) -> str:
+    left, right = (write(each) for each in call.arguments)
+    return let("CASE WHEN v.a = v.b THEN NULL ELSE v.a END", f"{{'a': {left}, 'b': {right}}}")
+
+
+UNIFYING = (Operation.CASE, Operation.COALESCE, Operation.LEAST, Operation.GREATEST)
+
+
 def _stepped(name: str) -> Rule:
     return lambda call, write: f"{name}({write(call.arguments[0])})"
 
@@ -95,9 +155,9 @@ DUCKDB = Engine(
         **comparisons(lambda written: written),
         Operation.ADD: _arithmetic("+"),
         Operation.SUBTRACT: _arithmetic("-"),
-        Operation.MULTIPLY: _arithmetic("*"),
-        Operation.DIVIDE: _arithmetic("/", "//", guard=True),
-        Operation.MODULO: _arithmetic("%", guard=True),
+        Operation.MULTIPLY: _product,
+        Operation.DIVIDE: _arithmetic("/", "//"),
+        Operation.MODULO: _arithmetic("%"),
         Operation.POWER: _real("power"),
         Operation.SQRT: _real("sqrt"),
         Operation.LN: _real("ln"),
@@ -106,9 +166,14 @@ DUCKDB = Engine(
         Operation.FLOOR: _stepped("floor"),
         Operation.CEIL: _stepped("ceil"),
         Operation.ROUND: _round,
+        Operation.NULLIF: _nullif,
+        **{operation: _unified(operation) for operation in UNIFYING},
         Operation.CAST: _cast,
         Operation.EXTRACT: _extract,
         Operation.TRUNCATE: _truncate,
     },
     order=lambda written: written,
+    guard=lambda written: (
+        f"coalesce({written}, FALSE)"
+    ),  # else the optimiser may take NULL for true
 )

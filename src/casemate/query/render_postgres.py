@@ -1,7 +1,8 @@
 """PostgreSQL's dialect: every operation that could raise is guarded where it stands.
 
 PostgreSQL has no TRY. A guard needs its operand twice, and writing it twice would double the text
-at every level, so operands are named once in a subquery without a table: `let`.
+at every level, so operands are named once in a subquery without a table: `let`. OFFSET 0 keeps
+the planner from writing them twice after all, which takes exponential time.
 """
 
 from casemate.query.expression import Call, Operation
@@ -26,7 +27,7 @@ SMALLEST = -744.4  # ln of the smallest double: less is zero
 def let(result: str, **operands: str) -> str:
     """A result in which each operand, written once, goes by its name."""
     named = ", ".join(f"{written} AS {name}" for name, written in operands.items())
-    return f"(SELECT {result} FROM (SELECT {named}) AS x)"
+    return f"(SELECT {result} FROM (SELECT {named} OFFSET 0) AS x)"
 
 
 def integer(written: str) -> str:
@@ -40,6 +41,16 @@ def numeric(written: str) -> str:
 
 def order(written: str) -> str:
     return f'({written} COLLATE "C")'
+
+
+def operands(call: Call, write: Write) -> list[str]:
+    """The operands of arithmetic; a double computed from decimals takes them as doubles."""
+    return [
+        f"CAST({write(each)} AS double precision)"
+        if call.type is ColumnType.DOUBLE and each.type is ColumnType.DECIMAL
+        else write(each)
+        for each in call.arguments
+    ]
 
 
 def _sum(sign: str) -> Rule:
@@ -74,7 +85,7 @@ def _product(call: Call, write: Write) -> str:
 
 
 def _quotient(call: Call, write: Write) -> str:
-    left, right = (write(each) for each in call.arguments)
+    left, right = operands(call, write)
     if call.type is ColumnType.INTEGER:
         return integer(f"div({numeric(left)}, nullif({numeric(right)}, 0))")
     whole = scaled("/", "ln(abs(a)) - ln(abs(b))")
@@ -89,13 +100,13 @@ def _remainder(call: Call, write: Write) -> str:
 
 def _guarded(condition: str, result: str) -> Rule:
     def rule(call: Call, write: Write) -> str:
-        return let(f"CASE WHEN {condition} THEN {result} END", v=write(call.arguments[0]))
+        return let(f"CASE WHEN {condition} THEN {result} END", v=operands(call, write)[0])
 
     return rule
 
 
 def _power(call: Call, write: Write) -> str:
-    base, exponent = (write(each) for each in call.arguments)
+    base, exponent = operands(call, write)
     size = "b * ln(abs(a))"
     return let(
         "CASE WHEN b = 0 THEN 1 WHEN a = 0 THEN CASE WHEN b > 0 THEN 0 END "

@@ -12,9 +12,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from casemate.errors import Misconfigured, Unsupported
 from casemate.query.aggregate import Aggregate, Statement
+from casemate.query.ordering import row_limit
 from casemate.query.place import line_and_column, locate, parse_tokens, tokens_of
 from casemate.query.scope import Cells, Tables
-from casemate.query.select import read_query, row_limit
+from casemate.query.select import read_query
 from casemate.query.translate import Refusal
 from casemate.table.schema import Policy
 
@@ -58,7 +59,7 @@ def _read(sql: str, tokens: list[Token], policy: Policy, dialect: str) -> Statem
         found = read_query(tree, Tables(policy, sql))
         if not isinstance(found, Cells):
             raise Refusal(tree, "nothing is aggregated here, and single rows are not shown")
-        return Statement(sql, found.selects, row_limit(tree))
+        return Statement(sql, found.selects, row_limit(tree.unnest()))
     except Refusal as refusal:
         place = locate(sql, dialect, refusal.node)
         raise Unsupported(refusal.reason, sql, *place) from None

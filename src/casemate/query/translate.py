@@ -64,6 +64,8 @@ def translate(node: exp.Expr, names: Names) -> Expression:
     if reading is None:
         raise Refusal(node, refusal_reason(node))
     only(node, parts)
+    if any(needed and node.args.get(part) is None for part, needed in node.arg_types.items()):
+        raise Refusal(node, "an argument is missing here")
     try:
         read = reading(node, names)
         return make.negation(read) if node.args.get("negate") else read
@@ -84,7 +86,12 @@ def spoken(part: str) -> str:
     return SPOKEN.get(part, part.strip("_").replace("_", " ").upper())
 
 
-SPOKEN = {"windows": "WINDOW", "locks": "FOR UPDATE or SHARE", "sample": "TABLESAMPLE"}
+SPOKEN = {
+    "windows": "WINDOW",
+    "locks": "FOR UPDATE or SHARE",
+    "sample": "TABLESAMPLE",
+    **dict.fromkeys(("expressions", "decimals", "truncate", "encoding"), "another argument"),
+}
 """Parts of sqlglot's nodes that are not named after their keyword."""
 
 
@@ -143,6 +150,15 @@ def _listed(build: Callable[..., Expression], *before: object) -> Reading:
     def read(node: exp.Expr, names: Names) -> Expression:
         first = [node.this] if node.this is not None else []
         return build(*before, [translate(each, names) for each in (*first, *node.expressions)])
+
+    return read
+
+
+def _extreme(operation: Operation) -> Reading:
+    def read(node: exp.Expr, names: Names) -> Expression:
+        if not node.args.get("ignore_nulls"):
+            raise Refusal(node, f"{operation} is NULL in this dialect where one value is; use CASE")
+        return _listed(make.among, operation)(node, names)
 
     return read
 
@@ -239,13 +255,22 @@ def _cast(node: exp.Expr, names: Names) -> Expression:
     kind = TYPES.get(target.this)
     if kind is None:
         raise Refusal(node, f"a cast to {target.sql('postgres').lower()} is not accepted")
-    sizes = [int(each.name) for each in target.expressions]
-    if sizes and kind is not ColumnType.DECIMAL:
-        raise Refusal(node, "a cast to text of limited length is not accepted; use substr()")
-    digits = (sizes[1] if len(sizes) > 1 else 0) if sizes else None
-    if sizes and not (0 <= (digits or 0) <= 15 and sizes[0] <= 38):
-        raise Refusal(node, "numeric takes at most 38 digits, 15 of them after the point")
-    return make.cast(translate(node.this, names), kind, digits)
+    only(target, frozenset({"this", "expressions", "nested"}))
+    if target.expressions and kind is not ColumnType.DECIMAL:
+        raise Refusal(node, "a cast to a type of limited length is not accepted")
+    return make.cast(translate(node.this, names), kind, _scale(node, target))
+
+
+def _scale(node: exp.Expr, target: exp.Expr) -> int | None:
+    """The digits after the point in numeric(digits, digits after the point)."""
+    sizes = [each.name for each in target.expressions]
+    if not sizes:
+        return None
+    precision, scale, *more = (*sizes, "0") if len(sizes) == 1 else sizes
+    plain = precision.isdecimal() and scale.isdecimal() and not more
+    if not plain or int(precision) > 38 or int(scale) > make.FRACTION_DIGITS:
+        raise Refusal(node, "numeric takes at most 38 digits, 12 of them after the point")
+    return int(scale)
 
 
 def _round(node: exp.Expr, names: Names) -> Expression:
@@ -257,6 +282,8 @@ def _round(node: exp.Expr, names: Names) -> Expression:
 
 def _substring(node: exp.Expr, names: Names) -> Expression:
     positions = [node.args[part] for part in ("start", "length") if node.args.get(part)]
+    if node.args.get("start") is None:
+        raise Refusal(node, "substr needs a position to start from")
     return make.textual(
         Operation.SUBSTRING,
         translate(node.this, names),
@@ -265,13 +292,20 @@ def _substring(node: exp.Expr, names: Names) -> Expression:
 
 
 def _extract(node: exp.Expr, names: Names) -> Expression:
-    field = node.this.name.lower()
+    field = _unit(node, node.this)
     return make.temporal(Operation.EXTRACT, field, translate(node.expression, names))
 
 
 def _truncate(node: exp.Expr, names: Names) -> Expression:
-    unit = node.args["unit"].name.lower()
+    unit = _unit(node, node.args["unit"])
     return make.temporal(Operation.TRUNCATE, unit, translate(node.this, names))
+
+
+def _unit(node: exp.Expr, unit: exp.Expr) -> str:
+    """The name of a field or unit of time."""
+    if not isinstance(unit, exp.Var | exp.Literal | exp.Identifier):
+        raise Refusal(node, "the unit of time must be a constant")
+    return unit.name.lower()
 
 
 def _node(*parts: str) -> frozenset[str]:
@@ -321,8 +355,8 @@ READINGS: dict[type[exp.Expr], tuple[frozenset[str], Reading]] = {
     exp.Exp: (ALONE, _unary(make.real, Operation.EXP)),
     exp.Case: (_node("this", "ifs", "default"), _case),
     exp.Coalesce: (MANY, _listed(make.among, Operation.COALESCE)),
-    exp.Least: (MANY, _listed(make.among, Operation.LEAST)),
-    exp.Greatest: (MANY, _listed(make.among, Operation.GREATEST)),
+    exp.Least: (MANY, _extreme(Operation.LEAST)),
+    exp.Greatest: (MANY, _extreme(Operation.GREATEST)),
     exp.Nullif: (PAIR, _binary(make.nullif)),
     exp.Cast: (_node("this", "to"), _cast),
     exp.TryCast: (_node("this", "to", "safe"), _cast),

@@ -176,7 +176,7 @@ SELECT id, COUNT(*) FROM people GROUP BY id;
 SELECT COUNT(*) FROM people WHERE sex = "f";
 --> 1:41 there is no column f; text stands in single quotation marks
 SELECT COUNT(*) FROM people p JOIN areas a ON p.area = a.area WHERE area = 3;
---> 1:69 the column area is in several tables; say which
+--> 1:69 there are several columns area here; say whose
 SELECT COUNT(*) FROM people WHERE sex = 3;
 --> 1:35 integer and text do not go together; cast one of them
 SELECT COUNT(*) FROM people WHERE age = 'old';
@@ -207,3 +207,99 @@ SELECT COUNT(*) FROM people
 WHERE age > 3
   AND md5(note) = 'x';
 --> 3:7 the function md5() is not accepted
+
+-- Order, limits and what is set beside each other
+SELECT sex, COUNT(*) FROM people GROUP BY sex LIMIT 3 OFFSET 1;
+--> 1:55 OFFSET is not accepted
+SELECT sex, COUNT(*) FROM people GROUP BY sex LIMIT 1 + 1;
+--> 1:53 LIMIT takes a constant number of rows
+SELECT sex, COUNT(*) FROM people GROUP BY sex ORDER BY 2 FETCH FIRST 1 ROWS WITH TIES;
+--> 1:72 WITH TIES is not accepted here
+SELECT * FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex LIMIT 1) AS q;
+--> 1:67 LIMIT is accepted at the end of the whole statement only
+(SELECT COUNT(*) FROM people LIMIT 1) UNION ALL SELECT SUM(age) FROM people;
+--> 1:30 LIMIT is accepted at the end of the whole statement only
+SELECT COUNT(*) FROM people ORDER BY 2;
+--> 1:38 a constant in ORDER BY is the position of a column of SELECT
+SELECT sex, COUNT(*) FROM people GROUP BY sex ORDER BY 'x';
+--> 1:56 a constant in ORDER BY is the position of a column of SELECT
+SELECT sex, COUNT(*) FROM people GROUP BY 3;
+--> 1:43 a constant in GROUP BY is the position of a column of SELECT
+SELECT sex, COUNT(*) FROM people GROUP BY 'sex';
+--> 1:43 a constant in GROUP BY is the position of a column of SELECT
+SELECT SUM(age) FROM (SELECT age FROM people ORDER BY md5(note)) AS q;
+--> 1:55 the function md5() is not accepted
+SELECT COUNT(*) FROM people UNION ALL SELECT SUM(age) FROM people ORDER BY md5('x');
+--> 1:76 ORDER BY after UNION ALL names a column that is shown
+SELECT COUNT(*) FROM people UNION ALL SELECT SUM(age), 3 FROM people;
+--> 1:39 this part of the UNION ALL has another number of columns
+SELECT COUNT(*) FROM people UNION ALL SELECT MAX(sex) FROM people;
+--> 1:1 in a column of this UNION ALL, integer and text do not go together; cast one of them
+SELECT COUNT(*) FROM people HAVING COUNT(*);
+--> 1:36 a condition is needed here, and this is an integer
+SELECT n FROM (SELECT COUNT(*) AS n FROM people) AS q WHERE n;
+--> 1:61 a condition is needed here, and this is an integer
+SELECT z.n FROM (SELECT COUNT(*) AS n FROM people) AS q;
+--> 1:8 there is no column z.n; did you mean q.n?
+SELECT n FROM (SELECT COUNT(*) AS n, SUM(age) AS n FROM people) AS q;
+--> 1:8 there are several columns n here; say whose
+WITH a AS (SELECT * FROM people), a AS (SELECT * FROM people WHERE member) SELECT COUNT(*) FROM a;
+--> 1:35 WITH names a twice
+SELECT COUNT(*) FROM people p JOIN areas p ON TRUE;
+--> 1:36 two tables are called p here; rename one
+SELECT COUNT(*) FROM people JOIN areas ON people.area = areas.area JOIN offers USING (area);
+--> 1:87 there are several columns area here; say whose
+SELECT SUM(c) FROM people AS p (a, b, c);
+--> 1:20 name the columns in a SELECT: a table's own order is not known here
+SELECT SUM(q.b) FROM (SELECT * FROM people) AS q (a, b);
+--> 1:22 name the columns in a SELECT: a table's own order is not known here
+SELECT FROM people HAVING COUNT(*) > 1;
+--> 1:1 this SELECT shows nothing
+SELECT people.* EXCEPT (age), COUNT(*) FROM people;
+--> 1:25 EXCEPT is not accepted here
+SELECT COUNT(* EXCEPT (age)) FROM people;
+--> 1:24 EXCEPT is not accepted here
+
+-- Arguments that are missing, too many, or of no size
+SELECT COUNT() FROM people;
+--> 1:8 count needs an argument
+SELECT SUM(NULL) FROM people;
+--> 1:12 sum needs numbers, and this is text
+SELECT floor() FROM people GROUP BY 1 HAVING COUNT(*) > 1;
+--> 1:8 an argument is missing here
+SELECT substr(note), COUNT(*) FROM people GROUP BY 1;
+--> 1:8 substr needs a position to start from
+SELECT percentile_cont(0.5) WITHIN GROUP () FROM people;
+--> 1:8 of percentiles only the median, percentile_cont(0.5), is accepted
+SELECT age::numeric(x), COUNT(*) FROM people GROUP BY 1;
+--> 1:8 numeric takes at most 38 digits, 12 of them after the point
+SELECT age::numeric(5, 1, 1), COUNT(*) FROM people GROUP BY 1;
+--> 1:8 numeric takes at most 38 digits, 12 of them after the point
+SELECT ("Height" * 2)::text, COUNT(*) FROM people GROUP BY 1;
+--> 1:8 how many digits this decimal has is not fixed; round it before the cast
+SELECT substr(note, 99999999999), COUNT(*) FROM people GROUP BY 1;
+--> 1:8 substr takes positions below 2^31
+SELECT COUNT(*) FROM people WHERE age < '99999999999999999999';
+--> 1:35 this text is not an integer
+SELECT COUNT(*) FROM people WHERE age < '٣';
+--> 1:35 this text is not an integer
+SELECT COUNT(*) FROM people WHERE "Height" < '1e999999999';
+--> 1:35 this text is not a decimal
+SELECT COUNT(*) FROM people WHERE "Height" < 1e40;
+--> 1:35 a decimal has at most 26 digits before the point and 12 after it
+SELECT COUNT(*) FROM people WHERE "Height" < 0.0000000000000001;
+--> 1:35 a decimal has at most 26 digits before the point and 12 after it
+SELECT COUNT(*) FROM people WHERE score < 1e400;
+--> 1:43 this is not a number to compute with
+SELECT COUNT(*) FROM people WHERE born < '2020-W10-1';
+--> 1:35 this text is not a date
+SELECT COUNT(*) FROM people WHERE seen < '2020-06-01 12:00:00+02';
+--> 1:35 this text is not a timestamp
+SELECT COUNT(*) FROM people WHERE seen < '2020-06-01 12:00:00.1234567';
+--> 1:35 this text is not a timestamp
+SELECT MAX(age, 3) FROM people;
+--> 1:17 another argument is not accepted here
+SELECT SUM(people.income) FROM people AS p;
+--> 1:12 there is no column people.income; did you mean p.income?
+WITH a AS (SELECT age FROM people UNION ALL SELECT weight FROM people) SELECT COUNT(*) FROM a;
+--> 1:12 nothing is aggregated here, and single rows are not shown
