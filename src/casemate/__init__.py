@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from casemate import _version
 
 if TYPE_CHECKING:
+    from casemate.audit.exposure import Audit as Audit
     from casemate.errors import BudgetExhausted as BudgetExhausted
     from casemate.errors import CasemateError as CasemateError
     from casemate.errors import HorizonReached as HorizonReached
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AboveThreshold": "casemate.privacy.sparse_vector",
     "Aggregate": "casemate.query.aggregate",
+    "Audit": "casemate.audit.exposure",
     "BinaryMechanism": "casemate.privacy.binary_mechanism",
     "BudgetExhausted": "casemate.errors",
     "CasemateError": "casemate.errors",

@@ -18,6 +18,7 @@ def test_three_sums_expose_record_2_exactly() -> None:
     ]
     assert [each.records for each in shown.sums] == [6, 3, 2]
     assert (shown.record, shown.value) == (2, Fraction("5.2"))
+    assert (shown.combination, shown.certificate) == ((1, -1, -1), "query 1 - query 2 - query 3")
 
 
 def test_the_noisy_sums_are_charged_in_full() -> None:
@@ -32,7 +33,8 @@ def test_two_runs_differ_only_in_their_noise() -> None:
 
 def test_it_prints_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(["demo"]) == 0
-    assert "record 2: blood sugar 5.2, with certainty" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "record 2: blood sugar 5.2 = query 1 - query 2 - query 3" in printed
     assert ended(["demo", "--format", "json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["schema"], shown["record"], shown["value"]) == ("casemate.demo/1", 2, 5.2)

@@ -1,7 +1,7 @@
 """`casemate demo`: three harmless-looking sums give away one patient, and what stops that.
 
-The table and the three queries are the example of source document 002. Finding such a combination
-among many queries is the auditor's work; here it is given, and checked against the lineage.
+The table and the three queries are the example of source document 002. The audit finds by itself
+who is exposed and by which combination; the same sums with noise say nothing about anybody.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from casemate.cli.output import Output
 
 if TYPE_CHECKING:
-    from casemate.query.aggregate import Aggregate
+    from casemate.audit.result import Exposed
     from casemate.table.table import Table
 
 SCHEMA = "casemate.demo/1"
@@ -23,7 +23,6 @@ QUERIES = (
     'SELECT SUM("Blood sugar") FROM hospital '
     "WHERE ZIP > 32000 AND ZIP < 35000 AND Gender = 'Male'",
 )
-SIGNS = (1, -1, -1)
 EPSILON = Fraction(1)
 GRID = Fraction(1, 10)
 """Sums are noised as whole tenths: the table's values have one decimal."""
@@ -46,6 +45,8 @@ class Shown:
     sums: tuple[Sum, ...]
     record: int
     value: Fraction
+    combination: tuple[int, ...]
+    certificate: str
     noisy_value: Fraction
     half_width: Fraction
     spent: str
@@ -59,40 +60,39 @@ def demo(*, output: Output | None = None) -> None:
 
 
 def run() -> Shown:
-    """Ask the three queries exactly, combine them, and ask them again with noise."""
+    """Publish the three sums, audit them, and publish them again with noise."""
+    from casemate.audit.exposure import Audit
     from casemate.query.answers import answers
+    from casemate.query.lineage import lineage
     from casemate.query.sql import parse
+    from casemate.report.audit import reason
     from casemate.table.table import Table
 
     with Table.open("hospital") as table:
         aggregates = [parse(sql, table.policy)[0] for sql in QUERIES]
         exact = [Fraction(str(cells[()])) for cells in answers(aggregates, table.source)]
-        record, sizes = exposed(aggregates, table)
+        touched = lineage(aggregates, table.source)
+        sizes = [int((touched.cell == number).sum()) for number in range(len(aggregates))]
+        (exposed,) = Audit.of(QUERIES, table).exposed
         noisy, half_width, spent = answered_privately(exact, table)
-    sums = tuple(map(Sum, QUERIES, sizes, exact, noisy))
-    return Shown(sums, record, combined(exact), combined(noisy), half_width, spent)
+    weights = multiples(exposed)
+    return Shown(
+        tuple(map(Sum, QUERIES, sizes, exact, noisy)),
+        int(str(exposed.record)),
+        Fraction(str(exposed.value)),
+        weights,
+        reason(exposed),
+        sum((w * each for w, each in zip(weights, noisy, strict=True)), Fraction(0)),
+        half_width,
+        spent,
+    )
 
 
-def combined(values: Sequence[Fraction]) -> Fraction:
-    """Query 1 - query 2 - query 3."""
-    return sum((sign * value for sign, value in zip(SIGNS, values, strict=True)), Fraction(0))
-
-
-def exposed(aggregates: Sequence["Aggregate"], table: "Table") -> tuple[int, list[int]]:
-    """The one record that is left when the queries are combined, and each query's size."""
-    from casemate.query.lineage import lineage
-
-    found = lineage(aggregates, table.source)
-    left: dict[int, int] = {}
-    sizes = [0] * len(aggregates)
-    for cell, record, coefficient in zip(found.cell, found.record, found.coefficient, strict=True):
-        query = found.cells[cell].aggregate
-        sizes[query] += 1
-        left[record] = left.get(record, 0) + SIGNS[query] * int(coefficient)
-    (alone,) = [record for record, coefficient in left.items() if coefficient]
-    if left[alone] != 1:
-        raise RuntimeError("the three sums no longer expose one record exactly")
-    return int(found.records[alone]), sizes
+def multiples(exposed: "Exposed") -> tuple[int, ...]:
+    """What each query is multiplied by to leave the exposed record alone."""
+    terms = exposed.certificate.terms if exposed.certificate else ()
+    weight = {term.place.query: term.coefficient for term in terms}
+    return tuple(weight.get(number, 0) for number in range(1, len(QUERIES) + 1))
 
 
 def answered_privately(
@@ -131,9 +131,9 @@ def as_text(shown: Shown) -> str:
         ]
     lines += [
         "",
-        "None of them is about one person. Yet query 1 - query 2 - query 3 leaves exactly one:",
+        "None of them is about one person. The audit finds what they add up to:",
         "",
-        f"  record {shown.record}: blood sugar {plain(shown.value)}, with certainty",
+        f"  record {shown.record}: blood sugar {plain(shown.value)} = {shown.certificate}",
         "",
         "The same three sums with exact discrete noise, each charged to a ledger before it left:",
         "",
@@ -146,9 +146,8 @@ def as_text(shown: Shown) -> str:
         f"The ledger: {shown.spent}.",
         "",
         "Six patients are too few to be described both usefully and privately, and that is the",
-        "truth about them. This version reads policies and SQL, says which records each answer",
-        "touches, and has exact noise and a ledger; the auditor that finds such combinations by",
-        "itself, and the gateway that answers privately, are still to come.",
+        "truth about them. Audit your own statistics with `casemate audit`; the gateway that",
+        "answers questions privately, and for ever, is still to come.",
     ]
     return "\n".join(lines)
 
@@ -171,7 +170,7 @@ def as_json(shown: Shown) -> dict[str, Any]:
             }
             for each in shown.sums
         ],
-        "combination": list(SIGNS),
+        "combination": list(shown.combination),
         "record": shown.record,
         "value": float(shown.value),
         "noisy_value": float(shown.noisy_value),

@@ -22,6 +22,11 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
+app.command(
+    "casemate.cli.audit:audit",
+    name="audit",
+    help="Say whose values a set of SQL aggregates gives away.",
+)
 app.command("casemate.cli.demo:demo", name="demo", help="Walk through an example in a minute.")
 app.command(
     "casemate.cli.policy:app", name="policy", help="Write or check the policy of a protected table."

@@ -1,0 +1,1 @@
+"""Who is exposed: what a set of published aggregates adds up to, decided exactly."""

@@ -1,0 +1,89 @@
+"""The cells that a select shows, and the sums behind each of them: the custodian's view."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from casemate.query.aggregate import Aggregate, Function, Select
+from casemate.query.answers import Key, answers
+from casemate.query.expression import TRUE, KeyRef, ResultRef, Scalar, private_columns
+from casemate.query.interpret import evaluate
+from casemate.query.linear import counting
+from casemate.table.source import Source
+
+
+@dataclass(frozen=True)
+class ShownCell:
+    """One cell: the sum behind each aggregate, and what that sum is divided by (AVG: its count)."""
+
+    key: Key
+    sums: tuple[Scalar, ...]
+    divisors: tuple[int, ...]
+
+
+def exact(value: Any) -> Fraction:
+    """A number of any kind as a Fraction."""
+    return Fraction(value.item() if isinstance(value, np.generic) else value)
+
+
+def shown_cells(select: Select, source: Source) -> list[ShownCell]:
+    """The cells into which a row falls and that HAVING lets through."""
+    there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
+    sums = [_sum_behind(each) for each in select.aggregates]
+    counts = [counting(each) for each in select.aggregates]
+    present, *found = answers([there, *sums, *counts], source)
+    cells = []
+    for key in present:
+        totals = [each.get(key) for each in found[: len(sums)]]
+        numbers = [int(str(each.get(key) or 0)) for each in found[len(sums) :]]
+        cell = _cell(select, key, totals, numbers)
+        if evaluate(select.having, _reader(select, cell)) is True:
+            cells.append(cell)
+    return cells
+
+
+def _sum_behind(aggregate: Aggregate) -> Aggregate:
+    averaged = aggregate.function is Function.AVG
+    return replace(aggregate, function=Function.SUM) if averaged else aggregate
+
+
+def _cell(select: Select, key: Key, totals: Sequence[Scalar], numbers: Sequence[int]) -> ShownCell:
+    functions = [each.function for each in select.aggregates]
+    sums = (
+        number if function is Function.COUNT else total
+        for function, total, number in zip(functions, totals, numbers, strict=True)
+    )
+    divisors = (
+        max(1, number) if function is Function.AVG else 1
+        for function, number in zip(functions, numbers, strict=True)
+    )
+    return ShownCell(key, tuple(sums), tuple(divisors))
+
+
+def _reader(select: Select, cell: ShownCell) -> Callable[[Any], Scalar]:
+    """The results that HAVING compares; an average is its sum over its count."""
+
+    def read(reference: KeyRef | ResultRef) -> Scalar:
+        if isinstance(reference, KeyRef):
+            return cell.key[reference.index]
+        total, divisor = cell.sums[reference.index], cell.divisors[reference.index]
+        if total is None or select.aggregates[reference.index].function is not Function.AVG:
+            return total
+        return float(exact(total) / divisor)
+
+    return read
+
+
+def empty_cells(
+    select: Select, present: Sequence[ShownCell], possible: Sequence[Key]
+) -> list[ShownCell]:
+    """Cells of a private key that are not shown: everybody sees that nobody is in them."""
+    if not private_columns(*select.keys) or select.having != TRUE:
+        return []
+    seen = {cell.key for cell in present}
+    nothing = (0,) * len(select.aggregates)
+    ones = (1,) * len(select.aggregates)
+    return [ShownCell(key, nothing, ones) for key in possible if key not in seen]

@@ -1,0 +1,1 @@
+"""Arithmetic: exact linear algebra, bounds, order and integer programs; it knows no tables."""

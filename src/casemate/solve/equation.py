@@ -1,0 +1,126 @@
+"""One equation of a system, and the equations kept so far, looked up by column."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.solve.system import System
+
+_HALF = 32
+_MASK = (1 << _HALF) - 1
+_BLOCK = 128
+_NARROW_TYPES = (np.int8, np.int16, np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Equation:
+    """The non-zero coefficients of one equation: no column twice."""
+
+    columns: NDArray[np.int64]
+    values: NDArray[Any]
+
+    @classmethod
+    def of(cls, coefficients: dict[int, int]) -> Self:
+        """An equation from a mapping; zeros are dropped.
+
+        >>> Equation.of({4: 1, 2: 0, 7: -3}).columns.tolist()
+        [4, 7]
+        """
+        kept = {column: value for column, value in coefficients.items() if value}
+        narrow = all(-(2**63) <= value < 2**63 for value in kept.values())
+        kind = np.int64 if narrow else object
+        return cls(np.array(list(kept), np.int64), np.array(list(kept.values()), kind))
+
+    def on(self, columns: NDArray[np.int64], scratch: NDArray[Any]) -> NDArray[Any]:
+        """The coefficients in these columns; the scratch has a zero for every column there is."""
+        wide = scratch if self.values.dtype != object else scratch.astype(object)
+        wide[self.columns] = self.values
+        found = wide[columns]
+        wide[self.columns] = 0
+        return found
+
+    def total(self, fingerprints: NDArray[np.uint64]) -> int:
+        """The sum of coefficients times fingerprints, exactly."""
+        mine = fingerprints[self.columns]
+        return weighted_sum(self.values[None, :], mine)[0] if len(mine) else 0
+
+
+def equations(system: System) -> Iterator[Equation]:
+    """The equations of a system, in order."""
+    order = np.argsort(system.row, kind="stable")
+    starts = np.searchsorted(system.row[order], np.arange(system.rows + 1))
+    for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        places = order[start:stop]
+        yield Equation(system.column[places], system.value[places])
+
+
+def weighted_sum(matrix: NDArray[Any], weights: NDArray[Any]) -> list[int]:
+    """A small integer matrix times non-negative integers below 2^64, exactly.
+
+    The weights are cut in halves of 32 bits, so that no sum passes 63 bits; coefficients too large
+    for that go the slow way through Python's integers.
+    """
+    rows, length = matrix.shape
+    if matrix.dtype == object or rows == 0 or length == 0 or _reach(matrix) * length >> 31:
+        exact = weights.astype(object)
+        return [int(total) for total in matrix.astype(object) @ exact] if length else [0] * rows
+    cut = weights.astype(np.uint64)
+    low = matrix @ (cut & np.uint64(_MASK)).astype(np.int64)
+    high = matrix @ (cut >> np.uint64(_HALF)).astype(np.int64)
+    return [(up << _HALF) + down for up, down in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def _reach(matrix: NDArray[Any]) -> int:
+    """The largest absolute value."""
+    return max(int(matrix.max()), -int(matrix.min()))
+
+
+class KeptEquations:
+    """Coefficients by column and equation, in the narrowest integers that hold them.
+
+    They stand in blocks of so many equations, so that nothing is copied as the number grows.
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.count = 0
+        self._columns = columns
+        self._blocks: list[NDArray[Any]] = []
+        self._supports: list[NDArray[np.int64]] = []
+
+    def append(self, equation: Equation) -> None:
+        """Keep one more equation."""
+        place = self.count % _BLOCK
+        if place == 0:
+            self._blocks.append(np.zeros((self._columns, _BLOCK), np.int8))
+        last = self._blocks[-1]
+        needed = np.promote_types(last.dtype, narrowest(equation.values))
+        if needed != last.dtype:
+            self._blocks[-1] = last = last.astype(needed)
+        last[equation.columns, place] = equation.values
+        self._supports.append(equation.columns)
+        self.count += 1
+
+    def support(self, slot: int) -> NDArray[np.int64]:
+        """The columns of one kept equation."""
+        return self._supports[slot]
+
+    def at(self, columns: NDArray[np.int64] | int, slots: NDArray[np.int64]) -> NDArray[Any]:
+        """The coefficients of these columns in the equations of these slots."""
+        if not self.count:
+            shape = np.shape(columns)
+            return np.zeros((*shape, 0), np.int8)
+        lines = np.concatenate([block[columns] for block in self._blocks], axis=-1)
+        whole = len(slots) == self.count
+        return lines[..., : self.count] if whole else lines[..., slots]
+
+
+def narrowest(values: NDArray[Any]) -> np.dtype[Any]:
+    """The smallest signed integer type that holds the values."""
+    if values.dtype == object or not len(values):
+        return np.dtype(object if len(values) else np.int8)
+    reach = _reach(values)
+    fitting = (each for each in _NARROW_TYPES if reach <= np.iinfo(each).max)
+    return np.dtype(next(fitting, np.int64))

@@ -1,0 +1,186 @@
+"""One audit in integers: the questions, what is known beforehand, and the custodian's own table.
+
+Reals are multiplied by a common denominator, so that every comparison below is one of integers.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.solve.order_question import (
+    COUNTS,
+    Domain,
+    Exact,
+    Question,
+    denominator_of,
+    integers,
+)
+
+REFINEMENT = 2  # reals are looked for on a grid this much finer than the published numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """Who is asked about where: the questions that count each record among their members."""
+
+    record: NDArray[np.int64]
+    question: NDArray[np.int64]  # entry by entry, in the order of the questions
+    by_record: NDArray[np.int64]  # the questions again, in the order of the records
+    start: NDArray[np.int64]  # where each record's begin in it
+
+    @classmethod
+    def of(cls, questions: Sequence[Question], size: int) -> "Incidence":
+        """The incidence of `size` records with these questions."""
+        sizes = [len(question.members) for question in questions]
+        record = np.concatenate([np.empty(0, np.int64), *(each.members for each in questions)])
+        question = np.repeat(np.arange(len(questions)), sizes)
+        start = np.concatenate([[0], np.cumsum(np.bincount(record, minlength=size))])
+        return cls(record, question, question[np.argsort(record, kind="stable")], start)
+
+    def of_record(self, record: int) -> NDArray[np.int64]:
+        """The questions about one record."""
+        return self.by_record[self.start[record] : self.start[record + 1]]
+
+    def touching(self, records: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The questions about any of these records, in order."""
+        if len(records) < 64:
+            return np.unique(np.concatenate([[], *map(self.of_record, records)])).astype(np.int64)
+        chosen = np.zeros(len(self.start) - 1, bool)
+        chosen[records] = True
+        return np.unique(self.question[chosen[self.record]])
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A consistent log over integers; where no bound is known, one beyond everything stands in."""
+
+    questions: tuple[Question, ...]
+    truth: NDArray[Any]
+    low: NDArray[Any]
+    high: NDArray[Any]
+    known_low: NDArray[np.bool_]  # the bound is known, not stood in for
+    known_high: NDArray[np.bool_]
+    width: NDArray[Any]  # a second table counts where it differs by at least this much
+    integer: bool
+    distinct: bool
+    scale: int = 1
+
+    @cached_property
+    def incidence(self) -> Incidence:
+        """Who is asked about where, worked out once."""
+        return Incidence.of(self.questions, len(self.truth))
+
+    def believes(self, table: NDArray[Any], changed: NDArray[np.int64]) -> bool:
+        """Whether a table that differs from the truth only there could be the true one."""
+        new = table[changed]
+        if (new < self.low[changed]).any() or (new > self.high[changed]).any():
+            return False
+        if self.distinct and not self._stays_distinct(new.tolist(), changed):
+            return False
+        touched = self.incidence.touching(changed)
+        return all(self.questions[which].holds(table) for which in touched)
+
+    @cached_property
+    def _values(self) -> frozenset[int]:
+        return frozenset(self.truth.tolist())
+
+    def _stays_distinct(self, new: list[int], changed: NDArray[np.int64]) -> bool:
+        """Whether new values are neither equal to one another nor to any that stays."""
+        clashes = self._values.intersection(new)
+        return len(set(new)) == len(new) and clashes <= set(self.truth[changed].tolist())
+
+    def unscaled(self, value: int) -> Exact:
+        """A value as the caller wrote it."""
+        return int(value) if self.scale == 1 else Fraction(int(value), self.scale)
+
+
+def case_of(
+    questions: Sequence[Question],
+    domain: Domain,
+    truth: Sequence[Exact],
+    width: Exact | Sequence[Exact],
+) -> tuple[Case, tuple[int, ...]]:
+    """The case of the questions that the truth answers, and the places of those it contradicts."""
+    size = len(domain)
+    widths = list(width) if isinstance(width, Sequence) else [width] * size
+    _check(questions, domain, truth, widths)
+    scale = 1 if domain.integer else _fine_denominator(questions, domain, truth, widths)
+    asked = [question.scaled(scale) for question in questions]
+    table = integers([int(value * scale) for value in truth])
+    holds = [question.holds(table) for question in asked]
+    beyond = _beyond(asked, domain, table, widths, scale)
+    low = integers([-beyond if each is None else math.ceil(each * scale) for each in domain.low])
+    high = integers([beyond if each is None else math.floor(each * scale) for each in domain.high])
+    if (table < low).any() or (table > high).any():
+        raise ValueError("the table has a value outside its bounds; widen them or clamp it")
+    case = Case(
+        tuple(question for question, good in zip(asked, holds, strict=True) if good),
+        table,
+        low,
+        high,
+        np.array([end is not None for end in domain.low], bool),
+        np.array([end is not None for end in domain.high], bool),
+        integers([max(1, math.ceil(each * scale)) for each in widths]),
+        domain.integer,
+        domain.distinct,
+        scale,
+    )
+    return case, tuple(place for place, good in enumerate(holds) if not good)
+
+
+def _check(
+    questions: Sequence[Question],
+    domain: Domain,
+    truth: Sequence[Exact],
+    widths: Sequence[Exact],
+) -> None:
+    size = len(domain)
+    if len(truth) != size or len(widths) != size:
+        raise ValueError(f"need one value and one width for each of the {size} records")
+    if any(
+        len(q.members) and not 0 <= q.members.min() <= q.members.max() < size for q in questions
+    ):
+        raise ValueError(f"a question has a member outside the {size} records")
+    if any(each <= 0 for each in set(widths)):
+        raise ValueError("the protection width of a record is positive")
+    if domain.integer and any(each.denominator != 1 for each in truth):
+        raise ValueError("the domain is of integers and the table has a value that is none")
+    if domain.distinct and len(set(truth)) < size:
+        raise ValueError("the values were declared distinct and two of the table's are equal")
+
+
+def _fine_denominator(
+    questions: Sequence[Question],
+    domain: Domain,
+    truth: Sequence[Exact],
+    widths: Sequence[Exact],
+) -> int:
+    """A denominator that leaves room between any two numbers, for everybody if all must differ."""
+    asked = {each for q in questions for each in (q.low, q.high, q.value)}
+    coarse = denominator_of({*asked, *domain.low, *domain.high, *truth, *widths})
+    return coarse * (REFINEMENT * (len(domain) + 1) if domain.distinct else REFINEMENT)
+
+
+def _beyond(
+    questions: Sequence[Question],
+    domain: Domain,
+    table: NDArray[Any],
+    widths: Sequence[Exact],
+    scale: int,
+) -> int:
+    """A number that no order among the published numbers can reach, even with a width to spare."""
+    known = {each * scale for each in {*domain.low, *domain.high, *widths} if each is not None}
+    asked = {
+        abs(each)
+        for q in questions
+        for each in ((q.value,) if q.kind in COUNTS else (q.low, q.high))
+        if each is not None
+    }
+    largest = max((abs(each) for each in (*known, *asked, *set(table.tolist()))), default=0)
+    return 4 * (math.ceil(largest) + len(table) + 2)

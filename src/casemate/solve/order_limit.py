@@ -1,0 +1,77 @@
+"""How long a search may take, in seconds or in a solver's own repeatable units of work."""
+
+import math
+import os
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpSolver
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most a search may spend: wall-clock seconds, and deterministic work units.
+
+    With `workers=1` and only `work` limited, the same input stops at the same place every time.
+    """
+
+    seconds: float = 60.0
+    work: float = math.inf
+    workers: int = 0  # 0: one for each core
+
+    def __post_init__(self) -> None:
+        if not (self.seconds > 0 and self.work > 0 and self.workers >= 0):
+            raise ValueError("a limit needs seconds > 0, work > 0 and workers >= 0")
+
+
+class Clock:
+    """What is left of a limit; started once, consulted by every search under it."""
+
+    def __init__(self, limit: Limit, parent: "Clock | None" = None) -> None:
+        self.limit, self._parent = limit, parent
+        self._work = limit.work
+        self._end = time.monotonic() + limit.seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """Wall-clock seconds before the end."""
+        return self._end - time.monotonic()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left."""
+        return self.seconds_left <= 0 or self._work <= 0
+
+    def within(self, most: float) -> "Clock":
+        """A clock for at most so many units of what is left; what it spends is spent here too."""
+        repeatable = math.isfinite(self._work)
+        seconds = min(self.seconds_left, math.inf if repeatable else most)
+        work = min(self._work, most) if repeatable else math.inf
+        left = replace(self.limit, seconds=max(seconds, 1e-6), work=max(work, 1e-6))
+        return Clock(left, self)
+
+    def solver(self, most: float) -> "CpSolver":
+        """A solver that stops after `most` units, or when nothing is left.
+
+        The units are those of the solver's own work where that is limited, and seconds otherwise.
+        """
+        from ortools.sat.python.cp_model import CpSolver
+
+        solver = CpSolver()
+        solver.parameters.num_workers = self.limit.workers or min(8, os.cpu_count() or 1)
+        solver.parameters.random_seed = 0
+        repeatable = math.isfinite(self._work)
+        seconds = max(0.001, min(self.seconds_left, math.inf if repeatable else most))
+        if math.isfinite(seconds):
+            solver.parameters.max_time_in_seconds = seconds
+        if repeatable:
+            solver.parameters.max_deterministic_time = max(1e-6, min(self._work, most))
+        return solver
+
+    def spent(self, solver: "CpSolver") -> None:
+        """Take off what a solver has used."""
+        self._work -= solver.deterministic_time
+        if self._parent is not None:
+            self._parent.spent(solver)
