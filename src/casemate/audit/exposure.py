@@ -30,18 +30,22 @@ from casemate.audit.result import (
     Term,
     Verdict,
 )
+from casemate.audit.truth import true_values
 from casemate.query.expression import Scalar
 from casemate.query.linear import Unknown
 from casemate.query.log import Logged, Unread, read_log
 from casemate.query.sql import DIALECT
 from casemate.solve.bounds import Bounds, bounds
+from casemate.solve.bounds import Proof as RangeProof
 from casemate.solve.box import Bound, Box
 from casemate.solve.certificate import Certificate as Combination
-from casemate.solve.certificate import certify
+from casemate.solve.certificate import certify, tipped_by
 from casemate.solve.collapse import Collapsed, collapse
 from casemate.solve.exposure import exposure
+from casemate.solve.joint_proof import prove
 from casemate.solve.system import System
 from casemate.table.schema import ColumnType, Policy
+from casemate.table.source import Source
 from casemate.table.table import Table
 
 Queries = str | Path | Iterable[str | Logged | Unread]
@@ -76,7 +80,7 @@ class Audit:
         start = time.process_time()
         found = publication(_log(queries, dialect), table.policy, dialect)
         system = equations(found.columns, table.policy, table.source)
-        case = _Case(system, table.policy, knowledge or Knowledge(), found)
+        case = _Case(system, table.policy, knowledge or Knowledge(), found, table.source)
         return case.audited(protect, group_size, start)
 
 
@@ -95,13 +99,14 @@ class _Case:
     policy: Policy
     knowledge: Knowledge
     publication: Publication
+    source: Source
 
     def audited(self, protect: Fraction, group_size: int, start: float) -> Audited:
         """Decide by rank, then by bounds, and put both together."""
-        rank, singles, groups = self._by_rank(group_size)
+        known = self._by_rank(group_size)
         box = box_of(self.equations, self.policy, self.knowledge)
-        ranges = bounds(region_of(self.equations, box))
-        exposed = self._exposed(singles, ranges, box)
+        ranges = self._ranges(box)
+        exposed = self._exposed(known, ranges, box)
         intervals = self._intervals(box, ranges)
         unchecked = sorted({self._name(c) for c in ranges.unchecked}, key=str)
         told = any(column.answer is not None for column in self.publication.columns)
@@ -110,11 +115,11 @@ class _Case:
             len(self.equations.records),
             self.publication.queries,
             self.equations.system.rows,
-            rank,
+            known.rank,
             not ranges.contradiction if told else None,
             exposed,
             tuple(each for each in intervals if self._is_tight(each, protect)),
-            groups,
+            known.groups,
             tuple(unchecked),
             self.publication.refused,
             intervals,
@@ -122,28 +127,46 @@ class _Case:
             time.process_time() - start,
         )
 
+    def _ranges(self, box: Box) -> Bounds:
+        """What is left of every range; without any bound to start from, nothing is to be had."""
+        if any(end is not None for end in (*box.low, *box.high)):
+            return bounds(region_of(self.equations, box))
+        nothing = (None,) * len(box)
+        proof: RangeProof = "propagation"
+        return Bounds(nothing, nothing, (proof,) * len(box))
+
     # By the equations alone -----------------------------------------------------------------
 
-    def _by_rank(self, group_size: int) -> tuple[int, dict[int, Combination], tuple[Group, ...]]:
-        """The rank, a combination for each determined column, and small determined groups."""
+    def _by_rank(self, group_size: int) -> "_Determined":
+        """What the exact equations determine: single columns, and the totals of small groups."""
         kept = exact_rows(self.equations)
         collapsed = collapse(kept.system)
         found = exposure(collapsed.system)
         wanted = np.flatnonzero(found.determined & (collapsed.sizes <= group_size)).tolist()
         members = _members(collapsed, wanted)
-        combinations = {c.column: c for c in certify(collapsed.system, found.block, wanted)}
-        rows = kept.rows
-        singles = {
-            members[group][0]: _in_terms_of(rows, combination)
-            for group, combination in combinations.items()
-            if len(members[group]) == 1
+        combinations = {
+            group: _in_terms_of(kept.rows, c)
+            for c in certify(collapsed.system, found.block, wanted)
+            for group in c.target
         }
-        groups = tuple(
-            self._group(members[group], _in_terms_of(rows, combination))
-            for group, combination in combinations.items()
-            if len(members[group]) > 1
+        alone = [group for group in wanted if len(members[group]) == 1]
+        open_ = [group for group in alone if group not in combinations]
+        if open_ and prove(collapsed.system, found.block.rows, found.determined) is None:
+            alone = [group for group in alone if group in combinations]
+        tipping = tipped_by(found.block, alone)
+        return _Determined(
+            found.rank,
+            {
+                members[g][0]: self.equations.places[kept.rows[row]].query
+                for g, row in tipping.items()
+            },
+            {members[g][0]: combinations[g] for g in alone if g in combinations},
+            tuple(
+                self._group(members[group], combination)
+                for group, combination in combinations.items()
+                if len(members[group]) > 1
+            ),
         )
-        return found.rank, singles, groups
 
     def _group(self, columns: list[int], combination: Combination) -> Group:
         names = tuple(self._name(column) for column in columns)
@@ -152,19 +175,28 @@ class _Case:
 
     # Put together ----------------------------------------------------------------------------
 
-    def _exposed(
-        self, singles: dict[int, Combination], ranges: Bounds, box: Box
-    ) -> tuple[Exposed, ...]:
+    def _exposed(self, known: "_Determined", ranges: Bounds, box: Box) -> tuple[Exposed, ...]:
         """Everybody whose value is determined, and was not known before."""
         values = {column: ranges.low[column] for column in ranges.fixed}
-        values |= {c: combination.value(self.equations.low) for c, combination in singles.items()}
+        values |= self._solved(known)
         values = {c: value for c, value in values.items() if not _settled(box, c)}
         found = []
         for (_, name), columns in self._by_record(values).items():
             value, shown_by = self._value(name, columns, values)
             if shown_by is not None:
-                found.append(self._exposure(shown_by, value, singles.get(shown_by)))
+                found.append(self._exposure(shown_by, value, known))
         return tuple(found)
+
+    def _solved(self, known: "_Determined") -> dict[int, Bound]:
+        """The values that follow by rank: from their certificates, or as the table has them."""
+        values: dict[int, Bound] = {
+            c: combination.value(self.equations.low) for c, combination in known.singles.items()
+        }
+        rest = [column for column in known.by if column not in values]
+        told = any(column.answer is not None for column in self.publication.columns)
+        if rest and not told:
+            values |= true_values(self.equations, rest, self.source)
+        return values | dict.fromkeys((c for c in rest if c not in values), None)
 
     def _by_record(self, columns: Iterable[int]) -> dict[tuple[int, str], list[int]]:
         grouped: dict[tuple[int, str], list[int]] = defaultdict(list)
@@ -194,19 +226,19 @@ class _Case:
         values = (False, True) if column.type is ColumnType.BOOLEAN else column.values or ()
         return (*values, None) if column.nullable else tuple(values)
 
-    def _exposure(
-        self, column: int, value: Scalar | Fraction, combination: Combination | None
-    ) -> Exposed:
+    def _exposure(self, column: int, value: Scalar | Fraction, known: "_Determined") -> Exposed:
         record, name = self._name(column), self._secret(column)
-        if combination is None:
+        if column not in known.by:
             return Exposed(record, name, value, None, None, Proof.BOUNDS)
-        terms = tuple(
-            Term(self.equations.places[row], int(weight * self.equations.factor[row]))
-            for row, weight in sorted(combination.coefficients.items())
-        )
-        by = max(term.place.query for term in terms)
-        certificate = Certificate(terms, combination.divisor)
-        return Exposed(record, name, value, certificate, by, Proof.RANK)
+        certificate = None
+        if column in known.singles:
+            combination = known.singles[column]
+            terms = tuple(
+                Term(self.equations.places[row], int(weight * self.equations.factor[row]))
+                for row, weight in sorted(combination.coefficients.items())
+            )
+            certificate = Certificate(terms, combination.divisor)
+        return Exposed(record, name, value, certificate, known.by[column], Proof.RANK)
 
     def _intervals(self, box: Box, ranges: Bounds) -> tuple[Interval, ...]:
         return tuple(
@@ -219,7 +251,8 @@ class _Case:
                 box.high[column],
             )
             for column in range(self.equations.system.columns)
-            if ranges.proof[column] != "unchecked" and self._is_number(column)
+            if self._is_number(column)
+            and (ranges.low[column] is not None or ranges.high[column] is not None)
         )
 
     def _is_tight(self, interval: Interval, protect: Fraction) -> bool:
@@ -259,6 +292,20 @@ class _Case:
 
     def _unknown(self, column: int) -> Unknown:
         return self.equations.unknowns[int(self.equations.unknown[column])]
+
+
+@dataclass(frozen=True, eq=False)
+class _Determined:
+    """What follows by rank: the statement that tipped each column, and how each is put together.
+
+    A column in `by` that is not in `singles` is proved together with the others: its own
+    combination has too many digits for anybody to read.
+    """
+
+    rank: int
+    by: dict[int, int]
+    singles: dict[int, Combination]
+    groups: tuple[Group, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from casemate.audit.equations import Place
-from casemate.audit.result import Audited, Certificate, Exposed, Group, Interval, Verdict
+from casemate.audit.result import Audited, Certificate, Exposed, Group, Interval, Proof, Verdict
 from casemate.query.expression import Scalar
 
 SCHEMA = "casemate.audit/1"
@@ -54,6 +54,8 @@ def _exposed_lines(audit: Audited, reveal: bool, certificates: int) -> list[str]
 
 def reason(exposed: Exposed) -> str:
     """How an exposed value follows: a combination of statements, or bounds and types."""
+    if exposed.certificate is None and exposed.proof is Proof.RANK:
+        return f"many numbers together, the last of them in query {exposed.by}"
     if exposed.certificate is None:
         return "bounds and types"
     return combination(exposed.certificate)

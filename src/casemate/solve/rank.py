@@ -63,6 +63,7 @@ class RowSpace:
         self.kept_equations: list[int] = []  # the position of each among those added
         self._added = 0
         self._scratch: NDArray[Any] = np.zeros(columns, np.int64)
+        self._last: tuple[Equation, list[Step]] | None = None
 
     @property
     def rank(self) -> int:
@@ -89,10 +90,15 @@ class RowSpace:
             self.kept.append(equation)
             self.kept_equations.append(self._added)
         self._added += 1
+        self._last = None
         return Added(new, determined)
 
     def _steps(self, equation: Equation) -> list[Step]:
-        return [view.consider(equation, self.kept, self._scratch) for view in self.views]
+        """What each view makes of it; an equation asked about and then added is looked at once."""
+        if self._last is None or self._last[0] is not equation:
+            steps = [view.consider(equation, self.kept, self._scratch) for view in self.views]
+            self._last = equation, steps
+        return self._last[1]
 
     def _newly(self, steps: list[Step]) -> tuple[int, ...]:
         found = {column for step in steps for column in step.determined}

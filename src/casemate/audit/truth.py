@@ -1,0 +1,40 @@
+"""The table's own values of determined secrets: what the published numbers come to.
+
+Where the answers are the table's, a determined value is the true one; solving for it would give
+the same number with much more work.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from casemate.audit.cells import exact
+from casemate.audit.equations import Equations
+from casemate.audit.knowledge import record_name
+from casemate.query.answers import values
+from casemate.query.engine import RECORD_COLUMN, tables
+from casemate.query.render import PROTECTED, quote
+from casemate.table.source import Source
+
+
+def true_values(
+    equations: Equations, columns: Iterable[int], source: Source
+) -> dict[int, Fraction]:
+    """The values of these secrets in the table; a missing number counts as 0."""
+    wanted = list(columns)
+    names = {equations.unknowns[int(equations.unknown[c])].column for c in wanted}
+    tables_values = {name: _column(name, source) for name in names}
+    found = {}
+    for column in wanted:
+        unknown = equations.unknowns[int(equations.unknown[column])]
+        value = tables_values[unknown.column].get(record_name(equations, column))
+        if unknown.category is None:
+            found[column] = exact(value or 0)
+        else:
+            found[column] = Fraction(value == unknown.category.value)
+    return found
+
+
+def _column(name: str, source: Source) -> dict[object, object]:
+    written = f"{quote(PROTECTED)}.{quote(name)}"
+    frame = source.read(f"SELECT {RECORD_COLUMN} AS r, {written} AS v FROM {tables(source, ())}")
+    return dict(zip(values(frame["r"]), values(frame["v"]), strict=True))
