@@ -91,7 +91,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_audited(people: Table) -> 
         Logged("SELECT SUM(income) FROM people", 1),
         Logged("SELECT SUM(salary) FROM people", 2),
         Unread("SELECT COUNT(*)", 3, "the answer is not a number"),
-        Logged("SELECT MAX(income), SUM(income) FROM people", 4),
+        Logged("SELECT MAX(bonus), MAX(income), SUM(income), 0 * SUM(income) FROM people", 4),
         Logged("SELECT MAX(age) FROM people", 5),
         Logged("SELECT SUM(income) / SUM(bonus) FROM people", 6),
         Logged("SELECT sex, SUM(income) FROM people GROUP BY sex HAVING SUM(income) > 3", 7),
@@ -99,6 +99,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_audited(people: Table) -> 
     found = publication(log, people.policy)
     assert found.queries == 7
     assert [each.query for each in found.columns] == [1, 4]
+    assert [(each.query, each.output.name) for each in found.ordered] == [(4, "max")]
     assert [(each.query, each.reason) for each in found.refused] == [
         (2, "there is no column salary"),
         (3, "the answer is not a number"),

@@ -89,6 +89,29 @@ def test_types_expose_what_the_rank_does_not(people: Table) -> None:
     assert all(each.column == "diagnosis" for each in members)
 
 
+@pytest.mark.theorem("002: Beyond linear queries (an audit)")
+def test_extremes_expose_what_sums_do_not(people: Table, records: list[dict[str, Any]]) -> None:
+    """The maximum of a pair beside its sum gives both away, if anybody can tell them apart."""
+    log = ["SELECT area, SUM(income) FROM people GROUP BY area"]
+    alone = Audit.of(log, people)
+    both = Audit.of(
+        [*log, "SELECT area, sex, MAX(income), MIN(income) FROM people GROUP BY 1, 2"], people
+    )
+    assert not alone.exposed
+    shown = {each.record: each for each in both.exposed}
+    true = {each["id"]: each["income"] for each in records}
+    assert shown and all(each.value == true[record] for record, each in shown.items())
+    assert {each.proof for each in both.exposed} <= {Proof.ORDER, Proof.INTEGER, Proof.BOUNDS}
+    assert both.verdict is Verdict.EXPOSED
+
+
+def test_a_group_of_one_is_exposed_by_its_median() -> None:
+    found = hospital('SELECT ZIP / 10000, MEDIAN("Blood sugar") FROM t GROUP BY 1')
+    assert [(each.record, each.value, each.proof) for each in found.exposed] == [
+        (6, Fraction("6.2"), Proof.ORDER)
+    ]
+
+
 def test_contradictory_answers_are_noticed(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_text('sql,answer\n"SELECT SUM(""Blood sugar"") FROM t",32.1\n')

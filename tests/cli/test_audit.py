@@ -59,9 +59,7 @@ def test_it_fails_when_asked_to_and_somebody_is_exposed_or_undecided(
     folder: Path, capsys: Captured
 ) -> None:
     assert audit("--table", "hospital", "--fail-on", "exposed") == 1
-    (folder / "q.sql").write_text(
-        'SELECT SUM("Blood sugar") FROM t; SELECT MAX("Blood sugar") FROM t'
-    )
+    (folder / "q.sql").write_text('SELECT COUNT(*) FROM t WHERE "Blood sugar" > 5')
     assert audit("--table", "hospital", "--fail-on", "exposed") == 1
     (folder / "q.sql").write_text('SELECT SUM("Blood sugar") FROM t')
     assert audit("--table", "hospital", "--fail-on", "exposed") == 0

@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from casemate.audit.equations import Equations, equations
-from casemate.audit.knowledge import Knowledge, box_of, record_name, region_of
+from casemate.audit.knowledge import Knowledge, box_of, record_name, record_of, region_of
+from casemate.audit.order import OrderAudit
 from casemate.audit.publication import Publication, publication
 from casemate.audit.result import (
     Audited,
@@ -107,11 +108,12 @@ class _Case:
         box = box_of(self.equations, self.policy, self.knowledge)
         ranges = self._ranges(box)
         exposed = self._exposed(known, ranges, box)
+        exposed, undecided = self._with_order(exposed)
         intervals = self._intervals(box, ranges)
         unchecked = sorted({self._name(c) for c in ranges.unchecked}, key=str)
         told = any(column.answer is not None for column in self.publication.columns)
         return Audited(
-            self._verdict(exposed, unchecked),
+            self._verdict(exposed, [*unchecked, *undecided]),
             len(self.equations.records),
             self.publication.queries,
             self.equations.system.rows,
@@ -120,6 +122,7 @@ class _Case:
             exposed,
             tuple(each for each in intervals if self._is_tight(each, protect)),
             known.groups,
+            undecided,
             tuple(unchecked),
             self.publication.refused,
             intervals,
@@ -197,6 +200,26 @@ class _Case:
         if rest and not told:
             values |= true_values(self.equations, rest, self.source)
         return values | dict.fromkeys((c for c in rest if c not in values), None)
+
+    def _with_order(
+        self, exposed: tuple[Exposed, ...]
+    ) -> tuple[tuple[Exposed, ...], tuple[Scalar, ...]]:
+        """Whom extremes and medians expose besides, and about whom nothing could be decided."""
+        if not self.publication.ordered:
+            return exposed, ()
+        found = OrderAudit(
+            self.publication.ordered, self.equations, self.policy, self.knowledge, self.source
+        ).run()
+        seen = {(each.record, each.column) for each in exposed}
+        names = [record_of(self.equations.records, i) for i in range(len(self.equations.records))]
+        more = tuple(
+            Exposed(names[place], part.column, value, None, None, Proof(proof))
+            for part in found
+            for place, (value, proof) in part.exposed.items()
+            if (names[place], part.column) not in seen
+        )
+        undecided = sorted({names[place] for part in found for place in part.undecided}, key=str)
+        return (*exposed, *more), tuple(undecided)
 
     def _by_record(self, columns: Iterable[int]) -> dict[tuple[int, str], list[int]]:
         grouped: dict[tuple[int, str], list[int]] = defaultdict(list)

@@ -7,8 +7,10 @@ bounds are public, so they always enter.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from casemate.audit.cells import exact
 from casemate.audit.equations import Equations
@@ -45,14 +47,21 @@ def _prior(
     unknown = equations.unknowns[equations.unknown[column]]
     if unknown.category is not None:
         return Fraction(0), Fraction(1), True
-    declared = policy.column(unknown.column)
+    return prior_of(unknown.column, record_name(equations, column), policy, knowledge)
+
+
+def prior_of(
+    name: str, record: Scalar, policy: Policy, knowledge: Knowledge
+) -> tuple[Bound, Bound, bool]:
+    """The range of a private number of a record, and whether it is whole."""
+    declared = policy.column(name)
     low, high = knowledge.low, knowledge.high
     if low is None and declared is not None and declared.low is not None:
         low = exact(declared.low)
     if high is None and declared is not None and declared.high is not None:
         high = exact(declared.high)
     whole = knowledge.integer or (declared is not None and declared.type is ColumnType.INTEGER)
-    known = knowledge.known.get(record_name(equations, column))
+    known = knowledge.known.get(record)
     if known is not None:
         low, high = tighter(low, known[0], max), tighter(high, known[1], min)
     return low, high, whole
@@ -60,7 +69,12 @@ def _prior(
 
 def record_name(equations: Equations, column: int) -> Scalar:
     """The identity of the record whose secret a column is."""
-    record: Scalar = equations.records[int(equations.record[column])]
+    return record_of(equations.records, int(equations.record[column]))
+
+
+def record_of(records: NDArray[Any], place: int) -> Scalar:
+    """The identity of a record as a plain value."""
+    record: Scalar = records[place]
     return record.item() if isinstance(record, np.generic) else record
 
 

@@ -8,7 +8,7 @@ from casemate.audit.shown import Shown, shown_as
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Function, Output, Select, Statement
 from casemate.query.expression import KeyRef, ResultRef, walk
-from casemate.query.linear import counting, linear_form
+from casemate.query.linear import ONE, counting, linear_form
 from casemate.query.log import Logged, Unread
 from casemate.query.sql import DIALECT, parse_statement
 from casemate.table.schema import Policy
@@ -38,10 +38,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Publication:
-    """The columns that can be audited, and what cannot."""
+    """The columns that are equations, those that show extremes or medians, and what cannot."""
 
     queries: int
     columns: tuple[Column, ...]
+    ordered: tuple[Column, ...]
     refused: tuple[RefusedQuery, ...]
 
 
@@ -50,6 +51,7 @@ def publication(
 ) -> Publication:
     """Read every statement of a log; one that cannot be read does not stop the others."""
     columns: list[Column] = []
+    ordered: list[Column] = []
     refused: list[RefusedQuery] = []
     number = 0
     for number, entry in enumerate(log, start=1):
@@ -63,9 +65,10 @@ def publication(
             refused.append(RefusedQuery(number, *place, entry.sql, error.reason))
             continue
         found, reasons = _columns(number, statement, entry.answer)
-        columns += found
+        ordered += [column for column in found if is_ordered(column)]
+        columns += [column for column in found if not is_ordered(column)]
         refused += [RefusedQuery(number, None, None, entry.sql, reason) for reason in reasons]
-    return Publication(number, tuple(columns), tuple(refused))
+    return Publication(number, tuple(columns), tuple(ordered), tuple(refused))
 
 
 def _columns(
@@ -80,6 +83,8 @@ def _columns(
             if not _about_secrets(select, output):
                 continue
             form = shown_as(output.expression)
+            if form is not None and not form.weights:
+                continue  # multiplied by nothing: it shows nothing
             reason = unfit(select, output, form)
             if reason is None and form is not None:
                 columns.append(Column(number, select, output, form, answer))
@@ -105,24 +110,51 @@ def _single(statement: Statement) -> bool:
     )
 
 
+def is_ordered(column: Column) -> bool:
+    """Whether a column shows an extreme or a median, and nothing else."""
+    index = column.form.weights[0][0]
+    return column.select.aggregates[index].function in ORDERED
+
+
+ORDERED = (Function.MIN, Function.MAX, Function.MEDIAN)
 LINEAR = (Function.SUM, Function.COUNT, Function.AVG)
 
 
 def unfit(select: Select, output: Output, form: Shown | None) -> str | None:
-    """Why a column is not an equation that the linear audit can read, or None."""
+    """Why a column is not one that the audit can read, or None."""
     if form is None or any(isinstance(node, KeyRef) for node in walk(output.expression)):
         return "it is not a linear combination of sums"
-    for index, _ in form.weights:
-        aggregate = select.aggregates[index]
-        if aggregate.function not in LINEAR or linear_form(aggregate) is None:
-            return "it is not linear in what is secret"
-        if aggregate.function is Function.AVG and not _public(counting(aggregate)):
-            return "the number of values behind the average is secret"
-    if form.divisor is not None and not _public(select.aggregates[form.divisor]):
-        return "it divides by something secret"
     if not _public_having(select):
         return "HAVING decides by something secret"
+    if _shows_order(select, output):
+        return None
+    if form.divisor is not None and not _public(select.aggregates[form.divisor]):
+        return "it divides by something secret"
+    return next(filter(None, (_not_linear(select.aggregates[i]) for i, _ in form.weights)), None)
+
+
+def _not_linear(aggregate: Aggregate) -> str | None:
+    if aggregate.function not in LINEAR or linear_form(aggregate) is None:
+        return "it is not linear in what is secret"
+    if aggregate.function is Function.AVG and not _public(counting(aggregate)):
+        return "the number of values behind the average is secret"
     return None
+
+
+def _shows_order(select: Select, output: Output) -> bool:
+    """Whether an output is MIN, MAX or MEDIAN of a private number, over publicly chosen records."""
+    if not isinstance(output.expression, ResultRef):
+        return False
+    aggregate = select.aggregates[output.expression.index]
+    terms = linear_form(aggregate) if aggregate.function in ORDERED else None
+    return (
+        terms is not None
+        and not aggregate.joins
+        and len(terms) == 1
+        and terms[0].unknown is not None
+        and terms[0].unknown.category is None
+        and terms[0].coefficient == ONE
+    )
 
 
 def _public(aggregate: Aggregate) -> bool:

@@ -18,10 +18,12 @@ class Verdict(StrEnum):
 
 
 class Proof(StrEnum):
-    """How a value is known: by the equations alone, or by them with bounds and types."""
+    """How a value is known: by the equations alone, with bounds and types, or with extremes."""
 
     RANK = "rank"
     BOUNDS = "bounds"
+    INTEGER = "integer"
+    ORDER = "order"
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ class Audited:
     exposed: tuple[Exposed, ...]
     tight: tuple[Interval, ...]
     groups: tuple[Group, ...]
+    undecided: tuple[Scalar, ...]
     unchecked: tuple[Scalar, ...]
     refused: tuple[RefusedQuery, ...]
     bounds: tuple[Interval, ...]

@@ -16,6 +16,11 @@ from casemate.query.expression import Scalar
 
 SCHEMA = "casemate.audit/1"
 HIDDEN = "•"
+REASONS = {
+    Proof.BOUNDS: "bounds and types",
+    Proof.INTEGER: "sums, extremes and medians of whole numbers",
+    Proof.ORDER: "extremes and medians",
+}
 SHOWN_IN_TEXT = 20
 SENTENCES = {
     Verdict.EXPOSED: "somebody's value follows from what was published",
@@ -57,7 +62,7 @@ def reason(exposed: Exposed) -> str:
     if exposed.certificate is None and exposed.proof is Proof.RANK:
         return f"many numbers together, the last of them in query {exposed.by}"
     if exposed.certificate is None:
-        return "bounds and types"
+        return REASONS[exposed.proof]
     return combination(exposed.certificate)
 
 
@@ -87,6 +92,8 @@ def _other_lines(audit: Audited, reveal: bool) -> list[str]:
     if audit.tight:
         lines += ["", f"nearly known: {len(audit.tight)}"]
         lines += [f"  {_interval_text(each, reveal)}" for each in audit.tight[:SHOWN_IN_TEXT]]
+    if audit.undecided:
+        lines += ["", f"not decided within the limit: {len(audit.undecided)} records"]
     if audit.unchecked:
         lines += ["", f"not checked: {len(audit.unchecked)} records"]
     if audit.refused:
@@ -151,6 +158,7 @@ def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
             }
             for each in audit.groups
         ],
+        "undecided": [number(record) for record in audit.undecided],
         "unchecked": [number(record) for record in audit.unchecked],
         "refused": [
             {
