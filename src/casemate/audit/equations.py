@@ -19,9 +19,9 @@ from casemate.query.aggregate import Aggregate, Select
 from casemate.query.answers import Key
 from casemate.query.expression import KeyRef, Scalar
 from casemate.query.lineage import Cell, Lineage, lineage
-from casemate.query.linear import Category, Unknown
+from casemate.query.linear import Category, Unknown, possible_values
 from casemate.solve.system import System
-from casemate.table.schema import ColumnType, Policy
+from casemate.table.schema import Policy
 from casemate.table.source import Source
 
 
@@ -70,7 +70,8 @@ def equations(columns: Sequence[Column], policy: Policy, source: Source) -> Equa
     """Every published number of the columns as an equation in the records' secrets."""
     needed = list(dict.fromkeys(a for c in columns for a in _summed(c)))
     secrets = _Secrets(lineage(needed, source), needed, policy)
-    rows = [row for column in columns for row in _column_rows(column, secrets, source)]
+    shown = {s: shown_cells(s, source) for s in dict.fromkeys(c.select for c in columns)}
+    rows = [row for c in columns for row in _column_rows(c, secrets, shown[c.select])]
     return _assembled(rows, secrets)
 
 
@@ -99,8 +100,7 @@ class _Secrets:
         column = policy.column(unknown.column)
         if unknown.category is None or column is None:
             return None
-        declared = (False, True) if column.type is ColumnType.BOOLEAN else column.values or ()
-        values = (*declared, None) if column.nullable else declared
+        values = possible_values(column) or ()
         if unknown.category.value != values[-1] or len(values) == 1:
             return None
         return [self._position(Unknown(unknown.column, Category(each))) for each in values[:-1]]
@@ -142,10 +142,9 @@ class _Secrets:
 # The rows of one column -----------------------------------------------------------------------
 
 
-def _column_rows(column: Column, secrets: _Secrets, source: Source) -> list[_Row]:
-    """One equation for each cell that the column shows."""
+def _column_rows(column: Column, secrets: _Secrets, there: Sequence[ShownCell]) -> list[_Row]:
+    """One equation for each cell that the column shows, and for each that is seen to be empty."""
     form, names = column.form, _key_names(column.select)
-    there = shown_cells(column.select, source)
     absent = empty_cells(column.select, there, secrets.keys(_summed(column)))
     rows = []
     for cell in (*there, *absent):

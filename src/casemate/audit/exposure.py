@@ -33,7 +33,7 @@ from casemate.audit.result import (
 )
 from casemate.audit.truth import true_values
 from casemate.query.expression import Scalar
-from casemate.query.linear import Unknown
+from casemate.query.linear import Unknown, possible_values
 from casemate.query.log import Logged, Unread, read_log
 from casemate.query.sql import DIALECT
 from casemate.solve.bounds import Bounds, bounds
@@ -45,7 +45,7 @@ from casemate.solve.collapse import Collapsed, collapse
 from casemate.solve.exposure import exposure
 from casemate.solve.joint_proof import prove
 from casemate.solve.system import System
-from casemate.table.schema import ColumnType, Policy
+from casemate.table.schema import Policy
 from casemate.table.source import Source
 from casemate.table.table import Table
 
@@ -111,14 +111,13 @@ class _Case:
         exposed, undecided = self._with_order(exposed)
         intervals = self._intervals(box, ranges)
         unchecked = sorted({self._name(c) for c in ranges.unchecked}, key=str)
-        told = any(column.answer is not None for column in self.publication.columns)
         return Audited(
             self._verdict(exposed, [*unchecked, *undecided]),
             len(self.equations.records),
             self.publication.queries,
             self.equations.system.rows,
             known.rank,
-            not ranges.contradiction if told else None,
+            not ranges.contradiction if self.publication.told else None,
             exposed,
             tuple(each for each in intervals if self._is_tight(each, protect)),
             known.groups,
@@ -196,8 +195,7 @@ class _Case:
             c: combination.value(self.equations.low) for c, combination in known.singles.items()
         }
         rest = [column for column in known.by if column not in values]
-        told = any(column.answer is not None for column in self.publication.columns)
-        if rest and not told:
+        if rest and not self.publication.told:
             values |= true_values(self.equations, rest, self.source)
         return values | dict.fromkeys((c for c in rest if c not in values), None)
 
@@ -244,10 +242,7 @@ class _Case:
 
     def _declared(self, name: str) -> tuple[Scalar, ...]:
         column = self.policy.column(name)
-        if column is None:
-            return ()
-        values = (False, True) if column.type is ColumnType.BOOLEAN else column.values or ()
-        return (*values, None) if column.nullable else tuple(values)
+        return () if column is None else possible_values(column) or ()
 
     def _exposure(self, column: int, value: Scalar | Fraction, known: "_Determined") -> Exposed:
         record, name = self._name(column), self._secret(column)

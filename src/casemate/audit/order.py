@@ -16,12 +16,11 @@ from casemate.audit.cells import exact, shown_cells
 from casemate.audit.equations import Equations
 from casemate.audit.knowledge import Knowledge, prior_of, record_of
 from casemate.audit.publication import Column
+from casemate.audit.truth import column_values
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.answers import Key, values
-from casemate.query.engine import RECORD_COLUMN, tables
+from casemate.query.answers import Key
 from casemate.query.expression import Scalar
 from casemate.query.lineage import Cell, Lineage, lineage
-from casemate.query.render import PROTECTED, quote
 from casemate.solve.order import audit_order
 from casemate.solve.order_limit import Limit
 from casemate.solve.order_question import Domain, Kind, Question
@@ -66,9 +65,11 @@ class OrderAudit:
         questions = list(sums(name, self.equations))
         places = range(len(found.records))
         records = [record_of(found.records, place) for place in places]
-        truth = _truth(name, records, self.source)
+        known = column_values(name, self.source)
+        truth = [exact(known[record] or 0) for record in records]
+        members = _Members(needed, found)
         for column in columns:
-            questions += _questions(column, _Members(needed, found), truth, self.source)
+            questions += _questions(column, members, truth, self.source)
         verdicts = audit_order(questions, self._domain(name, records), truth, limit=limit)
         asked = {int(each) for question in questions for each in question.members}
         exposed = {
@@ -139,10 +140,3 @@ def _questions(
             given = asked.answer(table) if column.answer is None else column.answer
             shown = exact(given)
             yield replace(asked, low=shown, high=shown)
-
-
-def _truth(name: str, records: Sequence[Scalar], source: Source) -> list[Fraction]:
-    written = f"{quote(PROTECTED)}.{quote(name)}"
-    frame = source.read(f"SELECT {RECORD_COLUMN} AS r, {written} AS v FROM {tables(source, ())}")
-    known = dict(zip(values(frame["r"]), values(frame["v"]), strict=True))
-    return [exact(known[record] or 0) for record in records]

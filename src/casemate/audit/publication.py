@@ -45,6 +45,11 @@ class Publication:
     ordered: tuple[Column, ...]
     refused: tuple[RefusedQuery, ...]
 
+    @property
+    def told(self) -> bool:
+        """Whether the log gives answers of its own, which the table's need not be."""
+        return any(column.answer is not None for column in self.columns)
+
 
 def publication(
     log: Iterable[Logged | Unread], policy: Policy, dialect: str = DIALECT

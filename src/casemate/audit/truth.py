@@ -12,6 +12,7 @@ from casemate.audit.equations import Equations
 from casemate.audit.knowledge import record_name
 from casemate.query.answers import values
 from casemate.query.engine import RECORD_COLUMN, tables
+from casemate.query.expression import Scalar
 from casemate.query.render import PROTECTED, quote
 from casemate.table.source import Source
 
@@ -22,7 +23,7 @@ def true_values(
     """The values of these secrets in the table; a missing number counts as 0."""
     wanted = list(columns)
     names = {equations.unknowns[int(equations.unknown[c])].column for c in wanted}
-    tables_values = {name: _column(name, source) for name in names}
+    tables_values = {name: column_values(name, source) for name in names}
     found = {}
     for column in wanted:
         unknown = equations.unknowns[int(equations.unknown[column])]
@@ -34,7 +35,8 @@ def true_values(
     return found
 
 
-def _column(name: str, source: Source) -> dict[object, object]:
+def column_values(name: str, source: Source) -> dict[Scalar, Scalar]:
+    """The value of a column for each record."""
     written = f"{quote(PROTECTED)}.{quote(name)}"
     frame = source.read(f"SELECT {RECORD_COLUMN} AS r, {written} AS v FROM {tables(source, ())}")
     return dict(zip(values(frame["r"]), values(frame["v"]), strict=True))

@@ -84,10 +84,20 @@ def _form(aggregate: Aggregate) -> tuple[Term, ...] | None:
     if not secrets:
         return tuple(_terms(None, argument, aggregate.membership, aggregate.keys))
     column = _column(aggregate, next(iter(secrets)))
-    values = (False, True) if column.type is ColumnType.BOOLEAN else column.values
+    values = possible_values(column)
     if values is not None:
         return tuple(_categories(column, values, argument, aggregate))
     return _number(column, argument, aggregate)
+
+
+def possible_values(column: Column) -> tuple[Scalar, ...] | None:
+    """The values of a category, None standing for a missing one; None for a column of numbers."""
+    values: tuple[Scalar, ...] | None = column.values
+    if column.type is ColumnType.BOOLEAN:
+        values = (False, True)
+    if values is None:
+        return None
+    return (*values, None) if column.nullable else values
 
 
 def counting(aggregate: Aggregate) -> Aggregate:
@@ -122,8 +132,8 @@ def _terms(
 def _categories(
     column: Column, values: tuple[Scalar, ...], argument: Expression, aggregate: Aggregate
 ) -> Iterator[Term]:
-    """One term for each declared value: everything with the column replaced by that value."""
-    for value in (*values, None) if column.nullable else values:
+    """One term for each possible value: everything with the column replaced by that value."""
+    for value in values:
 
         def fixed(node: Expression, value: Scalar = value) -> Expression | None:
             if isinstance(node, ColumnRef) and node.private:
