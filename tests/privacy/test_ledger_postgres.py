@@ -1,14 +1,14 @@
 """What only the PostgreSQL form promises: its names, its locks, and a lost connection."""
 
 import sys
-import threading
 from fractions import Fraction
 from typing import Any
 
 import psycopg
 import pytest
+from ledger_race import race
 
-from casemate.errors import BudgetExhausted, LedgerDamaged, LedgerUnavailable, Misconfigured
+from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured
 from casemate.privacy.cost import Pure
 from casemate.privacy.ledger import Ledger, Receipt, open_ledger
 
@@ -132,23 +132,7 @@ def test_a_lost_connection_is_reported_and_made_again(postgres: str) -> None:
 
 @pytest.mark.postgres
 def test_ledgers_opened_at_once_on_an_empty_database_share_it(postgres: str) -> None:
-    granted, together = list[str](), threading.Barrier(5)
-
-    def spend(name: int) -> None:
-        together.wait()
-        with opened(postgres) as ledger:
-            for number in range(5):
-                try:
-                    ledger.charge(Pure(Fraction(1, 20)), key=f"{name}.{number}", purpose="race")
-                except BudgetExhausted:
-                    return
-                granted.append(f"{name}.{number}")
-
-    threads = [threading.Thread(target=spend, args=(name,)) for name in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    granted = race(lambda: opened(postgres), callers=5)
     assert len(granted) == 20
     with opened(postgres) as ledger:
         assert ledger.remaining() == 0

@@ -4,7 +4,6 @@ import os
 import shutil
 import sqlite3
 import stat
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from fractions import Fraction
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ledger_race import race
 
-from casemate.errors import BudgetExhausted, LedgerDamaged, LedgerUnavailable, Misconfigured
+from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured
 from casemate.privacy import ledger_sqlite
 from casemate.privacy.cost import Pure
 from casemate.privacy.ledger import Ledger, Receipt, answer_once, open_ledger
@@ -89,23 +89,7 @@ def test_a_charge_that_returned_is_seen_by_every_other_connection(path: Path) ->
 
 def test_ledgers_opened_at_once_on_one_new_file_share_it(path: Path) -> None:
     """Threads with a connection each stand in for processes; the kill tests use real ones."""
-    granted, together = list[str](), threading.Barrier(6)
-
-    def spend(name: int) -> None:
-        together.wait()
-        with opened(path) as ledger:
-            for number in range(5):
-                try:
-                    ledger.charge(Pure(Fraction(1, 20)), key=f"{name}.{number}", purpose="race")
-                except BudgetExhausted:
-                    return
-                granted.append(f"{name}.{number}")
-
-    threads = [threading.Thread(target=spend, args=(name,)) for name in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    granted = race(lambda: opened(path), callers=6)
     assert len(granted) == 20
     with opened(path) as ledger:
         assert ledger.remaining() == 0
