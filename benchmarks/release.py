@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.claims import Claim, show
+from casemate.audit.case import exact_rows
 from casemate.audit.equations import equations
-from casemate.audit.exposure import exact_rows
 from casemate.audit.publication import publication
 from casemate.query.log import Logged
 from casemate.solve.certificate import certify

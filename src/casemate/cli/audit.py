@@ -48,7 +48,7 @@ def audit(
     output: Output | None = None,
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
-    from casemate.audit.exposure import Audit
+    from casemate.audit.exposure import Audit, Options
     from casemate.audit.knowledge_file import read_knowledge, share
     from casemate.audit.result import Verdict
     from casemate.report.audit import as_json, as_text
@@ -62,10 +62,8 @@ def audit(
         if not opened.policy.private():
             raise Misconfigured("no column is private; name one with --private, or in a policy")
         knowledge: Knowledge = read_knowledge(known, bounds, integer)
-        found = Audit.of(
-            queries, opened, knowledge=knowledge, protect=width, group_size=group_size,
-            dialect=dialect,
-        )  # fmt: skip
+        options = Options(width, group_size)
+        found = Audit.of(queries, opened, knowledge=knowledge, options=options, dialect=dialect)
     output.emit(as_text(found, reveal=reveal), as_json(found, reveal=reveal))
     failed = fail_on is not None and found.verdict is not Verdict.NONE_EXPOSED
     return Exit.FOUND if failed else Exit.DONE

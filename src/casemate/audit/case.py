@@ -1,0 +1,93 @@
+"""One audit while it is being decided: the equations, what is known, and what they stand for."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from casemate.audit.equations import Equations
+from casemate.audit.knowledge import Knowledge, box_of, record_name, region_of
+from casemate.audit.publication import Publication
+from casemate.query.expression import Scalar
+from casemate.query.linear import Unknown, possible_values
+from casemate.solve.box import Box, Region
+from casemate.solve.system import System
+from casemate.table.schema import Policy
+from casemate.table.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The published numbers of one table as equations, with everything known beside them."""
+
+    equations: Equations
+    policy: Policy
+    knowledge: Knowledge
+    publication: Publication
+    source: Source
+
+    @cached_property
+    def box(self) -> Box:
+        """What is known of every secret before anything is published."""
+        return box_of(self.equations, self.policy, self.knowledge)
+
+    @cached_property
+    def region(self) -> Region:
+        """What is known of the secrets, types and bounds and published numbers together."""
+        return region_of(self.equations, self.box)
+
+    @cached_property
+    def exact(self) -> "ExactRows":
+        """The equations that hold exactly."""
+        return exact_rows(self.equations)
+
+    def name(self, column: int) -> Scalar:
+        """The record whose secret a column is."""
+        return record_name(self.equations, column)
+
+    def unknown(self, column: int) -> Unknown:
+        """Which secret of its record a column is."""
+        return self.equations.unknowns[int(self.equations.unknown[column])]
+
+    def secret(self, column: int) -> str:
+        """The private column of the table to which a column of the equations belongs."""
+        return self.unknown(column).column
+
+    def is_number(self, column: int) -> bool:
+        """Whether a column is a number, and not one value of a category."""
+        return self.unknown(column).category is None
+
+    def declared(self, name: str) -> tuple[Scalar, ...]:
+        """The values that a private category may have."""
+        column = self.policy.column(name)
+        return () if column is None else possible_values(column) or ()
+
+    def settled(self, column: int) -> bool:
+        """Whether a value was known before anything was published."""
+        low, high = self.box.low[column], self.box.high[column]
+        return low is not None and low == high
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows:
+    """The equations whose right sides are exact, and their numbers among all."""
+
+    system: System
+    rows: tuple[int, ...]
+
+
+def exact_rows(found: Equations) -> ExactRows:
+    """Leave out rounded numbers: they are ranges, and only bounds can use them."""
+    kept = [i for i in range(found.system.rows) if found.low[i] == found.high[i]]
+    place = np.full(found.system.rows, -1, np.int64)
+    place[kept] = np.arange(len(kept))
+    inside = place[found.system.row] >= 0
+    system = System(
+        len(kept),
+        found.system.columns,
+        place[found.system.row[inside]],
+        found.system.column[inside],
+        found.system.value[inside],
+        tuple(found.low[i] for i in kept),
+    )
+    return ExactRows(system, tuple(kept))
