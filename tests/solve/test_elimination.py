@@ -52,7 +52,7 @@ def test_solutions_satisfy_their_equations(rng: Random) -> None:
 def test_many_panels_with_vanishing_rows_agree_with_products(
     rows: int, columns: int, rank: int, rng: Random
 ) -> None:
-    """A known rank, past two blocks; rows vanish on the way and the rest is moved together."""
+    """A known rank, past two blocks; rows that depend on others are left out on the way."""
     draw = np.random.default_rng(rng.getrandbits(32))
     made = draw.integers(-2, 3, (rows, rank)) @ draw.integers(0, 2, (rank, columns))
     prime = random_prime(NARROW, rng.randbytes)

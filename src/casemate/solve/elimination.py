@@ -3,24 +3,30 @@
 Source     Source document 002, "Which records are exposed?"; arithmetic modulo a prime inside dgemm
            after Dumas, Giorgi and Pernet, "Dense Linear Algebra over Word-Size Prime Fields: the
            FFLAS and FFPACK packages", arXiv:cs/0601133.
-Method     Blocks of 96 independent rows, in the order given, each reduced by a compiled loop and
-           subtracted from the rest by one product of matrices. 96 (2^23)^2 < 2^53, so each product
-           is exact in double precision. The kept rows are the greedy ones: the kept rows of every
-           prefix span that prefix.
-Cost       About 2 m n r - (m + n) r^2 + 2 r^3 / 3 floating-point operations; 8 m n bytes.
+Method     Batches of 384 rows, in the order given; what is kept so far is subtracted from each by
+           products of matrices, then 96 rows at a time are reduced by a compiled loop. Residues lie
+           between -p/2 and p/2, and 384 (2^22)^2 < 2^53, so each product is exact in double
+           precision. As soon as a batch holds a row that depends on the kept ones, random null
+           vectors of those say which of the rows to come do: these cost nothing.
+           The kept rows are the greedy ones: the kept rows of every prefix span that prefix. A row
+           is taken for dependent wrongly with probability below 2^-60.
+Cost       About r^2 (n - r / 3) floating-point operations at rank r; 8 n r bytes.
 """
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.solve.primes import NARROW, RandomBytes, random_below
+from casemate.solve.primes import NARROW, RandomBytes
 from casemate.solve.system import System
 
 BLOCK = 96
-_CHUNK = 1024  # rows multiplied at a time, to keep the product small
-_MOST_ZERO = 0.15  # share of vanished rows that is worth moving the others together
+BATCH = 4 * BLOCK
+_TILE = 512  # columns multiplied at a time
+_CERTAIN = 61  # bits of null vectors that decide that a row is dependent
 _HALF = 2.0**12
 _TERMS = 2**17  # so many products of 23 and 12 bits add up exactly
 
@@ -72,13 +78,7 @@ class Elimination:
 
     def null_vectors(self, count: int, random: RandomBytes | None = None) -> NDArray[np.int64]:
         """Random vectors z with A z = 0 modulo the prime, one a row."""
-        free = len(self.order) - self.rank
-        vectors: Residues = np.zeros((len(self.order), count))
-        drawn = [random_below(self.prime, random) for _ in range(free * count)]
-        vectors[self.rank :] = np.array(drawn, float).reshape(free, count)
-        for panel in reversed(self.panels):
-            made = self._times(self.packed[panel.places, panel.after], vectors[panel.after])
-            vectors[panel.places] = np.mod(-made, self.prime)
+        vectors = null_vectors(self.packed, self.panels, self.prime, count, random)
         result = np.empty((count, len(self.order)), np.int64)
         result[:, self.order] = vectors.T.astype(np.int64)
         return result
@@ -95,96 +95,175 @@ class Elimination:
             block = np.mod(left[:, panel.places] @ panel.made, self.prime)
             left[:, panel.places] = block
             subtract(left[:, earlier], block, self.packed[panel.places, earlier], self.prime)
-        return left.astype(np.int64)
-
-    def _times(self, matrix: Residues, vectors: Residues) -> Residues:
-        """A product of any length: 2^17 terms at a time, one factor cut in halves of 12 bits."""
-        total = np.zeros((len(matrix), vectors.shape[1]))
-        for start in range(0, len(vectors), _TERMS):
-            some, part = matrix[:, start : start + _TERMS], vectors[start : start + _TERMS]
-            high = np.floor(part / _HALF)
-            shifted = np.mod(some @ high, self.prime) * _HALF
-            total = np.mod(total + shifted + some @ (part - high * _HALF), self.prime)
-        return total
+        return np.mod(left, self.prime).astype(np.int64)
 
 
-def eliminate(system: System, prime: int, rows: NDArray[np.int64] | None = None) -> Elimination:
+def null_vectors(
+    packed: Residues,
+    panels: Sequence[Panel],
+    prime: int,
+    count: int,
+    random: RandomBytes | None = None,
+) -> Residues:
+    """Random solutions of an echelon form, one a column, in the order of its columns."""
+    rank, width = packed.shape
+    vectors: Residues = np.zeros((width, count))
+    drawn = np.frombuffer((random or os.urandom)(8 * (width - rank) * count), np.uint64)
+    vectors[rank:] = (drawn % np.uint64(prime)).reshape(width - rank, count)
+    for panel in reversed(panels):
+        made = _times(packed[panel.places, panel.after], vectors[panel.after], prime)
+        vectors[panel.places] = np.mod(-made, prime)
+    return vectors
+
+
+def _times(matrix: Residues, vectors: Residues, prime: int) -> Residues:
+    """A product of any length: 2^17 terms at a time, one factor cut in halves of 12 bits."""
+    total = np.zeros((len(matrix), vectors.shape[1]))
+    for start in range(0, len(vectors), _TERMS):
+        some, part = matrix[:, start : start + _TERMS], vectors[start : start + _TERMS]
+        high = np.floor(part / _HALF)
+        shifted = np.mod(some @ high, prime) * _HALF
+        total = np.mod(total + shifted + some @ (part - high * _HALF), prime)
+    return total
+
+
+def eliminate(
+    system: System,
+    prime: int,
+    rows: NDArray[np.int64] | None = None,
+    random: RandomBytes | None = None,
+) -> Elimination:
     """Eliminate all equations, or those of `rows`, modulo a prime of at most 23 bits."""
     if prime.bit_length() > NARROW:
         raise ValueError(f"elimination in doubles needs a prime of at most {NARROW} bits")
-    work = _Work(residues(system, prime, rows), prime)
-    while work.take_panel():
+    work = _Work(Lines.of(system, prime, rows), prime, random)
+    while work.take_batch():
         pass
-    kept = np.array(work.kept, np.int64)
-    places = work.number[kept]
+    places = np.array(work.kept, np.int64)
     return Elimination(
         prime,
         places if rows is None else rows[places],
         work.order,
-        work.matrix[kept],
+        work.matrix[: len(places)],
         tuple(work.panels),
     )
 
 
-def residues(system: System, prime: int, rows: NDArray[np.int64] | None) -> Residues:
-    """The chosen rows as a dense matrix modulo the prime."""
-    count = system.rows if rows is None else len(rows)
-    place = np.full(system.rows, -1, np.int64)
-    place[np.arange(system.rows) if rows is None else rows] = np.arange(count)
-    chosen = place[system.row] >= 0
-    matrix = np.zeros((count, system.columns))
-    values = np.mod(system.value[chosen], prime).astype(np.float64)
-    matrix[place[system.row[chosen]], system.column[chosen]] = values
-    return matrix
-
-
-def subtract(target: Residues, one: Residues, other: Residues, prime: int) -> NDArray[np.bool_]:
-    """Subtract a product from the target modulo the prime; which rows are left non-zero."""
+def subtract(target: Residues, one: Residues, other: Residues, prime: int) -> None:
+    """Subtract a product from the target modulo the prime, a tile at a time to stay in cache."""
     from casemate.solve.elimination_kernel import reduce_into
 
-    nonzero = np.zeros(len(target), np.bool_)
-    if not target.size:
-        return nonzero
-    narrow, wide = np.ascontiguousarray(one), np.ascontiguousarray(other)
-    space = np.empty(min(_CHUNK, len(target)) * target.shape[1])
-    for start in range(0, len(target), _CHUNK):
-        lines = target[start : start + _CHUNK]
-        product = space[: lines.size].reshape(lines.shape)
-        np.matmul(narrow[start : start + _CHUNK], wide, out=product)
-        reduce_into(lines, product, float(prime), nonzero[start : start + _CHUNK])
-    return nonzero
+    space = np.empty(min(BATCH, len(target)) * min(_TILE, target.shape[1]))
+    for start in range(0, len(target), BATCH):
+        for left in range(0, target.shape[1], _TILE):
+            tile = target[start : start + BATCH, left : left + _TILE]
+            product = space[: tile.size].reshape(tile.shape)
+            np.matmul(one[start : start + BATCH], other[:, left : left + _TILE], out=product)
+            reduce_into(tile, product, float(prime))
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The chosen rows of a system, entry by entry, with residues for coefficients."""
+
+    count: int
+    columns: int
+    starts: NDArray[np.int64]
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    value: Residues
+
+    @classmethod
+    def of(cls, system: System, prime: int, rows: NDArray[np.int64] | None) -> "Lines":
+        """The rows in the order given, modulo the prime."""
+        chosen = np.arange(system.rows) if rows is None else rows
+        place = np.full(system.rows, -1, np.int64)
+        place[chosen] = np.arange(len(chosen))
+        row = place[system.row]
+        order = np.argsort(row, kind="stable")[np.count_nonzero(row < 0) :]
+        values = np.mod(system.value[order], prime).astype(np.float64)
+        values[values > prime / 2] -= prime
+        starts = np.searchsorted(row[order], np.arange(len(chosen) + 1))
+        return cls(len(chosen), system.columns, starts, row[order], system.column[order], values)
+
+    def fill(self, target: Residues, rows: NDArray[np.int64], place: NDArray[np.int64]) -> None:
+        """Write some rows densely, each column where `place` says."""
+        target[:] = 0
+        for line, row in zip(target, rows.tolist(), strict=True):
+            entries = slice(self.starts[row], self.starts[row + 1])
+            line[place[self.column[entries]]] = self.value[entries]
+
+    def annulled(self, vectors: Residues, prime: int) -> NDArray[np.bool_]:
+        """Which rows are zero on every vector; the vectors are columns."""
+        vanish = np.ones(self.count, np.bool_)
+        for vector in vectors.T:
+            terms = np.mod(self.value * vector[self.column], prime)  # factors below 2^23
+            totals = np.bincount(self.row, weights=terms, minlength=self.count)
+            vanish &= np.mod(totals, prime) == 0
+        return vanish
 
 
 class _Work:
-    """The matrix on its way to echelon form."""
+    """The kept rows on their way to echelon form, and those that wait."""
 
-    def __init__(self, matrix: Residues, prime: int) -> None:
-        self.matrix, self.prime = matrix, prime
-        self.number = np.arange(len(matrix))  # which row of the system each place holds
-        self.order = np.arange(matrix.shape[1])
+    def __init__(self, lines: Lines, prime: int, random: RandomBytes | None) -> None:
+        self.prime, self._lines, self._random = prime, lines, random
+        self._waiting = np.arange(lines.count)
+        self._place = np.arange(lines.columns)  # where each column stands
+        self.order = np.arange(lines.columns)
+        self.matrix = np.empty((min(lines.count, lines.columns) + BATCH, lines.columns))
         self.kept: list[int] = []
         self.panels: list[Panel] = []
-        self._top, self._bottom = 0, len(matrix)
-        self._nonzero: NDArray[np.bool_] = np.asarray(matrix.any(axis=1), np.bool_)
+        self._batches: list[list[Panel]] = []
 
-    def take_panel(self) -> bool:
-        """Eliminate with the next block of rows; False when no row is left."""
-        from casemate.solve.elimination_kernel import reduce_panel
-
-        rows = self._top + np.flatnonzero(self._nonzero[self._top : self._bottom])[:BLOCK]
+    def take_batch(self) -> bool:
+        """Take in the next rows, less what is kept already; False when no row is left."""
+        rows, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
         if not len(rows):
             return False
-        left, made = len(self.kept), np.eye(len(rows))
-        pivots = reduce_panel(self.matrix, rows, left, float(self.prime), made)
-        good = pivots >= 0
-        self._bring_forward(pivots[good], left)
-        self.kept += rows[good].tolist()
-        self.panels.append(Panel(left, int(good.sum()), made[np.ix_(good, good)]))
-        self._top = int(rows[-1]) + 1
-        self._update(rows[good], left)
+        start = len(self.kept)
+        batch = self.matrix[start : start + len(rows)]
+        self._lines.fill(batch, rows, self._place)
+        for panels in self._batches:
+            self._subtract(batch, panels)
+        first = len(self.panels)
+        while len(rows):
+            rows = self._take_panel(rows)
+        self._batches.append(self.panels[first:])
+        if len(self.kept) < start + len(batch):
+            self._leave_out_dependent()
         return True
 
-    def _bring_forward(self, pivots: NDArray[np.int64], left: int) -> None:
+    def _subtract(self, batch: Residues, panels: Sequence[Panel]) -> None:
+        """Subtract the panels of an earlier batch: one by one among themselves, then at once."""
+        span = slice(panels[0].start, panels[-1].after.start)
+        for panel in panels[:-1]:
+            inner = slice(panel.after.start, span.stop)
+            known = self.matrix[panel.places, inner]
+            subtract(batch[:, inner], batch[:, panel.places], known, self.prime)
+        known = self.matrix[span, span.stop :]
+        subtract(batch[:, span.stop :], batch[:, span], known, self.prime)
+
+    def _take_panel(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Eliminate with the first block of a batch; the rows of the batch that are left."""
+        from casemate.solve.elimination_kernel import reduce_panel
+
+        left, taken = len(self.kept), len(rows[:BLOCK])
+        batch, made = self.matrix[left : left + len(rows)], np.eye(taken)
+        pivots = reduce_panel(batch[:taken], left, float(self.prime), made)
+        good = np.flatnonzero(pivots >= 0)
+        batch[: len(good)] = batch[good]
+        batch[len(good) : len(good) + len(rows) - taken] = batch[taken:]
+        self.kept += rows[good].tolist()
+        self.panels.append(Panel(left, len(good), made[np.ix_(good, good)]))
+        self._bring_forward(pivots[good], left, left + len(good) + len(rows) - taken)
+        panel = self.panels[-1]
+        below = batch[len(good) : len(good) + len(rows) - taken]
+        known = self.matrix[panel.places, panel.after]
+        subtract(below[:, panel.after], below[:, panel.places], known, self.prime)
+        return rows[taken:]
+
+    def _bring_forward(self, pivots: NDArray[np.int64], left: int, bottom: int) -> None:
         """Exchange columns so that the pivots stand at `left` and after, in their order."""
         from casemate.solve.elimination_kernel import swap_columns
 
@@ -193,28 +272,14 @@ class _Work:
             moved = {left + k: place}
             places[k + 1 :] = [moved.get(each, each) for each in places[k + 1 :]]
         ones, others = np.arange(left, left + len(places)), np.array(places, np.int64)
-        swap_columns(self.matrix, ones, others)
+        swap_columns(self.matrix[:bottom], ones, others)
         swap_columns(self.order[None, :], ones, others)
+        self._place[self.order] = np.arange(len(self.order))
 
-    def _update(self, rows: NDArray[np.int64], left: int) -> None:
-        """Subtract the panel from the rows below it."""
-        right = left + len(rows)
-        below = slice(self._top, self._bottom)
-        self._nonzero[below] = subtract(
-            self.matrix[below, right:],
-            self.matrix[below, left:right],
-            self.matrix[rows, right:],
-            self.prime,
-        )
-        live = self._top + np.flatnonzero(self._nonzero[below])
-        if len(live) < (1 - _MOST_ZERO) * (self._bottom - self._top):
-            self._close_up(live)
-
-    def _close_up(self, live: NDArray[np.int64]) -> None:
-        """Move the rows that have not vanished together."""
-        from casemate.solve.elimination_kernel import move_up
-
-        move_up(self.matrix, self._top, live)
-        self._bottom = self._top + len(live)
-        self.number[self._top : self._bottom] = self.number[live]
-        self._nonzero[self._top : self._bottom] = True
+    def _leave_out_dependent(self) -> None:
+        """Drop the waiting rows that random null vectors of the kept ones annul."""
+        kept = self.matrix[: len(self.kept)]
+        count = -(-_CERTAIN // self.prime.bit_length())
+        vectors = null_vectors(kept, self.panels, self.prime, count, self._random)
+        vanish = self._lines.annulled(vectors[self._place], self.prime)
+        self._waiting = self._waiting[~vanish[self._waiting]]

@@ -1,6 +1,7 @@
 """Compiled loops of elimination modulo a prime of at most 23 bits, in double precision.
 
-Residues are whole numbers below p, kept as doubles; every intermediate stays below 2^53.
+Residues are whole numbers from about -p/2 to p/2, kept as doubles: rounding the quotient may leave
+one a few units beyond, and zero is always 0. Every intermediate stays below 2^53.
 """
 
 from typing import Any
@@ -10,19 +11,13 @@ from numba import njit
 
 
 @njit(cache=True)
-def reduce_into(target: Any, product: Any, prime: Any, nonzero: Any) -> None:
-    """Subtract a product from the target modulo the prime, and flag the rows that are not zero."""
+def reduce_into(target: Any, product: Any, prime: Any) -> None:
+    """Subtract a product from the target modulo the prime."""
     inverse = 1.0 / prime
     for i in range(target.shape[0]):
-        any_left = 0.0
         for j in range(target.shape[1]):
             number = target[i, j] - product[i, j]
-            rest = number - np.floor(number * inverse) * prime
-            rest = rest + prime if rest < 0.0 else rest
-            rest = rest - prime if rest >= prime else rest
-            target[i, j] = rest
-            any_left = max(any_left, rest)
-        nonzero[i] = any_left > 0.0
+            target[i, j] = number - np.rint(number * inverse) * prime
 
 
 @njit(cache=True)
@@ -30,16 +25,14 @@ def _subtract(target: Any, factor: Any, source: Any, prime: Any) -> None:
     inverse = 1.0 / prime
     for j in range(target.shape[0]):
         number = target[j] - factor * source[j]
-        rest = number - np.floor(number * inverse) * prime
-        rest = rest + prime if rest < 0.0 else rest
-        target[j] = rest - prime if rest >= prime else rest
+        target[j] = number - np.rint(number * inverse) * prime
 
 
 @njit(cache=True)
 def _inverse_of(number: Any, prime: Any) -> Any:
     """By Fermat: the (p-2)-th power."""
     modulus = np.int64(prime)
-    base, exponent, power = np.int64(number), modulus - 2, np.int64(1)
+    base, exponent, power = np.int64(number) % modulus, modulus - 2, np.int64(1)
     while exponent:
         if exponent & 1:
             power = power * base % modulus
@@ -57,18 +50,18 @@ def _first_nonzero(row: Any, start: Any) -> Any:
 
 
 @njit(cache=True)
-def reduce_panel(matrix: Any, rows: Any, left: Any, prime: Any, made: Any) -> Any:
+def reduce_panel(rows: Any, left: Any, prime: Any, made: Any) -> Any:
     """Bring a few rows to reduced echelon form in place; the pivot of each, or -1 where none.
 
     `made` starts as the identity and becomes the combinations of rows that were taken.
     """
     pivots = np.full(rows.shape[0], -1, np.int64)
     for i in range(rows.shape[0]):
-        row = matrix[rows[i]]
+        row = rows[i]
         for a in range(i):
             if pivots[a] >= 0 and row[pivots[a]] != 0.0:
                 factor = row[pivots[a]]
-                _subtract(row[left:], factor, matrix[rows[a], left:], prime)
+                _subtract(row[left:], factor, rows[a, left:], prime)
                 _subtract(made[i], factor, made[a], prime)
         found = _first_nonzero(row, left)
         if found < 0:
@@ -77,9 +70,9 @@ def reduce_panel(matrix: Any, rows: Any, left: Any, prime: Any, made: Any) -> An
         _subtract(row[left:], scale, row[left:], prime)
         _subtract(made[i], scale, made[i], prime)
         for a in range(i):
-            factor = matrix[rows[a], found]
+            factor = rows[a, found]
             if pivots[a] >= 0 and factor != 0.0:
-                _subtract(matrix[rows[a], left:], factor, row[left:], prime)
+                _subtract(rows[a, left:], factor, row[left:], prime)
                 _subtract(made[a], factor, made[i], prime)
         pivots[i] = found
     return pivots
@@ -93,11 +86,3 @@ def swap_columns(matrix: Any, ones: Any, others: Any) -> None:
             kept = matrix[i, ones[k]]
             matrix[i, ones[k]] = matrix[i, others[k]]
             matrix[i, others[k]] = kept
-
-
-@njit(cache=True)
-def move_up(matrix: Any, start: Any, rows: Any) -> None:
-    """Copy these rows, which ascend, to the places from `start` on."""
-    for k in range(rows.shape[0]):
-        if rows[k] != start + k:
-            matrix[start + k] = matrix[rows[k]]
