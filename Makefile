@@ -27,7 +27,7 @@ clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/.peers: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,oracle]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,oracle,bench]'
 	touch .venv/.peers
 
 $(READY): pyproject.toml

@@ -10,6 +10,9 @@ from casemate import _version
 
 if TYPE_CHECKING:
     from casemate.audit.exposure import Audit as Audit
+    from casemate.audit.exposure import witnesses as witnesses
+    from casemate.audit.online import OnlineAuditor as OnlineAuditor
+    from casemate.audit.repair import repair as repair
     from casemate.errors import BudgetExhausted as BudgetExhausted
     from casemate.errors import CasemateError as CasemateError
     from casemate.errors import HorizonReached as HorizonReached
@@ -48,6 +51,7 @@ _HOME = {
     "LedgerUnavailable": "casemate.errors",
     "Misconfigured": "casemate.errors",
     "NumericSparse": "casemate.privacy.sparse_vector",
+    "OnlineAuditor": "casemate.audit.online",
     "Policy": "casemate.table.schema",
     "PositivesSpent": "casemate.errors",
     "Refused": "casemate.errors",
@@ -61,6 +65,8 @@ _HOME = {
     "membership": "casemate.query.membership",
     "open_ledger": "casemate.privacy.ledger",
     "parse": "casemate.query.sql",
+    "repair": "casemate.audit.repair",
+    "witnesses": "casemate.audit.exposure",
 }
 
 __all__ = list(_HOME)

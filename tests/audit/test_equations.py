@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from query import golden_files
 
-from casemate.audit.equations import Equations, equations, published
+from casemate.audit.equations import Equations, equations
 from casemate.audit.publication import publication
-from casemate.query.linear import Category, Unknown
+from casemate.query.linear import Category
 from casemate.query.log import Logged, Unread
 from casemate.table.table import Table
 
@@ -17,19 +17,12 @@ ACCEPTED = golden_files.read("accepted.sql")
 
 def read(table: Table, *sqls: str) -> Equations:
     found = publication([Logged(sql, 1) for sql in sqls], table.policy)
-    return equations(found.columns, table.policy, table.source)
-
-
-def secret(unknown: Unknown, record: dict[str, Any]) -> Fraction:
-    true = record[unknown.column]
-    if unknown.category is not None:
-        return Fraction(Category(true) == unknown.category)
-    return Fraction(true or 0)
+    return equations(found.columns, table.policy, table.source, found.there)
 
 
 def assert_true(found: Equations, records: list[dict[str, Any]]) -> None:
     truth = [
-        secret(found.unknowns[unknown], records[record])
+        found.unknowns[unknown].of(records[record][found.unknowns[unknown].column])
         for record, unknown in zip(found.record, found.unknown, strict=True)
     ]
     totals = [Fraction(0)] * found.system.rows
@@ -38,7 +31,8 @@ def assert_true(found: Equations, records: list[dict[str, Any]]) -> None:
         totals[row] += int(value) * truth[column]
     for total, low, high in zip(totals, found.low, found.high, strict=True):
         slack = Fraction(1, 10**6)  # sums of doubles are not exact
-        assert low - slack <= total <= high + slack
+        assert low - slack <= total
+        assert high is None or total <= high + slack
 
 
 @pytest.mark.parametrize("golden", ACCEPTED, ids=str)
@@ -71,7 +65,7 @@ def test_a_rounded_average_is_known_to_half_a_unit() -> None:
 
 def test_an_integer_division_is_known_to_one_unit(people: Table) -> None:
     found = read(people, "SELECT SUM(income) / COUNT(*) FROM people")
-    assert found.high[0] - found.low[0] == 60
+    assert found.high[0] == found.low[0] + 60
 
 
 def test_the_last_value_of_a_category_is_one_less_the_others(people: Table) -> None:
@@ -104,13 +98,6 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_audited(people: Table) -> 
         (2, "there is no column salary"),
         (3, "the answer is not a number"),
         (4, "the column max: it is not linear in what is secret"),
-        (6, "the column ?column?: it divides by something secret"),
-        (7, "the column sum: HAVING decides by something secret"),
+        (6, "the column ?column?: it divides by something secret that is not a count"),
+        (7, "HAVING decides by something secret"),
     ]
-
-
-def test_rounding_is_half_away_from_zero_and_cutting_towards_it() -> None:
-    tenth = Fraction(1, 20)
-    assert published(Fraction("0.25"), tenth, False) == Fraction("0.3")
-    assert published(Fraction("-0.25"), tenth, False) == Fraction("-0.3")
-    assert published(Fraction(-7, 2), Fraction(0), True) == -3

@@ -21,6 +21,11 @@ def test_three_sums_expose_record_2_exactly() -> None:
     assert (shown.combination, shown.certificate) == ((1, -1, -1), "query 1 - query 2 - query 3")
 
 
+def test_without_the_smallest_sum_nobody_is_exposed() -> None:
+    shown = demo.run()
+    assert (shown.left_out, shown.repaired) == ((3,), "none-exposed")
+
+
 def test_the_noisy_sums_are_charged_in_full() -> None:
     assert demo.run().spent.startswith("spent epsilon 1 of 1 at delta 0")
 

@@ -9,7 +9,7 @@ from query.golden_files import Golden
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.answers import answers, show
 from casemate.query.lineage import Lineage, lineage
-from casemate.query.linear import Category, Unknown, linear_form
+from casemate.query.linear import linear_form
 from casemate.query.sql import parse, parse_statement
 from casemate.query.text import describe
 from casemate.table.table import Table
@@ -90,7 +90,9 @@ def assert_adds_up(
     aggregates: list[Aggregate], found: Lineage, records: list[dict[str, Any]]
 ) -> None:
     """The coefficients times the true secrets are the sums, for all that is linear."""
-    secrets = {unknown: [secret(unknown, each) for each in records] for unknown in found.unknowns}
+    secrets = {
+        each: [each.of(record[each.column]) for record in records] for each in found.unknowns
+    }
     totals = dict.fromkeys(found.cells, 0.0)
     for cell, record, unknown, coefficient in zip(
         found.cell, found.record, found.unknown, found.coefficient, strict=True
@@ -115,10 +117,3 @@ def assert_sums(
     expected = slow.answer(plain, records)
     for key in expected.keys() | shown.keys():
         assert slow.close(shown.get(key, 0.0), expected.get(key) or 0), describe(aggregate)
-
-
-def secret(unknown: Unknown, record: dict[str, Any]) -> Any:
-    true = record[unknown.column]
-    if unknown.category is None:
-        return 0 if true is None else true
-    return 1 if Category(true) == unknown.category else 0

@@ -1,7 +1,10 @@
 """Aggregates as linear forms in what is secret."""
 
+from fractions import Fraction
+
 import pytest
 
+from casemate.query.cuts import Cut
 from casemate.query.linear import Category, Unknown, counting, linear_form
 from casemate.query.sql import parse
 from casemate.query.text import written
@@ -20,6 +23,7 @@ def form(sql: str, table: Table) -> Shown | None:
 
 INCOME = Unknown("income")
 BONUS = Unknown("bonus")
+PRESENT = Unknown("bonus", Cut(None))
 
 
 def diagnosis(value: str) -> Unknown:
@@ -70,32 +74,92 @@ def test_grouping_by_a_private_category_puts_each_value_in_its_cell(people: Tabl
 @pytest.mark.parametrize(
     "sql",
     [
-        "SELECT COUNT(*) WHERE income > 500",
         "SELECT SUM(income * income)",
         "SELECT SUM(income) WHERE diagnosis = 'flu'",
         "SELECT SUM(round(bonus))",
         "SELECT SUM(income / 2)",
-        "SELECT COUNT(bonus)",
-        "SELECT SUM(bonus + 1)",
         "SELECT MIN(bonus)",
         "SELECT COUNT(DISTINCT age)",
-        "SELECT SUM(CASE WHEN income > 3 THEN 1 ELSE 0 END)",
+        "SELECT SUM(income) WHERE income > 500",
+        "SELECT COUNT(*) WHERE income > age",
+        "SELECT COUNT(*) WHERE income > 500 AND diagnosis = 'flu'",
+        "SELECT COUNT(*) WHERE income / 2 > 500",
+        "SELECT COUNT(*) WHERE income * CAST(0.1 AS float8) > 500",
+        "SELECT COUNT(*) WHERE abs(income) > 500",
+        "SELECT COUNT(*) WHERE 500 IN (income, 3)",
+        "SELECT MAX(weight) WHERE income > 500",
     ],
 )
 def test_what_is_not_linear_is_said_not_to_be(sql: str, people: Table) -> None:
     assert form(sql, people) is None
 
 
+def income(value: int) -> Unknown:
+    return Unknown("income", Cut(Fraction(value)))
+
+
+def bonus(value: str, strict: bool = False) -> Unknown:
+    return Unknown("bonus", Cut(Fraction(value), strict))
+
+
+@pytest.mark.parametrize(
+    ("condition", "terms"),
+    [
+        ("income > 500", [(income(501), "1", "true")]),
+        ("income >= 500.5 AND age > 3", [(income(501), "1", '("age" > 3)')]),
+        ("500 > income", [(None, "1", "true"), (income(500), "-1", "true")]),
+        ("income = 500", [(income(500), "1", "true"), (income(501), "-1", "true")]),
+        ("income BETWEEN 3 AND 5", [(income(3), "1", "true"), (income(6), "-1", "true")]),
+        ("100 - 2 * income < 1", [(income(50), "1", "true")]),
+        ("income IS NULL", []),
+        ("bonus IS NOT NULL", [(PRESENT, "1", "true")]),
+        ("bonus > 0.5", [(bonus("0.5", strict=True), "1", "true")]),
+        ("bonus < 0.5", [(PRESENT, "1", "true"), (bonus("0.5"), "-1", "true")]),
+    ],
+)
+def test_a_comparison_is_one_unknown_for_each_constant(
+    condition: str, terms: Shown, people: Table
+) -> None:
+    """Whole numbers are past 500 from 501 on; others are only known to be more than it."""
+    assert form(f"SELECT COUNT(*) WHERE {condition}", people) == terms
+
+
+def test_what_a_comparison_decides_changes_at_the_cut(people: Table) -> None:
+    assert form("SELECT SUM(CASE WHEN income > 3 THEN weight ELSE 1 END)", people) == [
+        (None, "1", "true"),
+        (income(4), '"weight"', '(not ("weight" is null))'),
+        (income(4), "-1", "true"),
+    ]
+    (aggregate,) = parse("SELECT income > 3, COUNT(*) GROUP BY 1", people.policy)
+    terms = linear_form(aggregate)
+    assert terms is not None
+    assert [(each.unknown, written(each.coefficient), written(each.keys[0])) for each in terms] == [
+        (None, "1", "false"),
+        (income(4), "1", "true"),
+        (income(4), "-1", "false"),
+    ]
+
+
 def test_a_missing_number_counts_as_nothing_in_a_sum(people: Table) -> None:
     assert form("SELECT SUM(bonus)", people) == [(BONUS, "1", "true")]
+    assert form("SELECT SUM(bonus + 1)", people) == [(BONUS, "1", "true"), (PRESENT, "1", "true")]
+    assert form("SELECT COUNT(bonus)", people) == [(PRESENT, "1", "true")]
 
 
-def test_the_count_below_an_average_is_public_unless_the_number_may_be_missing(
-    people: Table,
+@pytest.mark.parametrize(
+    ("sql", "secret"),
+    [
+        ("SELECT AVG(income) WHERE age > 3", None),
+        ("SELECT AVG(CASE WHEN diagnosis = 'flu' THEN 1 ELSE 0 END)", None),
+        ("SELECT AVG(CASE WHEN income > 3 THEN 1 ELSE 0 END)", None),
+        ("SELECT AVG(bonus)", PRESENT),
+        ("SELECT AVG(age) WHERE diagnosis = 'flu'", diagnosis("flu")),
+    ],
+)
+def test_the_count_below_an_average_is_public_unless_a_secret_decides_it(
+    sql: str, secret: Unknown | None, people: Table
 ) -> None:
-    (income,) = parse("SELECT AVG(income) WHERE age > 3", people.policy)
-    terms = linear_form(counting(income))
+    (aggregate,) = parse(sql, people.policy)
+    terms = linear_form(counting(aggregate))
     assert terms is not None
-    assert [each.unknown for each in terms] == [None]
-    (bonus,) = parse("SELECT AVG(bonus)", people.policy)
-    assert linear_form(counting(bonus)) is None
+    assert [each.unknown for each in terms] == [secret]

@@ -102,6 +102,13 @@ def test_an_enumeration_that_is_cut_short_says_so() -> None:
     assert not solve_block(seven("2A", "2B"), limit).complete
 
 
+def test_who_is_certain_is_decided_among_those_that_some_solutions_share() -> None:
+    some = solve_block(seven("2A", "2B"), most=2).common
+    assert set(some) >= set(people("8FBS 36FBM 66FBM 84MBM"))
+    assert certain(seven("2A", "2B"), among=some).people == people("8FBS 36FBM 66FBM 84MBM")
+    assert certain(seven("2A", "2B"), among=()).people == ()
+
+
 def test_who_is_certain_is_undecided_at_the_limit() -> None:
     found = certain(seven(), Limit(seconds=math.inf, work=1e-6, workers=1))
     assert found.people == ()

@@ -9,6 +9,7 @@ from exact_rank import anti_hadamard, generated
 
 from casemate.solve import exposure as module
 from casemate.solve.exposure import Exposure, blocked, determined, exposure, incremental
+from casemate.solve.primes import WIDE
 from casemate.solve.system import System
 
 SMALL_QUESTION = """
@@ -55,7 +56,7 @@ def test_a_system_too_large_for_its_dense_form_goes_equation_by_equation(
 ) -> None:
     monkeypatch.setattr(module, "MOST_ENTRIES", 100)
     found = exposure(System.of(anti_hadamard(110)))
-    assert found.determined.all() and found.block.prime.bit_length() == 61
+    assert found.determined.all() and found.block.prime.bit_length() == WIDE
 
 
 def test_another_prime_corrects_an_unlucky_one() -> None:

@@ -1,3 +1,4 @@
+from fractions import Fraction
 from itertools import combinations
 from random import Random
 
@@ -53,5 +54,12 @@ def test_sums_and_differences_of_pairs_are_the_determined_ones(rng: Random) -> N
 
 def test_a_ratio_other_than_one_is_read_off() -> None:
     (family,) = pairs(System.of([[2, 3, 0]]))
-    assert [str(ratio) for ratio in family.ratios] == ["1", "-2/3"]
+    assert (str(family.ratio(1, 0)), str(family.ratio(0, 1))) == ("-2/3", "-3/2")
     assert not list(family.sums())
+
+
+def test_sums_are_found_though_another_ratio_is_too_large_to_be_read() -> None:
+    huge = 10**40
+    (family,) = pairs(System.of([[huge + 1, huge, 0], [0, 1, 1]]))
+    assert family.ratio(1, 0) != Fraction(-huge - 1, huge)
+    assert list(family.sums()) == [(1, 2)]

@@ -166,7 +166,7 @@ def test_an_empty_log_exposes_nobody_and_an_empty_table_has_nobody_to_expose() -
     [
         ([], Domain.of(2, 0, 9), [1], 1, "one value"),
         ([], Domain.of(1, 0, 9), [10], 1, "outside its bounds"),
-        ([], Domain.of(1, 0, 9), [1], 0, "positive"),
+        ([], Domain.of(1, 0, 9), [1], -1, "positive"),
         ([], Domain.of(1, 0, 9), [Fraction(1, 2)], 1, "integers"),
         ([Question.of("max", [1], 1)], Domain.of(1, 0, 9), [1], 1, "outside the 1 records"),
     ],

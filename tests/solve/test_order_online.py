@@ -81,6 +81,43 @@ def test_parts_that_nothing_links_do_not_disturb_each_other() -> None:
     assert not auditor.would_expose("max", [4, 5, 6])
 
 
+def test_answers_of_every_kind_are_below_at_between_and_above_the_past_ones() -> None:
+    auditor = OnlineExtremes(5)
+    assert auditor.answers([0, 1]) == [0]
+    auditor.record("max", [0, 1], 7)
+    auditor.record("min", [1, 2], 4)
+    auditor.record("max", [3, 4], 9)
+    assert sorted(auditor.answers([2])) == [3, 4, Fraction(11, 2), 7, 8]
+    assert sorted(auditor.answers([2, 3])) == [3, 4, Fraction(11, 2), 7, 8, 9, 10]
+
+
+def test_an_answer_is_possible_exactly_when_brute_force_finds_a_table(rng: Random) -> None:
+    impossible = 0
+    everything = {size: every_table(size, -1, 4, UNIT) for size in (2, 3, 4)}
+    for _ in range(100):
+        size = rng.choice([2, 3, 4])
+        _, log = random_log(rng, ["max", "min"], size, 2)
+        auditor = OnlineExtremes(size)
+        for question in log:
+            auditor.record(_extreme(question), question.members.tolist(), question.low)
+        members, kind = rng.sample(range(size), rng.randint(1, size)), rng.choice(KINDS)
+        for answer in auditor.answers(members):
+            asked = Question.of(kind, members, answer)
+            expected = len(consistent([*log, asked], everything[size], UNIT)) > 0
+            assert auditor.is_possible(kind, members, answer) == expected
+            impossible += not expected
+    assert impossible > 50
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    auditor = OnlineExtremes(4)
+    auditor.record("max", [0, 1, 2, 3], 9)
+    twin = auditor.copy()
+    twin.record("max", [0, 1], 5)
+    assert twin.would_expose("max", [1, 2])
+    assert not auditor.would_expose("max", [1, 2])
+
+
 def test_answering_only_what_is_not_refused_never_exposes_anybody(rng: Random) -> None:
     answered = 0
     for _ in range(20):

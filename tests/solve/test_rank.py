@@ -59,6 +59,20 @@ def test_what_an_equation_would_determine_is_what_it_then_determines(rng: Random
         assert list(space.determined) == exact_rank.determined(matrix[: position + 1])
 
 
+@pytest.mark.parametrize("size", [20, 130])
+def test_a_copy_goes_its_own_way(size: int) -> None:
+    """Below and above the size from which arithmetic is compiled."""
+    matrix = anti_hadamard(size)
+    space = space_of(matrix[:-2])
+    twin = space.copy()
+    for line in equations(System.of(matrix[-2:])):
+        twin.add(line)
+    assert (twin.rank, twin.determined) == (size, tuple(range(size)))
+    assert (space.rank, space.determined) == (size - 2, ())
+    assert space.add(Equation.of({size - 1: 1})).determined == (size - 1,)
+    assert twin.determined == tuple(range(size))
+
+
 def test_an_empty_equation_and_a_repeated_one_are_not_new() -> None:
     space = RowSpace(4)
     assert space.add(Equation.of({})) == Added(new=False, determined=())

@@ -51,7 +51,8 @@ def test_whole_numbers_have_a_second_table_exactly_when_there_is_one(case: int, 
     free = {c for c in range(len(known)) if any(each[c] != known[c] for each in possible)}
     assert found.free == free
     assert found.fixed == set(range(len(known))) - free
-    assert all(region.contains([Fraction(v) for v in table]) for table in found.tables)
+    for change in found.changes:
+        assert region.contains([change.get(c, Fraction(v)) for c, v in enumerate(known)])
 
 
 def test_fractions_are_no_witness_for_whole_numbers() -> None:

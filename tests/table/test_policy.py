@@ -120,6 +120,11 @@ def test_what_is_not_said_has_its_default(write: Write) -> None:
     assert budget.delta == 0
 
 
+def test_a_private_number_may_be_declared_to_have_no_bounds(write: Write) -> None:
+    (zip_code,) = load_policy(write(MINIMAL + 'role = "private"\nunbounded = true')).columns
+    assert zip_code.unbounded and zip_code.low is None and zip_code.values is None
+
+
 def test_dates_and_times_are_bounds_too(write: Write) -> None:
     text = "min = 2020-01-01\nmax = 2020-12-31\n[columns.t]\nmin = 2020-01-01T00:00:00\n"
     days, times = load_policy(write(MINIMAL + text + "max = 2020-01-01T12:30:00.5")).columns
@@ -285,6 +290,11 @@ MISTAKES = {
     "two kinds of bounds": (column("min = 3\nmax = 2020-01-01"), "`columns.ZIP.max`", "same kind"),
     "private without a domain": (column('role = "private"'), "`columns.ZIP.role`", "`values`"),
     "bounds and values": (column("min=1\nmax=2\nvalues=[1]"), "`columns.ZIP.values`", "keep one"),
+    "unbounded and bounds": (
+        column("min = 1\nmax = 2\nunbounded = true"),
+        "`columns.ZIP.unbounded`",
+        "beside bounds",
+    ),
     "no values": (column("values = []"), "`columns.ZIP.values`", "is empty"),
     "values is a number": (column("values = 3"), "`columns.ZIP.values`", "an array"),
     "the same value twice": (column('values = ["a", "a"]'), "`columns.ZIP.values`", "twice"),

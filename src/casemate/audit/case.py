@@ -8,6 +8,7 @@ import numpy as np
 from casemate.audit.equations import Equations
 from casemate.audit.knowledge import Knowledge, box_of, record_name, region_of
 from casemate.audit.publication import Publication
+from casemate.query.cuts import Cut
 from casemate.query.expression import Scalar
 from casemate.query.linear import Unknown, possible_values
 from casemate.solve.box import Box, Region
@@ -25,6 +26,7 @@ class Case:
     knowledge: Knowledge
     publication: Publication
     source: Source
+    rounded: frozenset[int] = frozenset()  # equations of rounded numbers, made exact or not
 
     @cached_property
     def box(self) -> Box:
@@ -34,7 +36,7 @@ class Case:
     @cached_property
     def region(self) -> Region:
         """What is known of the secrets, types and bounds and published numbers together."""
-        return region_of(self.equations, self.box)
+        return region_of(self.equations, self.box, self.policy, self.knowledge)
 
     @cached_property
     def exact(self) -> "ExactRows":
@@ -44,6 +46,10 @@ class Case:
     def name(self, column: int) -> Scalar:
         """The record whose secret a column is."""
         return record_name(self.equations, column)
+
+    def person(self, column: int) -> Scalar:
+        """Whose secret a column is."""
+        return self.equations.people.person(int(self.equations.record[column]))
 
     def unknown(self, column: int) -> Unknown:
         """Which secret of its record a column is."""
@@ -57,10 +63,29 @@ class Case:
         """Whether a column is a number, and not one value of a category."""
         return self.unknown(column).category is None
 
+    @cached_property
+    def _ordered(self) -> frozenset[str]:
+        columns = self.publication.ordered
+        shown = (each.select.aggregates[each.form.weights[0][0]] for each in columns)
+        return frozenset(name for each in shown for name in each.private_argument)
+
+    def is_ordered(self, column: int) -> bool:
+        """Whether extremes or medians of a column's secret were published."""
+        return self.secret(column) in self._ordered
+
     def declared(self, name: str) -> tuple[Scalar, ...]:
         """The values that a private category may have."""
         column = self.policy.column(name)
         return () if column is None else possible_values(column) or ()
+
+    def may_be_missing(self, column: int) -> bool:
+        """Whether a number may be missing for all that was known before anything was published."""
+        unknowns, there = self.equations.unknowns, Unknown(self.secret(column), Cut(None))
+        if there not in unknowns:
+            return False
+        mine = self.equations.unknown == unknowns.index(there)
+        (place,) = np.flatnonzero(mine & (self.equations.record == self.equations.record[column]))
+        return self.box.low[int(place)] == 0
 
     def settled(self, column: int) -> bool:
         """Whether a value was known before anything was published."""

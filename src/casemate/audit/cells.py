@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from casemate.query.aggregate import Aggregate, Function, Select
-from casemate.query.answers import Key, answers
-from casemate.query.expression import TRUE, KeyRef, ResultRef, Scalar, private_columns
+from casemate.query.answers import Key, answers, average
+from casemate.query.expression import Expression, KeyRef, ResultRef, Scalar
 from casemate.query.interpret import evaluate
 from casemate.query.linear import counting
 from casemate.table.source import Source
@@ -29,18 +29,22 @@ def exact(value: Any) -> Fraction:
     return Fraction(value.item() if isinstance(value, np.generic) else value)
 
 
+def presence(select: Select) -> Aggregate:
+    """The count of the rows behind a cell, which is shown where there is one."""
+    return Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
+
+
 def shown_cells(select: Select, source: Source) -> list[ShownCell]:
     """The cells into which a row falls and that HAVING lets through."""
-    there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
     sums = [_sum_behind(each) for each in select.aggregates]
     counts = [counting(each) for each in select.aggregates]
-    present, *found = answers([there, *sums, *counts], source)
+    present, *found = answers([presence(select), *sums, *counts], source)
     cells = []
     for key in present:
         totals = [each.get(key) for each in found[: len(sums)]]
         numbers = [int(str(each.get(key) or 0)) for each in found[len(sums) :]]
         cell = _cell(select, key, totals, numbers)
-        if evaluate(select.having, _reader(select, cell)) is True:
+        if shown_value(select.having, select, cell) is True:
             cells.append(cell)
     return cells
 
@@ -63,27 +67,29 @@ def _cell(select: Select, key: Key, totals: Sequence[Scalar], numbers: Sequence[
     return ShownCell(key, tuple(sums), tuple(divisors))
 
 
-def _reader(select: Select, cell: ShownCell) -> Callable[[Any], Scalar]:
-    """The results that HAVING compares; an average is its sum over its count."""
+def shown_value(expression: Expression, select: Select, cell: ShownCell) -> Scalar:
+    """An expression over the results and keys of one cell, as it is shown."""
+    return evaluate(expression, _reader(select, cell))
 
+
+def _reader(select: Select, cell: ShownCell) -> Callable[[Any], Scalar]:
     def read(reference: KeyRef | ResultRef) -> Scalar:
         if isinstance(reference, KeyRef):
             return cell.key[reference.index]
         total, divisor = cell.sums[reference.index], cell.divisors[reference.index]
-        if total is None or select.aggregates[reference.index].function is not Function.AVG:
-            return total
-        return float(exact(total) / divisor)
+        averaged = select.aggregates[reference.index].function is Function.AVG
+        return average(total, divisor) if averaged and total is not None else total
 
     return read
 
 
-def empty_cells(
-    select: Select, present: Sequence[ShownCell], possible: Sequence[Key]
-) -> list[ShownCell]:
-    """Cells of a private key that are not shown: everybody sees that nobody is in them."""
-    if not private_columns(*select.keys) or select.having != TRUE:
-        return []
+def empty_keys(select: Select, present: Sequence[ShownCell], possible: Sequence[Key]) -> list[Key]:
+    """Keys of cells that would be shown if anybody were in them, and are not."""
     seen = {cell.key for cell in present}
-    nothing = (0,) * len(select.aggregates)
-    ones = (1,) * len(select.aggregates)
-    return [ShownCell(key, nothing, ones) for key in possible if key not in seen]
+
+    def allowed(key: Key) -> bool:
+        nothing = (None,) * len(select.aggregates)
+        cell = ShownCell(key, nothing, (1,) * len(select.aggregates))
+        return shown_value(select.having, select, cell) is True
+
+    return [key for key in possible if key not in seen and allowed(key)]

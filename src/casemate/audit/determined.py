@@ -1,4 +1,4 @@
-"""What the exact equations determine by rank alone: single values, and totals of small groups."""
+"""What the exact equations determine by rank alone, one value at a time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.result import Group
 from casemate.solve.certificate import Certificate, certify, tipped_by
 from casemate.solve.collapse import Collapsed, collapse
 from casemate.solve.exposure import Exposure, exposure
@@ -24,45 +23,41 @@ class Determined:
 
     by: dict[int, int]
     singles: dict[int, Certificate]
-    groups: tuple[Group, ...]
     collapsed: Collapsed
     found: Exposure
+    jointly: bool = False
+
+    def proved_jointly(self) -> bool:
+        """Whether one proof holds for everything that is determined, readable or not."""
+        return self.jointly or _proved(self.collapsed, self.found)
 
 
-def determined(case: Case, group_size: int) -> Determined:
+def determined(case: Case) -> Determined:
     """Decide by rank, for all columns at once."""
     kept = case.exact
     collapsed = collapse(kept.system)
     found = exposure(collapsed.system)
-    wanted = np.flatnonzero(found.determined & (collapsed.sizes <= group_size)).tolist()
-    members = _members(collapsed, wanted)
+    alone = np.flatnonzero(found.determined & (collapsed.sizes == 1)).tolist()
     combinations = {
-        group: _in_terms_of(kept.rows, c)
-        for c in certify(collapsed.system, found.block, wanted)
-        for group in c.target
+        c.column: in_terms_of(kept.rows, c) for c in certify(collapsed.system, found.block, alone)
     }
-    alone = [group for group in wanted if len(members[group]) == 1]
-    open_ = [group for group in alone if group not in combinations]
-    if open_ and prove(collapsed.system, found.block.rows, found.determined) is None:
+    jointly = len(combinations) < len(alone) and _proved(collapsed, found)
+    if not jointly:
         alone = [group for group in alone if group in combinations]
+    column = {group: members[0] for group, members in _members(collapsed, alone).items()}
     tipping = tipped_by(found.block, alone)
     places = case.equations.places
     return Determined(
-        {members[g][0]: places[kept.rows[row]].query for g, row in tipping.items()},
-        {members[g][0]: combinations[g] for g in alone if g in combinations},
-        tuple(
-            _group(case, members[group], combination)
-            for group, combination in combinations.items()
-            if len(members[group]) > 1
-        ),
+        {column[group]: places[kept.rows[row]].query for group, row in tipping.items()},
+        {column[group]: combinations[group] for group in alone if group in combinations},
         collapsed,
         found,
+        jointly,
     )
 
 
-def _group(case: Case, columns: list[int], combination: Certificate) -> Group:
-    names = tuple(case.name(column) for column in columns)
-    return Group(names, case.secret(columns[0]), combination.value(case.equations.low))
+def _proved(collapsed: Collapsed, found: Exposure) -> bool:
+    return prove(collapsed.system, found.block.rows, found.determined) is not None
 
 
 def _members(collapsed: Collapsed, groups: Sequence[int]) -> dict[int, list[int]]:
@@ -74,7 +69,7 @@ def _members(collapsed: Collapsed, groups: Sequence[int]) -> dict[int, list[int]
     return members
 
 
-def _in_terms_of(rows: Sequence[int], combination: Certificate) -> Certificate:
+def in_terms_of(rows: Sequence[int], combination: Certificate) -> Certificate:
     """The same combination, in the numbers of all equations."""
     named = {rows[row]: weight for row, weight in combination.coefficients.items()}
     return replace(combination, coefficients=named)

@@ -11,22 +11,47 @@ Departure  The document compares floating-point ranks, column by column; here th
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
+from casemate.audit.approximate import Approximated, approximated
 from casemate.audit.case import Case
+from casemate.audit.certificates import certified
+from casemate.audit.contradiction import agreed, without_false_extremes
 from casemate.audit.determined import determined
 from casemate.audit.equations import equations
 from casemate.audit.exposed import exposed, with_order
+from casemate.audit.exposed_totals import exposed_totals
+from casemate.audit.if_exact import exposed_if_exact
+from casemate.audit.integers import whole_numbers
 from casemate.audit.knowledge import Knowledge
+from casemate.audit.large_numbers import is_large
+from casemate.audit.nobody import about_nobody
+from casemate.audit.order import Ordered, by_order
+from casemate.audit.possible import Possible
 from casemate.audit.publication import publication
-from casemate.audit.ranges import intervals, is_tight, ranges
-from casemate.audit.result import Audited, Exposed, Verdict
+from casemate.audit.ranges import intervals, tight
+from casemate.audit.result import (
+    Audited,
+    Exposed,
+    InsiderExposed,
+    Interval,
+    Verdict,
+    Witnessed,
+)
+from casemate.audit.sensitive_cells import Dominance, sensitive_cells
+from casemate.audit.together import together
+from casemate.audit.whole_rows import with_whole_rows
+from casemate.audit.witness import SecondTables, second_tables
 from casemate.errors import Misconfigured
 from casemate.query.expression import Scalar
 from casemate.query.log import Logged, Unread, read_log
 from casemate.query.sql import DIALECT
+from casemate.solve.bounds import Bounds
+from casemate.solve.order_limit import Clock, Limit
+from casemate.solve.second import Change
 from casemate.table.table import Table
 
 Queries = str | Path | Iterable[str | Logged | Unread]
@@ -34,10 +59,26 @@ Queries = str | Path | Iterable[str | Logged | Unread]
 
 @dataclass(frozen=True)
 class Options:
-    """What an audit looks for: how near is nearly known, and how large a group may be."""
+    """What an audit looks for, and how long it may take.
+
+    `protect` is how near is nearly known, `group_size` how large a group may be, `insiders` how
+    many people may put together what they know, `certificates` for how many values a short
+    certificate is looked for, `dominance` when a cell is sensitive, and `seconds` the limit for
+    everything that is not decided by rank. With `approximate` it is found out what insiders nearly
+    know, which takes long.
+    With `rounding` the answers that a log gives count as rounded to the digits they are printed
+    with; with `witness` second tables are looked for.
+    """
 
     protect: Fraction = Fraction(1, 10)
     group_size: int = 5
+    seconds: float = 300.0
+    insiders: int = 1
+    approximate: bool = False
+    rounding: bool = False
+    witness: bool = False
+    certificates: int = 20
+    dominance: Dominance = field(default_factory=Dominance)
 
 
 class Audit:
@@ -68,17 +109,47 @@ class Audit:
         `private` names the columns to protect where the table comes without a policy.
         """
         start = time.process_time()
-        with _opened(table, private) as opened:
+        with opened_table(table, private) as opened:
             policy, source = opened.policy, opened.source
-            found = publication(_log(queries, dialect), policy, dialect)
-            system = equations(found.columns, policy, source)
+            wanted = options or Options()
+            found = publication(read_queries(queries, dialect), policy, dialect, wanted.rounding)
+            if not wanted.witness and is_large(found, policy, source):
+                from casemate.audit.large import audited  # loads what is compiled
+
+                large = audited(found, policy, source, knowledge or Knowledge(), start=start)
+                if large is not None:
+                    return large
+            system = equations(found.columns, policy, source, found.there)
             case = Case(system, policy, knowledge or Knowledge(), found, source)
-            return decided(case, options or Options(), start)
+            return decided(case, wanted, start)
 
 
-def _opened(
+def witnesses(
+    queries: Queries,
+    table: Table | str | Path,
+    *,
+    knowledge: Knowledge | None = None,
+    private: str | Sequence[str] = (),
+    options: Options | None = None,
+    dialect: str = DIALECT,
+) -> Witnessed:
+    """Second tables for everybody whom the queries do not expose.
+
+    >>> found = witnesses(['SELECT SUM("Blood sugar") FROM t'], "hospital")
+    >>> len(found.tables), found.covered, found.uncovered, found.check()
+    (1, 6, (), True)
+    """
+    wanted = replace(options or Options(), witness=True)
+    found = Audit.of(
+        queries, table, knowledge=knowledge, private=private, options=wanted, dialect=dialect
+    )
+    return cast("Witnessed", found.witness)  # it was asked for
+
+
+def opened_table(
     table: Table | str | Path, private: str | Sequence[str]
 ) -> AbstractContextManager[Table]:
+    """The table, opened if it is a path; one that is open already stays open."""
     if not isinstance(table, Table):
         names = [private] if isinstance(private, str) else private
         return Table.open(table, private=names)
@@ -87,7 +158,8 @@ def _opened(
     return nullcontext(table)
 
 
-def _log(queries: Queries, dialect: str) -> list[Logged | Unread]:
+def read_queries(queries: Queries, dialect: str) -> list[Logged | Unread]:
+    """The statements of a log file, or those that are given as texts."""
     if isinstance(queries, str | Path):
         return read_log(Path(queries), dialect)
     listed = enumerate(queries, start=1)
@@ -96,10 +168,29 @@ def _log(queries: Queries, dialect: str) -> list[Logged | Unread]:
 
 def decided(case: Case, options: Options, start: float) -> Audited:
     """Decide by rank, by bounds and by order, and put what they find together."""
-    known = determined(case, options.group_size)
-    left = ranges(case)
-    found, undecided = with_order(case, exposed(case, known, left))
+    clock = Clock(Limit(seconds=options.seconds))
+    given = agreed(with_whole_rows(case), clock)
+    case = given.case
+    known = determined(case)
+    whole = whole_numbers(case, given.ranges, known.by, clock)
+    left = whole.ranges
+    people, unsure = exposed_totals(case, known, whole, clock)
+    ordered = by_order(case, clock)
+    case = without_false_extremes(case, ordered)
+    found, undecided = with_order(case, (*exposed(case, known, left, ordered), *people), ordered)
+    found = certified(case, known, found, options.certificates)
+    covered = {column for each in ordered for column in each.covered}
+    witness = _witness(case, options, found, ordered, whole.changes)
+    open_ = {case.name(c) for c in whole.undecided if c not in covered}
+    open_ -= set() if witness is None else witness.shown
+    undecided = tuple(sorted({*unsure, *undecided, *open_}, key=str))
+    few = together(
+        case, known, left, found, group_size=options.group_size, insiders=options.insiders
+    )
     numbers = intervals(case, left)
+    close = tight(case, numbers, options.protect)
+    near = _near(case, options, left, (*found, *few.insiders), close)
+    cells = sensitive_cells(case, options.protect, options.dominance)
     unchecked = sorted({case.name(c) for c in left.unchecked}, key=str)
     return Audited(
         verdict=_verdict(case, found, [*unchecked, *undecided]),
@@ -107,17 +198,61 @@ def decided(case: Case, options: Options, start: float) -> Audited:
         queries=case.publication.queries,
         equations=case.equations.system.rows,
         rank=known.found.rank,
-        consistent=not left.contradiction if case.publication.told else None,
+        consistent=given.consistent and not whole.impossible,
         exposed=found,
-        tight=tuple(each for each in numbers if is_tight(each, options.protect)),
-        groups=known.groups,
+        tight=close,
+        groups=few.groups,
         undecided=undecided,
         unchecked=tuple(unchecked),
         refused=case.publication.refused,
         bounds=numbers,
-        assumptions=_assumptions(case),
+        assumptions=(
+            *_assumptions(case),
+            *few.notes,
+            *near.notes,
+            *cells.notes,
+            *about_nobody(case, ordered),
+        ),
         seconds=time.process_time() - start,
+        people=case.equations.people,
+        statements=case.publication.statements,
+        insider_exposed=(*few.insiders, *near.exposed),
+        approximate=near.found,
+        sensitive_cells=cells.cells,
+        exposed_if_exact=exposed_if_exact(case, found),
+        witness=witness,
     )
+
+
+def _near(
+    case: Case,
+    options: Options,
+    left: Bounds,
+    known: Sequence[Exposed | InsiderExposed],
+    close: Sequence[Interval],
+) -> Approximated:
+    """What insiders nearly know, where that is asked for."""
+    if not options.approximate:
+        return Approximated()
+    seen = {(each.record, each.column) for each in known}
+    also = {(each.record, each.column) for each in close}
+    return approximated(case, left, seen, also, protect=options.protect)
+
+
+def _witness(
+    case: Case,
+    options: Options,
+    found: Sequence[Exposed],
+    ordered: Sequence[Ordered],
+    changes: Sequence[Change],
+) -> SecondTables | None:
+    """Second tables, if they are asked for; the limit holds for them once more."""
+    if not options.witness:
+        return None
+    logs = {each.column: each.log for each in ordered}
+    possible = Possible(case, logs, {each.column: each.tied for each in ordered})
+    clock = Clock(Limit(seconds=options.seconds))
+    return second_tables(possible, found, ordered, changes, protect=options.protect, clock=clock)
 
 
 def _verdict(case: Case, found: Sequence[Exposed], unchecked: Sequence[Scalar]) -> Verdict:

@@ -5,17 +5,19 @@ bounds are public, so they always enter.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casemate.audit.cells import exact
 from casemate.audit.equations import Equations
+from casemate.audit.links import Link, Range, links, reach, secrets, with_zero
+from casemate.audit.people import People
+from casemate.errors import Misconfigured
 from casemate.query.expression import Scalar
-from casemate.solve.box import Bound, Box, Region
+from casemate.query.linear import Category
+from casemate.solve.box import Bound, Box, Region, is_empty
 from casemate.solve.system import System
 from casemate.table.schema import ColumnType, Policy
 
@@ -32,22 +34,60 @@ class Knowledge:
 
 def box_of(equations: Equations, policy: Policy, knowledge: Knowledge) -> Box:
     """The range and type of every secret before any answer is used."""
-    ends = [_prior(equations, column, policy, knowledge) for column in range(_width(equations))]
+    about = _about(equations, knowledge)
+    ends = [_prior(equations, column, policy, about) for column in range(_width(equations))]
     lows, highs, whole = zip(*ends, strict=True) if ends else ((), (), ())
     return Box(tuple(lows), tuple(highs), tuple(whole))
+
+
+def _about(equations: Equations, knowledge: Knowledge) -> dict[str, Knowledge]:
+    names = {unknown.column for unknown in equations.unknowns}
+    return {name: about_people(name, knowledge, equations.people) for name in names}
 
 
 def _width(equations: Equations) -> int:
     return equations.system.columns
 
 
+def _present(
+    equations: Equations, column: int, policy: Policy, about: Mapping[str, Knowledge]
+) -> Range:
+    """Between what the number of a column's record lies, where it is there."""
+    name = equations.unknowns[equations.unknown[column]].column
+    return Range(*prior_of(name, record_name(equations, column), policy, about[name]))
+
+
 def _prior(
-    equations: Equations, column: int, policy: Policy, knowledge: Knowledge
+    equations: Equations, column: int, policy: Policy, about: Mapping[str, Knowledge]
 ) -> tuple[Bound, Bound, bool]:
     unknown = equations.unknowns[equations.unknown[column]]
-    if unknown.category is not None:
+    if isinstance(unknown.category, Category):
         return Fraction(0), Fraction(1), True
-    return prior_of(unknown.column, record_name(equations, column), policy, knowledge)
+    present = _present(equations, column, policy, about)
+    declared = policy.column(unknown.column)
+    known = record_name(equations, column) in about[unknown.column].known
+    missing = declared is not None and declared.nullable and not known
+    if unknown.category is None:
+        return (*(with_zero(present) if missing else (present.low, present.high)), present.whole)
+    return (*reach(unknown.category, present, missing), True)
+
+
+def about_people(name: str, knowledge: Knowledge, people: People) -> Knowledge:
+    """What is known of the records, by their own names, as far as one column is concerned.
+
+    Where the column is constant for each person, what is known of one row is known of all rows of
+    the person.
+    """
+    owners = people.owners(name)
+    found: dict[int, tuple[Bound, Bound]] = {}
+    for record, (low, high) in knowledge.known.items():
+        place = people.place(record)
+        if place is None:
+            raise Misconfigured("what is known is about a record that is not in the table")
+        for row in (place,) if owners is None else people.rows(int(owners[place])).tolist():
+            before = found.get(row, (None, None))
+            found[row] = tighter(before[0], low, max), tighter(before[1], high, min)
+    return replace(knowledge, known={people.record(row): ends for row, ends in found.items()})
 
 
 def prior_of(
@@ -64,18 +104,16 @@ def prior_of(
     known = knowledge.known.get(record)
     if known is not None:
         low, high = tighter(low, known[0], max), tighter(high, known[1], min)
+    if low is not None and high is not None and is_empty(low, high, whole):
+        raise Misconfigured(
+            f"what is known of {name} contradicts its bounds, or itself; correct one of them"
+        )
     return low, high, whole
 
 
 def record_name(equations: Equations, column: int) -> Scalar:
     """The identity of the record whose secret a column is."""
-    return record_of(equations.records, int(equations.record[column]))
-
-
-def record_of(records: NDArray[Any], place: int) -> Scalar:
-    """The identity of a record as a plain value."""
-    record: Scalar = records[place]
-    return record.item() if isinstance(record, np.generic) else record
+    return equations.people.record(int(equations.record[column]))
 
 
 def tighter(one: Bound, other: Bound, choose: Callable[..., Fraction]) -> Bound:
@@ -85,32 +123,26 @@ def tighter(one: Bound, other: Bound, choose: Callable[..., Fraction]) -> Bound:
     return choose(one, other)
 
 
-def region_of(equations: Equations, box: Box) -> Region:
-    """The published numbers, and that the values of one category add up to at most 1."""
-    system = equations.system
-    extra = [columns for columns in _families(equations) if len(columns) > 1]
-    rows = np.repeat(np.arange(system.rows, system.rows + len(extra)), [len(e) for e in extra])
-    columns = np.array([column for columns in extra for column in columns], np.int64)
-    ones = np.ones(len(columns), system.value.dtype)
+def region_of(equations: Equations, box: Box, policy: Policy, knowledge: Knowledge) -> Region:
+    """The published numbers, and what ties the secrets of one record together."""
+    system, about = equations.system, _about(equations, knowledge)
+    extra: list[Link] = []
+    for secret in secrets(equations):
+        column = secret.number
+        present = None if column is None else _present(equations, column, policy, about)
+        extra += links(secret, box, present)
+    lengths = [len(link.columns) for link in extra]
+    rows = np.repeat(np.arange(system.rows, system.rows + len(extra)), lengths)
+    columns = np.array([column for link in extra for column in link.columns], np.int64)
+    coefficients = [factor for link in extra for factor in link.coefficients]
+    fits = all(abs(each) < 2**62 for each in coefficients)
     widened = System(
         system.rows + len(extra),
         system.columns,
         np.concatenate([system.row, rows.astype(np.int64)]),
         np.concatenate([system.column, columns]),
-        np.concatenate([system.value, ones]),
+        np.concatenate([system.value, np.array(coefficients, np.int64 if fits else object)]),
     )
-    low = (*equations.low, *(Fraction(0) for _ in extra))
-    high = (*equations.high, *(Fraction(1) for _ in extra))
+    low = (*equations.low, *(link.low for link in extra))
+    high = (*equations.high, *(link.high for link in extra))
     return Region(widened, box, low, high)
-
-
-def _families(equations: Equations) -> list[list[int]]:
-    """The columns that are values of one category of one record."""
-    found: dict[tuple[int, str], list[int]] = {}
-    for column, (record, which) in enumerate(
-        zip(equations.record.tolist(), equations.unknown.tolist(), strict=True)
-    ):
-        unknown = equations.unknowns[which]
-        if unknown.category is not None:
-            found.setdefault((record, unknown.column), []).append(column)
-    return list(found.values())

@@ -84,5 +84,7 @@ def _known_line(cells: list[str], width: int, where: str) -> tuple[Scalar, tuple
     except (ValueError, ZeroDivisionError):
         raise Misconfigured(f"{where} holds something that is not a number") from None
     record = cells[0].strip()
-    name: Scalar = int(record) if record.lstrip("-").isdigit() else record
+    digits = record.removeprefix("-")
+    whole = digits.isdecimal() and digits.isascii() and str(int(record)) == record
+    name: Scalar = int(record) if whole else record
     return name, (ends[0], ends[-1])

@@ -1,14 +1,24 @@
 """What was published, and what of it could not be read: a log against an open table."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 
+from casemate.audit.cells import presence
+from casemate.audit.readable import (
+    ORDERED,
+    Readable,
+    is_counted,
+    is_public,
+    readable,
+    refused_whole,
+)
+from casemate.audit.rounding import half_unit
 from casemate.audit.shown import Shown, shown_as
 from casemate.errors import Unsupported
-from casemate.query.aggregate import Aggregate, Function, Output, Select, Statement
-from casemate.query.expression import KeyRef, ResultRef, walk
-from casemate.query.linear import ONE, counting, linear_form
+from casemate.query.aggregate import Aggregate, Output, Select, Statement
+from casemate.query.expression import ResultRef, walk
 from casemate.query.log import Logged, Unread
 from casemate.query.sql import DIALECT, parse_statement
 from casemate.table.schema import Policy
@@ -16,7 +26,7 @@ from casemate.table.schema import Policy
 
 @dataclass(frozen=True)
 class RefusedQuery:
-    """A statement, or a part of one, that was not audited, and why."""
+    """A statement, or a part of one, that was not audited, and why; `line` is the log's."""
 
     query: int
     line: int | None
@@ -27,13 +37,29 @@ class RefusedQuery:
 
 @dataclass(frozen=True)
 class Column:
-    """One shown column of one select of a statement: an equation for each of its cells."""
+    """One shown column of one select of a statement: an equation for each of its cells.
+
+    `below` is the secret count that its sums are divided by, and `empty` the secret count that is
+    0 where it shows NULL; each is None where there is none.
+    """
 
     query: int
     select: Select
     output: Output
     form: Shown
     answer: Decimal | None
+    within: Fraction = Fraction(0)  # half a unit of the answer's last printed digit
+    below: Aggregate | None = None
+    empty: Aggregate | None = None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A select of which secrets decide what rows it has; `counted` if each shows its count."""
+
+    query: int
+    select: Select
+    counted: bool
 
 
 @dataclass(frozen=True)
@@ -44,36 +70,54 @@ class Publication:
     columns: tuple[Column, ...]
     ordered: tuple[Column, ...]
     refused: tuple[RefusedQuery, ...]
+    statements: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()  # on which each statement of the log begins
+    there: tuple[Rows, ...] = ()
 
     @property
     def told(self) -> bool:
         """Whether the log gives answers of its own, which the table's need not be."""
-        return any(column.answer is not None for column in self.columns)
+        return any(column.answer is not None for column in (*self.columns, *self.ordered))
 
 
 def publication(
-    log: Iterable[Logged | Unread], policy: Policy, dialect: str = DIALECT
+    log: Iterable[Logged | Unread],
+    policy: Policy,
+    dialect: str = DIALECT,
+    rounding: bool = False,
 ) -> Publication:
-    """Read every statement of a log; one that cannot be read does not stop the others."""
+    """Read every statement of a log; one that cannot be read does not stop the others.
+
+    With `rounding` an answer that the log gives counts as rounded to the digits it has there.
+    """
     columns: list[Column] = []
     ordered: list[Column] = []
     refused: list[RefusedQuery] = []
+    statements: list[str] = []
+    lines: list[int] = []
+    there: list[Rows] = []
     number = 0
     for number, entry in enumerate(log, start=1):
+        statements.append(entry.text if isinstance(entry, Unread) else entry.sql)
+        lines.append(entry.line)
         if isinstance(entry, Unread):
             refused.append(RefusedQuery(number, entry.line, None, entry.text, entry.reason))
             continue
         try:
             statement = parse_statement(entry.sql, policy, dialect)
         except Unsupported as error:
-            place = (error.line or None, error.column or None)
+            place = (entry.line + max(0, error.line - 1), error.column or None)
             refused.append(RefusedQuery(number, *place, entry.sql, error.reason))
             continue
         found, reasons = _columns(number, statement, entry.answer)
+        if rounding and entry.answer is not None:
+            found = [replace(each, within=half_unit(entry.answer)) for each in found]
         ordered += [column for column in found if is_ordered(column)]
         columns += [column for column in found if not is_ordered(column)]
-        refused += [RefusedQuery(number, None, None, entry.sql, reason) for reason in reasons]
-    return Publication(number, tuple(columns), tuple(ordered), tuple(refused))
+        refused += [RefusedQuery(number, entry.line, None, entry.sql, each) for each in reasons]
+        there += _there(number, statement)
+    read = tuple(columns), tuple(ordered), tuple(refused)
+    return Publication(number, *read, tuple(statements), tuple(lines), tuple(there))
 
 
 def _columns(
@@ -82,6 +126,9 @@ def _columns(
     """The columns of a statement that are equations, and why the others are not."""
     if answer is not None and not _single(statement):
         return [], ["an answer goes with a statement that shows one number"]
+    whole = refused_whole(statement)
+    if whole is not None:
+        return [], [whole]
     columns, reasons = [], []
     for select in statement.selects:
         for output in select.outputs:
@@ -90,12 +137,23 @@ def _columns(
             form = shown_as(output.expression)
             if form is not None and not form.weights:
                 continue  # multiplied by nothing: it shows nothing
-            reason = unfit(select, output, form)
-            if reason is None and form is not None:
-                columns.append(Column(number, select, output, form, answer))
+            read = readable(select, output, form)
+            if isinstance(read, Readable) and form is not None:
+                columns.append(
+                    Column(number, select, output, form, answer, below=read.below, empty=read.empty)
+                )
             else:
-                reasons.append(f"the column {output.name}: {reason}")
+                reasons.append(f"the column {output.name}: {read}")
     return columns, reasons
+
+
+def _there(number: int, statement: Statement) -> list[Rows]:
+    """The selects of which secrets decide what rows they have."""
+    return [
+        Rows(number, select, is_counted(select))
+        for select in statement.selects
+        if select.keys and not is_public(presence(select))
+    ]
 
 
 def _about_secrets(select: Select, output: Output) -> bool:
@@ -119,54 +177,3 @@ def is_ordered(column: Column) -> bool:
     """Whether a column shows an extreme or a median, and nothing else."""
     index = column.form.weights[0][0]
     return column.select.aggregates[index].function in ORDERED
-
-
-ORDERED = (Function.MIN, Function.MAX, Function.MEDIAN)
-LINEAR = (Function.SUM, Function.COUNT, Function.AVG)
-
-
-def unfit(select: Select, output: Output, form: Shown | None) -> str | None:
-    """Why a column is not one that the audit can read, or None."""
-    if form is None or any(isinstance(node, KeyRef) for node in walk(output.expression)):
-        return "it is not a linear combination of sums"
-    if not _public_having(select):
-        return "HAVING decides by something secret"
-    if _shows_order(select, output):
-        return None
-    if form.divisor is not None and not _public(select.aggregates[form.divisor]):
-        return "it divides by something secret"
-    return next(filter(None, (_not_linear(select.aggregates[i]) for i, _ in form.weights)), None)
-
-
-def _not_linear(aggregate: Aggregate) -> str | None:
-    if aggregate.function not in LINEAR or linear_form(aggregate) is None:
-        return "it is not linear in what is secret"
-    if aggregate.function is Function.AVG and not _public(counting(aggregate)):
-        return "the number of values behind the average is secret"
-    return None
-
-
-def _shows_order(select: Select, output: Output) -> bool:
-    """Whether an output is MIN, MAX or MEDIAN of a private number, over publicly chosen records."""
-    if not isinstance(output.expression, ResultRef):
-        return False
-    aggregate = select.aggregates[output.expression.index]
-    terms = linear_form(aggregate) if aggregate.function in ORDERED else None
-    return (
-        terms is not None
-        and not aggregate.joins
-        and len(terms) == 1
-        and terms[0].unknown is not None
-        and terms[0].unknown.category is None
-        and terms[0].coefficient == ONE
-    )
-
-
-def _public(aggregate: Aggregate) -> bool:
-    terms = linear_form(aggregate)
-    return terms is not None and all(term.unknown is None for term in terms)
-
-
-def _public_having(select: Select) -> bool:
-    used = {node.index for node in walk(select.having) if isinstance(node, ResultRef)}
-    return all(_public(select.aggregates[index]) for index in used)

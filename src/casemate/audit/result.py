@@ -1,11 +1,16 @@
 """The result of an audit, as frozen values: what `casemate.audit/1` prints, field by field."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from pathlib import Path
+from typing import Protocol
 
 from casemate.audit.equations import Place
+from casemate.audit.people import People
 from casemate.audit.publication import RefusedQuery
+from casemate.audit.statements import Withheld
 from casemate.query.expression import Scalar
 
 
@@ -44,23 +49,107 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Exposed:
-    """One value that everybody can compute; `by` is the statement that tipped it."""
+    """One value that everybody can compute; `by` is the statement that tipped it.
+
+    With `total` it is what all rows of a person come to, and `record` is None: of a number the
+    sum, of a category the values that some of the rows are known to have, in no order.
+    """
 
     record: Scalar
+    person: Scalar
     column: str
-    value: Scalar | Fraction
+    value: Scalar | Fraction | tuple[Scalar, ...]
     certificate: Certificate | None
     by: int | None
     proof: Proof
+    total: bool = False
 
 
 @dataclass(frozen=True)
 class Group:
-    """Records of which only the total is determined."""
+    """Records of which only the total is determined.
+
+    For a category it is how many of them have one of its values, `category`.
+    """
 
     records: tuple[Scalar, ...]
     column: str
     total: Fraction | None
+    category: Scalar = None
+
+
+@dataclass(frozen=True)
+class InsiderExposed:
+    """A value that follows for whoever knows everything private about the records in `knows`."""
+
+    record: Scalar
+    column: str
+    knows: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True)
+class ExposedIfExact:
+    """A number that would follow if rounded numbers were exact: it is `value`, give or take.
+
+    `value` and `margin` are None where the combination has too many digits to be read.
+    """
+
+    record: Scalar
+    person: Scalar
+    column: str
+    value: Fraction | None
+    margin: Fraction | None
+    certificate: Certificate | None
+    by: int
+    total: bool = False
+
+
+class Witnessed(Protocol):
+    """Second tables, which show that everybody they cover may have another value."""
+
+    @property
+    def tables(self) -> Sequence[Mapping[tuple[int, str], Scalar | Fraction]]:
+        """The tables: values by the record's position and the column."""
+
+    @property
+    def covered(self) -> int:
+        """How many records some table differs in."""
+
+    @property
+    def narrow(self) -> tuple[Scalar, ...]:
+        """Those of them that no table moves by the protection width."""
+
+    @property
+    def uncovered(self) -> tuple[Scalar, ...]:
+        """Records that are not exposed and that no table differs in."""
+
+    @property
+    def file(self) -> Path | None:
+        """Where they are written."""
+
+    def check(self) -> bool:
+        """Whether the tables are possible, and cover whom they are said to cover."""
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """What is left of a value for whoever knows everything private about the records in `knows`."""
+
+    record: Scalar
+    column: str
+    knows: tuple[Scalar, ...]
+    low: Fraction
+    high: Fraction
+
+
+@dataclass(frozen=True)
+class SensitiveCell:
+    """A published sum that a rule for single cells calls sensitive; `key` as in `Place`."""
+
+    query: int
+    column: str
+    key: tuple[tuple[str, Scalar], ...] | None
+    rules: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -105,3 +194,36 @@ class Audited:
     bounds: tuple[Interval, ...]
     assumptions: tuple[str, ...]
     seconds: float
+    people: People
+    statements: tuple[str, ...]
+    insider_exposed: tuple[InsiderExposed, ...] = ()
+    approximate: tuple[Approximate, ...] = ()
+    sensitive_cells: tuple[SensitiveCell, ...] = ()
+    exposed_if_exact: tuple[ExposedIfExact, ...] = ()
+    witness: Witnessed | None = None
+    repair: "Repaired | None" = None
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What of a log can be published: the rows withheld, the SQL of the rest, and its own audit.
+
+    `dropped` are the statements of which nothing is left, and those that could not be audited.
+    """
+
+    withheld: tuple[Withheld, ...]
+    dropped: tuple[int, ...]
+    sql: str
+    audited: Audited
+    cells_before: int
+    file: Path | None = None
+
+    @property
+    def cells_after(self) -> int:
+        """How many rows about secrets are left."""
+        return self.cells_before - len(self.withheld)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether the audit of what is left exposes nobody, and decides about everybody."""
+        return self.audited.verdict is Verdict.NONE_EXPOSED

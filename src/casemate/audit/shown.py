@@ -4,7 +4,7 @@ A column such as `SUM(a) - SUM(b)`, `ROUND(AVG(x), 2)` or `SUM(x) / COUNT(*)` is
 sums behind it; anything that is not is left to the caller to refuse.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -17,7 +17,8 @@ class Shown:
     """(sum of weight * result + constant) / divisor, known up to `half_unit` on either side.
 
     `divisor` is the index of a result, or None for 1. `cut` says that the quotient was cut to a
-    whole number, as the division of two integers is.
+    whole number, as the division of two integers is; `to_even` that halves were rounded to the
+    even neighbour, as those of doubles are, and not away from 0.
     """
 
     weights: tuple[tuple[int, Fraction], ...]
@@ -25,6 +26,17 @@ class Shown:
     divisor: int | None = None
     half_unit: Fraction = Fraction(0)
     cut: bool = False
+    to_even: bool = False
+
+    @property
+    def rounded(self) -> bool:
+        """Whether other values are shown as the same number."""
+        return self.cut or self.half_unit != 0
+
+    @property
+    def exact_ties(self) -> bool:
+        """Whether halves are rounded away from 0."""
+        return not self.to_even
 
 
 def shown_as(expression: Expression) -> Shown | None:
@@ -44,7 +56,7 @@ def _constant(literal: Literal) -> Shown | None:
 
 
 def _is_plain(form: Shown | None) -> bool:
-    return form is not None and form.divisor is None and not form.half_unit and not form.cut
+    return form is not None and form.divisor is None and not form.rounded
 
 
 def _sum(call: Call) -> Shown | None:
@@ -73,7 +85,8 @@ def _scaled(form: Shown, factor: Fraction) -> Shown | None:
     if form.cut:
         return None
     weights = tuple((index, weight * factor) for index, weight in form.weights if factor)
-    return Shown(weights, form.constant * factor, form.divisor, form.half_unit * abs(factor))
+    constant, half = form.constant * factor, form.half_unit * abs(factor)
+    return Shown(weights, constant, form.divisor, half, to_even=form.to_even)
 
 
 def _quotient(call: Call) -> Shown | None:
@@ -83,33 +96,32 @@ def _quotient(call: Call) -> Shown | None:
     cut = call.type is ColumnType.INTEGER
     if not bottom.weights:
         scaled = _scaled(top, 1 / bottom.constant) if bottom.constant else None
-        return scaled if scaled is None or not cut else _cut(scaled)
+        return replace(scaled, cut=True) if scaled is not None and cut else scaled
     ((index, weight), *more) = bottom.weights
     if more or weight != 1 or bottom.constant:
         return None
     return Shown(top.weights, top.constant, index, cut=cut)
 
 
-def _cut(form: Shown) -> Shown:
-    return Shown(form.weights, form.constant, form.divisor, form.half_unit, cut=True)
-
-
 def _rounded(call: Call) -> Shown | None:
     form = shown_as(call.arguments[0])
     digits = call.arguments[1] if len(call.arguments) > 1 else Literal(0, ColumnType.INTEGER)
-    if form is None or form.cut or not isinstance(digits, Literal):
+    if form is None or form.rounded or not isinstance(digits, Literal):
         return None
     half = Fraction(1, 2) / Fraction(10) ** int(str(digits.value))
-    return Shown(form.weights, form.constant, form.divisor, form.half_unit + half)
+    to_even = len(call.arguments) == 1 and call.type is ColumnType.DOUBLE
+    return replace(form, half_unit=half, to_even=to_even)
 
 
 def _same_value(call: Call) -> Shown | None:
     """A cast to a wider number, or a COALESCE that only names what stands for nothing."""
     if call.operation is Operation.CAST and len(call.arguments) > 1:
         return _rounded(call)
-    narrowing = call.operation is Operation.CAST and call.type is ColumnType.INTEGER
-    widened = call.arguments[0].type is ColumnType.INTEGER
-    return shown_as(call.arguments[0]) if not narrowing or widened else None
+    first, *others = call.arguments
+    if call.operation is Operation.COALESCE:
+        return shown_as(first) if all(isinstance(each, Literal) for each in others) else None
+    narrowing = call.type is ColumnType.INTEGER and first.type is not ColumnType.INTEGER
+    return None if narrowing else shown_as(first)
 
 
 RULES = {

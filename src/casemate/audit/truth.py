@@ -7,7 +7,6 @@ the same number with much more work.
 from collections.abc import Iterable
 from fractions import Fraction
 
-from casemate.audit.cells import exact
 from casemate.audit.equations import Equations
 from casemate.audit.knowledge import record_name
 from casemate.query.answers import values
@@ -20,18 +19,17 @@ from casemate.table.source import Source
 def true_values(
     equations: Equations, columns: Iterable[int], source: Source
 ) -> dict[int, Fraction]:
-    """The values of these secrets in the table; a missing number counts as 0."""
+    """The values of these secrets in the table; a missing number counts as 0.
+
+    A secret that is constant for each person is read at the person's first row.
+    """
     wanted = list(columns)
     names = {equations.unknowns[int(equations.unknown[c])].column for c in wanted}
     tables_values = {name: column_values(name, source) for name in names}
     found = {}
     for column in wanted:
         unknown = equations.unknowns[int(equations.unknown[column])]
-        value = tables_values[unknown.column].get(record_name(equations, column))
-        if unknown.category is None:
-            found[column] = exact(value or 0)
-        else:
-            found[column] = Fraction(value == unknown.category.value)
+        found[column] = unknown.of(tables_values[unknown.column][record_name(equations, column)])
     return found
 
 

@@ -1,7 +1,8 @@
 """`casemate demo`: three harmless-looking sums give away one patient, and what stops that.
 
 The table and the three queries are the example of source document 002. The audit finds by itself
-who is exposed and by which combination; the same sums with noise say nothing about anybody.
+who is exposed and by which combination, and which of the sums to leave out so that nobody is; the
+same sums with noise say nothing about anybody.
 """
 
 from collections.abc import Sequence
@@ -47,6 +48,8 @@ class Shown:
     value: Fraction
     combination: tuple[int, ...]
     certificate: str
+    left_out: tuple[int, ...]
+    repaired: str
     noisy_value: Fraction
     half_width: Fraction
     spent: str
@@ -60,8 +63,9 @@ def demo(*, output: Output | None = None) -> None:
 
 
 def run() -> Shown:
-    """Publish the three sums, audit them, and publish them again with noise."""
+    """Publish the three sums, audit and repair them, and publish them again with noise."""
     from casemate.audit.exposure import Audit
+    from casemate.audit.repair import repair
     from casemate.query.answers import answers
     from casemate.query.lineage import lineage
     from casemate.query.sql import parse
@@ -74,6 +78,7 @@ def run() -> Shown:
         touched = lineage(aggregates, table.source)
         sizes = [int((touched.cell == number).sum()) for number in range(len(aggregates))]
         (exposed,) = Audit.of(QUERIES, table).exposed
+        left = repair(QUERIES, table)
         noisy, half_width, spent = answered_privately(exact, table)
     weights = multiples(exposed)
     return Shown(
@@ -82,6 +87,8 @@ def run() -> Shown:
         Fraction(str(exposed.value)),
         weights,
         reason(exposed),
+        left.dropped,
+        left.audited.verdict.value,
         sum((w * each for w, each in zip(weights, noisy, strict=True)), Fraction(0)),
         half_width,
         spent,
@@ -135,7 +142,10 @@ def as_text(shown: Shown) -> str:
         "",
         f"  record {shown.record}: blood sugar {plain(shown.value)} = {shown.certificate}",
         "",
-        "The same three sums with exact discrete noise, each charged to a ledger before it left:",
+        f"The repair: leave out query {', '.join(map(str, shown.left_out))}. What is left was "
+        f"audited again: {shown.repaired}.",
+        "",
+        "All three sums with exact discrete noise, each charged to a ledger before it left:",
         "",
     ]
     for number, each in enumerate(shown.sums, start=1):
@@ -173,6 +183,8 @@ def as_json(shown: Shown) -> dict[str, Any]:
         "combination": list(shown.combination),
         "record": shown.record,
         "value": float(shown.value),
+        "left_out": list(shown.left_out),
+        "repaired": shown.repaired,
         "noisy_value": float(shown.noisy_value),
         "half_width": float(shown.half_width),
         "spent": shown.spent,

@@ -23,7 +23,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 app.command(
-    "casemate.cli.audit:audit",
+    "casemate.cli.audit:app",
     name="audit",
     help="Say whose values a set of SQL aggregates gives away.",
 )

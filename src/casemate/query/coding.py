@@ -18,7 +18,7 @@ from casemate.query.answers import values
 from casemate.query.atoms import Atom, Both, Formula, atoms_of
 from casemate.query.engine import engine_of, tables
 from casemate.query.expression import Call, ColumnRef, Expression, Literal, Operation
-from casemate.query.render import PROTECTED, quote, render
+from casemate.query.render import PROTECTED, quote, render, text
 from casemate.table.schema import ColumnType
 from casemate.table.source import Series, Source
 
@@ -26,6 +26,12 @@ Bits = NDArray[np.bool_]
 EPOCH = datetime(1970, 1, 1)
 MOST_DISTINCT = 65_536
 """A column of more distinct values is not coded by them."""
+
+WIDEST_SPAN = 2**21
+"""Whole numbers of a narrower range are coded by looking each of them up."""
+
+MOST_LISTED = 256
+"""Texts of up to so many different values are coded by the engine, and never become objects."""
 
 INFINITE = (
     "CASE WHEN isfinite({{0}}) THEN {} WHEN {{0}} > '1970-01-01' THEN 9223372036854775807 "
@@ -128,11 +134,20 @@ def by_interval(series: Series, conditions: Iterable[Formula]) -> Coding:
 
 def _interval_codes(image: NDArray[Any], cuts: list[Cut]) -> NDArray[np.int32]:
     """The code of each value: twice the number of constants below it, and one if it is the next."""
+    if not cuts or not len(image):
+        return np.zeros(len(image), np.int32)
+    low, high = image.min(), image.max()
+    if image.dtype == np.int64 and 0 <= int(high) - int(low) < min(len(image), WIDEST_SPAN):
+        codes = _searched(np.arange(low, high + 1), cuts)  # each value only once
+        found: NDArray[np.int32] = np.take(codes, image - low)
+        return found
+    return _searched(image, cuts)
+
+
+def _searched(image: NDArray[Any], cuts: list[Cut]) -> NDArray[np.int32]:
     limits = np.array([limit for limit, _ in cuts], image.dtype)
     exact = np.array([equal for _, equal in cuts], np.bool_)
     reached = np.searchsorted(limits, image, side="right")
-    if not cuts:
-        return np.zeros(len(image), np.int32)
     last = np.maximum(reached - 1, 0)
     equal = (reached > 0) & exact[last] & (limits[last] == image)
     codes: NDArray[np.int32] = (2 * reached - equal).astype(np.int32)
@@ -198,16 +213,51 @@ COMPARE: dict[Operation, Callable[[NDArray[Any], int], Bits]] = {
 
 
 def by_value(
-    reference: ColumnRef, series: Series, conditions: Sequence[Formula], source: Source
+    reference: ColumnRef,
+    conditions: Sequence[Formula],
+    source: Source,
+    read: Callable[[str], Series],
 ) -> Coding:
     """A code for each distinct value; the engine says which of them satisfy which atom."""
     atoms = list(dict.fromkeys(atom for each in conditions for atom in atoms_of(each)))
     distinct, verdicts = _distinct_verdicts(reference, atoms, source)
-    lookup = {value: code for code, value in enumerate(distinct)}
-    seen = values(series)
-    codes = np.fromiter(map(lookup.__getitem__, seen), np.int32, len(seen))
+    codes = codes_of(image(reference, source), reference.type, distinct, source, read)
     decided = dict(zip(atoms, verdicts, strict=True))
     return Coding(codes, lambda found: combine(found, len(distinct), decided.__getitem__))
+
+
+def codes_of(
+    written: str,
+    kind: ColumnType,
+    distinct: Sequence[Any],
+    source: Source,
+    read: Callable[[str], Series],
+) -> NDArray[np.int32]:
+    """The place of each record's value among the distinct ones, None for NULL among them."""
+    if kind is ColumnType.TEXT and len(distinct) <= MOST_LISTED:
+        listed = [each for each in distinct if each is not None]
+        series = read(POSITIONS[source.dialect].format(written, ", ".join(map(text, listed))))
+        places = np.array([distinct.index(each) for each in listed], np.int32)
+        return _placed(series, places, distinct.index(None) if None in distinct else 0)
+    lookup = {value: code for code, value in enumerate(distinct)}
+    seen = values(read(written))
+    return np.fromiter(map(lookup.__getitem__, seen), np.int32, len(seen))
+
+
+POSITIONS = {
+    "duckdb": "list_position(CAST([{1}] AS VARCHAR[]), {0})",
+    "postgres": "array_position(ARRAY[{1}]::text[], {0}::text)",
+}
+"""The place of a text in a list of texts, from 1; NULL for NULL."""
+
+
+def _placed(series: Series, places: NDArray[np.int32], null: int) -> NDArray[np.int32]:
+    """Codes out of positions in the list of those values that are not NULL."""
+    if not len(places):
+        return np.full(len(series.values), null, np.int32)
+    codes = places[np.where(series.missing, 1, series.values).astype(np.int64) - 1]
+    codes[series.missing] = null
+    return codes
 
 
 def _distinct_verdicts(

@@ -2,17 +2,23 @@
 
 A private number is one unknown per record. A private category is one unknown per declared value
 v and record, 1[x = v], which is 0 or 1 and adds up to 1 over v: any condition on it, and any
-grouping by it, is then linear as well, because x may be replaced by each v in turn.
+grouping by it, is then linear as well, because x may be replaced by each v in turn. A private
+number that is compared with constants is one unknown per constant and record, 1[x >= v]; whether
+it is missing, where it may be, is one more.
 
-Departure  An aggregate that mixes two private columns, or compares a private number, is not
-           linear in these unknowns; `linear_form` gives None and the caller decides.
+Departure  An aggregate that mixes two private columns, or adds up a number that it also compares,
+           is not linear in these unknowns; `linear_form` gives None and the caller decides.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from dataclasses import replace as changed
+from fractions import Fraction
+from functools import lru_cache
 
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.coercion import NUMBERS, Mismatch, coerce, convert_number, widens
+from casemate.query.cuts import Cut, pieces, within
 from casemate.query.expression import (
     Call,
     ColumnRef,
@@ -26,11 +32,12 @@ from casemate.query.expression import (
     private_columns,
     replace,
 )
-from casemate.query.operations import arithmetic, call, choice
+from casemate.query.operations import arithmetic, call, choice, negative
 from casemate.query.simplify import simplify
 from casemate.table.schema import Column, ColumnType
 
 ADDED = (Function.SUM, Function.AVG)
+COUNTED = (*ADDED, Function.COUNT)
 ONE = Literal(1, ColumnType.INTEGER)
 ZERO = Literal(0, ColumnType.INTEGER)
 
@@ -44,10 +51,26 @@ class Category:
 
 @dataclass(frozen=True)
 class Unknown:
-    """What is secret about one record: a number, or whether a category has a value."""
+    """What is secret about one record: a number, or whether it has a value or is past a cut.
+
+    A number that may be missing is 0 where it is.
+    """
 
     column: str
-    category: Category | None = None
+    category: Category | Cut | None = None
+
+    def of(self, value: Scalar) -> Fraction:
+        """What it is where the column has this value.
+
+        >>> Unknown("age", Cut(Fraction(18))).of(21), Unknown("age").of(None)
+        (Fraction(1, 1), Fraction(0, 1))
+        """
+        if isinstance(self.category, Category):
+            return Fraction(Category(value) == self.category)
+        number = None if value is None else Fraction(value)  # type: ignore[arg-type]  # a number
+        if self.category is None:
+            return number or Fraction(0)
+        return Fraction(self.category.holds(number))
 
 
 @dataclass(frozen=True)
@@ -60,6 +83,7 @@ class Term:
     keys: tuple[Expression, ...]
 
 
+@lru_cache(maxsize=4096)  # one audit asks about the same aggregate several times
 def linear_form(aggregate: Aggregate) -> tuple[Term, ...] | None:
     """The terms whose sum is the aggregate's sum (COUNT counts ones), or None.
 
@@ -86,8 +110,9 @@ def _form(aggregate: Aggregate) -> tuple[Term, ...] | None:
     column = _column(aggregate, next(iter(secrets)))
     values = possible_values(column)
     if values is not None:
-        return tuple(_categories(column, values, argument, aggregate))
-    return _number(column, argument, aggregate)
+        return _same_for_all(tuple(_categories(column, values, argument, aggregate)), len(values))
+    found = _number(column, argument, aggregate)
+    return _compared(column, argument, aggregate) if found is None else found
 
 
 def possible_values(column: Column) -> tuple[Scalar, ...] | None:
@@ -148,6 +173,12 @@ def _categories(
         )
 
 
+def _same_for_all(terms: tuple[Term, ...], values: int) -> tuple[Term, ...]:
+    """Terms that are the same for every value of a category depend on nothing secret."""
+    alike = {changed(term, unknown=None) for term in terms}
+    return tuple(alike) if len(terms) == values and len(alike) == 1 else terms
+
+
 def _declared(value: Scalar, kind: ColumnType) -> Scalar:
     """A declared value as its column has it; a policy writes a double as a decimal."""
     if value is None or kind not in NUMBERS:
@@ -158,30 +189,59 @@ def _declared(value: Scalar, kind: ColumnType) -> Scalar:
 def _number(column: Column, argument: Expression, aggregate: Aggregate) -> tuple[Term, ...] | None:
     """A private number that is only added up: its coefficient, and what is added to it.
 
-    A row counts where neither of the two is NULL; a number that may be missing counts as 0, which
-    is right for a sum of multiples of it, with nothing added, and for nothing else.
+    A row counts where neither of the two is NULL, and the number is not missing.
     """
     split = affine(aggregate.argument or ONE)
     if split is None or private_columns(aggregate.predicate, *aggregate.keys):
         return None
     slope, offset = (simplify(each) for each in split)
-    if column.nullable and (aggregate.function not in ADDED or not _adds_nothing(offset)):
+    if column.nullable and aggregate.function not in (*ADDED, Function.COUNT):
         return None
     there = all_of(aggregate.predicate, present(slope), present(offset))
+    counted = Unknown(column.name, Cut(None)) if column.nullable else None
+    missing = _missing(argument, aggregate) if column.nullable else iter(())
+    rest = [each for term in missing for each in (term, _taken_away(term, counted))]
     if argument == ONE:
-        return (*_terms(None, ONE, there, aggregate.keys),)
+        return (*_terms(counted, ONE, there, aggregate.keys), *rest)
     terms = (*_terms(Unknown(column.name), slope, there, aggregate.keys),)
-    return (*terms, *_terms(None, offset, there, aggregate.keys))
+    return (*terms, *_terms(counted, offset, there, aggregate.keys), *rest)
 
 
-def _adds_nothing(offset: Expression) -> bool:
-    """Whether an offset is 0 or NULL on every row."""
-    if isinstance(offset, Literal):
-        return offset.value is None or offset.value == 0
-    if not isinstance(offset, Call) or offset.operation is not Operation.CASE:
-        return False
-    *pairs, otherwise = offset.arguments
-    return all(map(_adds_nothing, (*pairs[1::2], otherwise)))
+def _missing(argument: Expression, aggregate: Aggregate) -> Iterator[Term]:
+    """What a row adds where the private number is missing: a CASE may pass it by."""
+
+    def fixed(node: Expression) -> Expression | None:
+        private = isinstance(node, ColumnRef) and node.private
+        return Literal(None, node.type) if private else None
+
+    inside = replace(aggregate.argument or ONE, fixed)
+    selected = all_of(aggregate.predicate, present(inside))
+    yield from _terms(None, replace(argument, fixed), selected, aggregate.keys)
+
+
+def _compared(
+    column: Column, argument: Expression, aggregate: Aggregate
+) -> tuple[Term, ...] | None:
+    """A private number that is only compared with constants: what changes at each of them."""
+    parts = (argument, aggregate.membership, *aggregate.keys)
+    found = pieces(column, parts, affine) if aggregate.function in COUNTED else None
+    if found is None:
+        return None
+    terms: list[Term] = []
+    before: tuple[Term, ...] = ()
+    for piece in found:
+        coefficient, predicate, *keys = (within(each, piece, affine) for each in parts)
+        here = (*_terms(None, coefficient, predicate, tuple(keys)),)
+        unknown = None if piece.cut is None else Unknown(column.name, piece.cut)
+        if here != before:
+            terms += [changed(term, unknown=unknown) for term in here]
+            terms += [_taken_away(term, unknown) for term in before]
+        before = here
+    return tuple(terms)
+
+
+def _taken_away(term: Term, unknown: Unknown | None) -> Term:
+    return changed(term, unknown=unknown, coefficient=negative(term.coefficient))
 
 
 def affine(expression: Expression) -> tuple[Expression, Expression] | None:

@@ -9,7 +9,7 @@ Cost  One read of each column, and columns x aggregates / 64 word operations per
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,6 @@ from casemate.query.engine import RECORD_COLUMN, engine_of, grouped, pieces, row
 from casemate.query.expression import TRUE, Call, ColumnRef, Expression, Operation
 from casemate.query.kernel import Words, count_bits, gather, pack, restrict
 from casemate.query.keys import factorise
-from casemate.query.lineage import all_records
 from casemate.query.render import render
 from casemate.table.schema import ColumnType
 from casemate.table.source import Series, Source
@@ -74,11 +73,11 @@ class Membership:
 
 def membership(aggregates: Sequence[Aggregate], source: Source) -> Membership:
     """Which records each aggregate selects."""
-    records = _Records(source)
+    records = Records(source)
     plan = _plan(aggregates)
     words = np.full((records.count, -(-max(1, plan.slots) // 64)), ~np.uint64(0))
-    for about, conditions in plan.conditions.items():
-        _apply(words, about, conditions, records)
+    for restriction in restrictions(plan.conditions, records):
+        _apply(words, restriction)
     if plan.extra:
         pairs = np.array(plan.extra, np.int64)
         gather(words, pairs[:, 0], pairs[:, 1])
@@ -99,6 +98,10 @@ def _clear_beyond(words: Words, count: int) -> None:
 # What is asked of each column ---------------------------------------------------------------
 
 
+Conditions = dict[int, Formula]
+"""What is asked of one subject, by slot."""
+
+
 @dataclass(frozen=True)
 class _Plan:
     """Conditions by subject: for each, the slots (bits) they restrict.
@@ -108,18 +111,18 @@ class _Plan:
     """
 
     slots: int
-    conditions: dict[Subject, dict[int, Formula]]
+    conditions: dict[Subject, Conditions]
     extra: list[tuple[int, int]]
 
 
 def _plan(aggregates: Sequence[Aggregate]) -> _Plan:
-    conditions: dict[Subject, dict[int, Formula]] = defaultdict(dict)
+    conditions: dict[Subject, Conditions] = defaultdict(dict)
     extra: list[tuple[int, int]] = []
     slots = len(aggregates)
     for index, aggregate in enumerate(aggregates):
         if aggregate.joins:
             continue
-        for position, term in enumerate(_terms(aggregate)):
+        for position, term in enumerate(conjunctions(aggregate.membership)):
             slot = index if position == 0 else slots
             if position:
                 extra.append((slot, index))
@@ -129,22 +132,23 @@ def _plan(aggregates: Sequence[Aggregate]) -> _Plan:
     return _Plan(slots, conditions, extra)
 
 
-def _terms(aggregate: Aggregate) -> list[Term]:
+def conjunctions(predicate: Expression) -> list[Term]:
     """The conjunctions of a predicate; the engine decides one that has none, or too many."""
-    found = formula(aggregate.membership)
-    whole = Atom(aggregate.membership, True)
+    found = formula(predicate)
+    whole = Atom(predicate, True)
     return terms(found) or [{whole: whole}]
 
 
 # Reading columns ------------------------------------------------------------------------------
 
 
-class _Records:
+class Records:
     """The records of a source in one fixed order, and columns read in that order."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.names = all_records(source)
+        names = source.read(f"SELECT {RECORD_COLUMN} AS r FROM {tables(source, ())}")["r"].values
+        self.names = names if (names[1:] > names[:-1]).all() else np.sort(names)
         self.count = len(self.names)
 
     def places(self, found: NDArray[Any]) -> NDArray[np.int64]:
@@ -164,6 +168,10 @@ class _Records:
             name: Series(frame[name].values[order], frame[name].missing[order]) for name in columns
         }
 
+    def column(self, written: str) -> Series:
+        """One expression of the protected table."""
+        return self.read({"v": written})["v"]
+
     def distinct(self, reference: ColumnRef) -> int:
         """How many different values a column has."""
         counted = f"count(DISTINCT {render(reference, engine_of(self.source))})"
@@ -171,26 +179,38 @@ class _Records:
         return int(frame["n"].values[0])
 
 
-def _apply(words: Words, about: Subject, conditions: dict[int, Formula], records: _Records) -> None:
-    """Restrict the slots by their conditions on one subject."""
-    if isinstance(about, Atom):
-        _apply_by_engine(words, conditions, records)
-        return
-    simple = {slot: each for slot, each in conditions.items() if is_simple(each, about)}
-    other = {slot: each for slot, each in conditions.items() if slot not in simple}
-    if simple:
-        series = records.read({"v": image(about, records.source)})["v"]
-        _restrict(words, simple, by_interval(series, simple.values()))
-    if other and records.distinct(about) <= MOST_DISTINCT:
-        series = records.read({"v": image(about, records.source)})["v"]
-        coding = by_value(about, series, list(other.values()), records.source)
-        _restrict(words, other, coding)
-    elif other:
-        _apply_by_engine(words, other, records)
+@dataclass(frozen=True, eq=False)
+class Restriction:
+    """A code for each record, and for each code the bits that it leaves possible.
+
+    The table is codes x places; `places` says which word each of its columns belongs to.
+    """
+
+    codes: NDArray[Any]
+    table: Words
+    places: NDArray[np.int64]
 
 
-def _restrict(words: Words, conditions: dict[int, Formula], coding: Coding) -> None:
-    """AND every slot with the codes that satisfy its condition."""
+def restrictions(asked: Mapping[Subject, Conditions], records: Records) -> Iterator[Restriction]:
+    """All conditions on all subjects, each column of the table read once or twice."""
+    for about, conditions in asked.items():
+        if isinstance(about, Atom):
+            yield from _by_engine(conditions, records)
+            continue
+        simple = {slot: each for slot, each in conditions.items() if is_simple(each, about)}
+        other = {slot: each for slot, each in conditions.items() if slot not in simple}
+        if simple:
+            series = records.column(image(about, records.source))
+            yield _restriction(simple, by_interval(series, simple.values()))
+        if other and records.distinct(about) <= MOST_DISTINCT:
+            coding = by_value(about, list(other.values()), records.source, records.column)
+            yield _restriction(other, coding)
+        elif other:
+            yield from _by_engine(other, records)
+
+
+def _restriction(conditions: Conditions, coding: Coding) -> Restriction:
+    """The codes that satisfy the condition of each slot."""
     decided = {found: coding.satisfied(found) for found in dict.fromkeys(conditions.values())}
     size = len(next(iter(decided.values())))
     places = sorted({slot // 64 for slot in conditions})
@@ -198,10 +218,10 @@ def _restrict(words: Words, conditions: dict[int, Formula], coding: Coding) -> N
     table = np.ones((size, 64 * len(places)), np.bool_)
     for slot, found in conditions.items():
         table[:, column[slot // 64] + slot % 64] = decided[found]
-    restrict(words, coding.codes, pack(table), np.array(places, np.int64))
+    return Restriction(coding.codes, pack(table), np.array(places, np.int64))
 
 
-def _apply_by_engine(words: Words, conditions: dict[int, Formula], records: _Records) -> None:
+def _by_engine(conditions: Conditions, records: Records) -> Iterator[Restriction]:
     """Conditions that the engine decides row by row, some at a time."""
     for chunk in pieces(list(conditions)):
         written = {
@@ -209,19 +229,23 @@ def _apply_by_engine(words: Words, conditions: dict[int, Formula], records: _Rec
         }
         read = records.read(written)
         for name, slot in zip(written, chunk, strict=True):
-            _keep(words, slot, read[name].values.astype(np.int32))
+            yield _only(slot, read[name].values.astype(np.int32))
 
 
-def _keep(words: Words, slot: int, inside: NDArray[np.int32]) -> None:
-    """Clear one slot's bit where a record is not inside."""
+def _only(slot: int, inside: NDArray[np.int32]) -> Restriction:
+    """One slot's bit is left where a record is inside."""
     table = np.array([[~np.uint64(1 << (slot % 64))], [~np.uint64(0)]], np.uint64)
-    restrict(words, inside, table, np.array([slot // 64], np.int64))
+    return Restriction(inside, table, np.array([slot // 64], np.int64))
+
+
+def _apply(words: Words, restriction: Restriction) -> None:
+    restrict(words, restriction.codes, restriction.table, restriction.places)
 
 
 # Joins and groups -----------------------------------------------------------------------------
 
 
-def _apply_joins(words: Words, aggregates: Sequence[Aggregate], records: _Records) -> None:
+def _apply_joins(words: Words, aggregates: Sequence[Aggregate], records: Records) -> None:
     """Aggregates over joined tables: a record is in when any of its rows is."""
     by_tables: dict[object, list[int]] = defaultdict(list)
     for index, each in enumerate(aggregates):
@@ -233,7 +257,7 @@ def _apply_joins(words: Words, aggregates: Sequence[Aggregate], records: _Record
 
 
 def _apply_joined(
-    words: Words, aggregates: Sequence[Aggregate], indices: Sequence[int], records: _Records
+    words: Words, aggregates: Sequence[Aggregate], indices: Sequence[int], records: Records
 ) -> None:
     source = records.source
     named = {f"b{index}": aggregates[index].membership for index in indices}
@@ -244,7 +268,7 @@ def _apply_joined(
     for name, index in zip(named, indices, strict=True):
         inside = np.zeros(records.count, np.int32)
         inside[places] = frame[name].values.astype(np.int32)
-        _keep(words, index, inside)
+        _apply(words, _only(index, inside))
 
 
 def _any_of(predicates: list[Expression]) -> Expression:
@@ -253,7 +277,7 @@ def _any_of(predicates: list[Expression]) -> Expression:
     return Call(Operation.OR, tuple(predicates), ColumnType.BOOLEAN)
 
 
-def _groups(aggregates: Sequence[Aggregate], records: _Records) -> tuple[Groups | None, ...]:
+def _groups(aggregates: Sequence[Aggregate], records: Records) -> tuple[Groups | None, ...]:
     """The cells of aggregates with keys, each combination of tables and keys read once."""
     known: dict[object, Groups] = {}
     found: list[Groups | None] = []
@@ -265,7 +289,7 @@ def _groups(aggregates: Sequence[Aggregate], records: _Records) -> tuple[Groups 
     return tuple(found)
 
 
-def _read_groups(aggregate: Aggregate, records: _Records) -> Groups:
+def _read_groups(aggregate: Aggregate, records: Records) -> Groups:
     if aggregate.joins and not aggregate.single_valued:
         raise Unsupported(
             "a record may meet several rows of a joined table here, so it may be in several "

@@ -1,25 +1,36 @@
 """An audit as text for the terminal and as the object `casemate.audit/1`.
 
-Without `reveal` no value, bound or total is written, and records are numbered in the order of the
-report: a report is read by more people than the table is.
+Without `reveal` no value, bound or total is written, and records and people are named by row
+numbers (`casemate.report.names`): a report is read by more people than the table is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from casemate.audit.equations import Place
-from casemate.audit.result import Audited, Certificate, Exposed, Group, Interval, Proof, Verdict
+from casemate.audit.result import (
+    Audited,
+    Certificate,
+    Exposed,
+    Group,
+    Interval,
+    Proof,
+    Verdict,
+    Witnessed,
+)
 from casemate.query.expression import Scalar
+from casemate.report.audit_repair import repair_lines, repair_object
+from casemate.report.names import Names
 
 SCHEMA = "casemate.audit/1"
 HIDDEN = "•"
 REASONS = {
     Proof.BOUNDS: "bounds and types",
-    Proof.INTEGER: "sums, extremes and medians of whole numbers",
-    Proof.ORDER: "extremes and medians",
+    Proof.INTEGER: "bounds, and that numbers are whole",
+    Proof.ORDER: "extremes, medians and comparisons",
 }
 SHOWN_IN_TEXT = 20
 SENTENCES = {
@@ -48,10 +59,11 @@ def as_text(audit: Audited, *, reveal: bool = False, certificates: int = SHOWN_I
 def _exposed_lines(audit: Audited, reveal: bool, certificates: int) -> list[str]:
     if not audit.exposed:
         return []
+    names = Names(audit.people, reveal)
     lines = ["", f"exposed: {len(audit.exposed)}"]
     for each in audit.exposed[:certificates]:
         value = plain(each.value) if reveal else HIDDEN
-        lines.append(f"  record {each.record}: {each.column} = {value}  by {reason(each)}")
+        lines.append(f"  {names.whose(each)}: {each.column} = {value}  by {reason(each)}")
     if len(audit.exposed) > certificates:
         lines.append(f"  and {len(audit.exposed) - certificates} more")
     return lines
@@ -66,58 +78,136 @@ def reason(exposed: Exposed) -> str:
     return combination(exposed.certificate)
 
 
-def combination(certificate: Certificate) -> str:
-    """A certificate as arithmetic, for example: query 1 - query 2 - query 3."""
-    parts = []
-    for term in certificate.terms:
-        sign = "-" if term.coefficient < 0 else "+"
-        size = "" if abs(term.coefficient) == 1 else f"{abs(term.coefficient)} * "
-        parts.append(f"{sign} {size}{_named(term.place)}")
-    text = " ".join(parts).removeprefix("+ ")
-    return text if certificate.divisor == 1 else f"({text}) / {certificate.divisor}"
-
-
-def _named(place: Place) -> str:
+def named(place: Place) -> str:
+    """A published number: its statement, and the cell of it."""
     if place.key is None:
         return f"query {place.query}"
     keys = ", ".join(f"{name} = {plain(value)}" for name, value in place.key)
     return f"query {place.query} [{keys}]"
 
 
+def combination(certificate: Certificate, name: Callable[[Place], str] = named) -> str:
+    """A certificate as arithmetic, for example: query 1 - query 2 - query 3."""
+    parts = []
+    for term in certificate.terms:
+        sign = "-" if term.coefficient < 0 else "+"
+        size = "" if abs(term.coefficient) == 1 else f"{abs(term.coefficient)} * "
+        parts.append(f"{sign} {size}{name(term.place)}")
+    text = " ".join(parts).removeprefix("+ ")
+    return text if certificate.divisor == 1 else f"({text}) / {certificate.divisor}"
+
+
 def _other_lines(audit: Audited, reveal: bool) -> list[str]:
     lines: list[str] = []
+    names = Names(audit.people, reveal)
     if audit.groups:
         lines += ["", f"small groups whose total is known: {len(audit.groups)}"]
-        lines += [f"  {_group_text(each, reveal)}" for each in audit.groups[:SHOWN_IN_TEXT]]
+        lines += [f"  {_group_text(each, names)}" for each in audit.groups[:SHOWN_IN_TEXT]]
     if audit.tight:
         lines += ["", f"nearly known: {len(audit.tight)}"]
-        lines += [f"  {_interval_text(each, reveal)}" for each in audit.tight[:SHOWN_IN_TEXT]]
+        lines += [f"  {_interval_text(each, names)}" for each in audit.tight[:SHOWN_IN_TEXT]]
+    lines += _insider_lines(audit, names)
+    lines += if_exact_lines(audit, names)
+    if audit.witness is not None:
+        lines += ["", *witness_lines(audit.witness, names)]
+    if audit.repair is not None:
+        lines += ["", *repair_lines(audit.repair, named, SHOWN_IN_TEXT)]
     if audit.undecided:
         lines += ["", f"not decided within the limit: {len(audit.undecided)} records"]
     if audit.unchecked:
         lines += ["", f"not checked: {len(audit.unchecked)} records"]
     if audit.refused:
         lines += ["", f"not audited: {len(audit.refused)}"]
-        lines += [f"  query {each.query}: {each.reason}" for each in audit.refused]
+        lines += [
+            f"  query {each.query} (line {each.line}): {each.reason}" for each in audit.refused
+        ]
     lines += ["", *audit.assumptions] if audit.assumptions else []
     return lines
 
 
-def _group_text(group: Group, reveal: bool) -> str:
-    total = plain(group.total) if reveal else HIDDEN
-    listed = ", ".join(str(record) for record in group.records)
+def if_exact_lines(audit: Audited, names: Names) -> list[str]:
+    """Those whom rounding hides, as far as it does."""
+    found = audit.exposed_if_exact
+    if not found:
+        return []
+    lines = ["", f"known but for rounding: {len(found)}"]
+    for each in found[:SHOWN_IN_TEXT]:
+        value = plain(each.value) if names.reveal and each.value is not None else HIDDEN
+        margin = "" if each.margin is None else f" give or take {plain(each.margin)}"
+        by = f"query {each.by}" if each.certificate is None else combination(each.certificate)
+        lines.append(f"  {names.whose(each)}: {each.column} = {value}{margin}  by {by}")
+    return lines
+
+
+def witness_lines(witness: Witnessed, names: Names) -> list[str]:
+    """How far second tables go."""
+    where = "" if witness.file is None else f" in {witness.file}"
+    lines = [f"second tables: {len(witness.tables)}{where}, covering {witness.covered} records"]
+    for said, records in (
+        ("differing by less than the protection width", witness.narrow),
+        ("not covered", witness.uncovered),
+    ):
+        if records:
+            shown = ", ".join(str(names.record(each)) for each in records[:SHOWN_IN_TEXT])
+            more = len(records) - SHOWN_IN_TEXT
+            lines.append(f"  {said}: {shown}" + (f" and {more} more" if more > 0 else ""))
+    return lines
+
+
+def _insider_lines(audit: Audited, names: Names) -> list[str]:
+    """What insiders learn, and the cells that look dangerous one by one."""
+    lines: list[str] = []
+    if audit.insider_exposed:
+        lines += ["", f"known to insiders: {len(audit.insider_exposed)}"]
+        lines += [
+            f"  record {names.record(each.record)}: {each.column} {_to_whoever(each.knows, names)}"
+            for each in audit.insider_exposed[:SHOWN_IN_TEXT]
+        ]
+    if audit.approximate:
+        lines += ["", f"nearly known to insiders: {len(audit.approximate)}"]
+        lines += [
+            f"  record {names.record(each.record)}: {each.column} is "
+            f"{_ends(each.low, each.high, names)} {_to_whoever(each.knows, names)}"
+            for each in audit.approximate[:SHOWN_IN_TEXT]
+        ]
+    if audit.sensitive_cells:
+        lines += ["", f"sensitive cells: {len(audit.sensitive_cells)}"]
+        lines += [
+            f"  {named(Place(each.query, each.column, each.key))}: {each.column} by "
+            f"{' and '.join(each.rules)}"
+            for each in audit.sensitive_cells[:SHOWN_IN_TEXT]
+        ]
+    return lines
+
+
+def _to_whoever(knows: Sequence[Scalar], names: Names) -> str:
+    listed = ", ".join(str(names.record(record)) for record in knows)
+    return f"to whoever knows record{'s' if len(knows) > 1 else ''} {listed}"
+
+
+def _group_text(group: Group, names: Names) -> str:
+    total = plain(group.total) if names.reveal else HIDDEN
+    listed = ", ".join(str(names.record(record)) for record in group.records)
+    if group.category is not None:
+        return f"records {listed}: {total} of them have {group.column} = {plain(group.category)}"
     return f"records {listed}: {group.column} adds up to {total}"
 
 
-def _interval_text(interval: Interval, reveal: bool) -> str:
-    ends = f"{plain(interval.low)} to {plain(interval.high)}" if reveal else HIDDEN
-    return f"record {interval.record}: {interval.column} is {ends}"
+def _interval_text(interval: Interval, names: Names) -> str:
+    ends = _ends(interval.low, interval.high, names)
+    return f"record {names.record(interval.record)}: {interval.column} is {ends}"
 
 
-def plain(value: Scalar | Fraction) -> str:
+def _ends(low: Fraction | None, high: Fraction | None, names: Names) -> str:
+    return f"{plain(low)} to {plain(high)}" if names.reveal else HIDDEN
+
+
+def plain(value: Scalar | Fraction | tuple[Scalar, ...]) -> str:
     """A value in plain words; a fraction as a decimal where it is one."""
     if value is None:
         return "NULL"
+    if isinstance(value, tuple):
+        return ", ".join(map(plain, value))
     return str(number(value)) if isinstance(value, Fraction) else str(value)
 
 
@@ -127,7 +217,9 @@ def plain(value: Scalar | Fraction) -> str:
 def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
     """An audit as the object that `--format json` prints."""
 
-    def told(value: Scalar | Fraction) -> Any:
+    names = Names(audit.people, reveal)
+
+    def told(value: Scalar | Fraction | tuple[Scalar, ...]) -> Any:
         return number(value) if reveal else None
 
     return {
@@ -140,26 +232,68 @@ def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
         "consistent": audit.consistent,
         "exposed": [
             {
-                "record": number(each.record),
+                "record": number(names.record(each.record)),
+                "person": number(names.person(each)),
                 "column": each.column,
                 "value": told(each.value),
                 "certificate": _certificate(each.certificate),
                 "by": each.by,
                 "proof": each.proof.value,
+                "total": each.total,
             }
             for each in audit.exposed
         ],
-        "tight": [_interval(each, reveal) for each in audit.tight],
+        "tight": [_interval(each, names) for each in audit.tight],
         "groups": [
             {
-                "records": [number(record) for record in each.records],
+                "records": [number(names.record(record)) for record in each.records],
                 "column": each.column,
+                "category": number(each.category),
                 "total": told(each.total),
             }
             for each in audit.groups
         ],
-        "undecided": [number(record) for record in audit.undecided],
-        "unchecked": [number(record) for record in audit.unchecked],
+        "insider_exposed": [
+            {
+                "record": number(names.record(each.record)),
+                "column": each.column,
+                "knows": [number(names.record(record)) for record in each.knows],
+            }
+            for each in audit.insider_exposed
+        ],
+        "approximate": [
+            {
+                "record": number(names.record(each.record)),
+                "column": each.column,
+                "knows": [number(names.record(record)) for record in each.knows],
+                "lo": told(each.low),
+                "hi": told(each.high),
+            }
+            for each in audit.approximate
+        ],
+        "sensitive_cells": [
+            {
+                "query": each.query,
+                "column": each.column,
+                "cell": _cell(each.key),
+                "rules": list(each.rules),
+            }
+            for each in audit.sensitive_cells
+        ],
+        "exposed_if_exact": [
+            {
+                "record": number(names.record(each.record)),
+                "person": number(names.person(each)),
+                "column": each.column,
+                "value": told(each.value),
+                "margin": number(each.margin),
+                "certificate": _certificate(each.certificate),
+                "by": each.by,
+            }
+            for each in audit.exposed_if_exact
+        ],
+        "undecided": [number(names.record(record)) for record in audit.undecided],
+        "unchecked": [number(names.record(record)) for record in audit.unchecked],
         "refused": [
             {
                 "query": each.query,
@@ -170,7 +304,9 @@ def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
             }
             for each in audit.refused
         ],
-        "bounds": [_interval(each, reveal) for each in audit.bounds],
+        "bounds": [_interval(each, names) for each in audit.bounds],
+        "witness": _witness(audit.witness, names),
+        "repair": repair_object(audit.repair, _cell),
         "assumptions": list(audit.assumptions),
         "seconds": round(audit.seconds, 3),
     }
@@ -192,25 +328,39 @@ def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
     }
 
 
+def _witness(witness: Witnessed | None, names: Names) -> dict[str, Any] | None:
+    if witness is None:
+        return None
+    return {
+        "file": None if witness.file is None else str(witness.file),
+        "tables": len(witness.tables),
+        "covered": witness.covered,
+        "narrow": [number(names.record(record)) for record in witness.narrow],
+        "uncovered": [number(names.record(record)) for record in witness.uncovered],
+    }
+
+
 def _cell(key: Sequence[tuple[str, Scalar]] | None) -> dict[str, Any] | None:
     return None if key is None else {name: number(value) for name, value in key}
 
 
-def _interval(interval: Interval, reveal: bool) -> dict[str, Any]:
+def _interval(interval: Interval, names: Names) -> dict[str, Any]:
     shrinkage = interval.shrinkage
     return {
-        "record": number(interval.record),
+        "record": number(names.record(interval.record)),
         "column": interval.column,
-        "lo": number(interval.low) if reveal else None,
-        "hi": number(interval.high) if reveal else None,
-        "prior_lo": number(interval.prior_low),
-        "prior_hi": number(interval.prior_high),
+        "lo": number(interval.low) if names.reveal else None,
+        "hi": number(interval.high) if names.reveal else None,
+        "prior_lo": number(interval.prior_low) if names.reveal else None,
+        "prior_hi": number(interval.prior_high) if names.reveal else None,
         "shrinkage": None if shrinkage is None else round(float(shrinkage), 6),
     }
 
 
-def number(value: Scalar | Fraction) -> Any:
+def number(value: Scalar | Fraction | tuple[Scalar, ...]) -> Any:
     """A value as JSON writes it: a fraction that is no short decimal is written as text."""
+    if isinstance(value, tuple):
+        return [number(each) for each in value]
     if isinstance(value, Fraction):
         if value.denominator == 1:
             return value.numerator

@@ -1,9 +1,9 @@
 """Whole-number solutions that differ from a given one, and the columns in which none does.
 
-Linear programming bounds whole numbers from outside only. Here CP-SAT is asked for a solution
-that differs from the known one in some column that is still open; what it finds settles at least
-one, usually many, and when it proves that there is none, the open columns are the backbone: the
-same in every solution.
+Linear programming bounds whole numbers from outside only. Here CP-SAT starts from the known
+solution and moves as many columns as it can; those that moved are free, and when it proves that no
+solution moves any of the rest, they are the backbone: the same in every solution. Columns that no
+equation links are settled apart, small parts first, with more patience in each round.
 
 Exact      Solutions are re-checked in integers. That there is none is CP-SAT's proof.
 Limit      Columns still open when the time is up are undecided.
@@ -16,21 +16,29 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from casemate.solve.box import Region
+from casemate.solve.order_limit import Clock, Limit
+from casemate.solve.second import Change, Solution, components
 
 LARGEST = 2**40
 """No column, coefficient or right side may be larger; sums must stay within 63 bits."""
+
+PATIENCE = 2.0
+"""Seconds for each part in the first round; twice as many in every later one."""
 
 
 @dataclass(frozen=True)
 class Backbone:
     """What is settled about the columns asked for.
 
-    `tables` are solutions that differ from the known one, `free` the columns in which some of them
-    does, `fixed` those in which none can, `undecided` the rest.
+    `changes` lead to solutions that differ from the known one, `free` are the columns in which
+    one of them differs enough, `fixed` those in which none can, `undecided` the rest.
     """
 
-    tables: tuple[tuple[int, ...], ...]
+    changes: tuple[Change, ...]
     free: frozenset[int]
     fixed: frozenset[int]
     undecided: frozenset[int]
@@ -41,11 +49,10 @@ def backbone(
     known: Sequence[int],
     columns: Iterable[int],
     *,
-    width: int = 1,
+    width: int | Sequence[int] = 1,
     seconds: float = float("inf"),
-    seed: int = 0,
 ) -> Backbone:
-    """Settle whether each column can differ from a known solution by at least `width`.
+    """Settle whether each column can differ from a known solution by at least its width.
 
     >>> from casemate.solve.box import Box
     >>> from casemate.solve.system import System
@@ -53,79 +60,141 @@ def backbone(
     >>> sorted(backbone(region, [1, 0, 1], range(3)).fixed)
     [2]
     """
-    if not region.contains([Fraction(value) for value in known]):
-        raise ValueError("the known solution must keep the bounds, the types and the equations")
-    deadline = time.monotonic() + seconds
-    search = _Search(region, known, width, seed)
+    solution = Solution(region, [Fraction(value) for value in known])
+    _check_size(region)
+    widths = [width] * len(known) if isinstance(width, int) else list(width)
     left = set(columns)
-    tables: list[tuple[int, ...]] = []
-    while left and (found := search.another(left, deadline)) is not None:
-        if not found:
-            return Backbone(tuple(tables), search.free, frozenset(left), frozenset())
-        tables.append(found)
-        left -= search.free
-    return Backbone(tuple(tables), search.free, frozenset(), frozenset(left))
+    if seconds <= 0:
+        return Backbone((), frozenset(), frozenset(), frozenset(left))
+    search = _Search(solution, widths, left)
+    search.run(Clock(Limit(seconds=seconds)))
+    return Backbone(
+        tuple(search.changes),
+        frozenset(search.free),
+        frozenset(search.fixed),
+        frozenset(left - search.free - search.fixed),
+    )
+
+
+def decidable(region: Region) -> bool:
+    """Whether a region is one of whole numbers, in bounds that a solver's integers can hold."""
+    return not _obstacle(region)
+
+
+class _Search:
+    """What is shown so far about the columns, part by part."""
+
+    def __init__(self, known: Solution, width: Sequence[int], left: set[int]) -> None:
+        self.changes: list[Change] = []
+        self.free: set[int] = set()
+        self.fixed: set[int] = set()
+        self._known, self._width, self._left = known, width, left
+        box = known.region.box.inward()
+        self._low, self._high = (_whole(side) for side in (box.low, box.high))
+        self._truth = np.array([int(value) for value in known.values], np.int64)
+
+    def run(self, clock: Clock) -> None:
+        """Settle the parts, with more patience each time something stays open."""
+        self.fixed |= {c for c in self._left if self._low[c] == self._high[c]}
+        parts, patience = self._parts(), PATIENCE
+        while parts and not clock.over:
+            parts = [part for part in parts if self._settle(part, clock, patience)]
+            patience *= 2
+
+    def _parts(self) -> list["_Part"]:
+        """The parts that hold a column asked for, smallest first."""
+        system = self._known.region.system
+        label = components(system, self._low < self._high)
+        wanted = {int(label[column]) for column in self._left} - {-1}
+        rows: dict[int, set[int]] = {each: set() for each in wanted}
+        for row, name in zip(system.row.tolist(), label[system.column].tolist(), strict=True):
+            if name in rows:
+                rows[name].add(row)
+        parts = [_Part(np.flatnonzero(label == each).tolist(), rows[each]) for each in wanted]
+        return sorted(parts, key=lambda part: (len(part.columns), part.columns))
+
+    def _settle(self, part: "_Part", clock: Clock, patience: float) -> bool:
+        """Maximise how many columns of a part move; whether some of it is still open."""
+        from casemate.solve.order_maximiser import settle, values_of
+
+        if clock.over:
+            return True
+        model, moved = self._model(part)
+        order = list(moved)
+
+        def accept(solver: Any) -> NDArray[np.bool_]:
+            self._keep(*values_of(solver, model.variables))
+            return np.array([column in self.free for column in order], np.bool_)
+
+        settled = settle(model.model, moved, accept, clock, patience)
+        self.fixed |= set(settled.unmovable.tolist())
+        return bool(len(settled.undecided))
+
+    def _model(self, part: "_Part") -> tuple[Any, dict[int, Any]]:
+        """One part as a CP-SAT model, and a literal for each open column that it has moved."""
+        from ortools.sat.python import cp_model
+
+        from casemate.solve.order_model import Model
+
+        region, model = self._known.region, Model(self._low, self._high, self._truth)
+        for row in sorted(part.rows):
+            line = region.equations[row]
+            terms = [(model.value(j), a) for j, a in line]
+            total = cp_model.LinearExpr.weighted_sum([t for t, _ in terms], [a for _, a in terms])
+            model.model.add_linear_constraint(total, *_ends(region.low[row], region.high[row]))
+        moved: dict[int, Any] = {}
+        for column in part.columns:
+            if column in self._left and column not in self.free | self.fixed:
+                literal = model.moved(column, self._width[column])
+                if literal is None:
+                    self.fixed.add(column)
+                else:
+                    moved[column] = literal
+        return model, moved
+
+    def _keep(self, columns: NDArray[np.int64], values: NDArray[Any]) -> None:
+        pairs = zip(columns.tolist(), values.tolist(), strict=True)
+        change = {c: Fraction(v) for c, v in pairs if v != self._truth[c]}
+        if not self._known.allows(change):
+            raise ArithmeticError("CP-SAT returned values that break an equation or a bound")
+        far = {c for c, v in change.items() if abs(v - self._truth[c]) >= self._width[c]}
+        fresh = (far & self._left) - self.free
+        if fresh:
+            self.free |= fresh
+            self.changes.append(change)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Columns that equations link, and those equations."""
+
+    columns: list[int]
+    rows: set[int]
 
 
 def whole_solution(
-    region: Region, seconds: float = float("inf"), seed: int = 0
+    region: Region,
+    seconds: float = float("inf"),
+    seed: int = 0,
+    hint: Sequence[Fraction] | None = None,
 ) -> list[int] | None:
-    """Some solution in whole numbers, or None if there is none; TimeoutError if undecided."""
+    """Some solution in whole numbers, or None if there is none; TimeoutError if undecided.
+
+    With a `hint` the search starts near those values.
+    """
     from ortools.sat.python import cp_model
 
     solver, model, columns = _model(region)
+    for column, value in zip(columns, hint or (), strict=False):
+        model.add_hint(column, math.floor(value))
     solver.parameters.random_seed = seed
     _limit(solver, time.monotonic() + seconds)
     status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
         return None
-    if status not in _good():
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         raise TimeoutError("CP-SAT found no solution and no contradiction in the time it was given")
     return [solver.value(column) for column in columns]
-
-
-class _Search:
-    """One CP-SAT model, asked again with fewer and fewer open columns."""
-
-    def __init__(self, region: Region, known: Sequence[int], width: int, seed: int) -> None:
-        self._region, self._known, self._width = region, known, width
-        self._solver, self._model, self._columns = _model(region)
-        self._solver.parameters.random_seed = seed
-        self.free: frozenset[int] = frozenset()
-
-    def another(self, left: set[int], deadline: float) -> tuple[int, ...] | None:
-        """A solution that differs in an open column; () if there is none, None if out of time."""
-        from ortools.sat.python import cp_model
-
-        if time.monotonic() >= deadline:
-            return None
-        asked = self._model.clone()
-        asked.add_bool_or([literal for column in left for literal in self._literals(asked, column)])
-        _limit(self._solver, deadline)
-        status = self._solver.solve(asked)
-        if status == cp_model.INFEASIBLE:
-            return ()
-        if status not in _good():
-            return None
-        return self._checked(self._values(), left)
-
-    def _literals(self, model: Any, column: int) -> list[Any]:
-        """Conditions that a column is far enough below or above its known value."""
-        variable = model.get_int_var_from_proto_index(self._columns[column].index)
-        low, high = model.new_bool_var(""), model.new_bool_var("")
-        known = self._known[column]
-        model.add(variable <= known - self._width).only_enforce_if(low)
-        model.add(variable >= known + self._width).only_enforce_if(high)
-        return [low, high]
-
-    def _values(self) -> list[int]:
-        return [self._solver.value(column) for column in self._columns]
-
-    def _checked(self, values: list[int], left: set[int]) -> tuple[int, ...]:
-        if not self._region.contains([Fraction(value) for value in values]):
-            raise ArithmeticError("CP-SAT returned values that break an equation or a bound")
-        self.free |= {c for c in left if abs(values[c] - self._known[c]) >= self._width}
-        return tuple(values)
 
 
 def _model(region: Region) -> tuple[Any, Any, list[Any]]:
@@ -144,32 +213,40 @@ def _model(region: Region) -> tuple[Any, Any, list[Any]]:
         total = cp_model.LinearExpr.weighted_sum(
             [columns[j] for j, _ in line], [a for _, a in line]
         )
-        least = cp_model.INT_MIN if low is None else math.ceil(low)
-        most = cp_model.INT_MAX if high is None else math.floor(high)
-        model.add_linear_constraint(total, least, most)
+        model.add_linear_constraint(total, *_ends(low, high))
     return solver, model, columns
 
 
+def _ends(low: Fraction | None, high: Fraction | None) -> tuple[int, int]:
+    from ortools.sat.python import cp_model
+
+    least = cp_model.INT_MIN if low is None else math.ceil(low)
+    return least, cp_model.INT_MAX if high is None else math.floor(high)
+
+
+def _whole(side: Sequence[Fraction | None]) -> NDArray[np.int64]:
+    return np.array([int(end or 0) for end in side], np.int64)
+
+
 def _check_size(region: Region) -> None:
+    obstacle = _obstacle(region)
+    if obstacle:
+        raise ValueError(f"whole-number solutions need {obstacle}")
+
+
+def _obstacle(region: Region) -> str:
+    """What a region lacks for a search over whole numbers, or nothing."""
     box = region.box
     if not all(box.integer) or None in box.low or None in box.high:
-        raise ValueError("whole-number solutions need whole numbers with finite bounds throughout")
-    ends = [end for side in (box.low, box.high, region.low, region.high) for end in side]
-    values = [abs(value) for value in region.system.value.tolist()]
-    if (
-        any(end is not None and abs(end) > LARGEST for end in ends)
-        or max(values, default=0) > LARGEST
-    ):
-        raise ValueError(f"whole-number solutions need numbers of at most {LARGEST}")
+        return "whole numbers with finite bounds throughout"
+    ends = {end for side in (box.low, box.high, region.low, region.high) for end in side}
+    largest = max((abs(value) for value in region.system.value.tolist()), default=0)
+    if largest > LARGEST or any(end is not None and abs(end) > LARGEST for end in ends):
+        return f"numbers of at most {LARGEST}"
+    return ""
 
 
 def _limit(solver: Any, deadline: float) -> None:
     left = deadline - time.monotonic()
     if left < float("inf"):
         solver.parameters.max_time_in_seconds = max(0.0, left)
-
-
-def _good() -> tuple[Any, Any]:
-    from ortools.sat.python import cp_model
-
-    return cp_model.OPTIMAL, cp_model.FEASIBLE

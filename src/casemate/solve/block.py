@@ -64,10 +64,15 @@ def solve_block(block: Block, limit: Limit | None = None, most: int | None = Non
     return Solutions(tuple(sorted(collect.found)), finished)
 
 
-def certain(block: Block, limit: Limit | None = None) -> Certain:
-    """The people in every solution, without enumerating: look for one that lacks somebody."""
+def certain(
+    block: Block, limit: Limit | None = None, among: tuple[Person, ...] | None = None
+) -> Certain:
+    """The people in every solution, without enumerating: look for one that lacks somebody.
+
+    `among` are those that the solutions seen so far have in common, where some were seen.
+    """
     clock = Clock(limit or Limit())
-    candidates: tuple[Person, ...] | None = None
+    candidates = among
     while candidates is None or candidates:
         model = PersonModel(block)
         if candidates is not None:

@@ -31,7 +31,9 @@ from casemate.solve.propagation import Propagation, propagate
 from casemate.solve.scaled import Floats, Scaled
 from casemate.solve.twins import Collapsed, collapse, tighter
 
-Proof = Literal["propagation", "lp", "unchecked"]
+Proof = Literal["propagation", "lp", "integer", "unchecked"]
+"""How a range is known; `integer` where whole numbers were searched besides."""
+
 Progress = Callable[[int, int], None]
 """Called with how many ends are settled, and of how many."""
 

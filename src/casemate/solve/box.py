@@ -39,7 +39,7 @@ class Box:
         for column, (low, high, integer) in enumerate(
             zip(self.low, self.high, self.integer, strict=True)
         ):
-            if low is not None and high is not None and _is_empty(low, high, integer):
+            if low is not None and high is not None and is_empty(low, high, integer):
                 raise ValueError(f"no value of column {column} lies between its bounds")
 
     @classmethod
@@ -137,7 +137,8 @@ def within(value: Fraction, low: Bound, high: Bound) -> bool:
     return (low is None or low <= value) and (high is None or value <= high)
 
 
-def _is_empty(low: Fraction, high: Fraction, integer: bool) -> bool:
+def is_empty(low: Fraction, high: Fraction, integer: bool) -> bool:
+    """Whether no value of the type lies between two bounds."""
     return math.ceil(low) > math.floor(high) if integer else low > high
 
 

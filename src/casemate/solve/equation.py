@@ -12,7 +12,7 @@ from casemate.solve.system import System
 _HALF = 32
 _MASK = (1 << _HALF) - 1
 _BLOCK = 128
-_NARROW_TYPES = (np.int8, np.int16, np.int32)
+_NARROW_TYPES = {np.dtype(kind): np.iinfo(kind).max for kind in (np.int8, np.int16, np.int32)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +67,9 @@ def weighted_sum(matrix: NDArray[Any], weights: NDArray[Any]) -> list[int]:
     if matrix.dtype == object or rows == 0 or length == 0 or _reach(matrix) * length >> 31:
         exact = weights.astype(object)
         return [int(total) for total in matrix.astype(object) @ exact] if length else [0] * rows
-    cut = weights.astype(np.uint64)
-    low = matrix @ (cut & np.uint64(_MASK)).astype(np.int64)
-    high = matrix @ (cut >> np.uint64(_HALF)).astype(np.int64)
+    cut, wide = weights.astype(np.uint64), matrix.astype(np.int64)
+    low = wide @ (cut & np.uint64(_MASK)).astype(np.int64)
+    high = wide @ (cut >> np.uint64(_HALF)).astype(np.int64)
     return [(up << _HALF) + down for up, down in zip(high.tolist(), low.tolist(), strict=True)]
 
 
@@ -103,6 +103,13 @@ class KeptEquations:
         self._supports.append(equation.columns)
         self.count += 1
 
+    def copy(self) -> "KeptEquations":
+        """Another one with the same equations; full blocks are shared, as they do not change."""
+        twin = KeptEquations(self._columns)
+        twin.count, twin._supports = self.count, list(self._supports)
+        twin._blocks = [*self._blocks[:-1], *(last.copy() for last in self._blocks[-1:])]
+        return twin
+
     def support(self, slot: int) -> NDArray[np.int64]:
         """The columns of one kept equation."""
         return self._supports[slot]
@@ -122,5 +129,5 @@ def narrowest(values: NDArray[Any]) -> np.dtype[Any]:
     if values.dtype == object or not len(values):
         return np.dtype(object if len(values) else np.int8)
     reach = _reach(values)
-    fitting = (each for each in _NARROW_TYPES if reach <= np.iinfo(each).max)
-    return np.dtype(next(fitting, np.int64))
+    fitting = (kind for kind, most in _NARROW_TYPES.items() if reach <= most)
+    return next(fitting, np.dtype(np.int64))

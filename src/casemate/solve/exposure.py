@@ -1,7 +1,7 @@
 """Which unknowns a whole system of equations determines.
 
 Source     Source document 002, "Which records are exposed?".
-Guarantee  An unknown is missed only if several random secret primes all divide a minor: two of 61
+Guarantee  An unknown is missed only if several random secret primes all divide a minor: two of 50
            bits for a small system, three of 23 bits for a large one (below 1e-6 in the worst case
            for 5,000 equations with 0/1 coefficients). One claimed wrongly has no certificate.
 Choice     A small system goes through the incremental form in Python's integers and never waits for
@@ -77,7 +77,7 @@ def _one_by_one(system: System) -> bool:
 
 
 def incremental(system: System, random: RandomBytes | None = None) -> Exposure:
-    """Equation by equation, modulo two primes of 61 bits."""
+    """Equation by equation, modulo two primes of 50 bits."""
     lines = list(equations(system))
     space = RowSpace(system.columns, random)
     for line in lines:
@@ -98,6 +98,24 @@ def blocked(
         best, further = _confirm(system, prime, best, random)
         null.append(further)
     return _agreed(null, best)
+
+
+def more_null_vectors(
+    system: System, found: Exposure, count: int, random: RandomBytes | None = None
+) -> NullVectors:
+    """So many random null vectors modulo the prime of the pivot block, without eliminating again.
+
+    >>> rows = System.of([[1, 1, 1]])
+    >>> more_null_vectors(rows, exposure(rows), 5).vectors.shape
+    (5, 3)
+    """
+    block = found.block
+    if isinstance(block, Elimination):
+        return NullVectors(block.prime, block.rank, block.null_vectors(count, random))
+    if not isinstance(block, ViewBlock):
+        raise TypeError("null vectors need the pivot block that `exposure` gave")
+    lines = list(equations(system))
+    return block.null_vectors(lines, system.columns, random, count)
 
 
 def _confirm(
@@ -152,8 +170,12 @@ class ViewBlock:
         return np.array(solved, np.int64).reshape(targets.shape)
 
     def null_vectors(
-        self, lines: list[Equation], columns: int, random: RandomBytes | None
+        self,
+        lines: list[Equation],
+        columns: int,
+        random: RandomBytes | None,
+        count: int = VECTORS,
     ) -> NullVectors:
         """Random solutions of A z = 0."""
         kept = [lines[i] for i in self.rows.tolist()]
-        return through_basis(self.basis, kept, columns, random)
+        return through_basis(self.basis, kept, columns, random, count)

@@ -1,24 +1,29 @@
-"""Small groups whose total is determined, and pairs of insiders: found by bounded search.
+"""Small groups whose total is determined, found by bounded search.
 
 A total is determined iff it vanishes on every null vector, so groups of k are solutions of a k-sum
-problem over the undetermined unknowns. Each size is searched in full within a budget of subsets
-looked at, or it is reported as undecided.
+problem over the undetermined unknowns: halves that cancel each other. Pairs are always searched in
+full; each larger size within a budget of halves looked at, or it is reported as undecided.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from casemate.solve.exposure import Exposure
-from casemate.solve.null_space import VECTORS, NullVectors
+from casemate.solve.null_space import NullVectors
 
 BUDGET = 1_000_000
 
+_KEYS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)  # any odd numbers will do
+
 Group = tuple[int, ...]
+Halves = NDArray[np.int64]
+"""Groups of one size, one a row, each ascending."""
 
 
 @dataclass(frozen=True)
@@ -29,81 +34,83 @@ class Groups:
     undecided: tuple[int, ...]
 
 
-def totals(exposed: Exposure, largest: int, budget: int = BUDGET) -> Groups:
-    """Groups of 2 to `largest` undetermined unknowns whose total is determined."""
-    null = _sound(exposed)
-    columns = np.flatnonzero(~exposed.determined).tolist()
-    found: list[Group] = []
+def totals(
+    exposed: Exposure,
+    largest: int,
+    weights: Sequence[int] | None = None,
+    budget: int = BUDGET,
+) -> Groups:
+    """Groups of undetermined unknowns, at least two, whose total is determined.
+
+    With `weights` an unknown counts as so many, and `largest` limits what a group's add up to.
+    """
+    null = next(null for null in exposed.null if null.rank == exposed.rank)
+    heavy = np.ones(len(exposed.determined), np.int64) if weights is None else np.array(weights)
+    found: dict[Group, None] = {}
     undecided: list[int] = []
     for size in range(2, largest + 1):
-        if comb(len(columns), -(-size // 2)) > budget:
+        fitting = ~exposed.determined & (heavy <= largest - size + 1)
+        matches = _vanishing(null, np.flatnonzero(fitting), size, budget)
+        if matches is None:
             undecided.append(size)
             continue
-        smaller = [set(group) for group in found]
-        matches = _vanishing(null, columns, size)
-        found += [group for group in matches if not any(each < set(group) for each in smaller)]
+        some = matches[heavy[matches].sum(axis=1) <= largest]
+        news = [group for group in map(tuple, some.tolist()) if _is_minimal(group, found)]
+        found |= dict.fromkeys(news)
     return Groups(tuple(found), tuple(undecided))
 
 
-def _vanishing(null: NullVectors, columns: Sequence[int], size: int) -> Iterator[Group]:
-    """Groups of one size whose null values add up to zero: halves that cancel each other."""
+def _is_minimal(group: Group, smaller: dict[Group, None]) -> bool:
+    parts = chain.from_iterable(combinations(group, size) for size in range(2, len(group)))
+    return not smaller or not any(part in smaller for part in parts)
+
+
+def _vanishing(null: NullVectors, columns: Halves, size: int, budget: int) -> Halves | None:
+    """Groups of one size whose null values add up to zero; None if they are too many to search."""
     half = size // 2
-    lower = defaultdict(list)
-    for group in combinations(columns, half):
-        lower[_sum(null, group)].append(group)
-    for upper in combinations(columns, size - half):
-        opposite = tuple(-value % null.prime for value in _sum(null, upper))
-        for group in lower.get(opposite, ()):
-            if group[-1] < upper[0]:
-                yield (*group, *upper)
+    if size > 2 and comb(len(columns), size - half) > budget:
+        return None
+    lower, upper = _subsets(columns, half), _subsets(columns, size - half)
+    below, above = _sums(null, lower), _sums(null, upper)
+    opposite = np.mod(-above, null.prime)
+    keys, wanted = _hashed(below), _hashed(opposite)
+    order = np.argsort(keys)
+    first = np.searchsorted(keys[order], wanted, "left")
+    many = np.searchsorted(keys[order], wanted, "right") - first
+    if int(many.sum()) > max(budget, len(columns)) * size:
+        return None
+    theirs = np.repeat(np.arange(len(upper)), many)
+    inside = np.arange(len(theirs)) - np.repeat(np.cumsum(many) - many, many)
+    mine = order[first[theirs] + inside]
+    apart = lower[mine, -1] < upper[theirs, 0]  # so that each group is met once
+    same = (below[:, mine] == opposite[:, theirs]).all(axis=0)
+    chosen = np.flatnonzero(apart & same)
+    found = np.concatenate([lower[mine[chosen]], upper[theirs[chosen]]], axis=1)
+    return found[np.lexsort(found.T[::-1])]
 
 
-def _sum(null: NullVectors, group: Group) -> tuple[int, ...]:
-    added = null.vectors[:, list(group)].sum(axis=1, dtype=object) % null.prime
-    return tuple(added.tolist())
+def _subsets(columns: Halves, size: int) -> Halves:
+    """All subsets of one size."""
+    if size == 1:
+        return columns[:, None]
+    if size == 2:
+        places = np.triu_indices(len(columns), 1)
+        return np.stack([columns[places[0]], columns[places[1]]], axis=1)
+    flat: Iterator[Any] = chain.from_iterable(combinations(columns.tolist(), size))
+    return np.fromiter(flat, np.int64).reshape(-1, size)
 
 
-def insiders(exposed: Exposure, most: int, budget: int = BUDGET) -> Groups:
-    """Groups of 3 to most + 1 unknowns in which all but one, knowing theirs, learn the last.
-
-    Pairs (a single insider) are `kinship`'s; a group that contains one is left out.
-    """
-    null = _sound(exposed)
-    columns = np.flatnonzero(~exposed.determined & ~null.zero()).tolist()
-    sizes = range(3, most + 2)
-    undecided = [size for size in sizes if size > VECTORS or len(columns) ** 2 > budget]
-    found = _collinear(null, columns) if 3 in sizes and 3 not in undecided else []
-    return Groups(tuple(found), tuple(undecided))
+def _sums(null: NullVectors, groups: Halves) -> NDArray[np.int64]:
+    """What the members of each group add up to in each null vector."""
+    total = np.zeros((len(null.vectors), len(groups)), np.int64)
+    for member in groups.T:
+        total = np.mod(total + null.vectors[:, member], null.prime)
+    return total
 
 
-def _collinear(null: NullVectors, columns: Sequence[int]) -> list[Group]:
-    """Triples of points, no two the same, on one line: seen from one, the others coincide."""
-    points = {j: tuple(null.vectors[:, j].tolist()) for j in columns}
-    found: list[Group] = []
-    for place, eye in enumerate(columns):
-        lines = defaultdict(list)
-        for other in columns[place + 1 :]:
-            lines[_seen(points[eye], points[other], null.prime)].append(other)
-        lines.pop((), None)
-        for members in lines.values():
-            found += [
-                (eye, *pair)
-                for pair in combinations(members, 2)
-                if _seen(points[pair[0]], points[pair[1]], null.prime)
-            ]
-    return found
-
-
-def _seen(eye: Sequence[int], other: Sequence[int], prime: int) -> tuple[int, ...]:
-    """The line through two points, scaled; empty where they are one point."""
-    (a, b, c), (d, e, f) = eye, other
-    line = [(b * f - c * e) % prime, (c * d - a * f) % prime, (a * e - b * d) % prime]
-    lead = next((value for value in line if value), 0)
-    if not lead:
-        return ()
-    scale = pow(lead, -1, prime)
-    return tuple(value * scale % prime for value in line)
-
-
-def _sound(exposed: Exposure) -> NullVectors:
-    return next(null for null in exposed.null if null.rank == exposed.rank)
+def _hashed(sums: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """One key for the values in all vectors; two that share it by chance are told apart later."""
+    total = np.zeros(sums.shape[1], np.uint64)
+    for line, key in zip(sums.astype(np.uint64), _KEYS, strict=False):
+        total += line * np.uint64(key)
+    return total

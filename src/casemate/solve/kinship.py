@@ -7,18 +7,20 @@ Guarantee  Two undetermined unknowns are kin iff some combination of the two is 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import isqrt
+from math import gcd
 
 import numpy as np
+from numpy.typing import NDArray
 
 from casemate.solve.exposure import Exposure, exposure
 from casemate.solve.lifting import rational
 from casemate.solve.null_space import NullVectors
 from casemate.solve.primes import RandomBytes
+from casemate.solve.projective import proportional
 from casemate.solve.system import System
 
 
@@ -26,11 +28,23 @@ from casemate.solve.system import System
 class Kin:
     """Two or more unknowns of which each determines all others.
 
-    x_j - ratio_j x_first is determined for each; a ratio too large to be read off is None.
+    x_j - ratio x_first is determined for each, and `residues` has its ratio modulo `modulus`.
     """
 
     columns: tuple[int, ...]
-    ratios: tuple[Fraction | None, ...]
+    residues: tuple[int, ...]
+    modulus: int
+
+    def ratio(self, one: int, other: int) -> Fraction | None:
+        """By what the unknown in one place moves with that in another; None if too large to read.
+
+        One that is much too large may be taken for another; no certificate confirms that.
+        """
+        if gcd(self.residues[other], self.modulus) != 1:
+            return None  # in one proportion for some of the primes only: not kin after all
+        residue = self.residues[one] * pow(self.residues[other], -1, self.modulus) % self.modulus
+        read = rational(residue, self.modulus, 1 << (2 * self.modulus.bit_length() // 5))
+        return None if read is None else Fraction(*read)
 
     def sums(self) -> Iterator[tuple[int, int]]:
         """The pairs whose sum is determined."""
@@ -41,9 +55,9 @@ class Kin:
         return self._pairs(1)
 
     def _pairs(self, factor: int) -> Iterator[tuple[int, int]]:
-        known = [(j, r) for j, r in zip(self.columns, self.ratios, strict=True) if r is not None]
-        for (one, ratio), (other, its) in combinations(known, 2):
-            if ratio == factor * its:
+        named = zip(self.columns, self.residues, strict=True)
+        for (one, residue), (other, its) in combinations(named, 2):
+            if (residue - factor * its) % self.modulus == 0:
                 yield one, other
 
 
@@ -59,7 +73,7 @@ def pairs(system: System, random: RandomBytes | None = None) -> tuple[Kin, ...]:
 
 def kin(found: Exposure) -> tuple[Kin, ...]:
     """All kin of a system whose null vectors are known."""
-    parent = list(range(len(found.determined)))
+    parent: dict[int, int] = {}
 
     def root(column: int) -> int:
         while parent[column] != column:
@@ -68,33 +82,37 @@ def kin(found: Exposure) -> tuple[Kin, ...]:
 
     sound = [null for null in found.null if null.rank == found.rank]
     for null in sound:
-        for members in _proportional(null, found.determined).values():
-            for other in members[1:]:
-                parent[root(other)] = root(members[0])
+        for members in _proportional(null, found.determined):
+            for column in members:
+                parent.setdefault(column, column)
+                parent[root(column)] = root(members[0])
     families = defaultdict(list)
-    for column in np.flatnonzero(~found.determined).tolist():
+    for column in sorted(parent):
         families[root(column)].append(column)
-    return tuple(_named(members, sound[0]) for members in families.values() if len(members) > 1)
+    return tuple(_named(members, sound) for members in families.values())
 
 
-def _proportional(
-    null: NullVectors, determined: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-) -> dict[tuple[int, ...], list[int]]:
-    """Columns by their values in the null vectors, scaled so that the first non-zero one is 1."""
-    prime, found = null.prime, defaultdict(list)
-    for column in np.flatnonzero(~determined).tolist():
-        values = null.vectors[:, column].tolist()
-        lead = next((value for value in values if value), 0)
-        if lead:
-            scale = pow(lead, -1, prime)
-            found[tuple(value * scale % prime for value in values)].append(column)
-    return found
+def _proportional(null: NullVectors, determined: NDArray[np.bool_]) -> list[list[int]]:
+    """The columns whose values in the null vectors are in one proportion, where two or more are."""
+    columns = np.flatnonzero(~determined)
+    labels = proportional(null.vectors[:, columns], null.prime)
+    shared = np.bincount(labels + 1)[labels + 1] > 1
+    order = np.argsort(labels, kind="stable")
+    order = order[shared[order] & (labels[order] >= 0)]
+    starts = np.flatnonzero(np.diff(labels[order])) + 1
+    return [part.tolist() for part in np.split(columns[order], starts) if len(part)]
 
 
-def _named(members: list[int], null: NullVectors) -> Kin:
-    prime, bound = null.prime, isqrt(null.prime // 2)
-    lead = next(k for k, value in enumerate(null.vectors[:, members[0]].tolist()) if value)
-    values = [int(null.vectors[lead, column]) for column in members]
-    scale = pow(values[0], -1, prime)
-    read = [rational(value * scale % prime, prime, bound) for value in values]
-    return Kin(tuple(members), tuple(None if each is None else Fraction(*each) for each in read))
+def _named(members: list[int], sound: Sequence[NullVectors]) -> Kin:
+    """The ratios to the first member, from all primes together."""
+    modulus, residues = 1, [0] * len(members)
+    for null in sound:
+        lead = next(k for k, value in enumerate(null.vectors[:, members[0]].tolist()) if value)
+        values = [int(null.vectors[lead, column]) for column in members]
+        scale = pow(values[0], -1, null.prime)
+        step = modulus * pow(modulus, -1, null.prime)
+        residues = [
+            r + (value * scale - r) * step for r, value in zip(residues, values, strict=True)
+        ]
+        modulus *= null.prime
+    return Kin(tuple(members), tuple(residue % modulus for residue in residues), modulus)

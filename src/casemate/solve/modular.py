@@ -1,10 +1,11 @@
 """The inverse of a growing square matrix modulo a prime, one row and one column at a time.
 
 Two implementations of one interface: Python's integers while the matrix is small, so that a small
-question never waits for a compiler, and compiled 64-bit arithmetic from then on.
+question never waits for a compiler, and compiled double precision from then on.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,8 +41,14 @@ class Inverse(Protocol):
     def minus(self, vector: Vector, direction: Vector, factor: int) -> Vector:
         """The vector less `factor` times the direction."""
 
-    def border(self, row: Vector, column: Vector, corner: int) -> None:
-        """Grow by one: given a M and M c of the new row a, column c, and d - a M c of corner d."""
+    def border(self, row: Vector, column: Vector, scale: int) -> None:
+        """Grow by one: given a M and M c of the new row a and column c, and 1 / (d - a M c).
+
+        Here d is the corner, the new row's coefficient in the new column.
+        """
+
+    def copy(self) -> "Inverse":
+        """Another one of the same matrix."""
 
 
 class SmallInverse:
@@ -78,9 +85,9 @@ class SmallInverse:
         difference: Vector = (vector - factor * direction) % self.prime
         return difference
 
-    def border(self, row: Vector, column: Vector, corner: int) -> None:
-        """Grow by one: given a M and M c of the new row a, column c, and d - a M c of corner d."""
-        scale, size = pow(corner, -1, self.prime), self.size
+    def border(self, row: Vector, column: Vector, scale: int) -> None:
+        """Grow by one: given a M and M c of the new row a and column c, and 1 / (d - a M c)."""
+        size = self.size
         grown = np.zeros((size + 1, size + 1), object)
         grown[:size, :size] = self._entries
         scaled = -column * scale % self.prime
@@ -91,6 +98,10 @@ class SmallInverse:
         grown[size, :size] = -row * scale % self.prime
         grown[size, size] = scale
         self._entries, self.size = grown, size + 1
+
+    def copy(self) -> "SmallInverse":
+        """Another one of the same matrix, whose entries are replaced and never changed."""
+        return copy(self)
 
     def entries(self) -> NDArray[np.uint64]:
         """All of M."""

@@ -1,14 +1,17 @@
-"""Compiled arithmetic modulo a prime of 61 bits, for matrices too large for Python's integers.
+"""Compiled arithmetic modulo a prime of 50 bits, for matrices too large for Python's integers.
 
-A product of two residues needs its upper 64 bits too, which one machine instruction gives. Any two
-residues are multiplied by Barrett's method; a factor f that is used many times carries
-floor(f 2^64 / p) along (Shoup's trick), and then each product costs three multiplications.
+Residues are whole numbers in double precision, which vectors of any processor multiply. The
+rounded product h of two of them and the rest l = fma(a, b, -h) are together exact; so is h - q p
+for the rounded quotient q, because it is a whole number below 2^53.
+
+Growing is lazy: each new row and column is one term of rank one beside the matrix, and so many at
+a time are worked into it, so that the matrix is read and written once for all of them.
 """
 
+from copy import copy
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]  # comes with numba and is as untyped
 from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -16,206 +19,213 @@ from numpy.typing import NDArray
 from casemate.solve.modular import Coefficients, Vector
 from casemate.solve.primes import WIDE
 
-_SHIFT = np.uint64(WIDE - 1)
-_UNSHIFT = np.uint64(65 - WIDE)
-_NONE = np.uint64(0)
-_ONE = np.uint64(1)
-_HALF = np.uint64(32)
-_MASK = np.uint64(2**32 - 1)
+LAZY = 32
+"""Terms of rank one that are kept beside the matrix."""
+
+_STRIPE = 8  # lines of a matrix whose columns are whole lines of the cache
 
 
-def _upper_half(_: Any, one: Any, other: Any) -> Any:
-    """How to compile the upper half of a product of 64-bit integers."""
+def _fused(_: Any, one: Any, other: Any, addend: Any) -> Any:
+    """How to compile one * other + addend with a single rounding."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        wide = ir.IntType(128)
-        first, second = (builder.zext(each, wide) for each in arguments)
-        product = builder.mul(first, second)
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+        return builder.fma(*arguments)
 
-    return types.uint64(one, other), generate
+    return types.float64(one, other, addend), generate
 
 
-_upper: Any = intrinsic(_upper_half)
+_fma: Any = intrinsic(_fused)
 
 
 @njit(cache=True)
-def _product(one: Any, other: Any, field: Any) -> Any:
-    """The product of two residues; the estimated quotient is at most 3 too small."""
-    prime, barrett = field
-    low = one * other
-    quotient = _upper((_upper(one, other) << _UNSHIFT) | (low >> _SHIFT), barrett)
-    rest = low - quotient * prime
-    while rest >= prime:
-        rest -= prime
-    return rest
+def _reduced(number: Any, field: Any) -> Any:
+    """A whole number below 2^53 as a residue between -p/2 and p/2."""
+    prime, inverse = field
+    return _fma(-np.rint(number * inverse), prime, number)
 
 
 @njit(cache=True)
-def _companion(factor: Any, field: Any) -> Any:
-    """floor(factor 2^64 / prime), first estimated from half of it so that nothing overflows."""
-    prime, barrett = field
-    quotient = _upper(factor << (_UNSHIFT - _ONE), barrett) << _ONE
-    rest = _NONE - quotient * prime
-    while rest >= prime:
-        rest -= prime
-        quotient += _ONE
-    return quotient
+def _product(one: Any, share: Any, other: Any, prime: Any) -> Any:
+    """A residue between -p and p; `share` is one / p, and both factors are below p."""
+    high = one * other
+    return _fma(-np.rint(share * other), prime, high) + _fma(one, other, -high)
 
 
 @njit(cache=True)
-def _add_multiple(target: Any, factor: Any, source: Any, field: Any) -> None:
-    """Add factor times the source to the target."""
-    prime = field[0]
-    if factor == _ONE or factor == prime - _ONE:
-        for j in range(source.shape[0]):
-            term = source[j] if factor == _ONE else prime - source[j]
-            total = target[j] + term
-            target[j] = total - prime if total >= prime else total
-        return
-    companion = _companion(factor, field)
-    for j in range(source.shape[0]):
-        term = factor * source[j] - _upper(companion, source[j]) * prime
-        term = term - prime if term >= prime else term
-        total = target[j] + term
-        target[j] = total - prime if total >= prime else total
+def _positive(number: Any, field: Any) -> Any:
+    """A whole number below 2^53 as a residue between 0 and p."""
+    residue = _reduced(number, field)
+    return residue + field[0] if residue < 0.0 else residue
 
 
 @njit(cache=True)
-def _dot(one: Any, other: Any, field: Any) -> Any:
-    prime = field[0]
-    total = _NONE
-    for j in range(one.shape[0]):
-        if one[j] == _NONE:
-            continue
-        total += other[j] if one[j] == _ONE else _product(one[j], other[j], field)
-        total = total - prime if total >= prime else total
-    return total
-
-
-@njit(cache=True)
-def _left(row: Any, matrix: Any, field: Any) -> Any:
-    size = row.shape[0]
-    total = np.zeros(size, np.uint64)
-    for i in range(size):
-        if row[i] != _NONE:
-            _add_multiple(total, row[i], matrix[i, :size], field)
-    return total
-
-
-@njit(cache=True)
-def _signed(vector: Any, prime: Any) -> Any:
-    """Residues between -p/2 and p/2."""
-    result = np.empty(vector.shape[0], np.int64)
-    for i in range(vector.shape[0]):
-        large = vector[i] > prime >> _ONE
-        result[i] = -np.int64(prime - vector[i]) if large else np.int64(vector[i])
+def _less(vector: Any, factor: Any, direction: Any, field: Any) -> Any:
+    """The vector less the factor times the direction."""
+    prime, inverse = field
+    result = np.empty_like(vector)
+    share = factor * inverse
+    for j in range(vector.shape[0]):
+        result[j] = _positive(vector[j] - _product(factor, share, direction[j], prime), field)
     return result
 
 
 @njit(cache=True)
-def _right_small(matrix: Any, column: Any, field: Any) -> Any:
-    """M times a column whose entries times their number stay below 2^30: sums of 32-bit halves."""
-    prime = field[0]
-    size = column.shape[0]
-    total = np.empty(size, np.uint64)
-    for i in range(size):
-        low, high = np.int64(0), np.int64(0)
-        row = matrix[i]
-        for k in range(size):
-            low += column[k] * np.int64(row[k] & _MASK)
-            high += column[k] * np.int64(row[k] >> _HALF)
-        shifted = _product(_residue(high, prime), _ONE << _HALF, field)
-        added = shifted + _residue(low, prime)
-        total[i] = added - prime if added >= prime else added
+def _dot(one: Any, other: Any, places: Any, field: Any) -> Any:
+    """The sum of the products at some places."""
+    prime, inverse = field
+    total = 0.0
+    for j in places:
+        total = _reduced(total + _product(one[j], one[j] * inverse, other[j], prime), field)
     return total
 
 
 @njit(cache=True)
-def _residue(number: Any, prime: Any) -> Any:
-    """A signed 64-bit integer as a residue."""
-    if number >= 0:
-        return np.uint64(number) % prime
-    rest = np.uint64(-number) % prime
-    return prime - rest if rest else rest
+def _add_four(target: Any, factors: Any, lines: Any, field: Any) -> None:
+    """Add four lines, each times its factor, to the target: below 5 p before the reduction."""
+    prime, inverse = field
+    a, b, c, d = factors
+    e, f, g, h = a * inverse, b * inverse, c * inverse, d * inverse
+    first, second, third, fourth = lines
+    for j in range(target.shape[0]):
+        total = target[j] + _product(a, e, first[j], prime)
+        total += _product(b, f, second[j], prime)
+        total += _product(c, g, third[j], prime)
+        total += _product(d, h, fourth[j], prime)
+        target[j] = _reduced(total, field)
 
 
 @njit(cache=True)
-def _right(matrix: Any, column: Any, field: Any) -> Any:
-    size = column.shape[0]
-    signed = _signed(column, field[0])
-    if np.abs(signed).max() < (1 << 30) // size:
-        return _right_small(matrix, signed, field)
-    total = np.empty(size, np.uint64)
-    for i in range(size):
-        total[i] = _dot(column, matrix[i, :size], field)
+def _add_lines(target: Any, factors: Any, matrix: Any, places: Any, field: Any) -> None:
+    """Add the lines of a matrix at some places, a multiple of four, each times its factor."""
+    size = target.shape[0]
+    for k in range(0, places.shape[0], 4):
+        p, q, r, s = places[k], places[k + 1], places[k + 2], places[k + 3]
+        four = factors[k], factors[k + 1], factors[k + 2], factors[k + 3]
+        lines = matrix[p, :size], matrix[q, :size], matrix[r, :size], matrix[s, :size]
+        _add_four(target, four, lines, field)
+
+
+@njit(cache=True)
+def _combined(weights: Any, matrix: Any, near: Any, far: Any, field: Any) -> Any:
+    """The weights times the matrix and the terms near[k] far[k] beside it."""
+    size = weights.shape[0]
+    total = np.zeros(size)
+    chosen = np.flatnonzero(weights)
+    spare = -len(chosen) % 4  # the first line again, times 0
+    places = np.append(chosen, np.zeros(spare, np.int64))
+    _add_lines(total, np.append(weights[chosen], np.zeros(spare)), matrix, places, field)
+    terms = np.arange(near.shape[0])
+    products = np.array([_dot(weights, near[k], chosen, field) for k in terms])
+    _add_lines(total, products, far, terms, field)
+    for j in range(size):
+        total[j] = _positive(total[j], field)
     return total
 
 
 @njit(cache=True)
-def _border(matrix: Any, row: Any, column: Any, scale: Any, field: Any) -> None:
-    """M + (M c)(a M)/s, and the new row and column of the inverse."""
-    prime = field[0]
-    size = row.shape[0]
-    for i in range(size):
-        if column[i] != _NONE:
-            factor = _product(column[i], scale, field)
-            _add_multiple(matrix[i, :size], factor, row, field)
-            matrix[i, size] = prime - factor
-    _add_multiple(matrix[size, :size], prime - scale, row, field)
-    matrix[size, size] = scale
+def _work_in(matrix: Any, turned: Any, terms: Any, size: Any, field: Any) -> None:
+    """Add the terms columns[k] rows[k] to the matrix, and write its transpose."""
+    columns, rows = terms
+    every = np.arange(rows.shape[0])
+    for start in range(0, size, _STRIPE):
+        stop = min(start + _STRIPE, size)
+        for i in range(start, stop):
+            _add_lines(matrix[i, :size], columns[:, i], rows, every, field)
+        for j in range(size):  # while the stripe is in the cache
+            for i in range(start, stop):
+                turned[j, i] = matrix[i, j]
+
+
+def _widened(matrix: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    """The matrix in the corner of a larger one."""
+    wide = np.zeros((width, width))
+    wide[: len(matrix), : len(matrix)] = matrix
+    return wide
 
 
 class CompiledInverse:
-    """The interface in 64-bit integers; it takes over the entries of a smaller one."""
+    """The interface in double precision; it takes over the entries of a smaller one.
 
-    def __init__(self, prime: int, entries: NDArray[np.uint64]) -> None:
+    M is `matrix` and the terms columns[k] rows[k]; `turned` is the transpose of the matrix, so
+    that M times a column with few entries reads only a few of its lines too.
+    """
+
+    def __init__(self, prime: int, entries: NDArray[Any]) -> None:
         if prime.bit_length() != WIDE:
             raise ValueError(f"compiled arithmetic needs a prime of {WIDE} bits")
         self.prime, self.size = prime, len(entries)
-        self._field = np.uint64(prime), np.uint64((1 << (2 * WIDE + 2)) // prime)
-        self._matrix = np.zeros((2 * self.size, 2 * self.size), np.uint64)
-        self._matrix[: self.size, : self.size] = entries
+        self._field = float(prime), 1.0 / prime
+        self._hold(entries.astype(np.float64), entries.T.astype(np.float64))
+
+    def _hold(self, matrix: NDArray[np.float64], turned: NDArray[np.float64]) -> None:
+        """Take over a matrix and its transpose, with room for more terms and no terms yet."""
+        width = len(matrix)
+        if self.size + LAZY > width:
+            width = 2 * (self.size + LAZY)
+            matrix, turned = _widened(matrix, width), _widened(turned, width)
+        self._matrix, self._turned = matrix, turned
+        self._columns, self._rows = np.zeros((LAZY, width)), np.zeros((LAZY, width))
+        self._pending = 0
 
     def vector(self, numbers: Coefficients) -> Vector:
         """Integers as residues."""
         given = np.asarray(numbers)
-        if given.dtype == np.uint64:
-            return given % self._field[0]
-        wide = given if given.dtype == object else given.astype(np.int64)
-        residues: Vector = np.mod(wide, self.prime).astype(np.uint64)
+        kind = given.dtype if given.dtype in (np.uint64, object) else np.dtype(np.int64)
+        residues: Vector = np.mod(given.astype(kind), kind.type(self.prime)).astype(np.float64)
         return residues
 
     def dot(self, one: Vector, other: Vector) -> int:
         """The sum of products."""
-        return int(_dot(one, other, self._field))
+        return int(_dot(one, other, np.flatnonzero(one), self._field)) % self.prime
 
     def left(self, row: Vector) -> Vector:
         """The row times M."""
-        product: Vector = _left(row, self._matrix, self._field)
+        terms = slice(-(-self._pending // 4) * 4)
+        near, far = self._columns[terms], self._rows[terms]
+        product: Vector = _combined(row, self._matrix, near, far, self._field)
         return product
 
     def right(self, column: Vector) -> Vector:
         """M times the column."""
-        product: Vector = _right(self._matrix, column, self._field)
+        terms = slice(-(-self._pending // 4) * 4)
+        near, far = self._rows[terms], self._columns[terms]
+        product: Vector = _combined(column, self._turned, near, far, self._field)
         return product
 
     def minus(self, vector: Vector, direction: Vector, factor: int) -> Vector:
         """The vector less `factor` times the direction."""
-        result = vector.copy()
-        _add_multiple(result, np.uint64(-factor % self.prime), direction, self._field)
+        result: Vector = _less(vector, float(factor), direction, self._field)
         return result
 
-    def border(self, row: Vector, column: Vector, corner: int) -> None:
-        """Grow by one: given a M and M c of the new row a, column c, and d - a M c of corner d."""
-        if self.size == len(self._matrix):
-            wider = np.zeros((2 * self.size, 2 * self.size), np.uint64)
-            wider[: self.size, : self.size] = self._matrix
-            self._matrix = wider
-        scale = np.uint64(pow(corner, -1, self.prime))
-        _border(self._matrix, row, column, scale, self._field)
-        self.size += 1
+    def border(self, row: Vector, column: Vector, scale: int) -> None:
+        """Grow by one: given a M and M c of the new row a and column c, and 1 / (d - a M c).
+
+        The inverse grows by the term (M c, -1) (a M, -1) times the scale.
+        """
+        size, place = self.size, self._pending
+        self._rows[place, :size] = row
+        self._rows[place, size] = -1.0
+        self._columns[place, :size] = self.minus(np.zeros(size), column, self.prime - scale)
+        self._columns[place, size] = -float(scale)
+        self.size, self._pending = size + 1, place + 1
+        if self._pending == LAZY:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Work the terms into the matrix."""
+        terms = self._columns, self._rows
+        _work_in(self._matrix, self._turned, terms, self.size, self._field)
+        self._hold(self._matrix, self._turned)
+
+    def copy(self) -> "CompiledInverse":
+        """Another one of the same matrix."""
+        twin = copy(self)
+        twin._matrix, twin._turned = self._matrix.copy(), self._turned.copy()
+        twin._columns, twin._rows = self._columns.copy(), self._rows.copy()
+        return twin
 
     def entries(self) -> NDArray[np.uint64]:
         """All of M."""
-        return self._matrix[: self.size, : self.size]
+        self._settle()
+        found = self._matrix[: self.size, : self.size]
+        return np.where(found < 0.0, found + self._field[0], found).astype(np.uint64)

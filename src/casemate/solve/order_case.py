@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.solve.order_question import (
-    COUNTS,
+    THRESHOLDS,
     Domain,
     Exact,
     Question,
@@ -147,8 +147,8 @@ def _check(
         len(q.members) and not 0 <= q.members.min() <= q.members.max() < size for q in questions
     ):
         raise ValueError(f"a question has a member outside the {size} records")
-    if any(each <= 0 for each in set(widths)):
-        raise ValueError("the protection width of a record is positive")
+    if any(each < 0 for each in set(widths)):
+        raise ValueError("the protection width of a record is positive, or 0 for any difference")
     if domain.integer and any(each.denominator != 1 for each in truth):
         raise ValueError("the domain is of integers and the table has a value that is none")
     if domain.distinct and len(set(truth)) < size:
@@ -179,7 +179,7 @@ def _beyond(
     asked = {
         abs(each)
         for q in questions
-        for each in ((q.value,) if q.kind in COUNTS else (q.low, q.high))
+        for each in ((q.value,) if q.kind in THRESHOLDS else (q.low, q.high))
         if each is not None
     }
     largest = max((abs(each) for each in (*known, *asked, *set(table.tolist()))), default=0)

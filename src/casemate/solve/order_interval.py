@@ -43,6 +43,8 @@ class Intervals:
                 self._set(each, question.low, None)
         elif question.kind in ("sum", "avg"):
             self._press_sum(question, members)
+        elif question.kind == "step":
+            self._press_step(question, *members)
 
     def _press_sum(self, question: Question, members: list[int]) -> None:
         size = len(members) if question.kind == "avg" else 1
@@ -56,6 +58,19 @@ class Intervals:
             most = _less(question.high * size, lows.without(low))
             least = _less(question.low * size, highs.without(high))
             self._set(record, *_divided(least, most, factor))
+
+    def _press_step(self, question: Question, record: int, reached: int) -> None:
+        """What reaching a threshold says of a value, and the other way round."""
+        low, high = self.low[record], self.high[record]
+        if low is not None and question.reach(low):
+            self._set(reached, question.high, None)
+        if high is not None and not question.reach(high):
+            self._set(reached, None, 0)
+        least, most = self.low[reached], self.high[reached]
+        if least is not None and least > 0:
+            self._set(record, _next(question, self._integer), None)
+        elif most is not None and most < question.high:
+            self._set(record, None, _last(question, self._integer))
 
     def _range(self, record: int, factor: int) -> tuple[Bound, Bound]:
         """The bounds of a record times its coefficient."""
@@ -86,6 +101,19 @@ class _Total:
         if self._unknown > (end is None):
             return None
         return self._known - (end or 0)
+
+
+def _next(question: Question, integer: bool) -> Bound:
+    """The least value that reaches a threshold, or nearly so."""
+    past = question.strict and integer and question.value is not None
+    return math.floor(question.value) + 1 if past and question.value is not None else question.value
+
+
+def _last(question: Question, integer: bool) -> Bound:
+    """The greatest value that does not reach a threshold, or nearly so."""
+    if not integer or question.strict or question.value is None:
+        return question.value
+    return math.ceil(question.value) - 1
 
 
 def _known(ends: NDArray[Any], known: NDArray[np.bool_]) -> list[Bound]:

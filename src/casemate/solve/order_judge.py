@@ -1,7 +1,7 @@
 """The order in which the parts of a mixture are judged, and what each result proves."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from casemate.solve.order_interval import Intervals
 from casemate.solve.order_limit import Clock
 from casemate.solve.order_maximiser import Settled
 from casemate.solve.order_mixture import Part, Turn, judge_alone, maximise
-from casemate.solve.order_question import Question
-from casemate.solve.order_verdict import Findings
+from casemate.solve.order_question import COUNTS, Question
+from casemate.solve.order_verdict import Findings, Proof
 
+COMPARING = ("max", "min", "step", "whole", *COUNTS)
 PATIENCE = 5.0  # for the first maximisation of a part that finds nobody, then for all balls
 
 
@@ -21,7 +22,9 @@ class Judge:
     """Judges every part as a whole, smallest first, and then what is left record by record.
 
     The lack of a second table proves something only where the solver looked everywhere: over
-    integers whose bounds are known. Elsewhere it only looked on a grid in a box.
+    integers whose bounds are known, and where values are only compared, because another table
+    then has a neighbour on the grid that gives the same answers. Elsewhere it only looked on a
+    grid in a box.
     """
 
     def __init__(self, findings: Findings, intervals: Intervals, clock: Clock) -> None:
@@ -58,7 +61,8 @@ class Judge:
         return Part(self._case, records, tuple(questions), low, high)
 
     def _proves(self, part: Part) -> bool:
-        return self._case.integer and bool(self._known[part.records].all())
+        known = self._case.integer and bool(self._known[part.records].all())
+        return known or only_compared(part.questions, self._known)
 
     def _open(self, part: Part) -> NDArray[np.int64]:
         return part.records[self._findings.open[part.records]]
@@ -91,7 +95,8 @@ class Judge:
     def _conclude(self, records: NDArray[np.int64], width: NDArray[Any]) -> None:
         """Note that no table moves these by the width."""
         self._findings.confine(records)
-        self._findings.expose(records[width[records] == 1], "integer")
+        proof: Proof = "integer" if self._case.integer else "order"
+        self._findings.expose(records[width[records] == 1], proof)
 
     def _alone(self, turn: Turn, part: Part, record: int) -> None:
         """Judge one record by the balls around it, by its width and then by the least."""
@@ -101,6 +106,20 @@ class Judge:
             if movable is not False or not self._proves(part):
                 return
             self._conclude(np.array([record]), np.full(len(self._least), width))
+
+
+def only_compared(questions: Iterable[Question], bounded: NDArray[np.bool_]) -> bool:
+    """Whether no value is added to another, except marks of steps and bounded whole numbers."""
+    asked = list(questions)
+    marks = {int(q.members[1]) for q in asked if q.kind == "step"}
+    whole = (each for q in asked if q.kind == "whole" for each in q.members.tolist())
+    marks.update(each for each in whole if bounded[each])
+    return all(
+        q.kind in COMPARING
+        or (q.kind == "median" and len(q.members) % 2 == 1)
+        or (q.kind in ("sum", "avg") and marks.issuperset(q.members.tolist()))
+        for q in asked
+    )
 
 
 def _ends(stood_in: NDArray[Any], known: Sequence[int | None]) -> NDArray[Any]:

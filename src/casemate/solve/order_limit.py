@@ -40,6 +40,11 @@ class Clock:
         return self._end - time.monotonic()
 
     @property
+    def left(self) -> Limit:
+        """What is left as a limit of its own; next to nothing where nothing is."""
+        return replace(self.limit, seconds=max(self.seconds_left, 1e-3), work=max(self._work, 1e-6))
+
+    @property
     def over(self) -> bool:
         """Whether nothing is left."""
         return self.seconds_left <= 0 or self._work <= 0

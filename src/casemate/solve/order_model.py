@@ -8,13 +8,14 @@ Every variable gets a hint, those of the medians too: an incomplete hint is no s
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from casemate.solve.order_question import Question
+from casemate.solve.order_question import Exact, Question
 
 LARGEST = 2**40  # of a value; sums of many must stay well inside the solver's 64 bits
 Term = cp_model.IntVar | int
@@ -84,6 +85,17 @@ class Model:
         else:
             self.model.add(total >= int(low) if math.isfinite(low) else total <= int(high))
 
+    def multiples(self, records: Sequence[int], unit: Exact | None) -> None:
+        """Some records are multiples of a whole number."""
+        step = int(unit or 1)
+        for record in records:
+            value = self.value(record)
+            if step > 1 and not isinstance(value, int):
+                low, high = int(self._low[record]), int(self._high[record])
+                times = self.model.new_int_var(-(-low // step), high // step, "")
+                self.model.add_hint(times, int(self._truth[record]) // step)
+                self.model.add(value == step * times)
+
     def any_of(self, literals: Sequence[Any]) -> None:
         """At least one of some literals and constants is true."""
         if not any(isinstance(each, int) and each for each in literals):
@@ -124,10 +136,22 @@ def publish(model: Model, question: Question) -> None:
         model.any_of([_not(model.at_least(each, least)) for each in members])
     elif question.kind == "median":
         (_odd_median if len(members) % 2 else _even_median)(model, members, question)
+    elif question.kind == "step":
+        _step(model, question)
+    elif question.kind == "whole":
+        model.multiples(members, question.value)
     else:
         size = len(members) if question.kind == "avg" else 1
         terms = _terms(model, members, question)
         model.between(terms, math.ceil(low * size), math.floor(high * size))
+
+
+def _step(model: Model, question: Question) -> None:
+    record, reached = question.members.tolist()
+    value = Fraction(question.value or 0)
+    least = math.floor(value) + 1 if question.strict else math.ceil(value)
+    unit = int(question.high)
+    model.between([model.value(reached), -unit * model.at_least(record, least)], 0, 0)
 
 
 def _not(literal: Any) -> Any:

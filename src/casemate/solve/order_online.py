@@ -15,6 +15,8 @@ Cost       For each new question, twice as many propagations as its connected pa
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -45,7 +47,7 @@ class OnlineExtremes:
     def __init__(self, size: int) -> None:
         self._size = size
         self._questions: list[Question] = []
-        self._about: list[list[int]] = [[] for _ in range(size)]
+        self._about: dict[int, list[int]] = {}
 
     def would_expose(self, kind: Extreme, members: Iterable[int]) -> bool:
         """Whether some answer consistent with the past would determine a record."""
@@ -59,11 +61,37 @@ class OnlineExtremes:
             for candidate in range(0, 4 * len(answers) + 2, 2)
         )
 
+    def answers(self, members: Iterable[int]) -> list[Exact]:
+        """An answer of every kind to a further question about these records.
+
+        They are the past ones, one between any two, one below all and one above all; some may be
+        impossible.
+        """
+        past = self._connected(np.fromiter(members, np.int64))
+        known = sorted({question.low for question in past})
+        if not known:
+            return [0]
+        between = [Fraction(one + other) / 2 for one, other in pairwise(known)]
+        return [known[0] - 1, *known, *between, known[-1] + 1]
+
+    def is_possible(self, kind: Extreme, members: Iterable[int], answer: Exact) -> bool:
+        """Whether some table gives this answer beside the past ones; False if that stays open."""
+        asked = self._question(kind, members, answer)
+        past = [*self._connected(asked.members), asked]
+        return _is_possible(_ranked(past, sorted({question.low for question in past})))
+
+    def copy(self) -> "OnlineExtremes":
+        """Another one with the same past, which goes its own way from here."""
+        twin = OnlineExtremes(self._size)
+        twin._questions = list(self._questions)
+        twin._about = {member: list(places) for member, places in self._about.items()}
+        return twin
+
     def record(self, kind: Extreme, members: Iterable[int], answer: Exact) -> None:
         """Take note of a question that was answered."""
         question = self._question(kind, members, answer)
         for member in question.members.tolist():
-            self._about[member].append(len(self._questions))
+            self._about.setdefault(member, []).append(len(self._questions))
         self._questions.append(question)
 
     def _question(self, kind: Extreme, members: Iterable[int], answer: Exact) -> Question:
@@ -78,7 +106,7 @@ class OnlineExtremes:
         seen, work = set(members.tolist()), members.tolist()
         found: dict[int, Question] = {}
         while work:
-            for place in self._about[work.pop()]:
+            for place in self._about.get(work.pop(), ()):
                 if place not in found:
                     found[place] = self._questions[place]
                     fresh = set(found[place].members.tolist()) - seen
@@ -102,17 +130,9 @@ def _ranked(questions: Sequence[Question], answers: Sequence[Exact]) -> list[Que
 
 def _exposes(past: Sequence[Question], asked: Question, candidate: int) -> bool:
     """Whether the past with one more answer is possible and determines somebody."""
-    log = [*past, Question(asked.kind, asked.members, candidate, candidate)]
-    known, where = np.unique(np.concatenate([each.members for each in log]), return_inverse=True)
-    ends = np.cumsum([len(each.members) for each in log])[:-1]
-    local = [
-        Question(each.kind, members, each.low, each.high)
-        for each, members in zip(log, np.split(where, ends), strict=True)
-    ]
-    beyond = np.full(len(known), 8 * (len(log) + 1), np.int64)
+    local = _local([*past, Question(asked.kind, asked.members, candidate, candidate)])
     try:
-        clauses = clauses_of(local, -beyond, beyond)
-        propagation = Propagation(clauses)
+        clauses, propagation = _propagated(local)
     except Contradictory:
         return False
     determined = bool(propagation.forced.any() or (clauses.low == clauses.high).any())
@@ -120,6 +140,36 @@ def _exposes(past: Sequence[Question], asked: Question, candidate: int) -> bool:
     if spare >= 2 or (spare == 1 and determined):
         return determined
     return _search(local, clauses, propagation, determined)
+
+
+def _is_possible(log: Sequence[Question]) -> bool:
+    """Whether some table gives all these answers."""
+    from casemate.solve.order_literals import any_table
+
+    try:
+        clauses, propagation = _propagated(_local(log))
+        clock = Clock(Limit(seconds=math.inf, work=WORK, workers=1))
+        return any_table(clauses, propagation, clock) is not None
+    except (Contradictory, TimeoutError):
+        return False
+
+
+def _local(log: Sequence[Question]) -> list[Question]:
+    """The same questions, with the records numbered from 0 without gaps."""
+    _, where = np.unique(np.concatenate([each.members for each in log]), return_inverse=True)
+    ends = np.cumsum([len(each.members) for each in log])[:-1]
+    return [
+        Question(each.kind, members, each.low, each.high)
+        for each, members in zip(log, np.split(where, ends), strict=True)
+    ]
+
+
+def _propagated(local: Sequence[Question]) -> tuple[Clauses, Propagation]:
+    """What the answers force, with bounds beyond all of them; raises if they cannot be."""
+    known = 1 + max(int(each.members.max()) for each in local)
+    beyond = np.full(known, 8 * (len(local) + 1), np.int64)
+    clauses = clauses_of(local, -beyond, beyond)
+    return clauses, Propagation(clauses)
 
 
 def _spare(clauses: Clauses, propagation: Propagation) -> int:

@@ -14,9 +14,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Kind = Literal["sum", "avg", "max", "min", "median", "count_at_least", "count_equal"]
+Kind = Literal[
+    "sum", "avg", "max", "min", "median", "count_at_least", "count_equal", "step", "whole"
+]
 Exact = int | Fraction
 COUNTS = ("count_at_least", "count_equal")
+THRESHOLDS = (*COUNTS, "step", "whole")
 
 
 class Contradictory(ValueError):
@@ -35,7 +38,10 @@ class Contradictory(ValueError):
 class Question:
     """An aggregate of the values at distinct positions, and the closed interval of its answer.
 
-    `value` is the threshold of a count; `coefficients` are integers and belong to a sum.
+    `value` is the threshold of a count; `coefficients` are integers and belong to a sum. Two kinds
+    are not published but known: in a step the second member is 1 (`high`) where the first is at
+    least `value`, or with `strict` more than it, and 0 elsewhere; what is whole is a multiple of
+    `value`.
     """
 
     kind: Kind
@@ -44,10 +50,15 @@ class Question:
     high: Exact
     value: Exact | None = None
     coefficients: NDArray[Any] | None = None
+    strict: bool = False
 
     def __post_init__(self) -> None:
-        if (self.value is not None) != (self.kind in COUNTS):
-            raise ValueError(f"a threshold belongs to {' and '.join(COUNTS)}, not to {self.kind}")
+        if (self.value is not None) != (self.kind in THRESHOLDS):
+            raise ValueError(f"a threshold belongs to {', '.join(THRESHOLDS)}, not to {self.kind}")
+        if self.strict and self.kind != "step":
+            raise ValueError(f"strict belongs to a step, not to {self.kind}")
+        if self.kind == "step" and len(self.members) != 2:
+            raise ValueError("a step has two members: a value, and whether it is reached")
         if self.coefficients is not None and self.kind != "sum":
             raise ValueError(f"coefficients belong to a sum, not to {self.kind}")
         if self.coefficients is not None and len(self.coefficients) != len(self.members):
@@ -76,6 +87,16 @@ class Question:
         factors = None if coefficients is None else np.array(coefficients, object)
         return cls(kind, positions, answer - within, answer + within, value, factors)
 
+    @classmethod
+    def step(cls, record: int, reached: int, value: Exact, strict: bool = False) -> Self:
+        """That the value at `reached` is 1 or 0 as that at `record` reaches a threshold or not."""
+        return cls("step", np.array([record, reached]), 1, 1, value, strict=strict)
+
+    @classmethod
+    def whole(cls, members: Iterable[int]) -> Self:
+        """That some values are whole numbers where others need not be."""
+        return cls("whole", np.fromiter(members, np.int64), 0, 0, 1)
+
     @property
     def exact(self) -> bool:
         """Whether the answer was published without rounding."""
@@ -87,7 +108,18 @@ class Question:
             pairs = zip(self.coefficients.tolist(), table[self.members].tolist(), strict=True)
             total: Exact = sum((factor * each for factor, each in pairs), 0)
             return total
+        if self.kind == "step":
+            record, reached = table[self.members].tolist()
+            return self.high if reached == self.reach(record) * self.high else None
+        if self.kind == "whole" and self.value is not None:
+            return max((each % self.value for each in table[self.members].tolist()), default=0)
         return aggregate(self.kind, table[self.members], self.value)
+
+    def reach(self, value: Exact) -> bool:
+        """Whether a value is at least the threshold, or more than it where that is asked."""
+        if self.value is None:
+            raise ValueError(f"{self.kind} has no threshold")
+        return value > self.value if self.strict else value >= self.value
 
     def holds(self, table: NDArray[Any]) -> bool:
         """Whether this table gives the published answer."""
@@ -98,9 +130,10 @@ class Question:
         """The same question about values multiplied by `factor`."""
         if factor == 1:
             return self
-        if self.value is not None:
-            return replace(self, value=self.value * factor)
-        return replace(self, low=self.low * factor, high=self.high * factor)
+        value = None if self.value is None else self.value * factor
+        if self.kind in COUNTS:
+            return replace(self, value=value)
+        return replace(self, low=self.low * factor, high=self.high * factor, value=value)
 
 
 def aggregate(kind: Kind, values: NDArray[Any], threshold: Exact | None) -> Exact | None:

@@ -13,6 +13,7 @@ Cost       O(r^2) a new equation, O(r) one that brings nothing new; memory O(r^2
 """
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,7 +46,7 @@ class Step:
     pivot: Pivot | None = None
     combination: Vector | None = None  # y = a_B M
     direction: Vector | None = None  # M A[I,b]
-    corner: int = 0  # the residual in the new column
+    scale: int = 0  # 1 / (the residual in the new column)
     images: Vector | None = None  # w, afterwards
 
     @property
@@ -82,13 +83,14 @@ class PivotBasis:
         corner = (pivot.coefficient - inverse.dot(row, direction)) % self.prime
         if corner == 0:
             raise ValueError("the column found is not one in which the new equation differs")
-        image = residual * pow(corner, -1, self.prime) % self.prime
+        scale = pow(corner, -1, self.prime)
+        image = residual * scale % self.prime
         images = inverse.minus(self._images, direction, image)
         determined = self._newly_determined(direction, images)
         if image == pivot.fingerprint % self.prime:
             determined = (*determined, pivot.column)
         extended = np.append(images, inverse.vector([image]))
-        return Step(self.rank, determined, pivot, combination, direction, corner, extended)
+        return Step(self.rank, determined, pivot, combination, direction, scale, extended)
 
     def commit(self, step: Step) -> None:
         """Take the equation of a step that was considered in the present state."""
@@ -96,13 +98,24 @@ class PivotBasis:
             raise ValueError("this step was considered before another equation was added")
         if step.pivot is None or step.combination is None or step.direction is None:
             return
-        self._inverse.border(step.combination, step.direction, step.corner)
+        self._inverse.border(step.combination, step.direction, step.scale)
         fingerprint = self._inverse.vector([step.pivot.fingerprint])
         self._fingerprints = np.append(self._fingerprints, fingerprint)
         self._images = step.images if step.images is not None else self._images
         self.pivots.append(step.pivot.column)
         self.determined.extend(step.determined)
         self._grow_up()
+
+    def copy(self) -> "PivotBasis":
+        """Another one in the same state."""
+        twin = copy(self)
+        twin.pivots, twin.determined = list(self.pivots), list(self.determined)
+        twin._inverse = self._inverse.copy()
+        return twin
+
+    def dot(self, coefficients: Coefficients, vector: Vector) -> int:
+        """The sum of the products of integers with residues, modulo the prime."""
+        return self._inverse.dot(self._inverse.vector(coefficients), vector)
 
     def times_inverse(self, row: Coefficients) -> Vector:
         """y with y A[I,B] equal to the row, modulo the prime."""
@@ -124,8 +137,8 @@ class PivotBasis:
             from casemate.solve.modular_kernel import CompiledInverse
 
             self._inverse = CompiledInverse(self.prime, inverse.entries())
-            self._fingerprints = self._fingerprints.astype(np.uint64)
-            self._images = self._images.astype(np.uint64)
+            self._fingerprints = self._inverse.vector(self._fingerprints)
+            self._images = self._inverse.vector(self._images)
 
     @cached_property
     def _compilable(self) -> bool:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 RandomBytes = Callable[[int], bytes]
 """Gives that many random bytes; `os.urandom` wherever None is passed instead."""
 
-WIDE = 61
-"""Bits of a prime for arithmetic in 64-bit integers."""
+WIDE = 50
+"""Bits of a prime whose residues, a few of them added up, are exact in double precision."""
 
 NARROW = 23
 """Bits of a prime whose products, 96 of them added up, are exact in double precision."""

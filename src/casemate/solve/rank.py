@@ -2,11 +2,13 @@
 
 Source     Source document 002, "Which records are exposed?": an unknown is determined iff its unit
            vector is a combination of the equations; the document takes one rank for each column.
-Guarantee  Everything is decided modulo two random secret primes of 61 bits, each with fingerprints
+Guarantee  Everything is decided modulo two random secret primes of 50 bits, each with fingerprints
            of its own. An unknown counts as determined when either says so, so a missed one means
-           that both primes divide a minor: below 1e-28 for a thousand 0/1 equations. One claimed
-           wrongly (probability below 1e-15 a column) has no certificate, see `certificate`.
-Cost       O(r^2) 64-bit operations for a new equation at rank r, and O(r) for one that is not.
+           that both primes divide a minor. For a thousand 0/1 equations that has at most 5,000
+           bits, so 102 of the 1.6e13 primes divide it: below 1e-22 for two. One claimed wrongly
+           (probability below 2e-15 a column) has no certificate, see `certificate`.
+Cost       At rank r, O(r^2) operations in double precision for a new equation, and O(r) for one
+           that is not new.
 Departure  Integers in place of the document's floating point, which misses most of the unknowns
            that seventy 0/1 equations determine;
            `test_a_float_rank_misses_what_the_anti_hadamard_queries_determine` shows it.
@@ -14,8 +16,8 @@ Departure  Integers in place of the document's floating point, which misses most
 
 import os
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from casemate.solve.pivot_basis import Pivot, PivotBasis, Step
 from casemate.solve.primes import WIDE, RandomBytes, random_primes
 
 PRIMES = 2
+_STRIDE = 0x9E3779B1  # a prime near 2^32 / golden ratio: multiples of it spread evenly
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,19 @@ class RowSpace:
         self._last = None
         return Added(new, determined)
 
+    def copy(self) -> "RowSpace":
+        """Another one with the same equations, which goes its own way from here."""
+        twin = copy(self)
+        twin.views = tuple(view.copy() for view in self.views)
+        twin.kept, twin.kept_equations = self.kept.copy(), list(self.kept_equations)
+        twin._last = None
+        return twin
+
     def _steps(self, equation: Equation) -> list[Step]:
         """What each view makes of it; an equation asked about and then added is looked at once."""
         if self._last is None or self._last[0] is not equation:
-            steps = [view.consider(equation, self.kept, self._scratch) for view in self.views]
-            self._last = equation, steps
+            asked = Asked(equation, self.kept, self._scratch)
+            self._last = equation, [view.consider(asked) for view in self.views]
         return self._last[1]
 
     def _newly(self, steps: list[Step]) -> tuple[int, ...]:
@@ -105,58 +116,99 @@ class RowSpace:
         return tuple(sorted(found.difference(self.determined))) if found else ()
 
 
+class Asked:
+    """An equation beside the kept ones; what one view has looked up is there for the next."""
+
+    def __init__(self, equation: Equation, kept: KeptEquations, scratch: NDArray[np.int64]) -> None:
+        self.equation = equation
+        self._kept, self._scratch = kept, scratch
+        self._on: tuple[NDArray[np.int64], NDArray[Any]] | None = None
+        self._at: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]] | None = None
+
+    def on(self, columns: NDArray[np.int64]) -> NDArray[Any]:
+        """The equation's coefficients in these columns."""
+        if self._on is None or not np.array_equal(self._on[0], columns):
+            self._on = columns, self.equation.on(columns, self._scratch)
+        return self._on[1]
+
+    def at(self, columns: NDArray[np.int64], slots: NDArray[np.int64]) -> NDArray[Any]:
+        """The coefficients of the equations kept in these slots."""
+        known = self._at
+        if known is None or not all(map(np.array_equal, known, (columns, slots))):
+            self._at = known = columns, slots, self._kept.at(columns, slots)
+        return known[2]
+
+    def candidates(
+        self, slots: NDArray[np.int64], rank: int
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+        """The columns in which it can differ from these, in batches, and its coefficients there.
+
+        They are its own and then the others'. Each time they begin elsewhere, so that earlier
+        pivots, where it cannot differ, are rare among the first.
+        """
+        own = self.equation.columns
+        for part in _batches(len(own), rank):
+            yield own[part], self.equation.values[part]
+        for support in map(self._kept.support, slots.tolist()):
+            for part in _batches(len(support), rank):
+                yield support[part], self.equation.on(support[part], self._scratch)
+
+
+def _batches(count: int, turn: int) -> Iterator[slice]:
+    """All of so many places, beginning elsewhere each turn: one, then more and more at a time."""
+    begin = turn * _STRIDE % max(1, count)
+    for first, stop in ((begin, count), (0, begin)):
+        start, size = first, 1
+        while start < stop:
+            yield slice(start, min(start + size, stop))
+            start, size = start + size, min(4 * size, 1024)
+
+
 class View:
     """The equations as one prime and one set of fingerprints see them."""
 
     def __init__(self, prime: int, fingerprints: NDArray[np.uint64]) -> None:
         self.basis = PivotBasis(prime)
-        self.slots: list[int] = []  # which of the kept equations are independent here
+        self.slots = np.zeros(0, np.int64)  # which of the kept equations are independent here
+        self._pivots = np.zeros(0, np.int64)
         self._fingerprints = fingerprints
 
-    def consider(self, equation: Equation, kept: KeptEquations, scratch: NDArray[np.int64]) -> Step:
+    def consider(self, asked: Asked) -> Step:
         """Say what the equation would do."""
-        pivots = np.array(self.basis.pivots, np.int64)
 
         def find(combination: Vector) -> Pivot:
-            return self._differing(equation, kept, combination, scratch)
+            return self._differing(asked, combination)
 
-        total = equation.total(self._fingerprints)
-        return self.basis.consider(total, equation.on(pivots, scratch), find)
+        total = asked.equation.total(self._fingerprints)
+        return self.basis.consider(total, asked.on(self._pivots), find)
 
     def commit(self, step: Step, slot: int) -> None:
         """Take the equation, which will be kept in that slot."""
         self.basis.commit(step)
-        if step.new:
-            self.slots.append(slot)
+        if step.pivot is not None:
+            self.slots = np.append(self.slots, slot)
+            self._pivots = np.append(self._pivots, step.pivot.column)
 
-    def _differing(
-        self,
-        equation: Equation,
-        kept: KeptEquations,
-        combination: Vector,
-        scratch: NDArray[np.int64],
-    ) -> Pivot:
+    def copy(self) -> "View":
+        """Another one that sees the same."""
+        twin = copy(self)
+        twin.basis = self.basis.copy()
+        return twin
+
+    def _differing(self, asked: Asked, combination: Vector) -> Pivot:
         """Look for a column where the equation is not this combination of the kept ones."""
-        slots, prime = np.array(self.slots, np.int64), self.basis.prime
-        for columns in self._candidates(equation, kept, combination):
-            own = equation.on(columns, scratch).tolist()
-            made = weighted_sum(kept.at(columns, slots), combination)
-            for column, coefficient, other in zip(columns.tolist(), own, made, strict=True):
-                if (coefficient - other) % prime:
-                    fingerprint = int(self._fingerprints[column])
-                    return Pivot(column, fingerprint, coefficient, kept.at(column, slots))
+        used = self.slots[np.flatnonzero(combination)]
+        for columns, own in asked.candidates(used, self.basis.rank):
+            others = asked.at(columns, self.slots)
+            made = self._made(others, combination)
+            for place, (coefficient, other) in enumerate(zip(own.tolist(), made, strict=True)):
+                if (coefficient - other) % self.basis.prime:
+                    fingerprint = int(self._fingerprints[columns[place]])
+                    return Pivot(int(columns[place]), fingerprint, coefficient, others[place])
         raise ValueError("the equation differs from the kept ones in no column")
 
-    def _candidates(
-        self, equation: Equation, kept: KeptEquations, combination: Vector
-    ) -> Iterator[NDArray[np.int64]]:
-        """The columns it can differ in, in batches: its own, then its combination's."""
-        used = np.flatnonzero(combination).tolist()
-        supports = chain([equation.columns], (kept.support(self.slots[k]) for k in used))
-        size = 4
-        for support in supports:
-            start = 0
-            while start < len(support):
-                yield support[start : start + size]
-                start, size = start + size, min(4 * size, 1024)
-            size = 4
+    def _made(self, lines: NDArray[Any], combination: Vector) -> list[int]:
+        """What a combination of the kept equations has in some columns, modulo the prime."""
+        if len(lines) == 1:
+            return [self.basis.dot(lines[0], combination)]
+        return weighted_sum(lines, combination.astype(np.uint64))

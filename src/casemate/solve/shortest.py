@@ -1,8 +1,8 @@
 """Short certificates: few equations with small coefficients, for a reader to check by hand.
 
-Method     Least total |coefficient|: min |y|_1 with y A = e_j. Its dual, max x_j with |A x| <= 1,
+Method     Least total |coefficient|: min |y|_1 with y A = t. Its dual, max t.x with |A x| <= 1,
            has the equations as they stand as constraints and the coefficients as multipliers, and
-           only the objective changes from one unknown to the next, so each starts where the last
+           only the objective changes from one target to the next, so each starts where the last
            one ended. Floating point proposes the equations; the coefficients are then solved for
            and checked in integers on those equations alone.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.solve.certificate import Certificate, certify
+from casemate.solve.certificate import Certificate, Target, certify_targets
 from casemate.solve.exposure import incremental
 from casemate.solve.primes import RandomBytes
 from casemate.solve.system import System
@@ -28,31 +28,43 @@ def shorten(
     seconds: float,
     random: RandomBytes | None = None,
 ) -> Iterator[Certificate]:
-    """Replace certificates of single unknowns by shorter ones where the time allows it."""
+    """Replace certificates by shorter ones where the time allows it."""
+    lengths = [len(each.coefficients) for each in certificates]
+    long = [each.target for each, length in zip(certificates, lengths, strict=True) if length > 2]
+    found = short(system, long, seconds, random)
+    for certificate, length in zip(certificates, lengths, strict=True):
+        other = next(found) if length > 2 else None
+        yield other if other and _size(other) < _size(certificate) else certificate
+
+
+def short(
+    system: System, targets: Sequence[Target], seconds: float, random: RandomBytes | None = None
+) -> Iterator[Certificate | None]:
+    """A short certificate for each target; None where the time is over or doubles do not help."""
     deadline = time.monotonic() + seconds
     program, plain = None, system.value.dtype != object  # larger integers are beyond doubles
-    for certificate in certificates:
+    for target in targets:
         found = None
-        if plain and len(certificate.coefficients) > 2 and time.monotonic() < deadline:
+        if plain and time.monotonic() < deadline:
             program = program or _Program(system)
-            rows = program.equations_for(certificate.column, deadline)
-            found = on_equations(system, rows, certificate.column, random)
-        yield found if found and _size(found) < _size(certificate) else certificate
+            rows = program.equations_for(target, deadline)
+            found = on_equations(system, rows, target, random)
+        yield found
 
 
 def on_equations(
-    system: System, rows: Sequence[int], column: int, random: RandomBytes | None = None
+    system: System, rows: Sequence[int], target: Target, random: RandomBytes | None = None
 ) -> Certificate | None:
-    """A certificate that uses no other equations than these, if they determine the column."""
+    """A certificate that uses no other equations than these, if they determine the target."""
     part, columns = restricted(system, rows)
-    if column not in columns:
+    if not set(target).issubset(columns):
         return None
-    place = columns.index(column)
-    found = next(certify(part, incremental(part, random).block, [place]), None)
+    renamed = {columns.index(column): weight for column, weight in target.items()}
+    found = next(certify_targets(part, incremental(part, random).block, [renamed]), None)
     if found is None:
         return None
     named = {rows[i]: weight for i, weight in found.coefficients.items()}
-    return Certificate({column: 1}, named, found.divisor)
+    return Certificate(target, named, found.divisor)
 
 
 def restricted(system: System, rows: Sequence[int]) -> tuple[System, list[int]]:
@@ -74,7 +86,7 @@ def _size(certificate: Certificate) -> tuple[int, int]:
 
 
 class _Program:
-    """max x_j with |A x| <= 1, for one j after another."""
+    """max t.x with |A x| <= 1, for one target t after another."""
 
     def __init__(self, system: System) -> None:
         import highspy
@@ -85,13 +97,15 @@ class _Program:
         self._highs.setOptionValue("simplex_strategy", 4)  # primal: only the objective changes
         self._highs.passModel(_model(system, highspy))
         self._optimal = highspy.HighsModelStatus.kOptimal
-        self._last = 0
+        self._last: Target = {}
 
-    def equations_for(self, column: int, deadline: float) -> list[int]:
+    def equations_for(self, target: Target, deadline: float) -> list[int]:
         """The equations that float arithmetic proposes; none if the time is over."""
-        self._highs.changeColCost(self._last, 0.0)
-        self._highs.changeColCost(column, -1.0)
-        self._last = column
+        for column in self._last:
+            self._highs.changeColCost(column, 0.0)
+        for column, weight in target.items():
+            self._highs.changeColCost(column, -float(weight))
+        self._last = target
         left = max(0.0, deadline - time.monotonic())
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
         self._highs.run()

@@ -45,7 +45,7 @@ def collapse(region: Region) -> Collapsed:
     """Group the columns with equal coefficients and bounds, and drop those with one value."""
     system, box = region.system, region.box
     free = [low is None or low != high for low, high in zip(box.low, box.high, strict=True)]
-    keys = _signatures(system)
+    keys = signatures(system)
     groups: dict[Any, int] = {}
     group = np.full(system.columns, -1, np.int64)
     for column in np.flatnonzero(free).tolist():
@@ -99,7 +99,7 @@ def _fixed_part(region: Region, group: NDArray[np.int64]) -> list[Fraction]:
     return shift
 
 
-def _signatures(system: System) -> list[Any]:
+def signatures(system: System) -> list[Any]:
     """A key per column: its coefficients, equation by equation."""
     order = np.lexsort((system.row, system.column))
     row, value = system.row[order], system.value[order]

@@ -1,11 +1,13 @@
 """Second solutions: values that keep every equation, bound and type, yet differ from the true ones.
 
 A column is shown to be free by a solution in which it differs from its true value by a stated
-width. One vertex of the region shows that for many columns at once. Each vertex is solved exactly
-from its basis and re-checked in rationals; one that fails the check, or is not whole where it must
-be, is dropped, and its columns stay open.
+width. One vertex of the region shows that for many columns at once; where columns have no ends,
+the region is cut some way from the truth first. Each vertex is solved exactly from its basis and
+re-checked in rationals; one that is not whole where it must be is tried again as many times as far
+from the truth as makes it so, and one that fails the check is dropped: its columns stay open.
 """
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,9 +16,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.solve.box import Region
+from casemate.solve.box import Bound, Box, Region
 from casemate.solve.linear_program import LinearProgram, Status, Vertex
 from casemate.solve.scaled import Scaled
+
+REACH = 64
+"""A column without an end is first looked for within this many widths of the truth."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +37,11 @@ def witness(
     region: Region,
     true: Sequence[Fraction],
     columns: Iterable[int],
-    width: Fraction,
+    width: Fraction | Sequence[Fraction],
     *,
     seconds: float = float("inf"),
 ) -> Witnesses:
-    """Find, for as many of the columns as possible, a solution that differs by at least `width`.
+    """Find, for as many of the columns as possible, a solution that differs by at least its width.
 
     >>> from casemate.solve.box import Box
     >>> from casemate.solve.system import System
@@ -45,12 +50,25 @@ def witness(
     >>> sorted(found.shown_by), sorted(found.open)
     ([0, 1], [2])
     """
-    if width <= 0 or not region.contains(true):
+    widths = [width] * len(true) if isinstance(width, Fraction) else list(width)
+    if min(widths, default=1) <= 0 or not region.contains(true):
         raise ValueError("witnesses need a positive width and a true solution of the equations")
-    search = _Search(region, true, columns, width, time.monotonic() + seconds)
-    search.many_at_once()
-    search.one_by_one()
+    search = _Search(region, true, columns, widths, time.monotonic() + seconds)
+    for box in dict.fromkeys((cut(region.box, true, widths), region.box)):
+        search.within(box)
     return Witnesses(tuple(search.tables), search.shown_by, frozenset(search.left))
+
+
+def cut(box: Box, true: Sequence[Fraction], width: Sequence[Fraction]) -> Box:
+    """The box with ends where it has none: whole numbers, some way from the truth."""
+
+    def end(own: Bound, column: int, way: int) -> Bound:
+        far = true[column] + way * REACH * max(Fraction(1), width[column])
+        return Fraction(math.ceil(far)) if own is None else own
+
+    low = tuple(end(own, column, -1) for column, own in enumerate(box.low))
+    high = tuple(end(own, column, 1) for column, own in enumerate(box.high))
+    return Box(low, high, box.integer)
 
 
 class _Search:
@@ -61,16 +79,25 @@ class _Search:
         region: Region,
         true: Sequence[Fraction],
         columns: Iterable[int],
-        width: Fraction,
+        width: Sequence[Fraction],
         deadline: float,
     ) -> None:
         self.tables: list[tuple[Fraction, ...]] = []
         self.shown_by: dict[int, int] = {}
         self.left = set(columns)
         self._region, self._true, self._width, self._deadline = region, true, width, deadline
-        self._scaled = Scaled.of(region.within(region.box.inward()))
-        self._program = LinearProgram(self._scaled)
         self._float_true = np.array([float(value) for value in true])
+        self._float_width = np.array([float(value) for value in width])
+
+    def within(self, box: Box) -> None:
+        """Look for solutions in a box that may be smaller than the region's own."""
+        if not self.left or time.monotonic() >= self._deadline:
+            return
+        self._box = box
+        self._scaled = Scaled.of(self._region.within(box.inward()))
+        self._program = LinearProgram(self._scaled)
+        self.many_at_once()
+        self.one_by_one()
 
     def many_at_once(self) -> None:
         """Send all open columns away from their true values, down or up, while that shows some."""
@@ -90,11 +117,11 @@ class _Search:
     def _away(self, up: bool) -> NDArray[np.float64]:
         """Costs that push each open column towards an end that is far enough from the truth."""
         costs = np.zeros(self._scaled.columns)
-        box = self._region.box
+        box = self._box
         for column in self.left:
             low, high, true = box.low[column], box.high[column], self._true[column]
-            above = high is not None and high - true >= self._width
-            below = low is not None and true - low >= self._width
+            above = high is not None and high - true >= self._width[column]
+            below = low is not None and true - low >= self._width[column]
             if above or below:
                 costs[column] = -1.0 if above and (up or not below) else 1.0
         return costs
@@ -111,12 +138,12 @@ class _Search:
     def _bounded_run(self, costs: NDArray[np.float64]) -> bool:
         """A column without an end goes just far enough: the region is cut there for one run."""
         column = int(np.flatnonzero(costs)[0])
-        box, way = self._region.box, self._width if costs[column] < 0 else -self._width
-        far = self._true[column] + 2 * way
-        low, high = list(box.low), list(box.high)
-        (high if way > 0 else low)[column] = far
-        cut = type(box)(tuple(low), tuple(high), box.integer)
-        scaled = Scaled.of(self._region.within(cut.inward()))
+        way = self._width[column] if costs[column] < 0 else -self._width[column]
+        far = math.ceil(self._true[column] + 2 * way) if way > 0 else self._true[column] + 2 * way
+        low, high = list(self._box.low), list(self._box.high)
+        (high if way > 0 else low)[column] = Fraction(far)
+        shorter = Box(tuple(low), tuple(high), self._box.integer)
+        scaled = Scaled.of(self._region.within(shorter.inward()))
         status, vertex = LinearProgram(scaled).minimise(costs, self._deadline)
         return status is Status.OPTIMAL and self._keep(vertex)
 
@@ -127,8 +154,8 @@ class _Search:
         exact = vertex.exact_point()
         if exact is None:
             return False
-        table = tuple(vertex.scaled.restored(value) for value in exact)
-        shown = {c for c in self.left if abs(table[c] - self._true[c]) >= self._width}
+        table = self._whole([vertex.scaled.restored(value) for value in exact])
+        shown = {c for c in self.left if abs(table[c] - self._true[c]) >= self._width[c]}
         if not shown or not self._region.contains(table):
             return False
         self.shown_by.update(dict.fromkeys(shown, len(self.tables)))
@@ -136,9 +163,18 @@ class _Search:
         self.left -= shown
         return True
 
+    def _whole(self, table: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """The table, or one so many times as far from the truth that whole numbers are whole."""
+        kinds = zip(table, self._region.box.integer, strict=True)
+        times = math.lcm(*(value.denominator for value, integer in kinds if integer))
+        if times == 1:
+            return tuple(table)
+        pairs = zip(self._true, table, strict=True)
+        return tuple(true + times * (value - true) for true, value in pairs)
+
     def _promises(self, vertex: Vertex) -> bool:
         """Whether the doubles say that an open column differs enough; spares exact work."""
         per_unit = float(vertex.scaled.unit * vertex.scaled.shrink)
         columns = sorted(self.left)
         away = np.abs(vertex.point[columns] / per_unit - self._float_true[columns])
-        return bool((away >= float(self._width) * (1 - 1e-6)).any())
+        return bool((away >= self._float_width[columns] * (1 - 1e-6)).any())

@@ -8,7 +8,10 @@ from casemate.table.schema import Column, ColumnType, PerPerson, Provenance, Rol
 from casemate.table.source import RECORD
 from casemate.table.toml import Section
 
-COLUMN = ("role", "type", "min", "max", "values", "bins", "from", "nullable", "per_person")
+COLUMN = (
+    *("role", "type", "min", "max", "values", "unbounded"),
+    *("bins", "from", "nullable", "per_person"),
+)
 
 
 def read_column(columns: Section, name: str, section: Section) -> Column:
@@ -24,6 +27,7 @@ def read_column(columns: Section, name: str, section: Section) -> Column:
         low=low,
         high=high,
         values=_values(section),
+        unbounded=section.flag("unbounded") or False,
         bins=section.whole("bins", least=1),
         provenance=section.choice("from", Provenance) or Provenance.PUBLIC,
         nullable=section.flag("nullable") or False,
@@ -73,9 +77,12 @@ def _check(section: Section, column: Column) -> None:
     bounded, enumerated = column.low is not None, column.values is not None
     if bounded and enumerated:
         raise section.mistake("values", "must not stand beside `min` and `max`; keep one of them")
-    if column.role is Role.PRIVATE and not (bounded or enumerated):
+    if column.unbounded and (bounded or enumerated):
+        raise section.mistake("unbounded", "must not stand beside bounds or `values`")
+    if column.role is Role.PRIVATE and not (bounded or enumerated or column.unbounded):
         raise section.mistake(
-            "role", 'is "private"; expected bounds (`min` and `max`) or `values` beside it'
+            "role",
+            'is "private"; expected bounds (`min` and `max`), `values` or `unbounded` beside it',
         )
     if column.bins is not None and not bounded:
         raise section.mistake("bins", "needs `min` and `max`")

@@ -75,6 +75,7 @@ class Column:
     low: Value | None = None
     high: Value | None = None
     values: tuple[Value, ...] | None = None
+    unbounded: bool = False  # any number is possible, and nobody can say more
     bins: int | None = None
     provenance: Provenance = Provenance.PUBLIC
     nullable: bool = False

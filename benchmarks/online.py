@@ -1,0 +1,126 @@
+"""Claims: what it costs to decide a question before it is answered.
+
+The algebra: sums over conjunctions of ranges and categories of 20,000 groups of people, modulo two
+primes, from rank 1,000 on: asking whether the question would expose anybody, and taking it. A
+question that is a combination of earlier ones is decided by its total alone and costs next to
+nothing, so those that are new stand on a line of their own. The matrix is worked on once in 32
+new questions, which is shared out among them.
+
+The scan: questions about a generated population of a million in DuckDB, alone, and with the sum
+of a keyed hash of the record beside them, which is all that the algebra needs of the records; by
+the engine's own hash, and by the one that every engine computes alike (`query/sketch_hash`). Both
+in turn, the least of several runs each. CPU seconds of all threads; kernels are compiled and
+columns loaded before the clock starts.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmarks.claims import Claim, show
+from benchmarks.exposure import GROUPS, RANK, queries
+from casemate.query.aggregate import Aggregate
+from casemate.query.engine import grouped, rows
+from casemate.query.sketch_hash import SMALL, Keys, hashed
+from casemate.query.sql import parse
+from casemate.solve.rank import RowSpace
+from casemate.table.source import Source
+from casemate.table.table import Table
+
+ASKED = 320
+POPULATION = "population:1000000"
+RUNS = 7
+QUESTIONS = (
+    "SELECT SUM(income) FROM p WHERE age BETWEEN 30 AND 50",
+    "SELECT SUM(income) FROM p WHERE sex = 'female' AND education = 'master'",
+    "SELECT region, SUM(income) FROM p WHERE hours > 20 GROUP BY region",
+    "SELECT SUM(income) FROM p WHERE age > 40 AND sex = 'male' AND marital = 'married'",
+    "SELECT AVG(income) FROM p WHERE area / 1000 IN (12, 13, 14) AND age >= 18",
+)
+
+
+def cpu(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+# The algebra --------------------------------------------------------------------------------------
+
+
+def algebra(rng: np.random.Generator) -> list[Claim]:
+    space, asked = RowSpace(GROUPS), queries(rng)
+    while space.rank < RANK:
+        space.add(next(asked))
+    would, taken, new = [], [], []
+    for question in (next(asked) for _ in range(ASKED)):
+        before = space.rank
+        would.append(cpu(partial(space.would_determine, question)))
+        taken.append(cpu(partial(space.add, question)))
+        new.append(space.rank > before)
+    first, second, fresh = 1000 * np.array(would), 1000 * np.array(taken), np.array(new)
+    both = first + second
+    return [
+        Claim("ms a query from rank 1,000, would it expose anyone", "-", f"{first.mean():.2f}"),
+        Claim("the same, and record it", "<= 1", f"{both.mean():.2f}"),
+        Claim(
+            f"the same, of the {fresh.mean():.0%} that are new", "-", f"{both[fresh].mean():.2f}"
+        ),
+    ]
+
+
+# The scan -----------------------------------------------------------------------------------------
+
+
+def scans(aggregate: Aggregate, source: Source, keys: Keys) -> list[str]:
+    """A question alone, and with the sum of hashes beside it in two ways."""
+    by = {f"k{i}": key for i, key in enumerate(aggregate.keys)}
+    argument = {} if aggregate.argument is None else {"a": aggregate.argument}
+    inner = rows(source, aggregate.joins, aggregate.predicate, by | argument)
+    own = f"sum(hash(xor(r, {keys.lanes[0, 0]})) >> 12)"
+    lanes = hashed(inner, keys, source.dialect, True, [*by, *argument])
+    portable = f"sum((y << {SMALL}) + (w & {2**SMALL - 1}) + 1)"
+    answer = {"s": "sum(a)", "n": "count(a)"}
+    return [
+        grouped(inner, list(by), answer),
+        grouped(inner, list(by), answer | {"h": own}),
+        grouped(lanes, list(by), answer | {"h": portable}),
+    ]
+
+
+def least(statements: list[str], source: Source) -> list[float]:
+    """The least CPU time of each, run in turn."""
+    runs = [[cpu(partial(source.read, sql)) for sql in statements] for _ in range(RUNS)]
+    return [min(each) for each in zip(*runs, strict=True)]
+
+
+def overhead() -> list[Claim]:
+    with Table.open(POPULATION) as table:
+        keys = Keys.drawn()
+        asked = [aggregate for sql in QUESTIONS for aggregate in parse(sql, table.policy)]
+        times = np.array([least(scans(each, table.source, keys), table.source) for each in asked])
+    alone, own, portable = times.sum(axis=0)
+    ratios = sorted(times[:, 1] / times[:, 0])
+    spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
+    return [
+        Claim("ms of five questions alone, a million rows", "-", f"{1000 * alone:.0f}"),
+        Claim("times that with the engine's own hash added up", "<= 1.3", f"{own / alone:.2f}"),
+        Claim("the same, one question and another", "-", spread),
+        Claim("times that with the portable hash added up", "-", f"{portable / alone:.2f}"),
+    ]
+
+
+def measure() -> None:
+    show([*algebra(np.random.default_rng(0)), *overhead()])
+
+
+def main() -> None:
+    """Measure with one thread, because threads that wait for each other count as CPU time too."""
+    script = f"from {__name__} import measure; measure()"
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+    subprocess.run([sys.executable, "-c", script], env=os.environ | threads, check=True)

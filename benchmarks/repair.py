@@ -1,0 +1,93 @@
+"""Claims: how few rows of a real release have to be withheld so that nobody is exposed.
+
+The release is that of `release`: the sums of every table of up to two of nine public attributes,
+rows of fewer than 10 people withheld. The first repair is of incomes of any size, where only the
+rank of what is published matters. The second is of a yes/no, whether people have difficulty seeing,
+as counts: 619 of its rows count nobody, and each of these fixes everybody in it. How many rows
+leave all of them room to move is measured; whether that is enough for whole numbers too is for the
+audit to decide, which `casemate audit --repair` lets it do.
+"""
+
+import csv
+import gzip
+import os
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.claims import Claim, show
+from benchmarks.release import FILE, PUBLIC, prepare, statements
+from casemate.audit.admission import chosen
+from casemate.audit.case import Case
+from casemate.audit.equations import equations
+from casemate.audit.knowledge import Knowledge
+from casemate.audit.publication import publication
+from casemate.audit.repair import offered, repair
+from casemate.audit.rows_shown import rows_shown
+from casemate.audit.stakes import Stakes
+from casemate.audit.statements import Statement, Statements
+from casemate.query.log import Logged
+from casemate.query.sql import DIALECT
+from casemate.table.table import Table
+
+WAYS = 2
+
+
+def prepare_eyes(source: Path, target: Path) -> None:
+    """The nine public columns, age in steps of five years, and difficulty seeing."""
+    with gzip.open(source, "rt") as read, target.open("w", newline="") as write:
+        out = csv.writer(write)
+        out.writerow([*PUBLIC, "AGE5", "DEYE"])
+        for row in csv.DictReader(read):
+            public = [row[name] for name in PUBLIC]
+            out.writerow([*public, int(row["AGEP"]) // 5, row["DEYE"] == "1"])
+
+
+def incomes(table: Table) -> list[Claim]:
+    start = time.process_time()
+    found = repair(statements(WAYS), table)
+    seconds = time.process_time() - start
+    shown = f"{len(found.withheld)} of {found.cells_before:,}"
+    return [
+        Claim("incomes: rows withheld", "<= 35 of 1,500", shown),
+        Claim("incomes: verdict of the repaired file", "none-exposed", found.audited.verdict.value),
+        Claim("incomes: CPU s, audits included", "stated", f"{seconds:.1f}"),
+    ]
+
+
+def eyes(table: Table) -> list[Claim]:
+    counted = 'COUNT(*) FILTER (WHERE "DEYE")'
+    log = [sql.replace("SUM(PINCP)", counted) for sql in statements(WAYS)]
+    policy, source = table.policy, table.source
+    found = publication([Logged(sql, 1) for sql in log], policy)
+    case = Case(equations(found.columns, policy, source), policy, Knowledge(), found, source)
+    listed = {n: Statement(n, sql, policy, source, DIALECT) for n, sql in enumerate(log, 1)}
+    rows = offered(rows_shown(case, Statements(listed, {})))
+    empty = sum(case.equations.low[i] == 0 for row in rows for i in row.equations)
+    start = time.process_time()
+    kept = chosen(Stakes(case), rows)
+    seconds = time.process_time() - start
+    return [
+        Claim("difficulty seeing: rows that count nobody", "stated", f"{empty} of {len(rows):,}"),
+        Claim("difficulty seeing: rows that leave room", "stated", f"{len(kept)} of {len(rows):,}"),
+        Claim("difficulty seeing: CPU s to choose them", "stated", f"{seconds:.1f}"),
+    ]
+
+
+def main() -> None:
+    folder = os.environ.get("CASEMATE_DATA")
+    if not folder or not (Path(folder) / FILE).exists():
+        print(f"set CASEMATE_DATA to a folder that holds {FILE} to measure this one")
+        return
+    with TemporaryDirectory() as temporary:
+        income, seeing = Path(temporary) / "income.csv", Path(temporary) / "seeing.csv"
+        prepare(Path(folder) / FILE, income)
+        prepare_eyes(Path(folder) / FILE, seeing)
+        with Table.open(income, private=["PINCP"]) as table:
+            show(incomes(table))
+        with Table.open(seeing, private=["DEYE"]) as table:
+            show(eyes(table))
+
+
+if __name__ == "__main__":
+    main()

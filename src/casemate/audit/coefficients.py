@@ -1,0 +1,119 @@
+"""Which secrets, with which coefficients, enter each cell of the published aggregates."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.people import People
+from casemate.query.aggregate import Aggregate
+from casemate.query.answers import Key
+from casemate.query.lineage import Cell, Lineage
+from casemate.query.linear import Category, Unknown, possible_values
+from casemate.table.schema import Policy
+
+
+class Secrets:
+    """The lineage of all aggregates, cell by cell, with the last value of categories replaced."""
+
+    def __init__(
+        self, found: Lineage, aggregates: Sequence[Aggregate], policy: Policy, people: People
+    ) -> None:
+        self.people, self.count = people, len(found.records)
+        self._index = {aggregate: i for i, aggregate in enumerate(aggregates)}
+        self.unknowns: list[Unknown] = list(found.unknowns)
+        self._others = {i: self._siblings(u, policy) for i, u in enumerate(found.unknowns)}
+        order = np.argsort(found.cell, kind="stable")
+        ends = np.searchsorted(found.cell[order], np.arange(len(found.cells) + 1))
+        self._slices = {cell: order[ends[i] : ends[i + 1]] for i, cell in enumerate(found.cells)}
+        self._found = found
+
+    def _siblings(self, unknown: Unknown, policy: Policy) -> list[int] | None:
+        """For the last value of a category, the positions of the others; None for anything else."""
+        column = policy.column(unknown.column)
+        if not isinstance(unknown.category, Category) or column is None:
+            return None
+        values = possible_values(column) or ()
+        if unknown.category.value != values[-1] or len(values) == 1:
+            return None
+        return [self.position(Unknown(unknown.column, Category(each))) for each in values[:-1]]
+
+    def position(self, unknown: Unknown) -> int:
+        """The number of an unknown, which may be one that no sum is about."""
+        if unknown not in self.unknowns:
+            self.unknowns.append(unknown)
+        return self.unknowns.index(unknown)
+
+    def keys(self, aggregates: Sequence[Aggregate]) -> list[Key]:
+        """The keys of the cells in which any secret of these aggregates has a coefficient."""
+        wanted = {self._index[each] for each in aggregates}
+        return list(dict.fromkeys(c.key for c in self._slices if c.aggregate in wanted))
+
+    def cell(self, aggregate: Aggregate, key: Key) -> tuple[NDArray[np.int64], NDArray[Any], Any]:
+        """Codes and coefficients of the secrets in a cell, and the part that is public."""
+        entries = self._slices.get(Cell(self._index[aggregate], key))
+        if entries is None:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64), 0
+        record, unknown = self._found.record[entries], self._found.unknown[entries]
+        values = self._found.coefficient[entries]
+        constant = values[unknown < 0].sum() if (unknown < 0).any() else 0
+        parts_of_codes, parts_of_values = [], []
+        for which in np.unique(unknown[unknown >= 0]).tolist():
+            here = unknown == which
+            others, owners = self._others[which], self.people.owners(self.unknowns[which].column)
+            whose = record[here] if owners is None else owners[record[here]]
+            for position, sign in [(which, 1)] if others is None else [(o, -1) for o in others]:
+                parts_of_codes.append(position * self.count + whose)
+                parts_of_values.append(sign * values[here])
+            constant = constant + (values[here].sum() if others is not None else 0)
+        empty = np.zeros(0, np.int64)
+        return (
+            np.concatenate([empty, *parts_of_codes]),
+            np.concatenate([empty, *parts_of_values]),
+            constant,
+        )
+
+
+def merged(
+    codes: NDArray[np.int64], values: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Each secret once, with its coefficients added up, and none of them 0."""
+    distinct, inverse = np.unique(codes, return_inverse=True)
+    if len(distinct) == len(codes):
+        order = np.argsort(codes)
+        codes, values = codes[order], values[order]
+    else:
+        codes, values = distinct, _totals(inverse, values, len(distinct))
+    kept = values != 0
+    return codes[kept], values[kept]
+
+
+def _totals(place: NDArray[np.int64], values: NDArray[Any], count: int) -> NDArray[Any]:
+    """The sum of the values at each place, without overflow."""
+    most = int(np.bincount(place).max())
+    if values.dtype == np.int64 and int(np.abs(values).max()) * most >= 2**62:
+        values = values.astype(object)
+    total = np.zeros(count, values.dtype)
+    np.add.at(total, place, values)
+    return total
+
+
+def integers(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """Exact numbers as integers over one denominator."""
+    if values.dtype == np.int64:
+        return values, 1
+    fractions = [Fraction(each) for each in values.tolist()]
+    scale = math.lcm(1, *(each.denominator for each in fractions))
+    return np.array([int(each * scale) for each in fractions], object), scale
+
+
+def multiplied(values: NDArray[Any], factor: int) -> NDArray[Any]:
+    """Integers times an integer, without overflow."""
+    if values.dtype == np.int64 and len(values):
+        if int(np.abs(values).max()) * abs(factor) < 2**62:
+            return values * factor
+        return values.astype(object) * factor
+    return values * factor

@@ -1,0 +1,219 @@
+"""Audits of tables too long to write their equations down: who follows by rank, proved for all.
+
+Sums and averages of private numbers over publicly chosen records are audited this way when there
+are many of both. What bounds, types and known values add to the equations is not looked for at this
+size, and neither are groups nor insiders: the report says so, and a verdict that they could change
+is `incomplete`.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from math import gcd, lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.knowledge import Knowledge, prior_of
+from casemate.audit.large_numbers import Number, numbers, summed
+from casemate.audit.people import People, plain
+from casemate.audit.publication import Publication
+from casemate.audit.result import Audited, Certificate, Exposed, Proof, Term, Verdict
+from casemate.query.answers import values
+from casemate.query.engine import RECORD_COLUMN, tables
+from casemate.query.expression import Scalar
+from casemate.query.lineage import all_records
+from casemate.query.render import PROTECTED, quote
+from casemate.query.sketch import CodedRecords
+from casemate.query.sketch_sql import SummedRecords
+from casemate.query.sketch_statements import Only
+from casemate.solve.certificate import Certificate as Combination
+from casemate.solve.consistency import consistent
+from casemate.solve.primes import RandomBytes
+from casemate.solve.sketch import Proved
+from casemate.solve.sketch import exposed as exposed_by_rank
+from casemate.solve.system import System
+from casemate.table.schema import Policy
+from casemate.table.source import Source
+
+MOST_NUMBERS = 20_000
+"""Published numbers up to which their matrix on a few records is eliminated."""
+
+NOT_SEARCHED = (
+    "groups, insiders, dominance and approximate disclosure were not searched at this size"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Secret:
+    """One private number of all records: the published sums of it, and what follows by rank."""
+
+    name: str
+    numbers: Sequence[Number]
+    records: CodedRecords | SummedRecords
+    proved: Proved
+
+    @property
+    def equations(self) -> int:
+        """How many of the sums are over anybody."""
+        return int(np.count_nonzero(self.records.totals))
+
+
+def audited(
+    found: Publication,
+    policy: Policy,
+    source: Source,
+    knowledge: Knowledge,
+    *,
+    start: float,
+    random: RandomBytes | None = None,
+) -> Audited | None:
+    """Decide by rank alone, and say what that leaves open; None if there are too many numbers."""
+    listed = list(islice(numbers(found.columns, policy, source), MOST_NUMBERS + 1))
+    if len(listed) > MOST_NUMBERS:
+        return None
+    names = list(dict.fromkeys(_name(each) for each in listed))
+    secrets = [_decided(name, listed, source, random) for name in names]
+    people = People.of(_everybody(secrets, source), policy, source)
+    fine = all(_agrees(secret) for secret in secrets) if found.told else None
+    shown = tuple(
+        each
+        for secret in secrets
+        for each in _exposed(secret, people, source, found.told, fine is not False)
+        if not _was_known(each, policy, knowledge)
+    )
+    open_ = list(_open(found, policy, knowledge, len(people.records)))
+    incomplete = bool(open_ or found.refused)
+    none = Verdict.INCOMPLETE if incomplete else Verdict.NONE_EXPOSED
+    return Audited(
+        verdict=Verdict.EXPOSED if shown else none,
+        records=len(people.records),
+        queries=found.queries,
+        equations=sum(secret.equations for secret in secrets),
+        rank=sum(secret.proved.rank for secret in secrets),
+        consistent=fine,
+        exposed=shown,
+        tight=(),
+        groups=(),
+        undecided=(),
+        unchecked=(),
+        refused=found.refused,
+        bounds=(),
+        assumptions=(*_unbounded(names, policy, knowledge), *open_, NOT_SEARCHED),
+        seconds=time.process_time() - start,
+        people=people,
+        statements=found.statements,
+    )
+
+
+def _name(number: Number) -> str:
+    return "" if number.term.unknown is None else number.term.unknown.column
+
+
+def _decided(
+    name: str, listed: Sequence[Number], source: Source, random: RandomBytes | None
+) -> _Secret:
+    own = [each for each in listed if _name(each) == name]
+    selections = [each.selection for each in own]
+    form = CodedRecords if source.dialect == "duckdb" else SummedRecords
+    records = form(selections, source, random)
+    return _Secret(name, own, records, exposed_by_rank(records, random))
+
+
+def _everybody(secrets: Sequence[_Secret], source: Source) -> NDArray[Any]:
+    """The identity of every record, in order."""
+    held = (each.records.names for each in secrets if isinstance(each.records, CodedRecords))
+    found = next(held, None)
+    return all_records(source) if found is None else found
+
+
+def _agrees(secret: _Secret) -> bool:
+    """Whether the published sums can all be true: on records of full rank, so on all of them."""
+    rows = secret.records.rows(secret.proved.core.places)
+    row, column = np.nonzero(rows)
+    right = tuple(each.total for each in secret.numbers)
+    ones = np.ones(len(row), np.int64)
+    return consistent(System(len(rows), rows.shape[1], row, column, ones, right))
+
+
+# What is exposed ------------------------------------------------------------------------------
+
+
+def _exposed(
+    secret: _Secret, people: People, source: Source, told: bool, agreed: bool
+) -> Iterator[Exposed]:
+    proved, names = secret.proved, secret.records.names
+    who = {place: plain(names[place]) for place in proved.by}
+    rest = [name for place, name in who.items() if place not in proved.certificates]
+    true = _true_values(secret.name, rest, source) if rest and not told else {}
+    where = {place: people.place(name) or 0 for place, name in who.items()}
+    for place in sorted(where, key=where.__getitem__):
+        certificate, value = None, true.get(who[place])
+        if place in proved.certificates:
+            combination = proved.certificates[place]
+            certificate = _in_numbers(combination, secret.numbers)
+            value = _value(combination, secret.numbers) if agreed else None
+        query, person = secret.numbers[proved.by[place]].column.query, people.person(where[place])
+        yield Exposed(who[place], person, secret.name, value, certificate, query, Proof.RANK)
+
+
+def _value(combination: Combination, listed: Sequence[Number]) -> Fraction:
+    parts = (weight * listed[e].total for e, weight in combination.coefficients.items())
+    return sum(parts, Fraction(0)) / combination.divisor
+
+
+def _in_numbers(combination: Combination, listed: Sequence[Number]) -> Certificate:
+    """A combination of sums as one of the numbers that were published."""
+    weights = {e: weight / listed[e].share for e, weight in combination.coefficients.items()}
+    scale = lcm(*(weight.denominator for weight in weights.values()))
+    whole = {e: int(weight * scale) for e, weight in weights.items()}
+    divisor = combination.divisor * scale
+    common = gcd(divisor, *whole.values())
+    terms = tuple(Term(listed[e].place, weight // common) for e, weight in sorted(whole.items()))
+    return Certificate(terms, divisor // common)
+
+
+def _true_values(name: str, records: Sequence[Scalar], source: Source) -> dict[Scalar, Fraction]:
+    """The table's own values of a private number."""
+    some = Only(source, records)
+    written = f"{quote(PROTECTED)}.{quote(name)}"
+    frame = some.read(f"SELECT {RECORD_COLUMN} AS r, {written} AS v FROM {tables(some, ())}")
+    pairs = zip(values(frame["r"]), values(frame["v"]), strict=True)
+    return {record: Fraction(value or 0) for record, value in pairs}  # type: ignore[arg-type]  # a number
+
+
+def _was_known(exposed: Exposed, policy: Policy, knowledge: Knowledge) -> bool:
+    """Whether a value was known before anything was published."""
+    low, high, _ = prior_of(exposed.column, exposed.record, policy, knowledge)
+    return low is not None and low == high
+
+
+# What is left open ----------------------------------------------------------------------------
+
+
+def _open(found: Publication, policy: Policy, knowledge: Knowledge, records: int) -> Iterator[str]:
+    """What was not looked for and could have exposed somebody, in sentences."""
+    terms = [summed(column, policy) for column in found.columns]
+    names = dict.fromkeys(t.unknown.column for t in terms if t is not None and t.unknown)
+    for name in names:
+        low, high, _ = prior_of(name, None, policy, knowledge)
+        if low is not None or high is not None or knowledge.known:
+            yield (
+                f"what bounds, types and known values add was not checked for {name} of any of "
+                f"the {records:,} records: at this size the ranks alone were decided"
+            )
+    rounded = sum(column.form.rounded or bool(column.within) for column in found.columns)
+    if rounded:
+        yield f"{rounded:,} columns of rounded numbers were not used at this size"
+    if policy.person not in (None, policy.key):
+        yield "what the rows of one person add up to was not searched at this size"
+
+
+def _unbounded(names: Sequence[str], policy: Policy, knowledge: Knowledge) -> Iterator[str]:
+    for name in names:
+        low, high, _ = prior_of(name, None, policy, knowledge)
+        if low is None and high is None:
+            yield f"{name} has no declared bounds, so any number was taken to be possible"

@@ -1,0 +1,133 @@
+"""Published sums over publicly chosen records, one by one, without the records behind them.
+
+Nothing here is compiled: every audit asks whether it is one of a large table.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from casemate.audit.cells import ShownCell, exact, shown_cells
+from casemate.audit.equations import Place, place_of
+from casemate.audit.publication import Column, Publication
+from casemate.audit.target import target
+from casemate.query.aggregate import Function, Select
+from casemate.query.answers import Key
+from casemate.query.engine import tables
+from casemate.query.expression import TRUE
+from casemate.query.linear import ONE, Term, linear_form
+from casemate.query.sketch_selection import Selection
+from casemate.table.schema import PerPerson, Policy
+from casemate.table.source import Source
+
+ADDED = (Function.SUM, Function.AVG)
+MOST_ENTRIES = 20_000_000
+"""Records times published columns up to which the equations are written down."""
+
+
+def is_large(found: Publication, policy: Policy, source: Source) -> bool:
+    """Whether a publication is of plain sums, and has too many entries to be written down."""
+    if found.ordered or found.there or not found.columns:
+        return False
+    if any(summed(column, policy) is None for column in found.columns):
+        return False
+    counted = source.read(f"SELECT count(*) AS n FROM {tables(source, ())}")
+    return int(counted["n"].values[0]) * len(found.columns) > MOST_ENTRIES
+
+
+def summed(column: Column, policy: Policy) -> Term | None:
+    """The private number that a column adds up, each record's once, or None for anything else."""
+    if column.below is not None or column.empty is not None or len(column.form.weights) > 1:
+        return None
+    aggregate = column.select.aggregates[column.form.weights[0][0]]
+    terms = linear_form(aggregate)
+    if aggregate.function not in ADDED or aggregate.joins or terms is None or len(terms) > 1:
+        return None
+    return next((term for term in terms if _is_plain(term, policy)), None)
+
+
+def _is_plain(term: Term, policy: Policy) -> bool:
+    """Whether a term is a number of each record itself, one that is never missing."""
+    if term.unknown is None or term.unknown.category is not None or term.coefficient != ONE:
+        return False
+    column = policy.column(term.unknown.column)
+    several = policy.person not in (None, policy.key)
+    return column is not None and not (
+        column.nullable or (several and column.per_person is PerPerson.CONSTANT)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """One published number: a multiple of the sum of a selection's values, and a constant."""
+
+    column: Column
+    term: Term
+    key: Key
+    cells: "Cells"
+
+    @property
+    def selection(self) -> Selection:
+        """The records that it adds up."""
+        return Selection(self.term.predicate, self.term.keys, self.key)
+
+    @property
+    def place(self) -> Place:
+        """Where it was published."""
+        select, name = self.column.select, self.column.output.name
+        return place_of(self.column.query, select, name, self.key)
+
+    @cached_property
+    def share(self) -> Fraction:
+        """What the sum was multiplied by."""
+        ((index, weight),) = self.column.form.weights
+        return weight / self._cell.divisors[index] / self._divisor
+
+    @cached_property
+    def total(self) -> Fraction:
+        """The sum itself, as the published number tells it."""
+        return target(self.column, self._cell, self._divisor).low / self.share
+
+    @property
+    def _divisor(self) -> Fraction:
+        divisor = self.column.form.divisor
+        return Fraction(1) if divisor is None else exact(self._cell.sums[divisor])
+
+    @property
+    def _cell(self) -> ShownCell:
+        return self.cells.of(self.column.select)[self.key]
+
+
+class Cells:
+    """The shown cells of selects, read when they are first asked for."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._found: dict[Select, dict[Key, ShownCell]] = {}
+
+    def of(self, select: Select) -> dict[Key, ShownCell]:
+        """The cells of a select by their keys."""
+        if select not in self._found:
+            self._found[select] = {c.key: c for c in shown_cells(select, self._source)}
+        return self._found[select]
+
+
+def numbers(columns: Sequence[Column], policy: Policy, source: Source) -> Iterator[Number]:
+    """The numbers that columns show exactly; which cells there are is asked only where it must."""
+    cells = Cells(source)
+    for column in columns:
+        term = summed(column, policy)
+        if term is None or column.form.rounded or column.within:
+            continue
+        keys: Sequence[Key] = [()]
+        if column.select.keys or column.select.having != TRUE:
+            found = cells.of(column.select)
+            keys = [key for key, cell in found.items() if _is_there(column, cell)]
+        yield from (Number(column, term, key, cells) for key in keys)
+
+
+def _is_there(column: Column, cell: ShownCell) -> bool:
+    divisor = column.form.divisor
+    empty = any(cell.sums[index] is None for index, _ in column.form.weights)
+    return not empty and (divisor is None or bool(cell.sums[divisor]))

@@ -1,0 +1,267 @@
+"""Auditing questions before they are answered, so that refusals give nothing away.
+
+Source     Source document 002, "Which records are exposed?" and "Beyond linear queries";
+           simulatable auditing after Kenthapadi, Mishra and Nissim (2005).
+Guarantee  Whether a question is refused follows from the questions, the public columns and the
+           answers that were given: the asker could work it out alone. What is answered determines
+           nobody's value. Sums and averages are decided by rank, which no answer changes; a
+           minimum or maximum is refused when any possible answer would determine somebody.
+           One family for each component of linked records: SUM{1,2} = 14 and MAX{1,2} = 7 are
+           harmless alone and together say that both are 7.
+Assumes    Any number is possible as a value, and nothing else is known. With bounds or finitely
+           many values the same decisions would give values away, so such a column is refused.
+           The table is one snapshot, and all askers together are one.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import isfinite
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from casemate.audit.cells import exact
+from casemate.audit.online_extremes import would_expose
+from casemate.audit.online_questions import ExtremeQuestion, Family, Questions, Snapshot
+from casemate.audit.online_sums import OnlineSums
+from casemate.audit.people import People, check_constant
+from casemate.errors import Misconfigured, Refused, Unsupported
+from casemate.query.answers import answers
+from casemate.query.coercion import NUMBERS
+from casemate.query.lineage import all_records
+from casemate.query.sql import DIALECT, parse_statement
+from casemate.solve.components import Components
+from casemate.solve.order_online import OnlineExtremes
+from casemate.solve.primes import RandomBytes
+from casemate.table.schema import Column, Policy
+from casemate.table.table import Table
+
+PUBLIC = "it asks about public columns only"
+HARMLESS = "with everything that was answered it determines nobody's value"
+BY_SUM = "with the sums that were answered it would determine a value, whatever its answer is"
+BY_EXTREME = "with what was answered, some possible answer to it would determine a value"
+MIXED = (
+    "sums and extremes about linked records can give values away together; ask about them by one "
+    "of the two"
+)
+NOT_FITTING = (
+    "the answer contradicts an earlier one, so the table has changed; an audit is about one "
+    "snapshot, start a new one"
+)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether a question may be answered, and why; nothing in it depends on a private value."""
+
+    allowed: bool
+    reason: str
+    family: Family | None = None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A statement that was answered, with the minima and maxima that it showed, in order."""
+
+    sql: str
+    answers: tuple[Fraction, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Considered:
+    sql: str
+    questions: Questions
+    decision: Decision
+
+
+class OnlineAuditor:
+    """Decides, question by question, what of a table may be answered exactly.
+
+    A column with bounds, such as the hospital's blood sugar, is not taken:
+
+    >>> OnlineAuditor("hospital")
+    Traceback (most recent call last):
+        ...
+    casemate.errors.Misconfigured: Blood sugar has declared bounds or values, which would let \
+answers and refusals give values away; exact answers under audit need a column without any
+    """
+
+    def __init__(
+        self,
+        table: Table | str | Path,
+        *,
+        private: str | Sequence[str] = (),
+        history: Iterable[Recorded] = (),
+        random: RandomBytes | None = None,
+        dialect: str = DIALECT,
+    ) -> None:
+        """Begin with a table, or where one is, and the statements that were answered already.
+
+        `private` names the private columns that questions may be about: by default all of an
+        open table, and it is needed for a file that comes without a policy.
+        """
+        names = (private,) if isinstance(private, str) else tuple(private)
+        self._dialect = dialect
+        self._open = ExitStack()
+        with ExitStack() as opening:
+            if not isinstance(table, Table):
+                table = opening.enter_context(Table.open(table, private=names))
+            self._policy = table.policy
+            self._snapshot = _snapshot(table, _followed(names, table.policy))
+            self._parts: Components[Family] = Components(self._snapshot.size)
+            self._sums = OnlineSums(self._snapshot.persons, random)
+            self._extremes = OnlineExtremes(self._snapshot.size)
+            self._history: list[Recorded] = []
+            self._last: _Considered | None = None
+            for each in history:
+                self.record(each.sql, each.answers)
+            self._open = opening.pop_all()
+
+    @property
+    def assumption(self) -> str:
+        """What the decisions take for granted."""
+        return (
+            f"any number is possible as a value of {' and '.join(self._snapshot.names)}, nothing "
+            f"else is known about it, and the table stays as it is"
+        )
+
+    @property
+    def history(self) -> tuple[Recorded, ...]:
+        """The statements that were answered, from which another auditor can go on."""
+        return tuple(self._history)
+
+    def would_expose(self, query: str) -> Decision:
+        """Decide whether a statement may be answered, without looking at anything private."""
+        return self._considered(query).decision
+
+    def record(self, query: str, given: Sequence[Fraction] | None = None) -> None:
+        """Take note that a statement was answered; raises Refused if it must not be.
+
+        `given` are the minima and maxima that were shown; by default those of the table.
+        """
+        considered = self._considered(query)
+        if not considered.decision.allowed:
+            raise Refused(f"this must not be answered: {considered.decision.reason}")
+        questions = considered.questions
+        shown = self._shown(questions.extremes) if given is None else tuple(given)
+        if len(shown) != len(questions.extremes):
+            raise ValueError(
+                f"need the {len(questions.extremes)} minima and maxima that the statement shows, "
+                f"got {len(shown)}"
+            )
+        self._take_extremes(questions.extremes, shown)
+        if questions.sums:
+            self._sums.record(questions.sums)
+        for family, members in questions.members:
+            self._parts.join(members, family)
+        self._history.append(Recorded(query, shown))
+        self._last = None
+
+    def close(self) -> None:
+        """Let go of the table if this auditor opened it."""
+        self._open.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Deciding -----------------------------------------------------------------------------------
+
+    def _considered(self, query: str) -> _Considered:
+        """A statement asked about and then recorded is read and decided once."""
+        if self._last is None or self._last.sql != query:
+            self._last = self._consider(query)
+        return self._last
+
+    def _consider(self, query: str) -> _Considered:
+        try:
+            statement = parse_statement(query, self._policy, self._dialect)
+            questions = self._snapshot.questions(statement)
+            return _Considered(query, questions, self._decided(questions))
+        except Unsupported as error:
+            return _Considered(query, Questions(), Decision(False, error.reason))
+        except Refused as error:
+            return _Considered(query, Questions(), Decision(False, str(error)))
+
+    def _decided(self, questions: Questions) -> Decision:
+        if not questions.families:
+            return Decision(True, PUBLIC)
+        if len(questions.families) > 1:
+            return Decision(False, MIXED)
+        (family,) = questions.families
+        if any(self._parts.marks(members) - {family} for _, members in questions.members):
+            return Decision(False, MIXED, family)
+        if family is Family.SUMS:
+            exposing, reason = self._sums.would_expose(questions.sums), BY_SUM
+        else:
+            exposing = would_expose(questions.extremes, self._extremes, self._parts)
+            reason = BY_EXTREME
+        return Decision(not exposing, reason if exposing else HARMLESS, family)
+
+    # Answers ------------------------------------------------------------------------------------
+
+    def _shown(self, asked: Sequence[ExtremeQuestion]) -> tuple[Fraction, ...]:
+        """The table's own answers."""
+        needed = list(dict.fromkeys(each.aggregate for each in asked))
+        found = dict(zip(needed, answers(needed, self._snapshot.source), strict=True))
+        return tuple(_number(found[each.aggregate][each.key]) for each in asked)
+
+    def _take_extremes(self, asked: Sequence[ExtremeQuestion], shown: Sequence[Fraction]) -> None:
+        """Record answers that fit the past; one that does not would make every later one fit."""
+        later = self._extremes.copy() if asked else self._extremes
+        for question, answer in zip(asked, shown, strict=True):
+            members = question.members.tolist()
+            if not later.is_possible(question.kind, members, answer):
+                raise Refused(NOT_FITTING)
+            later.record(question.kind, members, answer)
+        self._extremes = later
+
+
+def _number(value: Any) -> Fraction:
+    """A number that the table gave, exactly."""
+    if not isfinite(value):
+        raise Refused("a value in it is not a finite number, which nothing can be decided about")
+    return exact(value)
+
+
+# The columns --------------------------------------------------------------------------------------
+
+
+def _snapshot(table: Table, names: tuple[str, ...]) -> Snapshot:
+    people = People.of(all_records(table.source), table.policy, table.source)
+    check_constant(names, people, table.policy, table.source)
+    return Snapshot(table.source, people, names)
+
+
+def _followed(names: Sequence[str], policy: Policy) -> tuple[str, ...]:
+    """The private columns that questions may be about, each fit to be asked about."""
+    columns = [column for column in policy.private() if not names or column.name in names]
+    missing = set(names) - {column.name for column in columns}
+    if missing or not columns:
+        named = f"{min(missing)} is not" if missing else "there is no column that is"
+        raise Misconfigured(f"{named} private; name the columns to protect with `private`")
+    for column in columns:
+        _check(column)
+    return tuple(column.name for column in columns)
+
+
+def _check(column: Column) -> None:
+    if column.type not in NUMBERS:
+        raise Misconfigured(
+            f"{column.name} is of type {column.type}, and only numbers without bounds can be "
+            f"answered exactly under audit"
+        )
+    if column.values is not None or column.low is not None or column.high is not None:
+        raise Misconfigured(
+            f"{column.name} has declared bounds or values, which would let answers and refusals "
+            f"give values away; exact answers under audit need a column without any"
+        )

@@ -1,0 +1,164 @@
+"""The secrets that a few records may share among them, as points.
+
+A part is one column of the equations or the last value of a category, which is 1 less its columns.
+Only columns that no more records share than matter here become parts: of a group of columns that
+no equation tells apart, nobody learns anything without all of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.case import Case
+from casemate.audit.determined import Determined
+from casemate.query.cuts import Cut
+from casemate.query.linear import Category, Unknown
+from casemate.solve.collapse import Collapsed
+from casemate.solve.combinations import Combinations
+from casemate.solve.exposure import Exposure
+from casemate.solve.null_space import NullVectors
+from casemate.solve.primes import RandomBytes, random_below
+
+
+@dataclass(frozen=True)
+class Part:
+    """One secret of a record, the columns it is made of, and the person's first row."""
+
+    unknown: Unknown
+    columns: tuple[int, ...]
+    record: int
+    owner: int
+
+    def target(self, weight: int) -> dict[int, int]:
+        """That many times the secret in terms of columns, but for a constant."""
+        sign = -1 if len(self.columns) > 1 else 1
+        return dict.fromkeys(self.columns, sign * weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of a case, those of one column first, and the groups that their columns fall into.
+
+    `columns` has all columns of those groups.
+    """
+
+    listed: tuple[Part, ...]
+    columns: NDArray[np.int64]
+    collapsed: Collapsed
+
+    @cached_property
+    def owner(self) -> NDArray[np.int64]:
+        """The person of each part, by the position of the first row."""
+        return np.array([part.owner for part in self.listed], np.int64)
+
+    def points(self, null: NullVectors, random: RandomBytes | None = None) -> NullVectors:
+        """Null vectors of the groups as null vectors of the parts.
+
+        The members of a group may have any values that add up to the group's.
+        """
+        prime, group = null.prime, self.collapsed.group
+        vectors = np.zeros((len(null.vectors), len(group)), np.int64)
+        vectors[:, self.columns] = null.vectors[:, group[self.columns]]
+        for members in self._shared:
+            for vector in vectors:
+                drawn = [random_below(prime, random) for _ in members[1:]]
+                vector[members[1:]] = drawn
+                vector[members[0]] = (int(vector[members[0]]) - sum(drawn)) % prime
+        single = [part.columns[0] for part in self.listed if len(part.columns) == 1]
+        found = [vectors[:, single]]
+        for part in self.listed[len(single) :]:
+            total = vectors[:, list(part.columns)].sum(axis=1, dtype=object)
+            found.append((-total % prime).astype(np.int64)[:, None])
+        return NullVectors(prime, null.rank, np.concatenate(found, axis=1))
+
+    @cached_property
+    def _shared(self) -> list[list[int]]:
+        """The columns of each group that has several."""
+        members: dict[int, list[int]] = {}
+        several = self.columns[self.collapsed.sizes[self.collapsed.group[self.columns]] > 1]
+        for column in several.tolist():
+            members.setdefault(int(self.collapsed.group[column]), []).append(column)
+        return list(members.values())
+
+    def exposure(self, found: Exposure, random: RandomBytes | None = None) -> Exposure:
+        """What is determined of the parts, given what is of the groups."""
+        null = [self.points(each, random) for each in found.null if each.rank == found.rank]
+        determined = np.logical_or.reduce([each.zero() for each in null])
+        return Exposure(found.rank, determined, tuple(null), found.block)
+
+    def targets(self, weights: Sequence[Mapping[int, int]]) -> list[dict[int, int] | None]:
+        """Combinations of parts as combinations of groups; None if members are told apart."""
+        columns = [_added(self.listed, each) for each in weights]
+        inside, alike = Combinations.of(columns).grouped(self.collapsed.group, self.collapsed.sizes)
+        return [inside.target(i) if fine else None for i, fine in enumerate(alike.tolist())]
+
+
+def _added(listed: Sequence[Part], weights: Mapping[int, int]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for place, weight in weights.items():
+        for column, coefficient in listed[place].target(weight).items():
+            total[column] = total.get(column, 0) + coefficient
+    return {column: weight for column, weight in total.items() if weight}
+
+
+def parts(case: Case, known: Determined, most: int) -> Parts:
+    """The parts that the records of up to so many people may share."""
+    equations, collapsed = case.equations, known.collapsed
+    group = collapsed.group
+    owner = equations.people.first[equations.record]
+    columns = np.flatnonzero((_different(group, owner) <= most)[group])
+    cut = np.array([isinstance(each.category, Cut) for each in equations.unknowns], np.bool_)
+    ordinary = columns[~cut[equations.unknown[columns]]] if len(columns) else columns
+    single = [_part(case, (column,)) for column in ordinary.tolist()]
+    return Parts((*single, *_last_values(case, ordinary)), columns, collapsed)
+
+
+def _different(group: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many different values the members of each group have."""
+    order = np.lexsort((value, group))
+    mine, its = group[order], value[order]
+    first = np.ones(len(order), np.bool_)
+    first[1:] = (mine[1:] != mine[:-1]) | (its[1:] != its[:-1])
+    return np.bincount(mine[first])
+
+
+def _part(case: Case, columns: tuple[int, ...], unknown: Unknown | None = None) -> Part:
+    record = int(case.equations.record[columns[0]])
+    owner = int(case.equations.people.first[record])
+    return Part(unknown or case.unknown(columns[0]), columns, record, owner)
+
+
+def _last_values(case: Case, columns: NDArray[np.int64]) -> Iterable[Part]:
+    """The last value of each category of three or more whose other values are all asked about."""
+    several: dict[tuple[int, str], list[int]] = {}
+    for column in columns.tolist():
+        if not case.is_number(column):
+            key = int(case.equations.record[column]), case.secret(column)
+            several.setdefault(key, []).append(column)
+    for (_, name), own in several.items():
+        declared = case.declared(name)
+        if len(own) == len(declared) - 1 > 1:
+            yield _part(case, tuple(own), Unknown(name, Category(declared[-1])))
+
+
+def splits(case: Case, known: Determined) -> bool:
+    """Whether what is known of each kind of secret follows from what is said of it alone.
+
+    Then whoever knows several secrets of one record learns no more than from each by itself. It
+    holds iff a random null vector stays one when all kinds but one are set to zero.
+    """
+    kinds, system = case.equations.unknown, known.collapsed.system
+    if len(np.unique(kinds)) < 2:
+        return True
+    kind = np.zeros(system.columns, np.int64)
+    kind[known.collapsed.group] = kinds
+    if (kind[known.collapsed.group] != kinds).any():
+        return False
+    null = next(each for each in known.found.null if each.rank == known.found.rank)
+    terms = system.value.astype(object) * null.vectors[0][system.column]
+    totals = np.zeros((system.rows, int(kinds.max()) + 1), object)
+    np.add.at(totals, (system.row, kind[system.column]), terms)
+    return not np.mod(totals, null.prime).any()

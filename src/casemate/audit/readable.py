@@ -1,0 +1,155 @@
+"""Whether a shown column can be read as equations in what is secret, and what else it tells.
+
+Besides numbers, a statement shows which rows there are and which results are NULL. Where secrets
+decide that, it is told as well: by the count of the rows behind it, which is 0 or is not.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from casemate.audit.cells import presence
+from casemate.audit.shown import Shown
+from casemate.query.aggregate import Aggregate, Function, Output, Select, Statement
+from casemate.query.expression import (
+    Call,
+    Expression,
+    KeyRef,
+    Literal,
+    Operation,
+    ResultRef,
+    private_columns,
+    walk,
+)
+from casemate.query.linear import ONE, Term, counting, linear_form
+
+ORDERED = (Function.MIN, Function.MAX, Function.MEDIAN)
+LINEAR = (Function.SUM, Function.COUNT, Function.AVG)
+NOT_LINEAR = "it is not linear in what is secret"
+SEVERAL = "several secrets decide whether it is NULL"
+
+
+@dataclass(frozen=True)
+class Readable:
+    """The secret count that a column's sums are divided by, and the one that is 0 at NULL."""
+
+    below: Aggregate | None = None
+    empty: Aggregate | None = None
+
+
+def is_public(aggregate: Aggregate) -> bool:
+    """Whether an aggregate depends on nothing secret."""
+    if aggregate.function is Function.COUNT_DISTINCT:  # of a public column: how many people
+        return not private_columns(aggregate.membership, *aggregate.keys)
+    terms = linear_form(aggregate)
+    return terms is not None and all(term.unknown is None for term in terms)
+
+
+def refused_whole(statement: Statement) -> str | None:
+    """Why nothing of a statement can be read, or None."""
+    if statement.limit is not None and any(select.keys for select in statement.selects):
+        return "LIMIT shows some rows only; leave it out"
+    for select in statement.selects:
+        if not all(is_public(select.aggregates[index]) for index in _used([select.having])):
+            return "HAVING decides by something secret"
+        hidden = _used([each.expression for each in select.order]) - select.shown
+        if not all(is_public(select.aggregates[index]) for index in hidden):
+            return "ORDER BY shows the order of something secret"
+    return None
+
+
+def _used(expressions: Iterable[Expression]) -> set[int]:
+    nodes = (node for expression in expressions for node in walk(expression))
+    return {node.index for node in nodes if isinstance(node, ResultRef)}
+
+
+def is_counted(select: Select) -> bool:
+    """Whether a select shows how many rows are behind each of its cells."""
+    outputs = (output.expression for output in select.outputs)
+    shown = {each.index for each in outputs if isinstance(each, ResultRef)}
+    return any(select.aggregates[index] == presence(select) for index in shown)
+
+
+def readable(select: Select, output: Output, form: Shown | None) -> Readable | str:
+    """How a column is read, or why it cannot be."""
+    if form is None or any(isinstance(node, KeyRef) for node in walk(output.expression)):
+        return "it is not a linear combination of sums"
+    if _shows_order(select, output):
+        return Readable()
+    sums = [select.aggregates[index] for index, _ in form.weights]
+    if any(each.function not in LINEAR or linear_form(each) is None for each in sums):
+        return NOT_LINEAR
+    below = _below(select, form)
+    if isinstance(below, str):
+        return below
+    return _with_nulls(output.expression, sums, below)
+
+
+def _shows_order(select: Select, output: Output) -> bool:
+    """Whether an output is MIN, MAX or MEDIAN of a private number, over publicly chosen records."""
+    if not isinstance(output.expression, ResultRef):
+        return False
+    aggregate = select.aggregates[output.expression.index]
+    terms = linear_form(aggregate) if aggregate.function in ORDERED else None
+    return (
+        terms is not None
+        and not aggregate.joins
+        and len(terms) == 1
+        and terms[0].unknown is not None
+        and terms[0].unknown.category is None
+        and terms[0].coefficient == ONE
+    )
+
+
+def _below(select: Select, form: Shown) -> Aggregate | str | None:
+    """The secret count that the sums of a column are divided by, if there is one."""
+    averages = [select.aggregates[index] for index, _ in form.weights]
+    averages = [each for each in averages if each.function is Function.AVG]
+    secret = [counting(each) for each in averages if not is_public(counting(each))]
+    if form.divisor is not None:
+        divisor = select.aggregates[form.divisor]
+        if is_public(divisor):
+            return "it divides an average" if secret else None
+        if secret or divisor.function is not Function.COUNT or linear_form(divisor) is None:
+            return "it divides by something secret that is not a count"
+        return divisor
+    if not secret:
+        return None
+    return secret[0] if len(form.weights) == 1 else "it adds to an average of secretly many values"
+
+
+def _with_nulls(
+    expression: Expression, sums: list[Aggregate], below: Aggregate | None
+) -> Readable | str:
+    """What a column's being NULL tells: that a secret count is 0, if that is always the same."""
+    counts = [counting(each) for each in sums if each.function is not Function.COUNT]
+    deciding = [each for each in (*counts, below) if each is not None and not is_public(each)]
+    if not deciding:
+        return Readable(below)
+    if any(linear_form(each) is None for each in deciding):
+        return NOT_LINEAR
+    if any(_is_filled(node) for node in walk(expression)):
+        hidden = below is None and _all_filled(expression)
+        return Readable() if hidden else "COALESCE hides whether something secret is NULL"
+    if len({_rows(each) for each in deciding}) > 1:
+        return SEVERAL
+    return Readable(below, deciding[0])
+
+
+def _rows(count: Aggregate) -> frozenset[Term]:
+    return frozenset(linear_form(count) or ())
+
+
+def _is_filled(node: Expression) -> bool:
+    return isinstance(node, Call) and node.operation is Operation.COALESCE
+
+
+def _all_filled(expression: Expression) -> bool:
+    """Whether each result stands in a COALESCE that shows 0 for NULL."""
+    if isinstance(expression, ResultRef):
+        return False
+    if not isinstance(expression, Call):
+        return True
+    if _is_filled(expression) and isinstance(expression.arguments[0], ResultRef):
+        other = expression.arguments[1]
+        return isinstance(other, Literal) and other.value == 0
+    return all(map(_all_filled, expression.arguments))

@@ -1,0 +1,135 @@
+"""The statements of a log as rows that can be withheld one by one, and as text without some.
+
+A row is what one SELECT shows for one combination of its keys, with all of its columns. Where the
+rows of a statement cannot be told apart in its text, the statement is published or left out whole.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+
+from casemate.audit.cells import presence
+from casemate.audit.equations import Place
+from casemate.errors import Unsupported
+from casemate.query.aggregate import Select
+from casemate.query.answers import Key, answers
+from casemate.query.expression import Scalar
+from casemate.query.sql import split
+from casemate.query.withhold import Row, Withholding
+from casemate.table.schema import Policy
+from casemate.table.source import Source
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A row of a statement: the statement's number, and the keys of the row as it shows them."""
+
+    query: int
+    cell: tuple[tuple[str, Scalar], ...] | None = field(compare=False)
+    row: Row | None = field(default=None, repr=False)  # None: the whole statement
+
+    @property
+    def rank(self) -> tuple[int, int, tuple[tuple[bool, float, str], ...]]:
+        """Where the row stands: by statement, then by keys, whatever order an engine gives."""
+        if self.row is None:
+            return self.query, -1, ()
+        return self.query, self.row.site, tuple(map(_rank, self.row.values))
+
+
+def _rank(value: Scalar) -> tuple[bool, float, str]:
+    number = float(value) if isinstance(value, int | float | Decimal) else 0.0
+    return value is None, number, str(value)
+
+
+class Statement:
+    """One statement of a log, in a dialect, over an open table."""
+
+    def __init__(self, query: int, sql: str, policy: Policy, source: Source, dialect: str) -> None:
+        self.query = query
+        (self.sql,) = split(sql, dialect)  # without what stands before and after it
+        self._policy, self._source, self._dialect = policy, source, dialect
+
+    def row(self, place: Place) -> Withheld:
+        """The row in which a number was published."""
+        if self._withholding is None or place.select is None:
+            return Withheld(self.query, None)
+        key = () if place.key is None else tuple(value for _, value in place.key)
+        return Withheld(self.query, place.key, self._withholding.row(place.select, key))
+
+    def without(self, rows: Collection[Withheld]) -> str | None:
+        """The text without these rows; None if nothing is left, or the rest cannot be written."""
+        kept = [each.row for each in rows if each.row is not None]
+        if not rows:
+            return self.sql
+        if self._withholding is None or len(kept) < len(rows):
+            return None
+        try:
+            return self._withholding.without(kept, self._present)
+        except Unsupported:  # a key that cannot be written as a constant, or too many of them
+            return None
+
+    @cached_property
+    def _withholding(self) -> Withholding | None:
+        try:
+            return Withholding(self.sql, self._policy, self._dialect)
+        except Unsupported:
+            return None
+
+    @cached_property
+    def _present(self) -> frozenset[Row]:
+        """Every row there is, whether HAVING shows it or not."""
+        if self._withholding is None:
+            return frozenset()
+        selects = self._withholding.statement.selects
+        return frozenset(
+            self._withholding.row(select, key)
+            for select in selects
+            for key in _keys(select, self._source)
+        )
+
+
+def _keys(select: Select, source: Source) -> list[Key]:
+    (found,) = answers([presence(select)], source)
+    return list(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Statements:
+    """The statements that could be audited, by their numbers, and why the others could not."""
+
+    listed: Mapping[int, Statement]
+    refused: Mapping[int, str]
+
+    def texts(self, withheld: Collection[Withheld]) -> dict[int, str]:
+        """The statements without some rows; one of which nothing is left is not there."""
+        rows: dict[int, list[Withheld]] = {}
+        for each in withheld:
+            rows.setdefault(each.query, []).append(each)
+        texts = {query: each.without(rows.get(query, ())) for query, each in self.listed.items()}
+        return {query: text for query, text in texts.items() if text is not None}
+
+    def script(self, withheld: Sequence[Withheld]) -> str:
+        """The statements as one SQL file that says what it leaves out."""
+        texts = self.texts(withheld)
+        parts = [HEADER]
+        for query in sorted({*self.listed, *self.refused}):
+            hidden = sum(each.query == query for each in withheld)
+            if query in texts:
+                note = f"-- query {query}, {_count(hidden)} withheld\n" if hidden else ""
+                parts.append(f"{note}{texts[query]};\n")
+            else:
+                parts.append(f"-- query {query} is left out: {self._reason(query)}\n")
+        return "\n".join(parts)
+
+    def _reason(self, query: int) -> str:
+        if query in self.refused:
+            return f"it could not be audited ({' '.join(self.refused[query].split())})"
+        return "with it somebody would be exposed"
+
+
+HEADER = "-- Written by casemate audit --repair: what can be published without exposing anybody.\n"
+
+
+def _count(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows} rows"

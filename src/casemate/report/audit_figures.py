@@ -1,0 +1,106 @@
+"""The two figures of an audit: who is exposed by which statement, and how much ranges shrank."""
+
+from collections import Counter
+
+from casemate.audit.result import Audited, Exposed
+from casemate.report.markup import Markup, tag
+from casemate.report.names import Names
+from casemate.report.page import figure, section
+from casemate.report.scales import Bands, Linear
+from casemate.report.svg import Bar, Mark, Matrix, Plot, Tone
+
+MOST_ROWS, MOST_COLUMNS = 40, 36
+BINS = 10
+
+
+def taking_part(exposed: Exposed) -> frozenset[int]:
+    """The statements that a value follows from, as far as they are known one by one."""
+    terms = exposed.certificate.terms if exposed.certificate else ()
+    tipping = () if exposed.by is None else (exposed.by,)
+    return frozenset({term.place.query for term in terms}.union(tipping))
+
+
+def exposure_map(audit: Audited, names: Names) -> Markup:
+    """Which statements take part in which exposure, as a matrix of dots."""
+    traced = [each for each in audit.exposed if taking_part(each)]
+    if not traced:
+        return Markup()
+    shown = traced[:MOST_ROWS]
+    used = Counter(number for each in shown for number in taking_part(each))
+    tipped = Counter(each.by for each in shown)
+    ranked = sorted(used, key=lambda number: (-tipped[number], -used[number], number))
+    columns = sorted(ranked[:MOST_COLUMNS])
+    matrix = Matrix(
+        tuple(_row_name(each, names, audit) for each in shown),
+        tuple(f"query {number}" for number in columns),
+    )
+    marks = [
+        _mark(row, column, each, number, names)
+        for row, each in enumerate(shown)
+        for column, number in enumerate(columns)
+        if number in taking_part(each)
+    ]
+    drawn = matrix.drawn(
+        "map",
+        "Who is exposed by which statement",
+        f"{len(shown)} exposed values in rows and {len(columns)} statements in columns; a dot "
+        f"where the statement takes part, a large one where it was the last that was needed.",
+        marks,
+    )
+    left = (len(audit.exposed) - len(shown), len(used) - len(columns))
+    return section("map", "Who is exposed by which statement", figure(drawn, *_map_caption(*left)))
+
+
+def _row_name(exposed: Exposed, names: Names, audit: Audited) -> str:
+    several = len({each.column for each in audit.exposed}) > 1
+    return names.whose(exposed) + (f", {exposed.column}" if several else "")
+
+
+def _mark(row: int, column: int, exposed: Exposed, number: int, names: Names) -> Mark:
+    tipped = number == exposed.by
+    says = f"{names.whose(exposed)}: query {number} " + ("tipped it" if tipped else "takes part")
+    return Mark(row, column, Tone.STRONG if tipped else Tone.SOFT, says)
+
+
+def _map_caption(more_values: int, more_statements: int) -> list[object]:
+    caption: list[object] = [
+        "A small dot: the statement takes part in the combination that gives the value. "
+        "A large dot: it was the last one that was needed."
+    ]
+    if more_values:
+        link = tag("a", "the table of exposed values", href="#exposed")
+        caption += [f" And {more_values:,} more in ", link, "."]
+    if more_statements:
+        link = tag("a", "the table of statements", href="#statements")
+        caption += [f" {more_statements:,} more statements take part: see ", link, "."]
+    return caption
+
+
+def shrinkage_histogram(audit: Audited, _: Names) -> Markup:
+    """How many private numbers lost how much of their range, the exposed ones last."""
+    exposed = {(each.record, each.column) for each in audit.exposed}
+    left = [each for each in audit.bounds if (each.record, each.column) not in exposed]
+    shares = [each.shrinkage for each in left]
+    measured = [share for share in shares if share is not None]
+    if not measured:
+        return Markup()
+    counts = Counter(min(int(share * BINS), BINS - 1) for share in measured)
+    heights = [counts[place] for place in range(BINS)]
+    bars = [
+        Bar(place, height, f"{height:,}" if height else "") for place, height in enumerate(heights)
+    ]
+    bars.append(Bar(BINS, len(audit.exposed), f"{len(audit.exposed):,}", Tone.STRONG))
+    labels = (*(f"{10 * place}–{10 * place + 10}" for place in range(BINS)), "exposed")
+    plot = Plot(Bands(labels), Linear.over([*heights, len(audit.exposed)]))
+    drawn = plot.drawn(
+        "shrinkage",
+        "How much of each private number's range is excluded",
+        f"A histogram of {len(measured)} numbers in ten bins from 0 to 100 per cent, and the "
+        f"{len(audit.exposed)} exposed values beside them.",
+        plot.axes("per cent of the range that is excluded by what was published", "values"),
+        plot.bars(bars),
+    )
+    caption = "How much less is possible for each value than before anything was published."
+    if unmeasured := len(shares) - len(measured):
+        caption += f" {unmeasured:,} without bounds on both sides are not in it."
+    return section("shrinkage", "What is left of everybody's range", figure(drawn, caption))
