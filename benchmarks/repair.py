@@ -26,6 +26,7 @@ from casemate.audit.repair import offered, repair
 from casemate.audit.rows_shown import rows_shown
 from casemate.audit.stakes import Stakes
 from casemate.audit.statements import Statement, Statements
+from casemate.audit.truth import column_values
 from casemate.query.log import Logged
 from casemate.query.sql import DIALECT
 from casemate.table.table import Table
@@ -62,8 +63,10 @@ def eyes(table: Table) -> list[Claim]:
     found = publication([Logged(sql, 1) for sql in log], policy)
     case = Case(equations(found.columns, policy, source), policy, Knowledge(), found, source)
     listed = {n: Statement(n, sql, policy, source, DIALECT) for n, sql in enumerate(log, 1)}
-    rows = offered(rows_shown(case, Statements(listed, {})))
-    empty = sum(case.equations.low[i] == 0 for row in rows for i in row.equations)
+    shown = rows_shown(case, Statements(listed, {}))
+    rows, values = offered(shown), column_values("DEYE", source)
+    sees = [not values[case.equations.people.record(i)] for i in range(len(values))]
+    empty = sum(all(sees[i] for i in each.records.tolist()) for each in shown.values())
     start = time.process_time()
     kept = chosen(Stakes(case), rows)
     seconds = time.process_time() - start
