@@ -1,13 +1,16 @@
 """Run every benchmark, or those that are named: `python -m benchmarks [NAME ...]`.
 
-Each runs alone in a process of its own, one after the other, so that none disturbs another.
+Each runs alone in a process of its own, one after the other, so that none disturbs another, and
+with one thread, because threads that wait for each other count as CPU time too.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
 NOT_BENCHMARKS = {"__init__", "__main__", "claims"}
 
 
@@ -20,9 +23,8 @@ def succeeds(name: str) -> bool:
     """Run one benchmark and say whether it came to its end."""
     print(f"\n== {name}", flush=True)
     script = f"from benchmarks.{name} import main; main()"
-    return (
-        subprocess.run([sys.executable, "-c", script], cwd=HERE.parent, check=False).returncode == 0
-    )
+    command, environment = [sys.executable, "-c", script], os.environ | ONE_THREAD
+    return subprocess.run(command, cwd=HERE.parent, env=environment, check=False).returncode == 0
 
 
 def main(asked: list[str]) -> int:

@@ -1,7 +1,9 @@
 """What a benchmark prints: each claim, what was asked, and what was measured."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -17,3 +19,12 @@ def show(claims: Sequence[Claim]) -> None:
     first, second, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
     for what, asked, measured in rows:
         print(f"{what:<{first}} | {asked:<{second}} | {measured}")
+
+
+def real_table(name: str) -> Path | None:
+    """A file of the folder CASEMATE_DATA; where there is none, it is said."""
+    path = Path(os.environ.get("CASEMATE_DATA", "")) / name
+    if path.is_file():
+        return path
+    print(f"set CASEMATE_DATA to a folder that holds {name} to measure this one")
+    return None

@@ -1,18 +1,14 @@
 """Claims: what it costs to decide, exactly, whose values a set of sums gives away.
 
-Online, one query at rank 1,000: conjunctions of ranges and categories over 20,000 groups of people,
-modulo two primes. Offline, all published tables of up to three attributes of a generated population
+All published tables of up to three attributes of a generated population
 of 6,100 with cells under a threshold withheld, sized like a real release (about 9,000 equations),
 modulo three primes, then proved in integers; beside the float SVD of a corner of it, extrapolated
 by the cube of the size because the whole takes minutes.
 CPU seconds; kernels are compiled before the clock starts.
 """
 
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -21,20 +17,15 @@ from numpy.typing import NDArray
 from benchmarks.claims import Claim, show
 from casemate.solve.collapse import collapse
 from casemate.solve.elimination import eliminate
-from casemate.solve.equation import Equation
 from casemate.solve.exposure import blocked
 from casemate.solve.joint_proof import JointProof, prove
 from casemate.solve.primes import NARROW, random_prime
-from casemate.solve.rank import RowSpace
 from casemate.solve.system import System
 
 SIZES = (5, 18, 2, 6, 9, 13, 3, 3, 18)  # categories of each attribute of the release
 SKEW = (0.3, 0.0, 0.0, 1.2, 2.0, 0.6, 2.5, 1.0, 0.8)
 PEOPLE = 6_100
 THRESHOLD = 13
-GROUPS = 20_000
-RANK = 1_000
-QUERIES = 100
 SAMPLE = 1_000  # side of the corner given to the float SVD
 
 
@@ -74,34 +65,6 @@ def release(columns: list[NDArray[np.int64]], ways: int) -> System:
     return System(count, PEOPLE, row, column, np.ones(len(row), np.int64))
 
 
-def queries(rng: np.random.Generator) -> Iterator[Equation]:
-    """Sums over conjunctions of one to three conditions on seven attributes."""
-    widths = (100, 2, 7, 20, 9, 40, 12)
-    people = [rng.integers(0, width, GROUPS) for width in widths]
-    while True:
-        chosen = np.ones(GROUPS, np.bool_)
-        for place in rng.choice(len(widths), rng.integers(1, 4), replace=False):
-            low = rng.integers(widths[place])
-            high = low + rng.integers(1, widths[place]) if widths[place] > 10 else low
-            chosen &= (people[place] >= low) & (people[place] <= high)
-        columns = np.flatnonzero(chosen)
-        if len(columns) >= 5:
-            yield Equation(columns, np.ones(len(columns), np.int64))
-
-
-def online(rng: np.random.Generator) -> list[Claim]:
-    space, asked = RowSpace(GROUPS), queries(rng)
-    while space.rank < RANK:
-        space.add(next(asked))
-    some = [next(asked) for _ in range(QUERIES)]
-    before = cpu(lambda: [space.would_determine(each) for each in some]) / QUERIES
-    added = cpu(lambda: [space.add(each) for each in some]) / QUERIES
-    return [
-        Claim("ms a query at rank 1,000, would it expose anyone", "<= 1", f"{1000 * before:.2f}"),
-        Claim("ms a query at rank 1,000, decide and record", "<= 1", f"{1000 * added:.2f}"),
-    ]
-
-
 def offline(rng: np.random.Generator) -> list[Claim]:
     system = collapse(release(population(rng), 3)).system
     eliminate(System.of([[1, 0], [1, 1]]), random_prime(NARROW))  # compiles the kernels
@@ -131,13 +94,5 @@ def offline(rng: np.random.Generator) -> list[Claim]:
     ]
 
 
-def measure() -> None:
-    rng = np.random.default_rng(0)
-    show([*online(rng), *offline(rng)])
-
-
 def main() -> None:
-    """Measure with one thread, because threads that wait for each other count as CPU time too."""
-    script = f"from {__name__} import measure; measure()"
-    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    subprocess.run([sys.executable, "-c", script], env=os.environ | threads, check=True)
+    show(offline(np.random.default_rng(0)))

@@ -8,14 +8,13 @@ without the cells that a repair by rank withholds: by rank it gives nobody away.
 
 import csv
 import gzip
-import os
 import time
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.claims import Claim, show
+from benchmarks.claims import Claim, real_table, show
 from benchmarks.release import FILE, PUBLIC
 from casemate.audit.case import Case
 from casemate.audit.equations import equations
@@ -109,12 +108,11 @@ def _fixed(what: str, region: Region, rows: Sequence[int], positives: int) -> li
 
 
 def main() -> None:
-    folder = os.environ.get("CASEMATE_DATA")
-    if not folder or not (Path(folder) / FILE).exists():
-        print(f"set CASEMATE_DATA to a folder that holds {FILE} to measure this one")
+    real = real_table(FILE)
+    if real is None:
         return
     with TemporaryDirectory() as temporary:
-        positives = prepare(Path(folder) / FILE, Path(temporary))
+        positives = prepare(real, Path(temporary))
         policy = Path(temporary) / "t.toml"
         show([*whole_audit(policy, positives), *by_type_alone(policy, positives)])
 

@@ -13,25 +13,24 @@ in turn, the least of several runs each. CPU seconds of all threads; kernels are
 columns loaded before the clock starts.
 """
 
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from benchmarks.exposure import GROUPS, RANK, queries
 from casemate.query.aggregate import Aggregate
 from casemate.query.engine import grouped, rows
 from casemate.query.sketch_hash import SMALL, Keys, hashed
 from casemate.query.sql import parse
+from casemate.solve.equation import Equation
 from casemate.solve.rank import RowSpace
 from casemate.table.source import Source
 from casemate.table.table import Table
 
+GROUPS = 20_000
+RANK = 1_000
 ASKED = 320
 POPULATION = "population:1000000"
 RUNS = 7
@@ -51,6 +50,21 @@ def cpu(work: Callable[[], object]) -> float:
 
 
 # The algebra --------------------------------------------------------------------------------------
+
+
+def queries(rng: np.random.Generator) -> Iterator[Equation]:
+    """Sums over conjunctions of one to three conditions on seven attributes."""
+    widths = (100, 2, 7, 20, 9, 40, 12)
+    people = [rng.integers(0, width, GROUPS) for width in widths]
+    while True:
+        chosen = np.ones(GROUPS, np.bool_)
+        for place in rng.choice(len(widths), rng.integers(1, 4), replace=False):
+            low = rng.integers(widths[place])
+            high = low + rng.integers(1, widths[place]) if widths[place] > 10 else low
+            chosen &= (people[place] >= low) & (people[place] <= high)
+        columns = np.flatnonzero(chosen)
+        if len(columns) >= 5:
+            yield Equation(columns, np.ones(len(columns), np.int64))
 
 
 def algebra(rng: np.random.Generator) -> list[Claim]:
@@ -115,12 +129,5 @@ def overhead() -> list[Claim]:
     ]
 
 
-def measure() -> None:
-    show([*algebra(np.random.default_rng(0)), *overhead()])
-
-
 def main() -> None:
-    """Measure with one thread, because threads that wait for each other count as CPU time too."""
-    script = f"from {__name__} import measure; measure()"
-    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    subprocess.run([sys.executable, "-c", script], env=os.environ | threads, check=True)
+    show([*algebra(np.random.default_rng(0)), *overhead()])

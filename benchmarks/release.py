@@ -7,7 +7,6 @@ as excerpted by NIST: a file acs_massachusetts_2019.csv.gz in the folder that CA
 
 import csv
 import gzip
-import os
 import time
 from itertools import combinations
 from pathlib import Path
@@ -15,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.claims import Claim, show
+from benchmarks.claims import Claim, real_table, show
 from casemate.audit.case import exact_rows
 from casemate.audit.equations import equations
 from casemate.audit.publication import publication
@@ -80,13 +79,12 @@ def measure(table: Table, ways: int) -> list[Claim]:
 
 
 def main() -> None:
-    folder = os.environ.get("CASEMATE_DATA")
-    if not folder or not (Path(folder) / FILE).exists():
-        print(f"set CASEMATE_DATA to a folder that holds {FILE} to measure this one")
+    real = real_table(FILE)
+    if real is None:
         return
     with TemporaryDirectory() as temporary:
         path = Path(temporary) / "massachusetts.csv"
-        prepare(Path(folder) / FILE, path)
+        prepare(real, path)
         with Table.open(path, private=["PINCP"]) as table:
             show([claim for ways in (2, 3) for claim in measure(table, ways)])
 

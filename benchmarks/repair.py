@@ -10,12 +10,11 @@ audit to decide, which `casemate audit --repair` lets it do.
 
 import csv
 import gzip
-import os
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.claims import Claim, show
+from benchmarks.claims import Claim, real_table, show
 from benchmarks.release import FILE, PUBLIC, prepare, statements
 from casemate.audit.admission import chosen
 from casemate.audit.case import Case
@@ -78,14 +77,13 @@ def eyes(table: Table) -> list[Claim]:
 
 
 def main() -> None:
-    folder = os.environ.get("CASEMATE_DATA")
-    if not folder or not (Path(folder) / FILE).exists():
-        print(f"set CASEMATE_DATA to a folder that holds {FILE} to measure this one")
+    real = real_table(FILE)
+    if real is None:
         return
     with TemporaryDirectory() as temporary:
         income, seeing = Path(temporary) / "income.csv", Path(temporary) / "seeing.csv"
-        prepare(Path(folder) / FILE, income)
-        prepare_eyes(Path(folder) / FILE, seeing)
+        prepare(real, income)
+        prepare_eyes(real, seeing)
         with Table.open(income, private=["PINCP"]) as table:
             show(incomes(table))
         with Table.open(seeing, private=["DEYE"]) as table:

@@ -11,8 +11,6 @@ starts; one thread.
 
 import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -206,18 +204,11 @@ def _beside(name: str, theirs: float, mine: float, seen: set[int], who: set[int]
                  f"{theirs / mine:.0f}; {same} of {len(who)}")  # fmt: skip
 
 
-def measure_all() -> None:
+def main() -> None:
     claims: list[Any] = peers()
     for count in TARGETS:
         claims += ours(count)
     show(claims)
-
-
-def main() -> None:
-    """Measure with one thread, because threads that wait for each other count as CPU time too."""
-    script = f"from {__name__} import measure_all; measure_all()"
-    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-    subprocess.run([sys.executable, "-c", script], env=os.environ | threads, check=True)
 
 
 if __name__ == "__main__":
