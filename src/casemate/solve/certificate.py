@@ -10,6 +10,7 @@ Method     A determined unknown is a pivot, and its combination of the independe
            over them is the one that tipped the unknown over.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -56,8 +57,13 @@ class Certificate:
 
     def value(self, right: Sequence[Fraction]) -> Fraction:
         """The target itself, given what each equation adds up to."""
-        total = sum((right[i] * weight for i, weight in self.coefficients.items()), Fraction(0))
-        return total / self.divisor
+        numbers = [right[i] for i in self.coefficients]
+        scale = math.lcm(1, *{number.denominator for number in numbers})
+        total = sum(
+            weight * number.numerator * (scale // number.denominator)
+            for weight, number in zip(self.coefficients.values(), numbers, strict=True)
+        )
+        return Fraction(total, scale * self.divisor)
 
 
 class PivotBlock(Solver, Protocol):
@@ -152,6 +158,7 @@ class Lines:
 
     def __init__(self, system: System) -> None:
         order = np.argsort(system.row, kind="stable")
+        self._columns = system.columns
         self._column, self._value = system.column[order], system.value[order]
         self._starts = np.searchsorted(system.row[order], np.arange(system.rows + 1)).tolist()
         self._reach = max((abs(int(value)) for value in np.unique(system.value)), default=0)
@@ -168,7 +175,7 @@ class Lines:
         if len(places) * self._reach * max(map(abs, coefficients.values())) < _EXACT:
             weights, values = weights.astype(np.float64), values.astype(np.float64)
         terms = np.repeat(weights, [len(part) for part in parts]) * values
-        return _added_up(columns, terms)
+        return _added_up(columns, terms, self._columns)
 
     def proves(self, certificate: Certificate) -> bool:
         """Whether the certificate adds up to its target and nothing else."""
@@ -177,9 +184,12 @@ class Lines:
         return divisor != 0 and self.combine(certificate.coefficients) == wanted
 
 
-def _added_up(columns: NDArray[np.int64], terms: NDArray[Any]) -> dict[int, int]:
+def _added_up(columns: NDArray[np.int64], terms: NDArray[Any], width: int) -> dict[int, int]:
     """Totals by column, exactly: the doubles here are whole numbers whose sums stay below 2^53."""
-    found, place = np.unique(columns, return_inverse=True)
+    if 8 * len(columns) < width:  # few of many columns: number those that occur
+        found, place = np.unique(columns, return_inverse=True)
+    else:
+        found, place = np.arange(width), columns
     if terms.dtype == object:
         totals = np.zeros(len(found), object)
         np.add.at(totals, place, terms)
