@@ -64,6 +64,23 @@ def test_ranges_of_wide_regions_are_too(case: int, seed: int) -> None:
     assert_equal(bounds(region), plain_ranges(region))
 
 
+@pytest.mark.parametrize("case", range(60))
+def test_equations_that_share_no_column_need_no_program(case: int, seed: int) -> None:
+    rng = Random(f"{seed} {case}")
+    sizes = [rng.randrange(1, 5) for _ in range(rng.randrange(1, 5))]
+    dense = [[0] * sum(sizes) for _ in sizes]
+    for row, size in enumerate(sizes):
+        for column in range(sum(sizes[:row]), sum(sizes[:row]) + size):
+            dense[row][column] = rng.choice([-2, -1, 1, 1, 3])
+    low = [rng.choice([None, Fraction(rng.randrange(-5, 5))]) for _ in range(sum(sizes))]
+    high = [rng.choice([None, (end or 0) + Fraction(rng.randrange(9), 2)]) for end in low]
+    answers = [Fraction(rng.randrange(-9, 30), 2) for _ in sizes]
+    region = Region.of(System.of(dense, answers), Box(tuple(low), tuple(high), (False,) * len(low)))
+    found = bounds(region)
+    assert found.programs == 0
+    assert_equal(found, plain_ranges(region))
+
+
 def many_distinct() -> Region:
     """Two sums of sixty columns with different ends, neither near an extreme."""
     dense = [[1] * 60, [1, 0, 0] * 20]

@@ -1,8 +1,9 @@
 """The range of every column over all values that keep the box and the equations.
 
-Propagation first; columns that no equation tells apart become one; most ends are shown to be
-reached from a point in the middle (`interior`); the rest are linear programs, each started at the
-vertex of the last one, and every column that a vertex has at an end of its range is settled too.
+Propagation first, which is exact where an equation shares no column with another; columns that no
+equation tells apart become one; most ends are shown to be reached from a point in the middle
+(`interior`); the rest are linear programs, each started at the vertex of the last one, and every
+column that a vertex has at an end of its range is settled too.
 
 Guarantee  `low` and `high` are proved in exact arithmetic whatever the solver does: by propagation,
            as a bound of the box, or by multipliers (`dual_bound`). No possible value lies outside.
@@ -29,6 +30,7 @@ from casemate.solve.leverage import leverages
 from casemate.solve.linear_program import TOLERANCE, LinearProgram, Status, Vertex, centre
 from casemate.solve.propagation import Propagation, propagate
 from casemate.solve.scaled import Floats, Scaled
+from casemate.solve.system import System
 from casemate.solve.twins import Collapsed, collapse, tighter
 
 Proof = Literal["propagation", "lp", "integer", "unchecked"]
@@ -157,9 +159,9 @@ class _Search:
         self.impossible: tuple[int, ...] | None = None
         self.programs = 0
         self._scaled = Scaled.of(region)
-        lonely = np.diff(self._scaled.starts) == 0  # in no equation, so the box says it all
-        self.low_done: NDArray[np.bool_] = lonely.copy()
-        self.high_done: NDArray[np.bool_] = lonely.copy()
+        settled = _by_propagation(region.system)
+        self.low_done: NDArray[np.bool_] = settled.copy()
+        self.high_done: NDArray[np.bool_] = settled.copy()
         self._deadline, self._progress = deadline, progress
 
     def skip(self, groups: NDArray[np.bool_]) -> None:
@@ -286,6 +288,16 @@ class _Search:
     def _report(self) -> None:
         if self._progress is not None:
             self._progress(int(self.low_done.sum() + self.high_done.sum()), 2 * len(self.low))
+
+
+def _by_propagation(system: System) -> NDArray[np.bool_]:
+    """Columns in no equation, or in one that is linked to no other: there propagation is exact."""
+    degree = np.bincount(system.column, minlength=system.columns)
+    alone: NDArray[np.bool_] = np.ones(system.rows, np.bool_)
+    alone[system.row[degree[system.column] > 1]] = False
+    linked: NDArray[np.bool_] = np.zeros(system.columns, np.bool_)
+    linked[system.column[~alone[system.row]]] = True
+    return ~linked
 
 
 def _spread(region: Region, box: Box, collapsed: Collapsed, search: _Search) -> Bounds:

@@ -1,0 +1,112 @@
+"""Equations known by sums, against the same equations written out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import exact_rank
+import numpy as np
+import pytest
+from exact_rank import anti_hadamard, generated
+from numpy.typing import NDArray
+
+from casemate.solve.equation import equations
+from casemate.solve.rank import RowSpace
+from casemate.solve.summed_space import Candidates, Names, Summed, SummedSpace
+from casemate.solve.system import System
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """An equation that answers what is asked of it, from its coefficients."""
+
+    coefficients: list[int]
+    total: int
+
+    def on(self, names: Names) -> NDArray[Any]:
+        return np.array([self.coefficients[name] for name in names.tolist()], object)
+
+
+class Everybody:
+    """Unknowns of which the first few are tried first; the rest only where those are all alike."""
+
+    def __init__(self, size: int, few: int, rng: Random) -> None:
+        self._fingerprints = [rng.getrandbits(56) for _ in range(size)]
+        self._few, self._size = few, size
+        self.searches = 0
+
+    def line(self, coefficients: list[int]) -> Line:
+        products = zip(coefficients, self._fingerprints, strict=True)
+        return Line(coefficients, sum(value * each for value, each in products))
+
+    def fingerprint(self, name: int) -> int:
+        return self._fingerprints[name]
+
+    def candidates(
+        self, asked: Summed, kept: Sequence[Summed], turn: int
+    ) -> Iterator[Candidates]:
+        yield _batch(range(self._few), asked, kept)
+        self.searches += 1
+        yield _batch(range(self._few, self._size), asked, kept)
+
+
+def _batch(names: range, asked: Summed, kept: Sequence[Summed]) -> Candidates:
+    chosen = np.array(names, np.int64)
+    lines = [each.on(chosen) for each in kept]
+    return Candidates(chosen, asked.on(chosen), np.array(lines, object).reshape(len(kept), -1).T)
+
+
+@pytest.mark.parametrize("batch", range(5))
+def test_it_says_of_every_equation_what_the_space_of_written_equations_says(batch: int) -> None:
+    """Two thousand systems: 0/1, weights, huge weights, repeated and empty equations."""
+    rng, searches = Random(batch), 0
+    for _ in range(400):
+        matrix = generated(rng)
+        size = len(matrix[0])
+        unknowns = Everybody(size, rng.randint(0, min(2, size)), rng)
+        summed, written = SummedSpace(unknowns, rng.randbytes), RowSpace(size, rng.randbytes)
+        for coefficients, equation in zip(matrix, equations(System.of(matrix)), strict=True):
+            line = unknowns.line(coefficients)
+            assert summed.would_determine(line) == written.would_determine(equation)
+            assert summed.add(line) == written.add(equation)
+        assert (summed.rank, summed.determined) == (written.rank, written.determined)
+        assert list(summed.determined) == exact_rank.determined(matrix)
+        searches += unknowns.searches
+    assert searches > 200
+
+
+@pytest.mark.parametrize("size", [20, 130])
+def test_a_copy_goes_its_own_way(size: int) -> None:
+    """Below and above the size from which arithmetic is compiled."""
+    unknowns = Everybody(size, 3, Random(1))
+    space = SummedSpace(unknowns)
+    lines = [unknowns.line(each) for each in anti_hadamard(size)]
+    for line in lines[:-2]:
+        space.add(line)
+    twin = space.copy()
+    assert [twin.add(line).new for line in lines[-2:]] == [True, True]
+    assert (twin.rank, twin.determined) == (size, tuple(range(size)))
+    assert (space.rank, space.determined, len(space.pivots)) == (size - 2, (), size - 2)
+
+
+def test_a_search_that_leaves_out_the_unknowns_that_differ_is_noticed() -> None:
+    class Nobody(Everybody):
+        def candidates(
+            self, asked: Summed, kept: Sequence[Summed], turn: int
+        ) -> Iterator[Candidates]:
+            yield _batch(range(1), asked, kept)
+
+    unknowns = Nobody(2, 1, Random(0))
+    space = SummedSpace(unknowns)
+    space.add(unknowns.line([1, 1]))
+    with pytest.raises(ValueError, match="at no unknown"):
+        space.add(unknowns.line([0, 1]))
+
+
+def test_primes_that_divide_a_minor_are_outvoted_by_the_other() -> None:
+    """Modulo 5 the second equation is the first again; modulo 7 it determines both unknowns."""
+    unknowns = Everybody(2, 2, Random(3))
+    space = SummedSpace(unknowns, primes=(5, 7))
+    space.add(unknowns.line([1, 1]))
+    assert space.add(unknowns.line([1, 6])).determined == (0, 1)
