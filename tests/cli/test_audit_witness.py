@@ -88,7 +88,9 @@ def test_rounded_answers_give_a_value_with_a_margin(capsys: Captured) -> None:
 def test_a_limit_that_is_too_short_makes_the_audit_incomplete(
     folder: Path, capsys: Captured
 ) -> None:
-    (folder / "log.csv").write_text('sql\n"SELECT SUM(""Blood sugar"") FROM t"\n')
+    total = '"SELECT SUM(""Blood sugar"") FROM t"'
+    some = '"SELECT SUM(""Blood sugar"") FROM t WHERE Gender = \'Male\'"'
+    (folder / "log.csv").write_text(f"sql\n{total}\n{some}\n")
     assert audit("--seconds", "1e-9", "--fail-on", "exposed", "--format", "json") == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["verdict"], found["unchecked"]) == ("incomplete", [1, 2, 3, 4, 5, 6])
