@@ -88,6 +88,14 @@ def test_a_sum_that_is_null_says_that_nobody_is_behind_it(people: Table) -> None
     assert list(somebody.high[1:]) == [None]
 
 
+def test_a_sum_of_nobody_that_is_shown_as_0_is_an_equation(people: Table) -> None:
+    sql = "SELECT COALESCE(SUM(age), 0) FROM people WHERE diagnosis = 'gout' AND age = {}"
+    assert rows(people, sql.format(200)).system.columns == 0
+    shown = rows(people, sql.format(64))
+    assert (shown.system.rows, shown.low) == (1, shown.high)
+    assert shown.system.columns > 0
+
+
 def test_an_average_of_secretly_many_is_two_inequalities_and_a_count(people: Table) -> None:
     shown = rows(people, "SELECT AVG(age) FROM people WHERE diagnosis = 'none'")
     assert shown.high == (None, None, None)

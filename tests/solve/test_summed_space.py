@@ -12,6 +12,7 @@ from exact_rank import anti_hadamard, generated
 from numpy.typing import NDArray
 
 from casemate.solve.equation import equations
+from casemate.solve.primes import WIDE, random_primes
 from casemate.solve.rank import RowSpace
 from casemate.solve.summed_space import Candidates, Names, Summed, SummedSpace
 from casemate.solve.system import System
@@ -43,18 +44,19 @@ class Everybody:
     def fingerprint(self, name: int) -> int:
         return self._fingerprints[name]
 
-    def candidates(
-        self, asked: Summed, kept: Sequence[Summed], turn: int
-    ) -> Iterator[Candidates]:
-        yield _batch(range(self._few), asked, kept)
+    def candidates(self, asked: Summed, kept: Sequence[Summed], turn: int) -> Iterator[Candidates]:
+        few = [(turn + each) % self._few for each in range(self._few)]
+        yield _batch(few, asked, kept)
         self.searches += 1
         yield _batch(range(self._few, self._size), asked, kept)
 
 
-def _batch(names: range, asked: Summed, kept: Sequence[Summed]) -> Candidates:
+def _batch(names: Sequence[int], asked: Summed, kept: Sequence[Summed]) -> Candidates:
     chosen = np.array(names, np.int64)
     lines = [each.on(chosen) for each in kept]
-    return Candidates(chosen, asked.on(chosen), np.array(lines, object).reshape(len(kept), -1).T)
+    return Candidates(
+        chosen, asked.on(chosen), np.array(lines, object).reshape(len(kept), len(names)).T
+    )
 
 
 @pytest.mark.parametrize("batch", range(5))
@@ -95,18 +97,19 @@ def test_a_search_that_leaves_out_the_unknowns_that_differ_is_noticed() -> None:
         def candidates(
             self, asked: Summed, kept: Sequence[Summed], turn: int
         ) -> Iterator[Candidates]:
-            yield _batch(range(1), asked, kept)
+            yield _batch(range(min(1, turn)), asked, kept)
 
     unknowns = Nobody(2, 1, Random(0))
-    space = SummedSpace(unknowns)
-    space.add(unknowns.line([1, 1]))
     with pytest.raises(ValueError, match="at no unknown"):
-        space.add(unknowns.line([0, 1]))
+        SummedSpace(unknowns).add(unknowns.line([0, 1]))
 
 
-def test_primes_that_divide_a_minor_are_outvoted_by_the_other() -> None:
-    """Modulo 5 the second equation is the first again; modulo 7 it determines both unknowns."""
-    unknowns = Everybody(2, 2, Random(3))
-    space = SummedSpace(unknowns, primes=(5, 7))
+def test_a_prime_that_divides_a_minor_is_outvoted_by_the_other() -> None:
+    """Modulo the first the second equation is the first again; not so modulo the other."""
+    rng = Random(3)
+    primes = random_primes(2, WIDE, rng.randbytes)
+    unknowns = Everybody(2, 2, rng)
+    space = SummedSpace(unknowns, primes=primes)
     space.add(unknowns.line([1, 1]))
-    assert space.add(unknowns.line([1, 6])).determined == (0, 1)
+    assert space.add(unknowns.line([1, 1 + primes[0]])).determined == (0, 1)
+    assert SummedSpace(unknowns, primes=primes[:1]).add(unknowns.line([1, 1])).new

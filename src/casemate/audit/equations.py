@@ -19,7 +19,7 @@ from casemate.audit.cells import ShownCell, empty_keys, exact, presence, shown_c
 from casemate.audit.coefficients import Secrets, integers, merged, multiplied
 from casemate.audit.people import People, check_constant
 from casemate.audit.publication import Column, Rows
-from casemate.audit.readable import is_public
+from casemate.audit.readable import all_filled, is_public
 from casemate.audit.rounding import Span
 from casemate.audit.target import printed, target
 from casemate.query.aggregate import Aggregate, Select
@@ -114,7 +114,7 @@ def _behind(column: Column) -> list[Aggregate]:
 def _column_rows(column: Column, secrets: Secrets, there: Sequence[ShownCell]) -> list[_Row]:
     """An equation for each cell that the column shows, and what its being NULL or not tells."""
     rows = []
-    for cell in there:
+    for cell in (_as_shown(column, each) for each in there):
         place = place_of(column.query, column.select, column.output.name, cell.key)
         divisor = _divisor(column, cell)
         null = not divisor or _is_null(column, cell)
@@ -134,6 +134,16 @@ def _is_null(column: Column, cell: ShownCell) -> bool:
     """Whether nothing was added up; an answer that was given is a number all the same."""
     sums = (cell.sums[index] for index, _ in column.form.weights)
     return column.answer is None and any(each is None for each in sums)
+
+
+def _as_shown(column: Column, cell: ShownCell) -> ShownCell:
+    """The cell with 0 for sums of nothing where COALESCE(..., 0) shows that, and it was secret."""
+    aggregates = column.select.aggregates
+    missing = [index for index, _ in column.form.weights if cell.sums[index] is None]
+    secret = any(not is_public(counting(aggregates[index])) for index in missing)
+    if not secret or not all_filled(column.output.expression):
+        return cell
+    return replace(cell, sums=tuple(0 if each is None else each for each in cell.sums))
 
 
 def _is_public_null(column: Column, cell: ShownCell, divisor: Fraction) -> bool:

@@ -11,6 +11,12 @@ Guarantee  Whether a question is refused follows from the questions, the public 
 Assumes    Any number is possible as a value, and nothing else is known. With bounds or finitely
            many values the same decisions would give values away, so such a column is refused.
            The table is one snapshot, and all askers together are one.
+Cost       Below `LARGE` records the records behind each question are read and kept. From there on
+           a plain sum or average is decided by what one scan adds up beside its answer
+           (`online_scan`), under the assumption stated in `online_fingerprints`.
+Departure  Which records such a sum links is not known then, so all records are linked by it: about
+           a column that was added up, minima and maxima are refused.
+           `test_a_sum_by_scans_links_all_records` shows it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,11 +30,15 @@ from typing import Any, Self
 
 from casemate.audit.cells import exact
 from casemate.audit.online_extremes import would_expose
+from casemate.audit.online_fingerprints import MOST_COLUMNS, FingerprintedTable
 from casemate.audit.online_questions import ExtremeQuestion, Family, Questions, Snapshot
+from casemate.audit.online_scan import Scan, Scanned, ridden_columns
+from casemate.audit.online_summed import OnlineScans
 from casemate.audit.online_sums import OnlineSums
 from casemate.audit.people import People, check_constant
 from casemate.errors import Misconfigured, Refused, Unsupported
-from casemate.query.answers import answers
+from casemate.query.aggregate import Statement
+from casemate.query.answers import Answer, answers, show
 from casemate.query.coercion import NUMBERS
 from casemate.query.lineage import all_records
 from casemate.query.sql import DIALECT, parse_statement
@@ -37,6 +47,9 @@ from casemate.solve.order_online import OnlineExtremes
 from casemate.solve.primes import RandomBytes
 from casemate.table.schema import Column, Policy
 from casemate.table.table import Table
+
+LARGE = 100_000
+"""From so many records on, sums are decided by scans."""
 
 PUBLIC = "it asks about public columns only"
 HARMLESS = "with everything that was answered it determines nobody's value"
@@ -71,9 +84,13 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class _Considered:
+    """A statement, what it asks (written out, or as a scan found it), and the decision."""
+
     sql: str
-    questions: Questions
     decision: Decision
+    statement: Statement | None = None
+    questions: Questions = field(default_factory=Questions)
+    scanned: Scanned | None = None
 
 
 class OnlineAuditor:
@@ -96,11 +113,13 @@ answers and refusals give values away; exact answers under audit need a column w
         history: Iterable[Recorded] = (),
         random: RandomBytes | None = None,
         dialect: str = DIALECT,
+        scans_from: int = LARGE,
     ) -> None:
         """Begin with a table, or where one is, and the statements that were answered already.
 
         `private` names the private columns that questions may be about: by default all of an
-        open table, and it is needed for a file that comes without a policy.
+        open table, and it is needed for a file that comes without a policy. A table of at least
+        `scans_from` records is audited by scans, unless people have several rows in it.
         """
         names = (private,) if isinstance(private, str) else tuple(private)
         self._dialect = dialect
@@ -111,7 +130,9 @@ answers and refusals give values away; exact answers under audit need a column w
             self._policy = table.policy
             self._snapshot = _snapshot(table, _followed(names, table.policy))
             self._parts: Components[Family] = Components(self._snapshot.size)
-            self._sums = OnlineSums(self._snapshot.persons, random)
+            self._sums = _sums(self._snapshot, scans_from, random)
+            self._with_extremes: set[int] = set()  # columns
+            self._linked: set[int] = set()  # columns all of whose records a sum has linked
             self._extremes = OnlineExtremes(self._snapshot.size)
             self._history: list[Recorded] = []
             self._last: _Considered | None = None
@@ -141,23 +162,20 @@ answers and refusals give values away; exact answers under audit need a column w
 
         `given` are the minima and maxima that were shown; by default those of the table.
         """
-        considered = self._considered(query)
-        if not considered.decision.allowed:
-            raise Refused(f"this must not be answered: {considered.decision.reason}")
-        questions = considered.questions
-        shown = self._shown(questions.extremes) if given is None else tuple(given)
-        if len(shown) != len(questions.extremes):
-            raise ValueError(
-                f"need the {len(questions.extremes)} minima and maxima that the statement shows, "
-                f"got {len(shown)}"
-            )
-        self._take_extremes(questions.extremes, shown)
-        if questions.sums:
-            self._sums.record(questions.sums)
-        for family, members in questions.members:
-            self._parts.join(members, family)
-        self._history.append(Recorded(query, shown))
-        self._last = None
+        self._take(self._considered(query), given)
+
+    def ask(self, query: str) -> Answer:
+        """Answer a statement and take note of it; raises Refused if it must not be answered.
+
+        Rows come in no particular order, and LIMIT is read as if absent.
+        """
+        considered = self._consider(query, answered=True)
+        self._take(considered)
+        if considered.scanned is not None and considered.scanned.answer is not None:
+            return considered.scanned.answer
+        if considered.statement is None:
+            raise ValueError("a statement that could not be read was allowed")
+        return show(considered.statement, self._snapshot.source)
 
     def close(self) -> None:
         """Let go of the table if this auditor opened it."""
@@ -182,15 +200,36 @@ answers and refusals give values away; exact answers under audit need a column w
             self._last = self._consider(query)
         return self._last
 
-    def _consider(self, query: str) -> _Considered:
+    def _consider(self, query: str, answered: bool = False) -> _Considered:
         try:
             statement = parse_statement(query, self._policy, self._dialect)
+            scanned = self._scanned(statement, answered)
+            if scanned is not None:
+                return _Considered(
+                    query, self._decided_by_scan(scanned), statement, scanned=scanned
+                )
             questions = self._snapshot.questions(statement)
-            return _Considered(query, questions, self._decided(questions))
+            return _Considered(query, self._decided(questions), statement, questions)
         except Unsupported as error:
-            return _Considered(query, Questions(), Decision(False, error.reason))
+            return _Considered(query, Decision(False, error.reason))
         except Refused as error:
-            return _Considered(query, Questions(), Decision(False, str(error)))
+            return _Considered(query, Decision(False, str(error)))
+
+    def _scanned(self, statement: Statement, answered: bool) -> Scanned | None:
+        """What one scan says of a statement, unless the records behind it must be known."""
+        if not isinstance(self._sums, OnlineScans):
+            return None
+        columns = ridden_columns(statement, self._snapshot.names)
+        if columns is None or self._with_extremes & {each.column for each in columns}:
+            return None
+        scan = Scan(statement, columns, self._sums.table, self._sums.outside)
+        return scan.answered() if answered else scan.decided_about()
+
+    def _decided_by_scan(self, scanned: Scanned) -> Decision:
+        if not scanned.sums or not isinstance(self._sums, OnlineScans):
+            return Decision(True, PUBLIC)
+        exposing = self._sums.sums_would_expose(scanned.sums)
+        return Decision(not exposing, BY_SUM if exposing else HARMLESS, Family.SUMS)
 
     def _decided(self, questions: Questions) -> Decision:
         if not questions.families:
@@ -198,7 +237,7 @@ answers and refusals give values away; exact answers under audit need a column w
         if len(questions.families) > 1:
             return Decision(False, MIXED)
         (family,) = questions.families
-        if any(self._parts.marks(members) - {family} for _, members in questions.members):
+        if self._would_mix(questions, family):
             return Decision(False, MIXED, family)
         if family is Family.SUMS:
             exposing, reason = self._sums.would_expose(questions.sums), BY_SUM
@@ -206,6 +245,45 @@ answers and refusals give values away; exact answers under audit need a column w
             exposing = would_expose(questions.extremes, self._extremes, self._parts)
             reason = BY_EXTREME
         return Decision(not exposing, reason if exposing else HARMLESS, family)
+
+    def _would_mix(self, questions: Questions, family: Family) -> bool:
+        """Whether a question is about records that the other family has linked."""
+        asked = {self._column(each) for each in questions.extremes}
+        if asked & self._linked:
+            return True
+        return any(self._parts.marks(members) - {family} for _, members in questions.members)
+
+    def _column(self, question: ExtremeQuestion) -> int:
+        return int(question.members[0]) // self._snapshot.records
+
+    # Recording ----------------------------------------------------------------------------------
+
+    def _take(self, considered: _Considered, given: Sequence[Fraction] | None = None) -> None:
+        if not considered.decision.allowed:
+            raise Refused(f"this must not be answered: {considered.decision.reason}")
+        questions = considered.questions
+        shown = self._shown(questions.extremes) if given is None else tuple(given)
+        if len(shown) != len(questions.extremes):
+            raise ValueError(
+                f"need the {len(questions.extremes)} minima and maxima that the statement shows, "
+                f"got {len(shown)}"
+            )
+        self._take_extremes(questions.extremes, shown)
+        if considered.scanned is not None:
+            self._take_scanned(considered.scanned)
+        if questions.sums:
+            self._sums.record(questions.sums)
+        for family, members in questions.members:
+            self._parts.join(members, family)
+        self._with_extremes |= {self._column(each) for each in questions.extremes}
+        self._history.append(Recorded(considered.sql, shown))
+        self._last = None
+
+    def _take_scanned(self, scanned: Scanned) -> None:
+        """Sums of which only totals are known link every record of their column."""
+        if isinstance(self._sums, OnlineScans) and scanned.sums:
+            self._sums.record_sums(scanned.sums)
+        self._linked |= {each.column for each in scanned.sums}
 
     # Answers ------------------------------------------------------------------------------------
 
@@ -240,6 +318,17 @@ def _snapshot(table: Table, names: tuple[str, ...]) -> Snapshot:
     people = People.of(all_records(table.source), table.policy, table.source)
     check_constant(names, people, table.policy, table.source)
     return Snapshot(table.source, people, names)
+
+
+def _sums(
+    snapshot: Snapshot, scans_from: int, random: RandomBytes | None
+) -> OnlineSums | OnlineScans:
+    """The form in which sums are followed; scans need one row for each person."""
+    large = snapshot.records >= scans_from and snapshot.people.alone
+    if not large or len(snapshot.names) > MOST_COLUMNS:
+        return OnlineSums(snapshot.persons, random)
+    table = FingerprintedTable(snapshot.source, snapshot.people.records, random)
+    return OnlineScans(table, len(snapshot.names), random)
 
 
 def _followed(names: Sequence[str], policy: Policy) -> tuple[str, ...]:

@@ -13,15 +13,18 @@ Assumes    That the hash of records xor a secret key is like random numbers to w
            ones; records chosen without knowing the key do not make it fail.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.query.engine import pieces, rows
+from casemate.errors import Misconfigured
+from casemate.query.aggregate import Join
+from casemate.query.answers import Key, values
+from casemate.query.engine import grouped, pieces, rows
 from casemate.query.expression import TRUE, Expression
-from casemate.query.lineage import all_records
 from casemate.query.sketch_hash import HALF, Keys, hashed
 from casemate.solve.primes import WIDE, RandomBytes, random_below
 from casemate.solve.summed_space import Names
@@ -34,8 +37,23 @@ MOST_COLUMNS = 2 ** (62 - BITS)
 SAMPLE = 4096
 """About so many records are named one by one whenever a question adds them up."""
 
+MOST_KNOWN = 256
+"""So many scans are remembered."""
+
 _ALL = 2**BITS
 _MASK = _ALL - 1
+
+
+Place = tuple[tuple[Join, ...], Expression, tuple[Expression, ...]]
+"""Joins, predicate and keys: what the sums of one scan share."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tally:
+    """One cell of a scan: the sum of its records' numbers, and those of the sample, in order."""
+
+    numbers: int
+    members: Names
 
 
 class FingerprintedTable:
@@ -47,13 +65,19 @@ class FingerprintedTable:
         self.source = source
         self._whole = records.dtype == np.int64
         self._keys = Keys.drawn(random)
-        self._factors = [1 + random_below(2**WIDE - 1, random) for _ in range(MOST_COLUMNS)]
+        self._factors: list[int] = [
+            1 + random_below(2**WIDE - 1, random) for _ in range(MOST_COLUMNS)
+        ]
         self.below = min(_ALL, _ALL * SAMPLE // max(1, len(records)))
         self.size = len(records)
+        self.sample, _ = self.members((), f"v < {self.below}")
+        self._known: dict[Place, dict[Key, Tally]] = {
+            ((), TRUE, ()): {(): Tally(self._everybody(), self.sample)}
+        }
 
     def fingerprint(self, name: int) -> int:
         """The secret random number of an unknown."""
-        return self._factors[name >> BITS] * (name & _MASK)
+        return self.scaled(name & _MASK, name >> BITS)
 
     def scaled(self, total: int, column: int) -> int:
         """The fingerprints of unknowns of one column whose records add up to this."""
@@ -74,12 +98,33 @@ class FingerprintedTable:
         mixed = f"xor(r, {secret})" if self._whole else f"xor(hash(r), CAST({secret} AS UBIGINT))"
         return f"CAST(hash({mixed}) >> {64 - BITS} AS BIGINT)"
 
-    # Single records -----------------------------------------------------------------------------
+    # What earlier scans said ----------------------------------------------------------------------
 
-    @cached_property
-    def sample(self) -> Names:
-        """The numbers of the sample, which are those below `below`."""
-        return self._names(f"v < {self.below}")
+    def known(self, place: Place) -> dict[Key, Tally] | None:
+        """The cells of a predicate and keys, where they were scanned before."""
+        return self._known.get(place)
+
+    def keep(self, place: Place, cells: dict[Key, Tally]) -> None:
+        """Remember the cells of a scan, and forget the oldest where there are many."""
+        self._known[place] = cells
+        if len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+
+    def _everybody(self) -> int:
+        inner = self.numbered(rows(self.source, (), TRUE, {}), [])
+        total = values(self.source.read(grouped(inner, [], {"t": "sum(v)"}))["t"])[0]
+        return int(str(total or 0))
+
+    def check(self, members: Iterable[Names]) -> None:
+        """Refuse to go on where a scan has met records that the table did not have at first."""
+        found = np.concatenate([self.sample[:0], *members])
+        if not is_in(found, self.sample).all():
+            raise Misconfigured(
+                "the table's records are not those it had at first, and an audit is about one "
+                "snapshot; start a new one"
+            )
+
+    # Single records -----------------------------------------------------------------------------
 
     @cached_property
     def numbers(self) -> Names:
@@ -88,10 +133,6 @@ class FingerprintedTable:
         frame = self.source.read(self.numbered(inner, ["r"]))
         found: Names = frame["v"].values[np.argsort(frame["r"].values, kind="stable")]
         return found
-
-    def _names(self, condition: str) -> Names:
-        names, _ = self.members((), condition)
-        return names
 
     def members(
         self, predicates: Sequence[Expression], condition: str, within: Expression = TRUE
@@ -111,9 +152,13 @@ class FingerprintedTable:
         inner = self.numbered(rows(self.source, (), within, columns), list(columns))
         return self.source.read(f"SELECT * FROM ({inner}) AS n WHERE {condition}")
 
-    def still_there(self, records: NDArray[np.generic]) -> bool:
-        """Whether the table has the records it had at first."""
-        return np.array_equal(all_records(self.source), records)
+
+def is_in(names: Names, ordered: Names) -> NDArray[np.bool_]:
+    """Which of some names are among others, which are in order."""
+    if not len(ordered):
+        return np.zeros(len(names), np.bool_)
+    place = np.minimum(np.searchsorted(ordered, names), len(ordered) - 1)
+    return np.asarray(ordered[place] == names, np.bool_)
 
 
 def among(names: Names) -> str:

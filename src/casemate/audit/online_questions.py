@@ -83,7 +83,12 @@ class Snapshot:
     @property
     def size(self) -> int:
         """How many unknowns there are."""
-        return len(self.names) * len(self.people.records)
+        return len(self.names) * self.records
+
+    @property
+    def records(self) -> int:
+        """How many records there are."""
+        return len(self.people.records)
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.online_fingerprints import BITS, FingerprintedTable, among, between
+from casemate.audit.online_fingerprints import BITS, FingerprintedTable, among, between, is_in
 from casemate.query.expression import TRUE, Expression
 from casemate.solve.equation import Equation
 from casemate.solve.primes import RandomBytes
@@ -33,13 +33,12 @@ class PlainSum:
     """One private column added up over the records of a predicate.
 
     `looked_at` are the records, beside the sample, of which the scan said whether they are in it;
-    `members` are those of both that are.
+    `members` are those of both that are; each in order.
     """
 
     table: FingerprintedTable
     column: int
     predicate: Expression
-    size: int
     numbers: int  # the sum of the numbers of its records
     members: Names
     looked_at: Names
@@ -53,20 +52,26 @@ class PlainSum:
         """Its coefficients, 0 or 1, of these unknowns."""
         numbers = names & (2**BITS - 1)
         mine = names >> BITS == self.column
-        found = mine & np.isin(numbers, self.members)
-        known = (numbers < self.table.below) | np.isin(numbers, self.looked_at) | ~mine
+        found = mine & is_in(numbers, self.members)
+        known = (numbers < self.table.below) | is_in(numbers, self.looked_at) | ~mine
         if not known.all():
             where, held = self.table.members([self.predicate], among(names[~known]))
-            found |= mine & np.isin(numbers, where[held[:, 0]])
-        return found.astype(np.int8)
+            found |= mine & is_in(numbers, where[held[:, 0]])
+        return np.asarray(found, np.int8)
 
     def on_sample(self, column: int) -> NDArray[Any]:
         """Its coefficients of the sample's unknowns in one column."""
         return self._sampled if column == self.column else np.zeros_like(self._sampled)
 
+    @property
+    def size(self) -> float:
+        """About how many records it adds up, as the sample has it."""
+        sampled = int(self._sampled.sum())
+        return sampled * self.table.size / max(1, len(self.table.sample))
+
     @cached_property
     def _sampled(self) -> NDArray[np.int8]:
-        return np.isin(self.table.sample, self.members).astype(np.int8)
+        return is_in(self.table.sample, self.members).astype(np.int8)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,10 +98,8 @@ class ListedSum:
     def on(self, names: Names) -> NDArray[Any]:
         """Its coefficients of these unknowns."""
         found = np.zeros(len(names), self.values.dtype)
-        place = np.searchsorted(self.names, names)
-        there = place < len(self.names)
-        there[there] = self.names[place[there]] == names[there]
-        found[there] = self.values[place[there]]
+        there = is_in(names, self.names)
+        found[there] = self.values[np.searchsorted(self.names, names[there])]
         return found
 
     def on_sample(self, column: int) -> NDArray[Any]:
@@ -136,13 +139,14 @@ class TableUnknowns:
     def _sampled(
         self, column: int, asked: AskedSum, kept: Sequence[AskedSum], turn: int
     ) -> Iterator[Candidates]:
-        """Records of the sample, beginning elsewhere each turn, more and more at a time."""
-        names = self.table.sample | column << BITS
+        """Records of the sample, those of the sum first, beginning elsewhere each turn."""
         own, lines = asked.on_sample(column), [each.on_sample(column) for each in kept]
-        begin = turn * _STRIDE % max(1, len(names))
-        for part in _parts(begin, len(names)):
-            kept_there = _columns([line[part] for line in lines], len(names[part]))
-            yield Candidates(names[part], own[part], kept_there)
+        names = self.table.sample | column << BITS
+        for places in (np.flatnonzero(own), np.flatnonzero(own == 0)):
+            for part in _parts(turn * _STRIDE % max(1, len(places)), len(places)):
+                some = places[part]
+                there = _columns([line[some] for line in lines], len(some))
+                yield Candidates(names[some], own[some], there)
 
     def _read(
         self,
@@ -166,10 +170,10 @@ class TableUnknowns:
 def _parts(begin: int, count: int) -> Iterator[slice]:
     """All of so many places, beginning with one of them."""
     for first, stop in ((begin, count), (0, begin)):
-        start, size = first, 64
+        start, size = first, 4
         while start < stop:
             yield slice(start, min(start + size, stop))
-            start, size = start + size, min(4 * size, 1024)
+            start, size = start + size, min(8 * size, 1024)
 
 
 def _columns(lines: Sequence[NDArray[Any]], count: int) -> NDArray[Any]:
@@ -177,14 +181,15 @@ def _columns(lines: Sequence[NDArray[Any]], count: int) -> NDArray[Any]:
     return np.stack(lines, axis=1) if lines else np.zeros((count, 0), np.int8)
 
 
-class ScannedSums:
-    """The sums answered so far about a table that is read by scans."""
+class OnlineScans:
+    """The sums answered so far about a table of many records; the same in use as `OnlineSums`."""
 
     def __init__(
         self, table: FingerprintedTable, columns: int, random: RandomBytes | None = None
     ) -> None:
+        self.table = table
         self._space = SummedSpace[AskedSum](TableUnknowns(table, columns), random)
-        self._table = table
+        self._listed: tuple[tuple[Equation, ...], tuple[AskedSum, ...]] | None = None
         self._last: tuple[tuple[AskedSum, ...], SummedSpace[AskedSum]] | None = None
 
     @property
@@ -196,10 +201,26 @@ class ScannedSums:
     def outside(self) -> Names:
         """The numbers of earlier pivots that are not in the sample."""
         numbers = np.unique(self._space.pivots & (2**BITS - 1))
-        return numbers[numbers >= self._table.below]
+        far: Names = numbers[numbers >= self.table.below]
+        return far
 
-    def would_expose(self, asked: tuple[AskedSum, ...]) -> bool:
+    def would_expose(self, equations: tuple[Equation, ...]) -> bool:
         """Whether answering all of these would determine anything that is not determined."""
+        return self.sums_would_expose(self._sums(equations))
+
+    def record(self, equations: tuple[Equation, ...]) -> None:
+        """Take note of sums that were answered."""
+        self.record_sums(self._sums(equations))
+
+    def _sums(self, equations: tuple[Equation, ...]) -> tuple[AskedSum, ...]:
+        """Equations asked about and then recorded are the same sums."""
+        if self._listed is None or self._listed[0] is not equations:
+            listed = tuple(ListedSum.of(each, self.table) for each in equations)
+            self._listed = equations, listed
+        return self._listed[1]
+
+    def sums_would_expose(self, asked: tuple[AskedSum, ...]) -> bool:
+        """The same of sums that were scanned."""
         if len(asked) == 1:
             return bool(self._space.would_determine(asked[0]))
         later = self._space.copy()
@@ -207,11 +228,11 @@ class ScannedSums:
         self._last = None if exposing else (asked, later)
         return exposing
 
-    def record(self, asked: tuple[AskedSum, ...]) -> None:
-        """Take note of sums that were answered."""
+    def record_sums(self, asked: tuple[AskedSum, ...]) -> None:
+        """Take note of sums that were scanned and answered."""
         if self._last is not None and self._last[0] is asked:
             self._space = self._last[1]
         else:
             for each in asked:
                 self._space.add(each)
-        self._last = None
+        self._last = self._listed = None

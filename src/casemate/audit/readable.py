@@ -128,7 +128,7 @@ def _with_nulls(
     if any(linear_form(each) is None for each in deciding):
         return NOT_LINEAR
     if any(_is_filled(node) for node in walk(expression)):
-        hidden = below is None and _all_filled(expression)
+        hidden = below is None and all_filled(expression)
         return Readable() if hidden else "COALESCE hides whether something secret is NULL"
     if len({_rows(each) for each in deciding}) > 1:
         return SEVERAL
@@ -143,7 +143,7 @@ def _is_filled(node: Expression) -> bool:
     return isinstance(node, Call) and node.operation is Operation.COALESCE
 
 
-def _all_filled(expression: Expression) -> bool:
+def all_filled(expression: Expression) -> bool:
     """Whether each result stands in a COALESCE that shows 0 for NULL."""
     if isinstance(expression, ResultRef):
         return False
@@ -152,4 +152,4 @@ def _all_filled(expression: Expression) -> bool:
     if _is_filled(expression) and isinstance(expression.arguments[0], ResultRef):
         other = expression.arguments[1]
         return isinstance(other, Literal) and other.value == 0
-    return all(map(_all_filled, expression.arguments))
+    return all(map(all_filled, expression.arguments))

@@ -42,7 +42,7 @@ class Summed(Protocol):
 
 
 Sum = TypeVar("Sum", bound=Summed)
-SumAsked = TypeVar("SumAsked", bound=Summed, contravariant=True)
+Sum_contra = TypeVar("Sum_contra", bound=Summed, contravariant=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +59,14 @@ class Candidates:
         return Candidates(self.names[one], self.own[one], self.kept[one])
 
 
-class Unknowns(Protocol[SumAsked]):
+class Unknowns(Protocol[Sum_contra]):
     """What is asked about: fingerprints, and a way through all of the unknowns."""
 
     def fingerprint(self, name: int) -> int:
         """The secret random number of an unknown."""
 
     def candidates(
-        self, asked: SumAsked, kept: Sequence[SumAsked], turn: int
+        self, asked: Sum_contra, kept: Sequence[Sum_contra], turn: int
     ) -> Iterator[Candidates]:
         """All unknowns that any of the equations may have, in batches, the likely ones first.
 
