@@ -101,24 +101,23 @@ def audit(
 
     output = output or Output()
     width = share(protect)
-    if group_size < 1:
-        raise Misconfigured(f"--group-size {group_size} is too small; give at least 1")
-    if insiders < 0:
-        raise Misconfigured(f"--insiders {insiders} is negative; give 0 to look for none")
-    if certificates < 0:
-        raise Misconfigured(f"--certificates {certificates} is negative; give 0 for none")
-    if not seconds >= 0:
-        raise Misconfigured(f"--seconds {seconds} is not a time; give 0 for no limit")
+    _check(group_size, insiders, certificates, seconds)
     check_witness(witness, reveal)
     check_repair(repair, queries)
     with output.progress("auditing"), Table.open(table, private=private) as opened:
         if not opened.policy.private():
             raise Misconfigured("no column is private; name one with --private, or in a policy")
         knowledge: Knowledge = read_knowledge(known, bounds, integer)
-        options = Options(width, group_size, insiders=insiders, approximate=approximate)
-        options = replace(options, certificates=certificates, dominance=read_dominance(dominance))
-        options = replace(
-            options, rounding=rounding, seconds=seconds or inf, witness=witness is not None
+        options = Options(
+            protect=width,
+            group_size=group_size,
+            insiders=insiders,
+            approximate=approximate,
+            certificates=certificates,
+            dominance=read_dominance(dominance),
+            rounding=rounding,
+            seconds=seconds or inf,
+            witness=witness is not None,
         )
         found = Audit.of(queries, opened, knowledge=knowledge, options=options, dialect=dialect)
         if witness is not None:
@@ -134,3 +133,15 @@ def audit(
     output.emit(as_text(found, reveal=reveal), as_json(found, reveal=reveal), html)
     failed = fail_on is not None and found.verdict is not Verdict.NONE_EXPOSED
     return Exit.FOUND if failed else Exit.DONE
+
+
+def _check(group_size: int, insiders: int, certificates: int, seconds: float) -> None:
+    """Refuse numbers that mean nothing before any work is done."""
+    if group_size < 1:
+        raise Misconfigured(f"--group-size {group_size} is too small; give at least 1")
+    if insiders < 0:
+        raise Misconfigured(f"--insiders {insiders} is negative; give 0 to look for none")
+    if certificates < 0:
+        raise Misconfigured(f"--certificates {certificates} is negative; give 0 for none")
+    if not seconds >= 0:
+        raise Misconfigured(f"--seconds {seconds} is not a time; give 0 for no limit")
