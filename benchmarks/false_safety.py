@@ -17,11 +17,11 @@ from tempfile import TemporaryDirectory
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.release import FILE, PUBLIC
 from casemate.audit.case import Case
-from casemate.audit.equations import equations
 from casemate.audit.exposure import Audit
-from casemate.audit.knowledge import Knowledge
-from casemate.audit.publication import publication
 from casemate.audit.result import Proof
+from casemate.published.equations import equations
+from casemate.published.knowledge import Knowledge
+from casemate.published.publication import publication
 from casemate.query.log import Logged
 from casemate.solve.box import Region
 from casemate.solve.equation import equations as each_equation

@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.claims import Claim, real_table, show
 from casemate.audit.case import exact_rows
-from casemate.audit.equations import equations
-from casemate.audit.publication import publication
+from casemate.published.equations import equations
+from casemate.published.publication import publication
 from casemate.query.log import Logged
 from casemate.solve.certificate import certify
 from casemate.solve.collapse import collapse

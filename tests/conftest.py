@@ -1,12 +1,16 @@
-"""Seeds by argument, Hypothesis profiles, and the servers that marked tests start."""
+"""Seeds by argument, Hypothesis profiles, a small world, and servers for marked tests."""
 
 import os
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from query import slow, world
 from servers import PostgresServer, service_or_skip
+
+from casemate.table.table import Table
 
 settings.register_profile("default", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
@@ -51,3 +55,24 @@ def postgres(postgres_server: PostgresServer) -> Iterator[str]:
     """The URL of an empty database, dropped afterwards."""
     with postgres_server.database() as url:
         yield url
+
+
+# The world of `query/world.py`, opened once
+
+
+@pytest.fixture(scope="session")
+def rows() -> list[tuple[Any, ...]]:
+    return world.people()
+
+
+@pytest.fixture(scope="session")
+def records(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    return slow.records(rows)
+
+
+@pytest.fixture(scope="session")
+def people(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]
+) -> Iterator[Table]:
+    with world.in_duckdb(tmp_path_factory.mktemp("world"), rows) as table:
+        yield table

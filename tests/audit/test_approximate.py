@@ -15,9 +15,9 @@ from solve.regions import Range, plain_ranges
 
 from casemate.audit.approximate import approximated
 from casemate.audit.exposure import Audit, Options
-from casemate.audit.knowledge import Knowledge
 from casemate.audit.ranges import is_tight
 from casemate.audit.result import Audited, Interval
+from casemate.published.knowledge import Knowledge
 from casemate.solve.box import Box, Region
 from casemate.solve.system import System
 

@@ -16,8 +16,8 @@ from audit.every_world import Found, Shower, consistent, exposed, possible_table
 from audit.small_world import World, opened, random_log, random_world
 
 from casemate.audit.exposure import Audit
-from casemate.audit.publication import publication
 from casemate.audit.result import Audited, Verdict
+from casemate.published.publication import publication
 from casemate.query.aggregate import Statement
 from casemate.query.log import Logged
 from casemate.query.sql import parse_statement

@@ -7,8 +7,8 @@ import pytest
 from audit.test_rounding import SUMS, audit, write_log
 
 from casemate.audit.exposure import Audit, Options
-from casemate.audit.knowledge import Knowledge
 from casemate.audit.result import Audited, Verdict
+from casemate.published.knowledge import Knowledge
 
 
 def reasons(found: Audited) -> list[tuple[int, int | None, str]]:

@@ -12,11 +12,11 @@ from scipy.optimize import linprog
 
 from casemate.audit.case import Case
 from casemate.audit.determined import determined as determined_by_rank
-from casemate.audit.equations import equations
 from casemate.audit.exposure import Audit, Options
-from casemate.audit.knowledge import Knowledge
-from casemate.audit.publication import publication
 from casemate.audit.result import Audited, Proof, Verdict
+from casemate.published.equations import equations
+from casemate.published.knowledge import Knowledge
+from casemate.published.publication import publication
 from casemate.query.linear import Category
 from casemate.query.log import Logged
 from casemate.table.table import Table

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from query import slow
 
 from casemate.audit.exposure import Audit
-from casemate.audit.knowledge import Knowledge
 from casemate.audit.result import Audited, Proof, Verdict
+from casemate.published.knowledge import Knowledge
 from casemate.query.sql import parse
 from casemate.table.table import Table
 

@@ -8,8 +8,8 @@ import pytest
 from audit.small_tables import small
 
 from casemate.audit.exposure import Audit, Options
-from casemate.audit.knowledge import Knowledge
 from casemate.audit.result import Proof, Verdict
+from casemate.published.knowledge import Knowledge
 from casemate.table.table import Table
 
 

@@ -13,10 +13,10 @@ from query import world
 from servers import PostgresServer
 
 from casemate.audit import large, large_numbers
-from casemate.audit.equations import Place
 from casemate.audit.exposure import Audit
-from casemate.audit.knowledge import Knowledge
 from casemate.audit.result import Audited, Proof, Verdict
+from casemate.published.equations import Place
+from casemate.published.knowledge import Knowledge
 from casemate.query.answers import show
 from casemate.query.sql import parse_statement
 from casemate.table.table import Table

@@ -8,10 +8,10 @@ from audit.matrices import categories
 
 from casemate.audit.case import Case
 from casemate.audit.determined import Determined, determined
-from casemate.audit.equations import equations
-from casemate.audit.knowledge import Knowledge
 from casemate.audit.parts import parts, splits
-from casemate.audit.publication import publication
+from casemate.published.equations import equations
+from casemate.published.knowledge import Knowledge
+from casemate.published.publication import publication
 from casemate.query.log import Logged
 from casemate.table.table import Table
 

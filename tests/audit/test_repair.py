@@ -14,10 +14,10 @@ from audit.small_world import World, opened, random_log, random_world
 
 from casemate import Audit, repair
 from casemate.audit.exposure import Options
-from casemate.audit.knowledge import Knowledge
 from casemate.audit.result import Repaired, Verdict
 from casemate.audit.statements import Statement, Withheld
 from casemate.cli.main import ended
+from casemate.published.knowledge import Knowledge
 from casemate.query.log import Logged, Unread
 from casemate.query.sql import parse_statement, split
 from casemate.table.table import Table

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.audit.exposure import Audit, Options
-from casemate.audit.knowledge import Knowledge
 from casemate.audit.result import Audited, Proof, Verdict
-from casemate.audit.rounding import half_unit, span, whole_answer
-from casemate.audit.shown import Shown
+from casemate.published.knowledge import Knowledge
+from casemate.published.rounding import half_unit, span, whole_answer
+from casemate.published.shown import Shown
 from casemate.solve.order_question import Question
 
 SUMS = (

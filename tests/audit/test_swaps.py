@@ -7,12 +7,12 @@ from audit.every_world import consistent, exposed
 from audit.small_world import World, opened, random_log, random_world
 
 from casemate.audit.case import Case
-from casemate.audit.equations import equations
-from casemate.audit.knowledge import Knowledge
-from casemate.audit.publication import publication
 from casemate.audit.rows_shown import rows_shown
 from casemate.audit.statements import Statement, Statements, Withheld
 from casemate.audit.swaps import swappable
+from casemate.published.equations import equations
+from casemate.published.knowledge import Knowledge
+from casemate.published.publication import publication
 from casemate.query.log import Logged
 from casemate.query.sql import DIALECT, parse_statement
 from casemate.table.table import Table

@@ -1,31 +1,13 @@
-"""The world of `world.py`, opened once."""
+"""The world of `world.py`, in PostgreSQL."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from query import slow, world
+from query import world
 from servers import PostgresServer
 
 from casemate.table.table import Table
-
-
-@pytest.fixture(scope="session")
-def rows() -> list[tuple[Any, ...]]:
-    return world.people()
-
-
-@pytest.fixture(scope="session")
-def records(rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    return slow.records(rows)
-
-
-@pytest.fixture(scope="session")
-def people(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]]
-) -> Iterator[Table]:
-    with world.in_duckdb(tmp_path_factory.mktemp("world"), rows) as table:
-        yield table
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
-from casemate.audit.equations import Place
 from casemate.audit.result import Certificate, Term
+from casemate.published.equations import Place
 from casemate.report.audit import combination, number, plain
 
 

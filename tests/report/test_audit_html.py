@@ -12,10 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.audit.equations import Place
 from casemate.audit.exposure import Audit
-from casemate.audit.people import People
-from casemate.audit.publication import RefusedQuery
 from casemate.audit.result import (
     Approximate,
     Audited,
@@ -32,6 +29,9 @@ from casemate.audit.result import (
     Verdict,
 )
 from casemate.audit.statements import Withheld
+from casemate.published.equations import Place
+from casemate.published.people import People
+from casemate.published.publication import RefusedQuery
 from casemate.report.audit import combination
 from casemate.report.audit_figures import MOST_COLUMNS, MOST_ROWS
 from casemate.report.audit_html import as_html

@@ -23,7 +23,7 @@ from casemate.audit.case import Case
 from casemate.audit.integers import tightened
 from casemate.audit.ranges import is_near
 from casemate.audit.result import Approximate, InsiderExposed
-from casemate.audit.truth import true_values
+from casemate.published.truth import true_values
 from casemate.query.cuts import Cut
 from casemate.query.expression import Scalar
 from casemate.query.linear import Category

@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from casemate.audit.equations import Equations
-from casemate.audit.knowledge import Knowledge, box_of, record_name, region_of
-from casemate.audit.publication import Publication
+from casemate.published.equations import Equations
+from casemate.published.knowledge import Knowledge, box_of, record_name, region_of
+from casemate.published.publication import Publication
 from casemate.query.cuts import Cut
 from casemate.query.expression import Scalar
 from casemate.query.linear import Unknown, possible_values

@@ -13,12 +13,12 @@ from fractions import Fraction
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.equations import Equations
 from casemate.audit.order import Ordered
-from casemate.audit.publication import RefusedQuery
 from casemate.audit.ranges import ranges
-from casemate.audit.truth import true_values
 from casemate.audit.whole_rows import impossible
+from casemate.published.equations import Equations
+from casemate.published.publication import RefusedQuery
+from casemate.published.truth import true_values
 from casemate.solve.bounds import Bounds
 from casemate.solve.box import within
 from casemate.solve.consistency import consistent, contradiction

@@ -8,9 +8,9 @@ from math import gcd
 from casemate.audit.case import Case
 from casemate.audit.determined import Determined
 from casemate.audit.order import Ordered
-from casemate.audit.people import People
 from casemate.audit.result import Certificate, Exposed, Proof, Term
-from casemate.audit.truth import true_values
+from casemate.published.people import People
+from casemate.published.truth import true_values
 from casemate.query.cuts import Cut
 from casemate.query.expression import Scalar
 from casemate.query.linear import Category

@@ -21,17 +21,14 @@ from casemate.audit.case import Case
 from casemate.audit.certificates import certified
 from casemate.audit.contradiction import agreed, without_false_extremes
 from casemate.audit.determined import determined
-from casemate.audit.equations import equations
 from casemate.audit.exposed import exposed, with_order
 from casemate.audit.exposed_totals import exposed_totals
 from casemate.audit.if_exact import exposed_if_exact
 from casemate.audit.integers import whole_numbers
-from casemate.audit.knowledge import Knowledge
 from casemate.audit.large_numbers import is_large
 from casemate.audit.nobody import about_nobody
 from casemate.audit.order import Ordered, by_order
 from casemate.audit.possible import Possible
-from casemate.audit.publication import publication
 from casemate.audit.ranges import intervals, tight
 from casemate.audit.result import (
     Audited,
@@ -46,6 +43,9 @@ from casemate.audit.together import together
 from casemate.audit.whole_rows import with_whole_rows
 from casemate.audit.witness import SecondTables, second_tables
 from casemate.errors import Misconfigured
+from casemate.published.equations import equations
+from casemate.published.knowledge import Knowledge
+from casemate.published.publication import publication
 from casemate.query.expression import Scalar
 from casemate.query.log import Logged, Unread, read_log
 from casemate.query.sql import DIALECT

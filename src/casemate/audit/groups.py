@@ -14,7 +14,7 @@ from casemate.audit.case import Case
 from casemate.audit.claims import Proofs, Weights
 from casemate.audit.parts import Part, Parts
 from casemate.audit.result import Exposed, Group
-from casemate.audit.truth import true_values
+from casemate.published.truth import true_values
 from casemate.query.expression import Scalar
 from casemate.query.linear import Category, Unknown
 from casemate.solve.exposure import Exposure

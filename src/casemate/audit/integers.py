@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.truth import true_values
+from casemate.published.truth import true_values
 from casemate.solve.backbone import decidable, whole_solution
 from casemate.solve.bounds import Bounds
 from casemate.solve.box import Bound, Box, Region

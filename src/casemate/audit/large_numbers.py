@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from casemate.audit.cells import ShownCell, exact, shown_cells
-from casemate.audit.equations import Place, place_of
-from casemate.audit.publication import Column, Publication
-from casemate.audit.target import target
+from casemate.published.cells import ShownCell, exact, shown_cells
+from casemate.published.equations import Place, place_of
+from casemate.published.publication import Column, Publication
+from casemate.published.target import target
 from casemate.query.aggregate import Function, Select
 from casemate.query.answers import Key
 from casemate.query.engine import tables

@@ -11,7 +11,7 @@ from casemate.audit.case import Case
 from casemate.audit.insiders import LISTED, Fact, Learning, unions
 from casemate.audit.parts import Parts
 from casemate.audit.result import Exposed, InsiderExposed
-from casemate.audit.truth import column_values
+from casemate.published.truth import column_values
 from casemate.query.expression import Scalar
 from casemate.solve.bounds import Bounds
 

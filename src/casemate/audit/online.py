@@ -28,15 +28,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from casemate.audit.cells import exact
 from casemate.audit.online_extremes import would_expose
 from casemate.audit.online_fingerprints import MOST_COLUMNS, FingerprintedTable
 from casemate.audit.online_questions import ExtremeQuestion, Family, Questions, Snapshot
 from casemate.audit.online_scan import Scan, Scanned, ridden_columns
 from casemate.audit.online_summed import OnlineScans
 from casemate.audit.online_sums import OnlineSums
-from casemate.audit.people import People, check_constant
 from casemate.errors import Misconfigured, Refused, Unsupported
+from casemate.published.cells import exact
+from casemate.published.people import People, check_constant
 from casemate.query.aggregate import Statement
 from casemate.query.answers import Answer, answers, show
 from casemate.query.coercion import NUMBERS

@@ -7,8 +7,8 @@ records is refused, with the reason.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from casemate.audit.shown import Shown, shown_as
 from casemate.errors import Refused
+from casemate.published.shown import Shown, shown_as
 from casemate.query.aggregate import Aggregate, Function, Output, Select, Statement
 from casemate.query.expression import (
     Call,

@@ -18,8 +18,8 @@ from casemate.audit.online_columns import (
     results,
     secret_columns,
 )
-from casemate.audit.people import People
 from casemate.errors import Misconfigured
+from casemate.published.people import People
 from casemate.query.aggregate import Aggregate, Function, Select, Statement
 from casemate.query.answers import Key, answers
 from casemate.query.expression import TRUE, KeyRef, ResultRef, Scalar

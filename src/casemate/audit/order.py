@@ -16,7 +16,7 @@ from casemate.audit.case import Case
 from casemate.audit.order_nodes import Asked, Nodes
 from casemate.audit.order_people import Log, audit_totals
 from casemate.audit.order_questions import Extremes, name_of
-from casemate.audit.rounding import whole_answer
+from casemate.published.rounding import whole_answer
 from casemate.query.cuts import Cut
 from casemate.solve.order import audit_order
 from casemate.solve.order_limit import Clock

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.knowledge import Knowledge, about_people, prior_of
-from casemate.audit.links import Range
-from casemate.audit.truth import true_values
+from casemate.published.knowledge import Knowledge, about_people, prior_of
+from casemate.published.links import Range
+from casemate.published.truth import true_values
 from casemate.query.cuts import Cut
 from casemate.query.linear import Unknown
 from casemate.solve.box import Bound

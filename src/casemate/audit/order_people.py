@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.order_nodes import Node
-from casemate.audit.people import People
+from casemate.published.people import People
 from casemate.solve.order import audit_order
 from casemate.solve.order_limit import Limit
 from casemate.solve.order_question import Domain, Exact, Kind, Question

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.cells import exact, shown_cells
 from casemate.audit.order_nodes import Asked, Nodes
 from casemate.audit.order_people import Copies
-from casemate.audit.people import check_constant
-from casemate.audit.publication import Column
-from casemate.audit.truth import column_values
+from casemate.published.cells import exact, shown_cells
+from casemate.published.people import check_constant
+from casemate.published.publication import Column
+from casemate.published.truth import column_values
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.answers import Key
 from casemate.query.lineage import Cell, Lineage, lineage

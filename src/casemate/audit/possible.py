@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.cells import exact
 from casemate.audit.order_nodes import Node
 from casemate.audit.order_people import Log
-from casemate.audit.truth import column_values
+from casemate.published.cells import exact
+from casemate.published.truth import column_values
 from casemate.query.expression import Scalar
 from casemate.query.linear import Unknown
 from casemate.solve.box import Bound, within

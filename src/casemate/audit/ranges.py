@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from casemate.audit.case import Case
 from casemate.audit.result import Interval
-from casemate.audit.truth import column_values
+from casemate.published.truth import column_values
 from casemate.query.linear import Unknown
 from casemate.solve.bounds import Bounds, Proof, bounds
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
-from casemate.audit.equations import Place
-from casemate.audit.people import People
-from casemate.audit.publication import RefusedQuery
 from casemate.audit.statements import Withheld
+from casemate.published.equations import Place
+from casemate.published.people import People
+from casemate.published.publication import RefusedQuery
 from casemate.query.expression import Scalar
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.cells import presence, shown_cells
-from casemate.audit.equations import Place, place_of
 from casemate.audit.statements import Statements, Withheld
+from casemate.published.cells import presence, shown_cells
+from casemate.published.equations import Place, place_of
 from casemate.query.lineage import lineage
 from casemate.solve.equation import equations as equations_of
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from casemate.audit.case import Case
 from casemate.audit.result import SensitiveCell
-from casemate.audit.truth import true_values
 from casemate.errors import Misconfigured
+from casemate.published.truth import true_values
 from casemate.query.expression import Scalar
 
 P_PERCENT, DOMINANCE = "p-percent", "dominance"

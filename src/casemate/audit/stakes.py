@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.truth import true_values
+from casemate.published.truth import true_values
 from casemate.query.linear import Category
 from casemate.solve.box import Bound
 from casemate.solve.collapse import Collapsed, collapse

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
-from casemate.audit.cells import presence
-from casemate.audit.equations import Place
 from casemate.errors import Unsupported
+from casemate.published.cells import presence
+from casemate.published.equations import Place
 from casemate.query.aggregate import Select
 from casemate.query.answers import Key, answers
 from casemate.query.expression import Scalar

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from casemate.audit.case import Case
 from casemate.audit.rows_shown import Shown
 from casemate.audit.statements import Withheld
-from casemate.audit.truth import column_values
+from casemate.published.truth import column_values
 from casemate.solve.equation import Equation
 from casemate.solve.equation import equations as equations_of
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.cells import exact
-from casemate.audit.knowledge import about_people
+from casemate.published.cells import exact
+from casemate.published.knowledge import about_people
 from casemate.query.expression import Scalar
 from casemate.query.linear import Category
 from casemate.solve.certificate import Target

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.people import People
 from casemate.audit.result import Audited, Exposed, Verdict
 from casemate.audit.statements import Statements, Withheld
+from casemate.published.people import People
 from casemate.query.expression import Scalar
 from casemate.query.log import Logged
 

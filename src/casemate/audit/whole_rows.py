@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.equations import Equations
+from casemate.published.equations import Equations
 from casemate.solve.box import Bound
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from casemate.audit.case import Case
 from casemate.audit.integers import kinds
 from casemate.audit.totals import Total
-from casemate.audit.truth import true_values
+from casemate.published.truth import true_values
 from casemate.solve.box import Bound, Box, Region
 from casemate.solve.order_limit import Clock
 from casemate.solve.second import Change, Solution, part

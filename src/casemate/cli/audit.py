@@ -14,7 +14,7 @@ from casemate.cli.output import Output
 from casemate.errors import Misconfigured
 
 if TYPE_CHECKING:
-    from casemate.audit.knowledge import Knowledge
+    from casemate.published.knowledge import Knowledge
 
 app = App(
     name="audit",
@@ -92,9 +92,9 @@ def audit(
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
     from casemate.audit.exposure import Audit, Options
-    from casemate.audit.knowledge_file import read_knowledge, share
     from casemate.audit.result import Verdict
     from casemate.audit.sensitive_cells import read_dominance
+    from casemate.published.knowledge_file import read_knowledge, share
     from casemate.report.audit import as_json, as_text
     from casemate.report.audit_html import as_html
     from casemate.table.table import Table

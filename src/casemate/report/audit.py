@@ -10,7 +10,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from casemate.audit.equations import Place
 from casemate.audit.result import (
     Audited,
     Certificate,
@@ -21,6 +20,7 @@ from casemate.audit.result import (
     Verdict,
     Witnessed,
 )
+from casemate.published.equations import Place
 from casemate.query.expression import Scalar
 from casemate.report.audit_repair import repair_lines, repair_object
 from casemate.report.names import Names

@@ -7,9 +7,9 @@ A section is one function of the audit and of how it names people; the page is t
 from collections import Counter
 from collections.abc import Callable
 
-from casemate.audit.equations import Place
-from casemate.audit.publication import RefusedQuery
 from casemate.audit.result import Audited, Certificate, Exposed
+from casemate.published.equations import Place
+from casemate.published.publication import RefusedQuery
 from casemate.report.audit import HIDDEN, SENTENCES, combination, named, plain, reason
 from casemate.report.audit_figures import exposure_map, shrinkage_histogram, taking_part
 from casemate.report.audit_others import (

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from casemate.audit.equations import Place
 from casemate.audit.result import Audited, Group, Interval
+from casemate.published.equations import Place
 from casemate.query.expression import Scalar
 from casemate.report.audit import HIDDEN, named, plain, witness_lines
 from casemate.report.audit_repair import repair_lines

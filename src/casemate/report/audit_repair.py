@@ -6,8 +6,8 @@ Keys are public, so they are written out whether or not anything is revealed.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from casemate.audit.equations import Place
 from casemate.audit.result import Repaired
+from casemate.published.equations import Place
 from casemate.query.expression import Scalar
 
 Key = Sequence[tuple[str, Scalar]] | None

@@ -6,8 +6,8 @@ more people than the table is. A row number says which row of the table, to whoe
 
 from dataclasses import dataclass
 
-from casemate.audit.people import People
 from casemate.audit.result import Exposed, ExposedIfExact
+from casemate.published.people import People
 from casemate.query.expression import Scalar
 
 

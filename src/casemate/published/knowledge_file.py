@@ -4,8 +4,8 @@ import csv
 from fractions import Fraction
 from pathlib import Path
 
-from casemate.audit.knowledge import Knowledge
 from casemate.errors import Misconfigured
+from casemate.published.knowledge import Knowledge
 from casemate.query.expression import Scalar
 from casemate.solve.box import Bound
 

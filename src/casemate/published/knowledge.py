@@ -10,11 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.audit.cells import exact
-from casemate.audit.equations import Equations
-from casemate.audit.links import Link, Range, links, reach, secrets, with_zero
-from casemate.audit.people import People
 from casemate.errors import Misconfigured
+from casemate.published.cells import exact
+from casemate.published.equations import Equations
+from casemate.published.links import Link, Range, links, reach, secrets, with_zero
+from casemate.published.people import People
 from casemate.query.expression import Scalar
 from casemate.query.linear import Category
 from casemate.solve.box import Bound, Box, Region, is_empty

@@ -2,10 +2,10 @@
 
 from fractions import Fraction
 
-from casemate.audit.cells import ShownCell, exact, shown_value
-from casemate.audit.publication import Column
-from casemate.audit.rounding import Span, span
-from casemate.audit.shown import Shown
+from casemate.published.cells import ShownCell, exact, shown_value
+from casemate.published.publication import Column
+from casemate.published.rounding import Span, span
+from casemate.published.shown import Shown
 
 
 def target(column: Column, cell: ShownCell, divisor: Fraction) -> Span:

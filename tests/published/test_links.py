@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from casemate.audit.links import Range, Secret, links, reach, with_zero
+from casemate.published.links import Range, Secret, links, reach, with_zero
 from casemate.query.cuts import Cut
 from casemate.solve.box import Box
 

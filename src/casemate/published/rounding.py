@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from casemate.audit.shown import Shown
+from casemate.published.shown import Shown
 from casemate.solve.order_question import Question
 
 HALF = Fraction(1, 2)

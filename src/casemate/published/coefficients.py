@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.people import People
+from casemate.published.people import People
 from casemate.query.aggregate import Aggregate
 from casemate.query.answers import Key
 from casemate.query.lineage import Cell, Lineage

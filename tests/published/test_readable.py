@@ -2,8 +2,8 @@
 
 import pytest
 
-from casemate.audit.equations import Equations, equations
-from casemate.audit.publication import Publication, publication
+from casemate.published.equations import Equations, equations
+from casemate.published.publication import Publication, publication
 from casemate.query.log import Logged
 from casemate.table.table import Table
 

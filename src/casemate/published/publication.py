@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from casemate.audit.cells import presence
-from casemate.audit.readable import (
+from casemate.errors import Unsupported
+from casemate.published.cells import presence
+from casemate.published.readable import (
     ORDERED,
     Readable,
     is_counted,
@@ -14,9 +15,8 @@ from casemate.audit.readable import (
     readable,
     refused_whole,
 )
-from casemate.audit.rounding import half_unit
-from casemate.audit.shown import Shown, shown_as
-from casemate.errors import Unsupported
+from casemate.published.rounding import half_unit
+from casemate.published.shown import Shown, shown_as
 from casemate.query.aggregate import Aggregate, Output, Select, Statement
 from casemate.query.expression import ResultRef, walk
 from casemate.query.log import Logged, Unread

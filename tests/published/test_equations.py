@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from query import golden_files
 
-from casemate.audit.equations import Equations, equations
-from casemate.audit.publication import publication
+from casemate.published.equations import Equations, equations
+from casemate.published.publication import publication
 from casemate.query.linear import Category
 from casemate.query.log import Logged, Unread
 from casemate.table.table import Table

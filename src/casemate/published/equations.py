@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.cells import ShownCell, empty_keys, exact, presence, shown_cells
-from casemate.audit.coefficients import Secrets, integers, merged, multiplied
-from casemate.audit.people import People, check_constant
-from casemate.audit.publication import Column, Rows
-from casemate.audit.readable import all_filled, is_public
-from casemate.audit.rounding import Span
-from casemate.audit.target import printed, target
+from casemate.published.cells import ShownCell, empty_keys, exact, presence, shown_cells
+from casemate.published.coefficients import Secrets, integers, merged, multiplied
+from casemate.published.people import People, check_constant
+from casemate.published.publication import Column, Rows
+from casemate.published.readable import all_filled, is_public
+from casemate.published.rounding import Span
+from casemate.published.target import printed, target
 from casemate.query.aggregate import Aggregate, Select
 from casemate.query.answers import Key
 from casemate.query.cuts import Cut

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from casemate.audit.equations import Equations
+from casemate.published.equations import Equations
 from casemate.query.cuts import Cut
 from casemate.query.linear import Category
 from casemate.solve.box import Bound, Box

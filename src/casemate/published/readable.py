@@ -7,8 +7,8 @@ decide that, it is told as well: by the count of the rows behind it, which is 0 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from casemate.audit.cells import presence
-from casemate.audit.shown import Shown
+from casemate.published.cells import presence
+from casemate.published.shown import Shown
 from casemate.query.aggregate import Aggregate, Function, Output, Select, Statement
 from casemate.query.expression import (
     Call,

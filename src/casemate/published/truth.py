@@ -7,8 +7,8 @@ the same number with much more work.
 from collections.abc import Iterable
 from fractions import Fraction
 
-from casemate.audit.equations import Equations
-from casemate.audit.knowledge import record_name
+from casemate.published.equations import Equations
+from casemate.published.knowledge import record_name
 from casemate.query.answers import values
 from casemate.query.engine import RECORD_COLUMN, tables
 from casemate.query.expression import Scalar
