@@ -1,0 +1,98 @@
+"""Equations as rows of doubles, each scaled to length 1, and passes over them.
+
+Approximate solvers work here; nothing that is decided exactly does. Coefficients that are all 1 are
+not stored, so a question about k records costs 4 k bytes.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.solve.system import System
+
+Floats = NDArray[np.float64]
+
+
+class Passes(Protocol):
+    """Equations that can be gone through, stored or not."""
+
+    @property
+    def height(self) -> int:
+        """How many equations there are."""
+
+    @property
+    def width(self) -> int:
+        """How many unknowns."""
+
+    @property
+    def lengths(self) -> Floats:
+        """The Euclidean length of each equation before it was scaled; 1 for an empty one."""
+
+    def times(self, point: Floats) -> Floats:
+        """What each scaled equation comes to at a point."""
+
+    def transposed(self, weights: Floats) -> Floats:
+        """The scaled equations multiplied by weights and added up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Stored equations: the columns of each from `starts[i]` on, and their coefficients.
+
+    >>> rows = Rows.of(System.of([[3, 0, 4], [0, 2, 0]]))
+    >>> rows.times(np.array([1.0, 1.0, 1.0])).tolist(), rows.lengths.tolist()
+    ([1.4, 1.0], [5.0, 2.0])
+    """
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.uint32]
+    values: Floats | None  # None: all of them are 1
+    width: int
+
+    @classmethod
+    def of(cls, system: System) -> "Rows":
+        """The equations of a system."""
+        order = np.argsort(system.row, kind="stable")
+        starts = np.searchsorted(system.row[order], np.arange(system.rows + 1))
+        values: Floats = system.value[order].astype(np.float64)
+        plain = bool((values == 1).all())
+        columns = system.column[order].astype(np.uint32)
+        return cls(starts, columns, None if plain else values, system.columns)
+
+    @property
+    def height(self) -> int:
+        """How many equations there are."""
+        return len(self.starts) - 1
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """The Euclidean length of each equation; 1 for an empty one."""
+        counts = np.diff(self.starts)
+        if self.values is None:
+            return np.sqrt(np.maximum(counts, 1))
+        row = np.repeat(np.arange(self.height), counts)
+        squares = np.bincount(row, weights=self.values**2, minlength=self.height)
+        return np.sqrt(np.where(counts > 0, squares, 1.0))
+
+    def times(self, point: Floats) -> Floats:
+        """What each scaled equation comes to at a point."""
+        from casemate.solve.rows_kernel import times
+
+        found = np.empty(self.height)
+        times(self.starts, self.columns, self._stored, point, found)
+        return found / self.lengths
+
+    def transposed(self, weights: Floats) -> Floats:
+        """The scaled equations multiplied by weights and added up."""
+        from casemate.solve.rows_kernel import transposed
+
+        found = np.zeros(self.width)
+        transposed(self.starts, self.columns, self._stored, weights / self.lengths, found)
+        return found
+
+    @cached_property
+    def _stored(self) -> Any:
+        return np.zeros(0) if self.values is None else self.values
