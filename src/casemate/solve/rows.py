@@ -94,5 +94,10 @@ class Rows:
         return found
 
     @cached_property
+    def stored(self) -> Any:
+        """Starts, columns, coefficients and inverse squared lengths, for compiled loops."""
+        return self.starts, self.columns, self._stored, 1 / self.lengths**2
+
+    @cached_property
     def _stored(self) -> Any:
         return np.zeros(0) if self.values is None else self.values

@@ -1,0 +1,79 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from chance import assert_follows
+
+from casemate.solve.kaczmarz import Stream, drawn_rows, kaczmarz
+from casemate.solve.least_squares import least_squares
+from casemate.solve.rows import Rows
+from casemate.solve.system import System
+
+HOSPITAL = Rows.of(System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
+ANSWERS = np.array([32.1, 15.5, 11.4])
+
+
+@pytest.mark.theorem("002: Handling many queries (Kaczmarz)")
+def test_it_converges_to_the_solution_of_least_squares(seed: int) -> None:
+    found = kaczmarz(HOSPITAL, ANSWERS, random=np.random.default_rng(seed), tolerance=1e-9)
+    assert found.converged
+    best = least_squares(HOSPITAL, ANSWERS, tolerance=1e-9)
+    np.testing.assert_allclose(found.values, best.values, atol=1e-6)
+
+
+@pytest.mark.theorem("002: Handling many queries (box)")
+def test_with_bounds_the_point_keeps_them_and_the_sums(seed: int) -> None:
+    high = np.array([5.0, 10, 10, 10, 10, 10])
+    found = kaczmarz(
+        HOSPITAL, ANSWERS, random=np.random.default_rng(seed), low=3.0, high=high, tolerance=1e-8
+    )
+    assert found.converged
+    assert (found.values >= 3).all()
+    assert (found.values <= high).all()
+    np.testing.assert_allclose(HOSPITAL.times(found.values) * HOSPITAL.lengths, ANSWERS, atol=1e-5)
+    assert found.values[1] == pytest.approx(5.2, abs=1e-5)
+
+
+@pytest.mark.parametrize("case", range(20))
+def test_a_stream_is_the_projections_one_after_the_other(case: int, seed: int) -> None:
+    """Against the step of the document, written out, with weights and an empty question."""
+    rng = np.random.default_rng([seed, case])
+    dense = rng.choice([0, 0, 1, -2, 3], (15, 8)).astype(np.float64)
+    stream, point = Stream(8, low=-4.0, high=4.0), np.zeros(8)
+    for line, answer in zip(dense, rng.normal(size=15), strict=True):
+        columns = np.flatnonzero(line)
+        stream.see(columns, answer, line[columns])
+        if len(columns):
+            point = np.clip(point + (answer - line @ point) * line / (line @ line), -4, 4)
+    np.testing.assert_allclose(stream.point, point, atol=1e-12)
+
+
+def drawn(seed: int) -> list[int]:
+    """Draws of two rows of lengths 3 and 1, ten thousand of each."""
+    rows = Rows.of(System.of([[3, 0], [0, 1]] * 10_000))
+    return [int(row) % 2 for row in drawn_rows(rows, np.random.default_rng(seed))]
+
+
+def cumulative(first: float) -> Callable[[int], float]:
+    return lambda row: 0.0 if row < 0 else first if row == 0 else 1.0
+
+
+def test_rows_are_drawn_by_their_squared_lengths(seed: int) -> None:
+    assert_follows(drawn(seed), cumulative(0.9))
+
+
+def test_draws_by_length_would_be_noticed(seed: int) -> None:
+    with pytest.raises(AssertionError):
+        assert_follows(drawn(seed), cumulative(0.75))
+
+
+def test_a_range_without_values_is_refused() -> None:
+    with pytest.raises(ValueError, match="lower end"):
+        Stream(2, low=1.0, high=0.0)
+
+
+def test_equations_that_contradict_are_not_called_converged(seed: int) -> None:
+    rows = Rows.of(System.of([[1], [1]]))
+    answers = np.array([1.0, 2.0])
+    found = kaczmarz(rows, answers, random=np.random.default_rng(seed), most=20)
+    assert (found.iterations, found.converged) == (20, False)
