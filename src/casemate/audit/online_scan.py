@@ -15,10 +15,10 @@ import numpy as np
 from casemate.audit.online_columns import SecretColumn, SumColumn, secret_columns
 from casemate.audit.online_fingerprints import FingerprintedTable, Place, Tally, among
 from casemate.audit.online_questions import shown_keys
-from casemate.audit.online_shown import RIDING, Cells, shown_rows, shown_values, sql_results
+from casemate.audit.online_shown import RIDING, Cells, shown_values, sql_results
 from casemate.audit.online_summed import PlainSum
 from casemate.query.aggregate import Aggregate, Function, Select, Statement
-from casemate.query.answers import Answer, Key, answers, batches, values
+from casemate.query.answers import Answer, Key, answers, batches, shown_rows, values
 from casemate.query.engine import grouped, rows
 from casemate.query.expression import (
     TRUE,

@@ -1,12 +1,10 @@
-"""What a statement shows, out of the results of its aggregates in a scan."""
+"""What aggregates come to in a scan that also adds up the numbers of records."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from casemate.query.aggregate import Aggregate, Function, Select
+from casemate.query.aggregate import Aggregate, Function
 from casemate.query.answers import Key, average, values
-from casemate.query.expression import KeyRef, ResultRef, Scalar
-from casemate.query.interpret import evaluate
+from casemate.query.expression import Scalar
 from casemate.table.schema import ColumnType
 from casemate.table.source import Frame
 
@@ -41,27 +39,3 @@ def shown_values(index: int, aggregate: Aggregate, frame: Frame) -> Iterable[Sca
         return map(average, totals, values(frame[_count_name(index, aggregate)]))
     whole = aggregate.argument is not None and aggregate.argument.type is ColumnType.INTEGER
     return [int(str(each)) if whole and each is not None else each for each in totals]
-
-
-def shown_rows(
-    select: Select, keys: Iterable[Key], results: dict[Aggregate, Cells]
-) -> dict[Key, tuple[Scalar, ...]]:
-    """What a select shows, row by row; ORDER BY and LIMIT are read as if absent."""
-    printed = {}
-    for key in keys:
-        read = _reader(key, [_result(each, results[each], key) for each in select.aggregates])
-        if evaluate(select.having, read) is True:
-            printed[key] = tuple(evaluate(each.expression, read) for each in select.outputs)
-    return printed
-
-
-def _result(aggregate: Aggregate, cells: Cells, key: Key) -> Scalar:
-    counts = aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
-    return cells.get(key, 0 if counts else None)
-
-
-def _reader(key: Key, results: Sequence[Scalar]) -> Callable[[Any], Scalar]:
-    def read(reference: KeyRef | ResultRef) -> Scalar:
-        return key[reference.index] if isinstance(reference, KeyRef) else results[reference.index]
-
-    return read

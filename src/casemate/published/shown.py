@@ -33,11 +33,6 @@ class Shown:
         """Whether other values are shown as the same number."""
         return self.cut or self.half_unit != 0
 
-    @property
-    def exact_ties(self) -> bool:
-        """Whether halves are rounded away from 0."""
-        return not self.to_even
-
 
 def shown_as(expression: Expression) -> Shown | None:
     """The linear form that a column shows, or None."""

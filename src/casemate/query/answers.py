@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -130,17 +130,22 @@ def show(statement: Statement, source: Source) -> Answer:
     return Answer(names, tuple(shown))
 
 
-def _show_select(select: Select, source: Source) -> list[tuple[Scalar, ...]]:
+def _show_select(select: Select, source: Source) -> Iterable[tuple[Scalar, ...]]:
     there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
     counts, *found = answers([there, *select.aggregates], source)
-    printed = []
-    for key in counts:
-        results = [
-            _result(each, cells, key) for each, cells in zip(select.aggregates, found, strict=True)
-        ]
-        read = _reader(key, results)
+    results = dict(zip(select.aggregates, found, strict=True))
+    return shown_rows(select, counts, results).values()
+
+
+def shown_rows(
+    select: Select, keys: Iterable[Key], results: Mapping[Aggregate, Mapping[Key, Scalar]]
+) -> dict[Key, tuple[Scalar, ...]]:
+    """What a select shows of these cells, given what each of its aggregates comes to in them."""
+    printed = {}
+    for key in keys:
+        read = _reader(key, [_result(each, results[each], key) for each in select.aggregates])
         if evaluate(select.having, read) is True:
-            printed.append(tuple(evaluate(output.expression, read) for output in select.outputs))
+            printed[key] = tuple(evaluate(each.expression, read) for each in select.outputs)
     return printed
 
 

@@ -16,8 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
-from casemate.solve.least_squares import Progress, Solved, least_squares
-from casemate.solve.rows import Floats, Passes
+from casemate.solve.least_squares import FLAT, Progress, Solved, descend, least_squares
+from casemate.solve.rows import Floats, Passes, ends
 
 POWER_STEPS = 12
 """Steps of the power method that estimate the largest curvature."""
@@ -48,11 +48,7 @@ def box_squares(
     if start is None:
         start = least_squares(equations, right, tolerance=tolerance, most=most).values
     work = _Descent(equations, right / equations.lengths, (low, high), start)
-    while work.steps < most and not work.is_done(tolerance):
-        work.step()
-        if progress is not None:
-            progress(work.steps, work.residual, work.point)
-    return Solved(work.point, work.residual, work.steps, converged=work.is_done(tolerance))
+    return descend(work, tolerance, most, progress)
 
 
 class _Descent:
@@ -66,9 +62,7 @@ class _Descent:
         start: Floats,
     ) -> None:
         width = equations.width
-        self._low, self._high = (np.broadcast_to(end, width).astype(np.float64) for end in box)
-        if (self._low > self._high).any():
-            raise ValueError("the lower end of a range must not be above the upper one")
+        self._low, self._high = ends(*box, width)
         self._equations, self._right = equations, right
         self._size = float(np.linalg.norm(right)) or 1.0
         self.steps = 0
@@ -91,7 +85,7 @@ class _Descent:
     def is_done(self, tolerance: float) -> bool:
         """Whether the equations hold, or no direction within the box leads nearer to that."""
         slope = float(np.sqrt(self._steepness)) / self._size
-        flat = self._steepness <= 1e-26 * self._first
+        flat = self._steepness <= FLAT**2 * self._first
         return flat or self.residual <= tolerance or slope <= tolerance * self.residual
 
     def step(self) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.solve.least_squares import Progress, Solved
-from casemate.solve.rows import Floats, Rows
+from casemate.solve.rows import Floats, Rows, ends
 
 
 def kaczmarz(
@@ -78,11 +78,8 @@ class Stream:
         high: Floats | float = np.inf,
         start: Floats | None = None,
     ) -> None:
-        below, above = (np.broadcast_to(end, width).astype(np.float64) for end in (low, high))
-        if (below > above).any():
-            raise ValueError("the lower end of a range must not be above the upper one")
-        self.box = (below, above)
-        self.point: Floats = np.clip(np.zeros(width) if start is None else start, below, above)
+        self.box = ends(low, high, width)
+        self.point: Floats = np.clip(np.zeros(width) if start is None else start, *self.box)
 
     def see(
         self, columns: NDArray[np.integer], answer: float, values: Floats | None = None

@@ -11,6 +11,7 @@ Departure  Rows are scaled, which changes nothing where the equations can all ho
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -54,7 +55,28 @@ def least_squares(
     >>> least_squares(rows, np.array([6.0, 4.0])).values.round(6).tolist()
     [3.0, 3.0, 2.0]
     """
-    work = _Descent(equations, right / equations.lengths, start)
+    return descend(_Descent(equations, right / equations.lengths, start), tolerance, most, progress)
+
+
+class Descent(Protocol):
+    """A point on its way down."""
+
+    point: Floats
+    steps: int
+
+    @property
+    def residual(self) -> float:
+        """How far the equations are from holding, relative to their right sides."""
+
+    def is_done(self, tolerance: float) -> bool:
+        """Whether there is no better point near."""
+
+    def step(self) -> None:
+        """Go on."""
+
+
+def descend(work: Descent, tolerance: float, most: int, progress: Progress | None) -> Solved:
+    """Go on until it is done, or so many steps are made."""
     while work.steps < most and not work.is_done(tolerance):
         work.step()
         if progress is not None:

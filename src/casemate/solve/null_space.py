@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.solve.elimination import Lines
 from casemate.solve.equation import Equation
 from casemate.solve.pivot_basis import PivotBasis
 from casemate.solve.primes import RandomBytes, random_below
@@ -56,10 +57,5 @@ def residues(numbers: list[int], prime: int) -> NDArray[Any]:
 
 def annuls(system: System, null: NullVectors) -> bool:
     """Whether A z = 0 modulo the prime for every vector and every equation of the system."""
-    values = np.mod(system.value, null.prime).astype(np.int64)
-    for vector in null.vectors:
-        terms = values * vector[system.column] % null.prime  # both are below 2^23
-        totals = np.bincount(system.row, weights=terms, minlength=system.rows)
-        if np.mod(totals, null.prime).any():
-            return False
-    return True
+    lines = Lines.of(system, null.prime, None)
+    return bool(lines.annulled(null.vectors.T.astype(np.float64), null.prime).all())

@@ -101,3 +101,11 @@ class Rows:
     @cached_property
     def _stored(self) -> Any:
         return np.zeros(0) if self.values is None else self.values
+
+
+def ends(low: Floats | float, high: Floats | float, width: int) -> tuple[Floats, Floats]:
+    """The ends of a box, one of each for every unknown."""
+    below, above = (np.broadcast_to(end, width).astype(np.float64) for end in (low, high))
+    if (below > above).any():
+        raise ValueError("the lower end of a range must not be above the upper one")
+    return below, above
