@@ -8,15 +8,19 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from casemate.audit.result import (
+    Approximate,
     Audited,
     Certificate,
     Exposed,
+    ExposedIfExact,
     Group,
+    InsiderExposed,
     Interval,
     Proof,
+    SensitiveCell,
     Verdict,
     Witnessed,
 )
@@ -25,6 +29,7 @@ from casemate.query.expression import Scalar
 from casemate.report.audit_repair import repair_lines, repair_object
 from casemate.report.names import Names
 
+T = TypeVar("T")
 SCHEMA = "casemate.audit/1"
 HIDDEN = "•"
 REASONS = {
@@ -100,12 +105,10 @@ def combination(certificate: Certificate, name: Callable[[Place], str] = named) 
 def _other_lines(audit: Audited, reveal: bool) -> list[str]:
     lines: list[str] = []
     names = Names(audit.people, reveal)
-    if audit.groups:
-        lines += ["", f"small groups whose total is known: {len(audit.groups)}"]
-        lines += [f"  {_group_text(each, names)}" for each in audit.groups[:SHOWN_IN_TEXT]]
-    if audit.tight:
-        lines += ["", f"nearly known: {len(audit.tight)}"]
-        lines += [f"  {_interval_text(each, names)}" for each in audit.tight[:SHOWN_IN_TEXT]]
+    lines += _section(
+        "small groups whose total is known", audit.groups, lambda each: _group_text(each, names)
+    )
+    lines += _section("nearly known", audit.tight, lambda each: _interval_text(each, names))
     lines += _insider_lines(audit, names)
     lines += if_exact_lines(audit, names)
     if audit.witness is not None:
@@ -127,16 +130,21 @@ def _other_lines(audit: Audited, reveal: bool) -> list[str]:
 
 def if_exact_lines(audit: Audited, names: Names) -> list[str]:
     """Those whom rounding hides, as far as it does."""
-    found = audit.exposed_if_exact
-    if not found:
-        return []
-    lines = ["", f"known but for rounding: {len(found)}"]
-    for each in found[:SHOWN_IN_TEXT]:
+
+    def line(each: ExposedIfExact) -> str:
         value = plain(each.value) if names.reveal and each.value is not None else HIDDEN
         margin = "" if each.margin is None else f" give or take {plain(each.margin)}"
         by = f"query {each.by}" if each.certificate is None else combination(each.certificate)
-        lines.append(f"  {names.whose(each)}: {each.column} = {value}{margin}  by {by}")
-    return lines
+        return f"{names.whose(each)}: {each.column} = {value}{margin}  by {by}"
+
+    return _section("known but for rounding", audit.exposed_if_exact, line)
+
+
+def _section(title: str, found: Sequence[T], line: Callable[[T], str]) -> list[str]:
+    """A heading with how many there are, and a line for each of the first of them."""
+    if not found:
+        return []
+    return ["", f"{title}: {len(found)}", *(f"  {line(each)}" for each in found[:SHOWN_IN_TEXT])]
 
 
 def witness_lines(witness: Witnessed, names: Names) -> list[str]:
@@ -156,28 +164,24 @@ def witness_lines(witness: Witnessed, names: Names) -> list[str]:
 
 def _insider_lines(audit: Audited, names: Names) -> list[str]:
     """What insiders learn, and the cells that look dangerous one by one."""
-    lines: list[str] = []
-    if audit.insider_exposed:
-        lines += ["", f"known to insiders: {len(audit.insider_exposed)}"]
-        lines += [
-            f"  record {names.record(each.record)}: {each.column} {_to_whoever(each.knows, names)}"
-            for each in audit.insider_exposed[:SHOWN_IN_TEXT]
-        ]
-    if audit.approximate:
-        lines += ["", f"nearly known to insiders: {len(audit.approximate)}"]
-        lines += [
-            f"  record {names.record(each.record)}: {each.column} is "
-            f"{_ends(each.low, each.high, names)} {_to_whoever(each.knows, names)}"
-            for each in audit.approximate[:SHOWN_IN_TEXT]
-        ]
-    if audit.sensitive_cells:
-        lines += ["", f"sensitive cells: {len(audit.sensitive_cells)}"]
-        lines += [
-            f"  {named(Place(each.query, each.column, each.key))}: {each.column} by "
-            f"{' and '.join(each.rules)}"
-            for each in audit.sensitive_cells[:SHOWN_IN_TEXT]
-        ]
-    return lines
+
+    def known(each: InsiderExposed | Approximate, said: str) -> str:
+        whoever = _to_whoever(each.knows, names)
+        return f"record {names.record(each.record)}: {each.column} {said}{whoever}"
+
+    def sensitive(each: SensitiveCell) -> str:
+        where = named(Place(each.query, each.column, each.key))
+        return f"{where}: {each.column} by {' and '.join(each.rules)}"
+
+    return [
+        *_section("known to insiders", audit.insider_exposed, lambda each: known(each, "")),
+        *_section(
+            "nearly known to insiders",
+            audit.approximate,
+            lambda each: known(each, f"is {_ends(each.low, each.high, names)} "),
+        ),
+        *_section("sensitive cells", audit.sensitive_cells, sensitive),
+    ]
 
 
 def _to_whoever(knows: Sequence[Scalar], names: Names) -> str:
