@@ -37,7 +37,7 @@ class Agreed:
 
 def agreed(case: Case, clock: Clock) -> Agreed:
     """Leave out answers until the others can all be true, or only the table's own are left."""
-    told = {column.query for column in case.publication.columns if column.answer is not None}
+    told = {column.query for column in case.publication.columns if column.told}
     if not told:
         fine = True if case.publication.told else None  # of extremes and medians alone
         return Agreed(case, ranges(case, clock.seconds_left), fine)

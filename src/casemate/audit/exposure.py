@@ -43,6 +43,7 @@ from casemate.audit.together import together
 from casemate.audit.whole_rows import with_whole_rows
 from casemate.audit.witness import SecondTables, second_tables
 from casemate.errors import Misconfigured
+from casemate.published.distinct import unique_columns
 from casemate.published.equations import equations
 from casemate.published.knowledge import Knowledge
 from casemate.published.publication import publication
@@ -112,7 +113,9 @@ class Audit:
         with opened_table(table, private) as opened:
             policy, source = opened.policy, opened.source
             wanted = options or Options()
-            found = publication(read_queries(queries, dialect), policy, dialect, wanted.rounding)
+            log = read_queries(queries, dialect)
+            unique = unique_columns(log, policy, source)
+            found = publication(log, policy, dialect, wanted.rounding, unique)
             if not wanted.witness and is_large(found, policy, source):
                 from casemate.audit.large import audited  # loads what is compiled
 

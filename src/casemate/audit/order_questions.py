@@ -71,8 +71,8 @@ class Extremes:
                 # of a single record every one of these is its value
                 kind = KINDS[aggregate.function] if len(inside) > 1 else "max"
                 asked = Question(kind, inside, 0, 0)
-                given = asked.answer(table) if column.answer is None else column.answer
-                shown = exact(given)
+                given = column.answer(cell.key)
+                shown = exact(asked.answer(table) if given is None else given)
                 yield replace(asked, low=shown - column.within, high=shown + column.within)
 
     def _about_nodes(self, question: Question) -> Question:

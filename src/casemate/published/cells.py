@@ -1,6 +1,6 @@
 """The cells that a select shows, and the sums behind each of them: the custodian's view."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -36,13 +36,33 @@ def presence(select: Select) -> Aggregate:
 
 def shown_cells(select: Select, source: Source) -> list[ShownCell]:
     """The cells into which a row falls and that HAVING lets through."""
+    return all_shown_cells([select], source)[select]
+
+
+def all_shown_cells(selects: Iterable[Select], source: Source) -> dict[Select, list[ShownCell]]:
+    """The cells of many selects, read together."""
+    wanted = {select: _needed(select) for select in selects}
+    every = list(dict.fromkeys(each for needed in wanted.values() for each in needed))
+    found = dict(zip(every, answers(every, source), strict=True))
+    return {
+        select: _cells(select, [found[each] for each in needed])
+        for select, needed in wanted.items()
+    }
+
+
+def _needed(select: Select) -> list[Aggregate]:
+    """What must be known of a select: who is there, and the sums and counts behind its results."""
     sums = [_sum_behind(each) for each in select.aggregates]
-    counts = [counting(each) for each in select.aggregates]
-    present, *found = answers([presence(select), *sums, *counts], source)
+    return [presence(select), *sums, *(counting(each) for each in select.aggregates)]
+
+
+def _cells(select: Select, read: Sequence[Mapping[Key, Scalar]]) -> list[ShownCell]:
+    present, *found = read
+    width = len(select.aggregates)
     cells = []
     for key in present:
-        totals = [each.get(key) for each in found[: len(sums)]]
-        numbers = [int(str(each.get(key) or 0)) for each in found[len(sums) :]]
+        totals = [each.get(key) for each in found[:width]]
+        numbers = [int(str(each.get(key) or 0)) for each in found[width:]]
         cell = _cell(select, key, totals, numbers)
         if shown_value(select.having, select, cell) is True:
             cells.append(cell)

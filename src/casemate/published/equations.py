@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.published.cells import ShownCell, empty_keys, exact, presence, shown_cells
+from casemate.published.cells import ShownCell, all_shown_cells, empty_keys, exact, presence
 from casemate.published.coefficients import Secrets, integers, merged, multiplied
 from casemate.published.people import People, check_constant
 from casemate.published.publication import Column, Rows
 from casemate.published.readable import all_filled, is_public
 from casemate.published.rounding import Span
 from casemate.published.target import printed, target
-from casemate.query.aggregate import Aggregate, Select
+from casemate.query.aggregate import Aggregate, Function, Select
 from casemate.query.answers import Key
 from casemate.query.cuts import Cut
 from casemate.query.expression import KeyRef, Scalar
@@ -95,9 +95,9 @@ def equations(
     people = People.of(found.records, policy, source)
     check_constant({each.column for each in found.unknowns}, people, policy, source)
     secrets = Secrets(found, needed, policy, people)
-    selects = dict.fromkeys([*(each.select for each in columns), *(each.select for each in there)])
-    shown = {select: shown_cells(select, source) for select in selects}
-    rows = [row for c in columns for row in _column_rows(c, secrets, shown[c.select])]
+    read = [each.select for each in (*(c for c in columns if not _is_given(c)), *there)]
+    shown = all_shown_cells(dict.fromkeys(read), source)
+    rows = [row for c in columns for row in _column_rows(c, secrets, shown.get(c.select, []))]
     rows += [row for each in there for row in _rows_there(each, secrets, shown[each.select])]
     return _assembled(rows, secrets, policy)
 
@@ -114,7 +114,7 @@ def _behind(column: Column) -> list[Aggregate]:
 def _column_rows(column: Column, secrets: Secrets, there: Sequence[ShownCell]) -> list[_Row]:
     """An equation for each cell that the column shows, and what its being NULL or not tells."""
     rows = []
-    for cell in (_as_shown(column, each) for each in there):
+    for cell in (_as_shown(column, each) for each in _told(column, there)):
         place = place_of(column.query, column.select, column.output.name, cell.key)
         divisor = _divisor(column, cell)
         null = not divisor or _is_null(column, cell)
@@ -130,10 +130,30 @@ def _column_rows(column: Column, secrets: Secrets, there: Sequence[ShownCell]) -
     return rows
 
 
+def _told(column: Column, there: Sequence[ShownCell]) -> list[ShownCell]:
+    """The cells of a column: the table's, or those for which an answer was given.
+
+    Of the latter some may be empty in the table of somebody who does not have the secrets.
+    """
+    if column.answers is None:
+        return list(there)
+    shown = {cell.key: cell for cell in there}
+    nothing = len(column.select.aggregates)
+    return [
+        shown.get(key, ShownCell(key, (None,) * nothing, (1,) * nothing)) for key in column.answers
+    ]
+
+
+def _is_given(column: Column) -> bool:
+    """Whether all that is needed of a column's cells was given: nothing is divided by a count."""
+    functions = {column.select.aggregates[index].function for index, _ in column.form.weights}
+    return column.told and column.form.divisor is None and Function.AVG not in functions
+
+
 def _is_null(column: Column, cell: ShownCell) -> bool:
     """Whether nothing was added up; an answer that was given is a number all the same."""
     sums = (cell.sums[index] for index, _ in column.form.weights)
-    return column.answer is None and any(each is None for each in sums)
+    return not column.told and any(each is None for each in sums)
 
 
 def _as_shown(column: Column, cell: ShownCell) -> ShownCell:

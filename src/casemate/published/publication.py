@@ -1,12 +1,13 @@
 """What was published, and what of it could not be read: a log against an open table."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
 from casemate.errors import Unsupported
 from casemate.published.cells import presence
+from casemate.published.distinct import counted_once
 from casemate.published.readable import (
     ORDERED,
     Readable,
@@ -18,6 +19,7 @@ from casemate.published.readable import (
 from casemate.published.rounding import half_unit
 from casemate.published.shown import Shown, shown_as
 from casemate.query.aggregate import Aggregate, Output, Select, Statement
+from casemate.query.answers import Key
 from casemate.query.expression import ResultRef, walk
 from casemate.query.log import Logged, Unread
 from casemate.query.sql import DIALECT, parse_statement
@@ -47,10 +49,19 @@ class Column:
     select: Select
     output: Output
     form: Shown
-    answer: Decimal | None
+    answers: Mapping[Key, Decimal] | None  # given by the log for each cell; None: the table's own
     within: Fraction = Fraction(0)  # half a unit of the answer's last printed digit
     below: Aggregate | None = None
     empty: Aggregate | None = None
+
+    @property
+    def told(self) -> bool:
+        """Whether the answers were given, and are not the table's own."""
+        return self.answers is not None
+
+    def answer(self, key: Key) -> Decimal | None:
+        """The answer that was given for a cell."""
+        return None if self.answers is None else self.answers.get(key)
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ class Publication:
     @property
     def told(self) -> bool:
         """Whether the log gives answers of its own, which the table's need not be."""
-        return any(column.answer is not None for column in (*self.columns, *self.ordered))
+        return any(column.told for column in (*self.columns, *self.ordered))
 
 
 def publication(
@@ -85,10 +96,12 @@ def publication(
     policy: Policy,
     dialect: str = DIALECT,
     rounding: bool = False,
+    unique: Collection[str] = (),
 ) -> Publication:
     """Read every statement of a log; one that cannot be read does not stop the others.
 
     With `rounding` an answer that the log gives counts as rounded to the digits it has there.
+    `unique` are public columns that differ in every row, so that counting them counts rows.
     """
     columns: list[Column] = []
     ordered: list[Column] = []
@@ -104,7 +117,7 @@ def publication(
             refused.append(RefusedQuery(number, entry.line, None, entry.text, entry.reason))
             continue
         try:
-            statement = parse_statement(entry.sql, policy, dialect)
+            statement = counted_once(parse_statement(entry.sql, policy, dialect), unique)
         except Unsupported as error:
             place = (entry.line + max(0, error.line - 1), error.column or None)
             refused.append(RefusedQuery(number, *place, entry.sql, error.reason))
@@ -139,8 +152,9 @@ def _columns(
                 continue  # multiplied by nothing: it shows nothing
             read = readable(select, output, form)
             if isinstance(read, Readable) and form is not None:
+                given: dict[Key, Decimal] | None = None if answer is None else {(): answer}
                 columns.append(
-                    Column(number, select, output, form, answer, below=read.below, empty=read.empty)
+                    Column(number, select, output, form, given, below=read.below, empty=read.empty)
                 )
             else:
                 reasons.append(f"the column {output.name}: {read}")

@@ -16,8 +16,9 @@ def target(column: Column, cell: ShownCell, divisor: Fraction) -> Span:
 def printed(column: Column, cell: ShownCell, divisor: Fraction) -> Span:
     """The numbers for which a cell shows what it shows."""
     form = column.form
-    if column.answer is not None:
-        return span(form, Fraction(column.answer), column.within)
+    given = column.answer(cell.key)
+    if given is not None:
+        return span(form, Fraction(given), column.within)
     if form.rounded:
         shown = exact(shown_value(column.output.expression, column.select, cell))
         return span(form, _on_grid(shown, form))

@@ -11,7 +11,16 @@ from typing import Any
 
 from casemate.query.aggregate import Aggregate, Function, Select, Statement
 from casemate.query.engine import engine_of, grouped, pieces, rows
-from casemate.query.expression import KeyRef, ResultRef, Scalar
+from casemate.query.expression import (
+    TRUE,
+    Call,
+    Expression,
+    KeyRef,
+    Literal,
+    Operation,
+    ResultRef,
+    Scalar,
+)
 from casemate.query.interpret import evaluate
 from casemate.table.schema import ColumnType
 from casemate.table.source import Frame, Series, Source
@@ -34,12 +43,19 @@ def answers(aggregates: Sequence[Aggregate], source: Source) -> list[dict[Key, S
     A cell that no row falls into is absent, except the only cell of an aggregate without keys.
     """
     found: list[dict[Key, Scalar]] = [{} for _ in aggregates]
-    for batch in batches(aggregates):
+    reads = [batch for batch in batches(aggregates) if not _is_single(aggregates[batch[0]])]
+    single = [index for index, each in enumerate(aggregates) if _is_single(each)]
+    for batch in (*reads, *pieces(single)):
         for index, cells in zip(
             batch, _batch_answers([aggregates[i] for i in batch], source), strict=True
         ):
             found[index] = cells
     return found
+
+
+def _is_single(aggregate: Aggregate) -> bool:
+    """Whether an aggregate is one number of the protected table, so many share one scan."""
+    return not aggregate.keys and not aggregate.joins
 
 
 def batches(aggregates: Sequence[Aggregate]) -> list[Sequence[int]]:
@@ -52,12 +68,18 @@ def batches(aggregates: Sequence[Aggregate]) -> list[Sequence[int]]:
 
 def _batch_answers(batch: Sequence[Aggregate], source: Source) -> list[dict[Key, Scalar]]:
     first = batch[0]
+    shared = all(each.predicate == first.predicate for each in batch)
     keys = {f"k{i}": key for i, key in enumerate(first.keys)}
     arguments = {
-        f"a{i}": each.argument for i, each in enumerate(batch) if each.argument is not None
+        f"a{i}": each.argument or TRUE if shared else _where(each)
+        for i, each in enumerate(batch)
+        if each.argument is not None or not shared
     }
-    inner = rows(source, first.joins, first.predicate, {**keys, **arguments})
-    results = dict(chain.from_iterable(_results(i, each, source) for i, each in enumerate(batch)))
+    where = first.predicate if shared else TRUE
+    inner = rows(source, first.joins, where, {**keys, **arguments})
+    results = dict(
+        chain.from_iterable(_results(i, each, source, shared) for i, each in enumerate(batch))
+    )
     frame = source.read(grouped(inner, list(keys), results))
     cells = list(zip(*(values(frame[name]) for name in keys), strict=True)) if keys else [()]
     return [
@@ -65,11 +87,20 @@ def _batch_answers(batch: Sequence[Aggregate], source: Source) -> list[dict[Key,
     ]
 
 
-def _results(index: int, aggregate: Aggregate, source: Source) -> list[tuple[str, str]]:
+def _where(aggregate: Aggregate) -> Expression:
+    """What an aggregate is computed from where its predicate holds, and NULL elsewhere."""
+    argument = aggregate.argument or TRUE
+    inside = Call(Operation.IS_TRUE, (aggregate.predicate,), ColumnType.BOOLEAN)
+    return Call(Operation.CASE, (inside, argument, Literal(None, argument.type)), argument.type)
+
+
+def _results(
+    index: int, aggregate: Aggregate, source: Source, shared: bool
+) -> list[tuple[str, str]]:
     """The SQL aggregates that one of ours is computed from."""
     column, name = f"a{index}", f"r{index}"
     if aggregate.argument is None:
-        return [(name, "count(*)")]
+        return [(name, "count(*)" if shared else f"count({column})")]
     simple = SIMPLE.get(aggregate.function)
     if simple is not None:
         return [(name, simple.format(column))]

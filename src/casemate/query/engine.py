@@ -77,6 +77,7 @@ def grouped(inner: str, keys: Sequence[str], results: dict[str, str]) -> str:
     return f"SELECT {', '.join(shown)} FROM ({inner}) AS q{by}"
 
 
-def pieces(wanted: Sequence[T]) -> Iterator[Sequence[T]]:
+def pieces(wanted: Sequence[T], most: int = WIDEST) -> Iterator[Sequence[T]]:
     """What is wanted, cut into what one statement is asked for."""
-    return (wanted[start : start + WIDEST] for start in range(0, len(wanted), WIDEST))
+    size = min(most, WIDEST)
+    return (wanted[start : start + size] for start in range(0, len(wanted), size))

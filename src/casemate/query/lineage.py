@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from casemate.query.aggregate import Aggregate, Join
 from casemate.query.answers import Key
 from casemate.query.coercion import LARGEST_INTEGER
-from casemate.query.engine import RECORD_COLUMN, grouped, pieces, rows, tables
+from casemate.query.engine import RECORD_COLUMN, engine_of, grouped, pieces, rows, tables
 from casemate.query.expression import Expression
 from casemate.query.keys import Codes, factorise
-from casemate.query.linear import Term, Unknown, linear_form
+from casemate.query.linear import ONE, Term, Unknown, linear_form
+from casemate.query.render import Engine, render
 from casemate.table.schema import ColumnType
 from casemate.table.source import Series, Source
 
@@ -77,6 +78,13 @@ class _Part:
     rows: NDArray[np.int64]
 
 
+FEW = 32
+"""Predicates in one statement: long ones take an engine more time the more there are."""
+
+MOST_CELLS = 4_000_000
+"""Records times predicates that one statement is asked for: it all comes back at once."""
+
+
 def lineage(aggregates: Sequence[Aggregate], source: Source) -> Lineage:
     """The coefficients of every record's unknowns in every cell of the aggregates."""
     forms = [linear_form(each) for each in aggregates]
@@ -85,10 +93,16 @@ def lineage(aggregates: Sequence[Aggregate], source: Source) -> Lineage:
         for term in form or ():
             scan = _Scan(aggregates[index].joins, term.predicate, term.keys)
             scans[scan].append((index, term))
-    reads = ((scan, piece) for scan, terms in scans.items() for piece in pieces(terms))
-    parts = [part for scan, piece in reads for part in _read(scan, piece, source)]
+    records = all_records(source)
+    single = [(scan, terms) for scan, terms in scans.items() if not scan.keys and not scan.joins]
+    few = min(FEW, MOST_CELLS // max(1, len(records)))
+    together = single if few > 1 else []
+    reads = ((s, piece) for s, terms in scans.items() for piece in pieces(terms))
+    parts = [part for batch in pieces(together, few) for part in _read_together(batch, source)]
+    done = {scan for scan, _ in together}
+    parts += [part for s, piece in reads if s not in done for part in _read(s, piece, source)]
     opaque = frozenset(index for index, form in enumerate(forms) if form is None)
-    return _assemble(parts, aggregates, opaque, all_records(source))
+    return _assemble(parts, aggregates, opaque, records)
 
 
 def all_records(source: Source) -> NDArray[Any]:
@@ -112,6 +126,49 @@ def _read(scan: _Scan, terms: Sequence[tuple[int, Term]], source: Source) -> lis
         _Part(index, term.unknown, cells, codes, records, sums[term.coefficient], counts)
         for index, term in terms
     ]
+
+
+def _read_together(
+    scans: Sequence[tuple[_Scan, list[tuple[int, Term]]]], source: Source
+) -> list[_Part]:
+    """One pass for many scans of the protected table alone: a column for each predicate."""
+    engine = engine_of(source)
+    needed = [list(dict.fromkeys(term.coefficient for _, term in terms)) for _, terms in scans]
+    columns = {
+        (i, j): each
+        for i, listed in enumerate(needed)
+        for j, each in enumerate(listed)
+        if each != ONE
+    }
+    written = [
+        *(f"{inside(scan.predicate, engine)} AS b{i}" for i, (scan, _) in enumerate(scans)),
+        *(f"{render(each, engine)} AS c{i}_{j}" for (i, j), each in columns.items()),
+    ]
+    frame = source.read(
+        f"SELECT {RECORD_COLUMN} AS r, {', '.join(written)} FROM {tables(source, ())}"
+    )
+    parts = []
+    for i, (_, terms) in enumerate(scans):
+        chosen = frame[f"b{i}"].values.astype(np.bool_)
+        records = frame["r"].values[chosen]
+        ones = np.ones(len(records), np.int64)
+        sums: dict[Expression, NDArray[Any]] = {ONE: ones}
+        for j, each in enumerate(needed[i]):
+            if each != ONE:
+                series = frame[f"c{i}_{j}"]
+                kept = Series(series.values[chosen], series.missing[chosen])
+                sums[each] = coefficients(kept, each.type)
+        codes = np.zeros(len(records), np.int64)
+        parts += [
+            _Part(k, term.unknown, [()], codes, records, sums[term.coefficient], ones)
+            for k, term in terms
+        ]
+    return parts
+
+
+def inside(predicate: Expression, engine: Engine) -> str:
+    """A predicate as a value that is true or false, never NULL."""
+    return f"coalesce({render(predicate, engine)}, FALSE)"
 
 
 def coefficients(series: Series, kind: ColumnType) -> NDArray[Any]:

@@ -55,6 +55,16 @@ def operands(call: Call, write: Write) -> list[str]:
     ]
 
 
+def _finite(unchecked: Rule) -> Rule:
+    """A rule with errors as NULL, and infinities too where there are any."""
+
+    def rule(call: Call, write: Write) -> str:
+        written = f"TRY({unchecked(call, write)})"
+        return finite(written) if call.type is ColumnType.DOUBLE else written
+
+    return rule
+
+
 def _arithmetic(sign: str, integer_sign: str | None = None) -> Rule:
     """Arithmetic; division by zero is NULL, or infinite and so NULL."""
 
@@ -62,22 +72,48 @@ def _arithmetic(sign: str, integer_sign: str | None = None) -> Rule:
         left, right = operands(call, write)
         left = f"{WIDE} * {left}" if call.type is ColumnType.DECIMAL else left
         chosen = integer_sign if integer_sign and call.type is ColumnType.INTEGER else sign
-        written = f"TRY({left} {chosen} {right})"
-        return finite(written) if call.type is ColumnType.DOUBLE else written
+        return f"({left} {chosen} {right})"
 
     return rule
 
 
-def _product(call: Call, write: Write) -> str:
-    written = _arithmetic("*")(call, write)
-    return f"TRY_CAST({written} AS DECIMAL(38, 12))" if call.type is ColumnType.DECIMAL else written
+def _absorbing(sign: str) -> Rule:
+    """Arithmetic that makes nothing finite of what is not: its operands need no check of theirs."""
+
+    def rule(call: Call, write: Write) -> str:
+        def loosely(each: Expression) -> str:
+            checked = isinstance(each, Call) and each.type is call.type is ColumnType.DOUBLE
+            unchecked = UNCHECKED.get(each.operation) if isinstance(each, Call) else None
+            if checked and unchecked is not None and isinstance(each, Call):
+                return unchecked(each, write)
+            return write(each)
+
+        return _arithmetic(sign)(call, loosely)
+
+    return rule
 
 
 def _real(name: str) -> Rule:
-    def rule(call: Call, write: Write) -> str:
-        return finite(f"TRY({name}({', '.join(operands(call, write))}))")
+    return lambda call, write: f"{name}({', '.join(operands(call, write))})"
 
-    return rule
+
+UNCHECKED: dict[Operation, Rule] = {
+    Operation.ADD: _absorbing("+"),
+    Operation.SUBTRACT: _absorbing("-"),
+    Operation.MULTIPLY: _absorbing("*"),
+    Operation.DIVIDE: _arithmetic("/", "//"),
+    Operation.MODULO: _arithmetic("%"),
+    Operation.POWER: _real("power"),
+    Operation.SQRT: _real("sqrt"),
+    Operation.LN: _real("ln"),
+    Operation.EXP: _real("exp"),
+}
+"""What may come to something that is not finite."""
+
+
+def _product(call: Call, write: Write) -> str:
+    written = _finite(UNCHECKED[Operation.MULTIPLY])(call, write)
+    return f"TRY_CAST({written} AS DECIMAL(38, 12))" if call.type is ColumnType.DECIMAL else written
 
 
 def _round(call: Call, write: Write) -> str:
@@ -153,15 +189,8 @@ DUCKDB = Engine(
     types=TYPES,
     rules={
         **comparisons(lambda written: written),
-        Operation.ADD: _arithmetic("+"),
-        Operation.SUBTRACT: _arithmetic("-"),
+        **{operation: _finite(rule) for operation, rule in UNCHECKED.items()},
         Operation.MULTIPLY: _product,
-        Operation.DIVIDE: _arithmetic("/", "//"),
-        Operation.MODULO: _arithmetic("%"),
-        Operation.POWER: _real("power"),
-        Operation.SQRT: _real("sqrt"),
-        Operation.LN: _real("ln"),
-        Operation.EXP: _real("exp"),
         Operation.ABS: lambda call, write: f"TRY(abs({write(call.arguments[0])}))",
         Operation.FLOOR: _stepped("floor"),
         Operation.CEIL: _stepped("ceil"),

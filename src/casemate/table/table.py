@@ -1,6 +1,6 @@
 """`Table`: a policy together with the open source it speaks of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +11,7 @@ from casemate.table.domain import misfit
 from casemate.table.duckdb_opening import Columns
 from casemate.table.duckdb_source import DuckDBSource
 from casemate.table.keys import no_column
+from casemate.table.outside import OutsideSource, unseen
 from casemate.table.place import FORMS, Place, PostgresTable, beside, find, shown
 from casemate.table.policy import load_policy
 from casemate.table.postgres_source import PostgresSource
@@ -39,12 +40,16 @@ class Table:
         private: Sequence[str] = (),
         key: str | None = None,
         memory_limit: str | None = None,
+        outsider: bool = False,
+        texts: Collection[str] = (),
     ) -> Self:
         """Open a policy (`.toml`), a source path or URL, or a shipped table, in that order.
 
         A source without a policy gets one in which every column is public; `private` names the
         columns to protect, and `key` the column that identifies a record. `memory_limit`, a size
         such as "2GB", bounds what DuckDB keeps in memory.
+        An `outsider` need not have the private columns: see `casemate.table.outside`; `texts` are
+        those of `private` that hold text and not numbers.
         """
         policy = _policy(where)
         origin = str(policy.path) if policy and policy.path else shown(str(where))
@@ -58,6 +63,8 @@ class Table:
                 private=private,
                 key=key,
                 memory_limit=memory_limit,
+                outsider=outsider,
+                texts=texts,
             )
             return cls(*opened)
         except Misconfigured as error:
@@ -137,6 +144,8 @@ def _opened(
     private: Sequence[str],
     key: str | None,
     memory_limit: str | None,
+    outsider: bool,
+    texts: Collection[str],
 ) -> tuple[Policy, Source]:
     """A policy in which nothing is left open, and the source it speaks of."""
     columns, tables = (policy.columns, policy.public_tables) if policy else ((), ())
@@ -149,10 +158,30 @@ def _opened(
     )
     try:
         described = policy or Policy(place.source, _every_column(source.fields()))
-        return _protecting(_completed(described, source), private), source
+        missing = _missing(described, private, texts, source) if outsider else ()
+        seen = [column for column in described.columns if column not in missing]
+        completed = _completed(replace(described, columns=tuple(seen)), source)
+        if not missing:
+            return _protecting(completed, private), source
+        blank = tuple(unseen(column) for column in missing)
+        whole = replace(completed, columns=(*completed.columns, *blank))
+        return _protecting(whole, private), OutsideSource(source, blank)
     except BaseException:
         source.close()
         raise
+
+
+def _missing(
+    policy: Policy,
+    private: Sequence[str],
+    texts: Collection[str],
+    source: DuckDBSource | PostgresSource,
+) -> tuple[Column, ...]:
+    """The private columns that the source does not have."""
+    declared = [column for column in policy.private() if column.name not in source.fields()]
+    named = [name for name in private if policy.column(name) is None]
+    types = {name: ColumnType.TEXT for name in texts}
+    return (*declared, *(Column(name, Role.PRIVATE, types.get(name)) for name in named))
 
 
 def _connected(

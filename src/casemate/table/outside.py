@@ -1,0 +1,102 @@
+"""The table as an outsider sees it: private columns that the source does not have.
+
+Queries must be understood all the same, so such a column is there with one filler value in every
+row; whoever opens a table like this brings the published numbers along and never reads the filler.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from casemate.errors import Misconfigured
+from casemate.table.schema import Column, ColumnType, Role, Value
+from casemate.table.source import Frame, Source
+from casemate.table.sql_text import literal, quoted
+
+SQL_TYPES = {
+    ColumnType.BOOLEAN: "BOOLEAN",
+    ColumnType.INTEGER: "BIGINT",
+    ColumnType.DOUBLE: "DOUBLE PRECISION",
+    ColumnType.TEXT: "VARCHAR",
+}
+
+
+class OutsideSource:
+    """A source with filler for the private columns that it does not have."""
+
+    def __init__(self, source: Source, unseen: Sequence[Column]) -> None:
+        self._source, self._unseen = source, tuple(unseen)
+
+    @property
+    def dialect(self) -> str:
+        """What sqlglot calls the engine's SQL."""
+        return self._source.dialect
+
+    def relation(self, public: str | None = None) -> str:
+        """The text to put after FROM."""
+        text = self._source.relation(public)
+        if public is not None:
+            return text
+        shown = ", ".join(f"{_filler(column)} AS {quoted(column.name)}" for column in self._unseen)
+        return f"(SELECT casemate_seen.*, {shown} FROM {text} AS casemate_seen)"
+
+    def fields(self, public: str | None = None) -> Mapping[str, ColumnType]:
+        """The columns of a relation and their types."""
+        seen = self._source.fields(public)
+        if public is not None:
+            return seen
+        return {**seen, **{each.name: each.type for each in self._unseen if each.type}}
+
+    def read(self, sql: str) -> Frame:
+        """Run one SELECT and return its columns."""
+        return self._source.read(sql)
+
+    def close(self) -> None:
+        """Let go of the source."""
+        self._source.close()
+
+
+def unseen(column: Column) -> Column:
+    """A private column that the source does not have, with the type that its policy implies.
+
+    >>> from decimal import Decimal
+    >>> unseen(Column("x", Role.PRIVATE, low=0, high=9)).type
+    <ColumnType.INTEGER: 'integer'>
+    >>> unseen(Column("x", Role.PRIVATE)).type
+    <ColumnType.DOUBLE: 'double'>
+    """
+    known = (*(column.values or ()), column.low, column.high)
+    type_ = column.type or _type_of(next((each for each in known if each is not None), None))
+    if type_ not in SQL_TYPES:
+        raise Misconfigured(
+            f"the table has no column {column.name}, and one of type {type_} cannot stand in for "
+            "it; declare it as a number, a boolean or text"
+        )
+    return Column(
+        column.name,
+        Role.PRIVATE,
+        type_,
+        column.low,
+        column.high,
+        column.values,
+        unbounded=column.unbounded,
+        per_person=column.per_person,
+    )
+
+
+def _type_of(value: Value | None) -> ColumnType:
+    match value:
+        case bool():
+            return ColumnType.BOOLEAN
+        case int():
+            return ColumnType.INTEGER
+        case str():
+            return ColumnType.TEXT
+        case _:
+            return ColumnType.DOUBLE
+
+
+def _filler(column: Column) -> str:
+    """A value of the column's type, and of its domain where it has one."""
+    defaults: dict[ColumnType, Value] = {ColumnType.BOOLEAN: False, ColumnType.TEXT: ""}
+    type_ = column.type or ColumnType.DOUBLE
+    value = column.values[0] if column.values else defaults.get(type_, 0)
+    return f"CAST({literal(value)} AS {SQL_TYPES[type_]})"
