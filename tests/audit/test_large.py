@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from query import world
 from servers import PostgresServer
 
-from casemate.audit import large, large_numbers
+from casemate.audit import large
 from casemate.audit.exposure import Audit
 from casemate.audit.result import Audited, Proof, Verdict
+from casemate.published import large_numbers
 from casemate.published.equations import Place
 from casemate.published.knowledge import Knowledge
 from casemate.query.answers import show

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from chance import assert_follows
 
-from casemate.solve.kaczmarz import Stream, drawn_rows, kaczmarz
+from casemate.solve.box_squares import box_squares
+from casemate.solve.kaczmarz import Stream, drawn_rows, kaczmarz, shuffled_rows
 from casemate.solve.least_squares import least_squares
 from casemate.solve.rows import Rows
 from casemate.solve.system import System
@@ -77,3 +78,74 @@ def test_equations_that_contradict_are_not_called_converged(seed: int) -> None:
     answers = np.array([1.0, 2.0])
     found = kaczmarz(rows, answers, random=np.random.default_rng(seed), most=20)
     assert (found.iterations, found.converged) == (20, False)
+
+
+# Averages -------------------------------------------------------------------------------------
+
+
+def noisy(rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
+    dense = rng.integers(0, 2, (240, 60))
+    right = dense @ rng.normal(size=60) + rng.normal(size=240)
+    return Rows.of(System.of(dense.tolist())), right
+
+
+def test_noisy_equations_come_to_rest_at_least_squares_when_averaged(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, right = noisy(rng)
+    best = least_squares(rows, right, tolerance=1e-9)
+    found = kaczmarz(rows, right, random=rng, averaged=True, tolerance=1e-3)
+    assert found.converged
+    assert found.residual <= 1.005 * best.residual
+    distance = np.linalg.norm(found.values - best.values)
+    last = kaczmarz(rows, right, random=rng, most=found.iterations)
+    assert distance < 0.3 * np.linalg.norm(last.values - best.values)
+
+
+def test_the_averaged_form_within_a_box_is_near_the_best_point_of_it(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, right = noisy(rng)
+    best = box_squares(rows, right, low=-0.5, high=0.5, tolerance=1e-8)
+    found = kaczmarz(rows, right, random=rng, low=-0.5, high=0.5, averaged=True)
+    assert (np.abs(found.values) <= 0.5).all()
+    assert found.residual <= 1.01 * best.residual
+
+
+def test_the_averaged_form_converges_where_the_equations_can_hold(seed: int) -> None:
+    found = kaczmarz(
+        HOSPITAL, ANSWERS, random=np.random.default_rng(seed), averaged=True, tolerance=1e-8
+    )
+    assert found.converged
+    np.testing.assert_allclose(HOSPITAL.times(found.values) * HOSPITAL.lengths, ANSWERS, atol=1e-5)
+
+
+def test_progress_sees_every_pass_of_both_forms(seed: int) -> None:
+    rows, right = noisy(np.random.default_rng(seed))
+    for averaged, expected in ((False, [0, 1, 2, 3]), (True, [1, 2, 3])):
+        seen: list[int] = []
+        kaczmarz(
+            rows,
+            right,
+            random=np.random.default_rng(seed),
+            averaged=averaged,
+            most=3,
+            progress=lambda done, *_, seen=seen: seen.append(done),
+        )
+        assert seen == expected
+
+
+def test_every_row_is_shuffled_in_once() -> None:
+    rows = Rows.of(System.of([[1, 0], [0, 1], [5, 5]]))
+    assert sorted(shuffled_rows(rows, np.random.default_rng(0))) == [0, 1, 2]
+
+
+def test_a_stream_that_averages_is_nearer_to_the_truth(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=20)
+    last, average = Stream(20), Stream(20, averaged=True)
+    for _ in range(4_000):
+        columns = np.flatnonzero(rng.random(20) < 0.5)
+        answer = float(truth[columns].sum() + rng.normal())
+        last.see(columns, answer)
+        average.see(columns, answer)
+    far, near = (float(np.linalg.norm(each.point - truth)) for each in (last, average))
+    assert near < 0.3 * far

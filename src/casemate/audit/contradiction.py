@@ -151,5 +151,6 @@ def _rows(equations: Equations, kept: Sequence[int]) -> Equations:
         high=tuple(equations.high[row] for row in kept),
         open_ends=tuple(equations.open_ends[row] for row in kept),
         factor=tuple(equations.factor[row] for row in kept),
+        public=tuple(equations.public[row] for row in kept),
         places=tuple(equations.places[row] for row in kept),
     )

@@ -25,7 +25,6 @@ from casemate.audit.exposed import exposed, with_order
 from casemate.audit.exposed_totals import exposed_totals
 from casemate.audit.if_exact import exposed_if_exact
 from casemate.audit.integers import whole_numbers
-from casemate.audit.large_numbers import is_large
 from casemate.audit.nobody import about_nobody
 from casemate.audit.order import Ordered, by_order
 from casemate.audit.possible import Possible
@@ -46,6 +45,7 @@ from casemate.errors import Misconfigured
 from casemate.published.distinct import unique_columns
 from casemate.published.equations import equations
 from casemate.published.knowledge import Knowledge
+from casemate.published.large_numbers import is_large
 from casemate.published.publication import publication
 from casemate.query.expression import Scalar
 from casemate.query.log import Logged, Unread, read_log

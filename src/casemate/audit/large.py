@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.large_numbers import Number, numbers, summed
 from casemate.audit.result import Audited, Certificate, Exposed, Proof, Term, Verdict
 from casemate.published.knowledge import Knowledge, prior_of
+from casemate.published.large_numbers import Number, numbers, summed
 from casemate.published.people import People, plain
 from casemate.published.publication import Publication
 from casemate.query.answers import values

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from casemate.audit.admission import Admission, Offer, chosen
 from casemate.audit.case import Case
 from casemate.audit.exposure import Audit, Options, Queries, opened_table, read_queries
-from casemate.audit.large_numbers import is_large
 from casemate.audit.result import Audited, Repaired, Verdict
 from casemate.audit.rows_shown import Shown, rows_shown
 from casemate.audit.stakes import Stakes
@@ -29,6 +28,7 @@ from casemate.audit.trials import Members, Trials
 from casemate.errors import Misconfigured
 from casemate.published.equations import equations
 from casemate.published.knowledge import Knowledge
+from casemate.published.large_numbers import is_large
 from casemate.published.publication import publication
 from casemate.query.log import Logged, Unread
 from casemate.query.sql import DIALECT

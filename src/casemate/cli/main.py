@@ -27,6 +27,11 @@ app.command(
     name="audit",
     help="Say whose values a set of SQL aggregates gives away.",
 )
+app.command(
+    "casemate.cli.attack:app",
+    name="attack",
+    help="Take back from published answers what was private.",
+)
 app.command("casemate.cli.demo:demo", name="demo", help="Walk through an example in a minute.")
 app.command(
     "casemate.cli.policy:app", name="policy", help="Write or check the policy of a protected table."

@@ -51,7 +51,8 @@ class Equations:
     Row i says low[i] <= (coefficients of row i) . x <= high[i]; the two are equal unless the
     number was rounded, or only something at least so large is known (high is None). `open_ends`
     says which of the two is not itself possible. `factor[i]` is what the published number was
-    multiplied by to make the coefficients whole. Column j is the secret `unknowns[unknown[j]]` of
+    multiplied by to make the coefficients whole, after `public[i]` of it was taken off that everybody
+    knows. Column j is the secret `unknowns[unknown[j]]` of
     `records[record[j]]`, or of all rows of that record's person where the secret is constant for
     each person.
     """
@@ -61,6 +62,7 @@ class Equations:
     high: tuple[Bound, ...]
     open_ends: tuple[tuple[bool, bool], ...]
     factor: tuple[Fraction, ...]
+    public: tuple[Fraction, ...]
     places: tuple[Place, ...]
     records: NDArray[Any]
     record: NDArray[np.int64]
@@ -80,6 +82,7 @@ class _Row:
     high: Bound
     open_ends: tuple[bool, bool]
     factor: Fraction
+    public: Fraction = Fraction(0)
 
 
 def equations(
@@ -95,8 +98,8 @@ def equations(
     people = People.of(found.records, policy, source)
     check_constant({each.column for each in found.unknowns}, people, policy, source)
     secrets = Secrets(found, needed, policy, people)
-    read = [each.select for each in (*(c for c in columns if not _is_given(c)), *there)]
-    shown = all_shown_cells(dict.fromkeys(read), source)
+    read = [each.select for each in columns if not _is_given(each)]
+    shown = all_shown_cells(dict.fromkeys([*read, *(each.select for each in there)]), source)
     rows = [row for c in columns for row in _column_rows(c, secrets, shown.get(c.select, []))]
     rows += [row for each in there for row in _rows_there(each, secrets, shown[each.select])]
     return _assembled(rows, secrets, policy)
@@ -122,7 +125,8 @@ def _column_rows(column: Column, secrets: Secrets, there: Sequence[ShownCell]) -
             continue  # whatever the secrets are
         if not null and column.below is None:
             weights = _weights(column, cell, divisor)
-            rows.append(_row(place, weights, target(column, cell, divisor), secrets))
+            row = _row(place, weights, target(column, cell, divisor), secrets)
+            rows.append(replace(row, public=row.public + column.form.constant / divisor))
         elif not null:
             rows += _ratio_rows(place, column, cell, printed(column, cell, divisor), secrets)
         if column.empty is not None:
@@ -258,9 +262,8 @@ def _row(place: Place, weights: Weights, span: Span, secrets: Secrets) -> _Row:
     scaled = [multiplied(whole, int(share * factor)) for whole, share in parts]
     whole_row = merged(np.concatenate(codes), np.concatenate(scaled))
     left = span.less(public).times(Fraction(factor))
-    return _Row(
-        place, *whole_row, left.low, left.high, (left.open_low, left.open_high), Fraction(factor)
-    )
+    ends = (left.open_low, left.open_high)
+    return _Row(place, *whole_row, left.low, left.high, ends, Fraction(factor), public)
 
 
 def _key_names(select: Select) -> tuple[str, ...] | None:
@@ -291,6 +294,7 @@ def _assembled(rows: Sequence[_Row], secrets: Secrets, policy: Policy) -> Equati
         tuple(row.high for row in rows),
         tuple(row.open_ends for row in rows),
         tuple(row.factor for row in rows),
+        tuple(row.public for row in rows),
         tuple(row.place for row in rows),
         secrets.people.records,
         distinct % max(1, secrets.count),

@@ -45,10 +45,13 @@ def box_squares(
     >>> box_squares(rows, np.array([6.0]), low=0.0, high=np.array([1.0, 9.0])).values.tolist()
     [1.0, 5.0]
     """
+    steps = 0
     if start is None:
-        start = least_squares(equations, right, tolerance=tolerance, most=most).values
+        free = least_squares(equations, right, tolerance=tolerance, most=most, progress=progress)
+        start, steps = free.values, free.iterations
     work = _Descent(equations, right / equations.lengths, (low, high), start)
-    return descend(work, tolerance, most, progress)
+    work.steps = steps
+    return descend(work, tolerance, steps + most, progress)
 
 
 class _Descent:

@@ -99,6 +99,11 @@ class Rows:
         return self.starts, self.columns, self._stored, 1 / self.lengths**2
 
     @cached_property
+    def compiled(self) -> Any:
+        """The same with None for coefficients that are all 1: loops are compiled without them."""
+        return self.starts, self.columns, self.values, self.stored[3]
+
+    @cached_property
     def _stored(self) -> Any:
         return np.zeros(0) if self.values is None else self.values
 

@@ -5,6 +5,7 @@ row; whoever opens a table like this brings the published numbers along and neve
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import Column, ColumnType, Role, Value
@@ -14,6 +15,7 @@ from casemate.table.sql_text import literal, quoted
 SQL_TYPES = {
     ColumnType.BOOLEAN: "BOOLEAN",
     ColumnType.INTEGER: "BIGINT",
+    ColumnType.DECIMAL: "DECIMAL(38, 9)",
     ColumnType.DOUBLE: "DOUBLE PRECISION",
     ColumnType.TEXT: "VARCHAR",
 }
@@ -55,43 +57,34 @@ class OutsideSource:
 
 
 def unseen(column: Column) -> Column:
-    """A private column that the source does not have, with the type that its policy implies.
+    """A private column that the source does not have, with the type that its values imply.
 
-    >>> from decimal import Decimal
-    >>> unseen(Column("x", Role.PRIVATE, low=0, high=9)).type
+    Bounds imply nothing: between 3 and 10 there are other numbers than whole ones.
+
+    >>> unseen(Column("x", Role.PRIVATE, values=(0, 1))).type
     <ColumnType.INTEGER: 'integer'>
-    >>> unseen(Column("x", Role.PRIVATE)).type
+    >>> unseen(Column("x", Role.PRIVATE, low=3, high=10)).type
     <ColumnType.DOUBLE: 'double'>
     """
-    known = (*(column.values or ()), column.low, column.high)
-    type_ = column.type or _type_of(next((each for each in known if each is not None), None))
+    type_ = column.type or _type_of(column.values or ())
     if type_ not in SQL_TYPES:
         raise Misconfigured(
             f"the table has no column {column.name}, and one of type {type_} cannot stand in for "
             "it; declare it as a number, a boolean or text"
         )
-    return Column(
-        column.name,
-        Role.PRIVATE,
-        type_,
-        column.low,
-        column.high,
-        column.values,
-        unbounded=column.unbounded,
-        per_person=column.per_person,
-    )
+    return replace(column, role=Role.PRIVATE, type=type_)
 
 
-def _type_of(value: Value | None) -> ColumnType:
-    match value:
-        case bool():
-            return ColumnType.BOOLEAN
-        case int():
-            return ColumnType.INTEGER
-        case str():
-            return ColumnType.TEXT
-        case _:
-            return ColumnType.DOUBLE
+def _type_of(values: Sequence[Value]) -> ColumnType:
+    kinds = {type(each) for each in values}
+    for kind, type_ in (
+        (bool, ColumnType.BOOLEAN),
+        (int, ColumnType.INTEGER),
+        (str, ColumnType.TEXT),
+    ):
+        if kinds == {kind}:
+            return type_
+    return ColumnType.DOUBLE
 
 
 def _filler(column: Column) -> str:

@@ -1,14 +1,14 @@
 """Published sums over publicly chosen records, one by one, without the records behind them.
 
-Nothing here is compiled: every audit asks whether it is one of a large table.
+Nothing here is compiled: every audit and every attack asks whether it is one of a large table.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from casemate.published.cells import ShownCell, exact, shown_cells
+from casemate.published.cells import ShownCell, all_shown_cells, exact
 from casemate.published.equations import Place, place_of
 from casemate.published.publication import Column, Publication
 from casemate.published.target import target
@@ -90,6 +90,11 @@ class Number:
         return target(self.column, self._cell, self._divisor).low / self.share
 
     @property
+    def is_there(self) -> bool:
+        """Whether a number was published, and not that there is none."""
+        return self.column.told or _is_there(self.column, self._cell)
+
+    @property
     def _divisor(self) -> Fraction:
         divisor = self.column.form.divisor
         return Fraction(1) if divisor is None else exact(self._cell.sums[divisor])
@@ -109,13 +114,25 @@ class Cells:
     def of(self, select: Select) -> dict[Key, ShownCell]:
         """The cells of a select by their keys."""
         if select not in self._found:
-            self._found[select] = {c.key: c for c in shown_cells(select, self._source)}
+            self.read([select])
         return self._found[select]
 
+    def read(self, selects: Iterable[Select]) -> None:
+        """Read the cells of many selects at once."""
+        for select, cells in all_shown_cells(selects, self._source).items():
+            self._found[select] = {cell.key: cell for cell in cells}
 
-def numbers(columns: Sequence[Column], policy: Policy, source: Source) -> Iterator[Number]:
-    """The numbers that columns show exactly; which cells there are is asked only where it must."""
+
+def numbers(
+    columns: Sequence[Column], policy: Policy, source: Source, at_once: bool = False
+) -> Iterator[Number]:
+    """The numbers that columns show exactly; which cells there are is asked only where it must.
+
+    `at_once` reads all cells together, for somebody who will ask for all of them.
+    """
     cells = Cells(source)
+    if at_once:
+        cells.read(dict.fromkeys(column.select for column in columns))
     for column in columns:
         term = summed(column, policy)
         if term is None or column.form.rounded or column.within:
@@ -124,6 +141,8 @@ def numbers(columns: Sequence[Column], policy: Policy, source: Source) -> Iterat
         if column.select.keys or column.select.having != TRUE:
             found = cells.of(column.select)
             keys = [key for key, cell in found.items() if _is_there(column, cell)]
+        if column.told:
+            keys = [key for key in keys if column.answer(key) is not None]
         yield from (Number(column, term, key, cells) for key in keys)
 
 

@@ -1,0 +1,1 @@
+"""How it is taken: what published numbers, or well-chosen questions, tell about one record."""

@@ -1,0 +1,243 @@
+"""The attack on a table: queries about it, their answers, and what they give away.
+
+Source     Source document 002: an adversary who solves the equations behind published aggregates.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from casemate.attack.answers_file import Given, read_answers
+from casemate.attack.evidence import Evidence, Queries, read_entries
+from casemate.attack.features import Features
+from casemate.attack.leave_one_out import Solve, squares
+from casemate.attack.noise_law import NoiseLaw
+from casemate.attack.problem import Problem
+from casemate.attack.reconstruct import reconstructed
+from casemate.attack.reconstruction import Reconstruction, Solver
+from casemate.attack.score import SHARE, Score, score
+from casemate.attack.secrets import Secret, secrets
+from casemate.attack.subjects import Subjects
+from casemate.errors import Misconfigured
+from casemate.published.knowledge import Knowledge
+from casemate.query.compared import compared_with_text
+from casemate.query.sql import DIALECT
+from casemate.solve.least_squares import Progress
+from casemate.solve.rows import Floats
+from casemate.table.table import Table
+
+FEWEST_TARGETS = 20
+"""On how many people an attack is judged at least, if they are there; `Options.targets` is most."""
+
+WORK, PATIENCE = 20_000_000, 2_000_000
+"""Coefficients times people up to which an attack is judged; or one that was interrupted."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an attack is made, and how it is judged.
+
+    `solver` is chosen by what is known unless it is named. `confidence` is that of intervals;
+    `tolerance` how far a number that is not whole may be off and count as recovered (if None, a
+    hundredth of its range, or of the size of what was found where it has none). The comparison
+    without the person is made for `targets` people, or fewer where there are many equations.
+    """
+
+    solver: Solver | None = None
+    noise: NoiseLaw | None = None
+    confidence: float = 0.9
+    tolerance: float | None = None
+    targets: int = 200
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attacked:
+    """What an attack found, and how much of it is right where the truth is known.
+
+    `scores` has one for each private column, and is empty where the truth is not known. `finished`
+    is False where somebody interrupted the work, and this is what there was by then.
+    """
+
+    evidence: Evidence
+    reconstruction: Reconstruction
+    options: Options
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    seconds: float = 0.0
+    finished: bool = True
+
+    def __repr__(self) -> str:
+        """How large it was; never what was found."""
+        return f"<Attacked: {self.records} records, {self.queries} queries>"
+
+    @property
+    def records(self) -> int:
+        """How many records the table has."""
+        return len(self.evidence.equations.records)
+
+    @property
+    def queries(self) -> int:
+        """How many statements there were."""
+        return self.evidence.publication.queries
+
+    @property
+    def secrets(self) -> Iterator[Secret]:
+        """What was found about each record."""
+        return secrets(self.evidence.equations, self.evidence.policy, self.reconstruction)
+
+
+class Attack:
+    """Attacks on published aggregates.
+
+    >>> queries = [
+    ...     'SELECT SUM("Blood sugar") FROM t',
+    ...     'SELECT SUM("Blood sugar") FROM t WHERE ZIP <> 43813',
+    ... ]
+    >>> found = Attack.of(queries, "hospital", random=np.random.default_rng(0))
+    >>> [round(each.value, 3) for each in found.secrets if each.low and each.high - each.low < 1e-6]
+    [5.2]
+    """
+
+    @staticmethod
+    def of(
+        queries: Queries,
+        table: Table | str | Path,
+        *,
+        answers: str | Path | Sequence[Given] | None = None,
+        knowledge: Knowledge | None = None,
+        private: str | Sequence[str] = (),
+        options: Options | None = None,
+        random: np.random.Generator | None = None,
+        dialect: str = DIALECT,
+        progress: Progress | None = None,
+    ) -> Attacked:
+        """Reconstruct the private values of a table from queries and their answers.
+
+        Without `answers` (or answers in the log) they are the table's own, with noise laid over
+        them if a law is given; with them the law only says what noise they carry, and the table
+        need not have the private columns at all.
+        """
+        start = time.process_time()
+        wanted, drawn = options or Options(), random or np.random.default_rng()
+        given = read_answers(Path(answers)) if isinstance(answers, str | Path) else answers
+        entries = read_entries(queries, dialect)
+        opened = _opened(table, private, [each.sql for each in entries], dialect)
+        try:
+            evidence = Evidence.of(
+                entries,
+                opened,
+                answers=given,
+                noise=wanted.noise,
+                knowledge=knowledge,
+                random=drawn,
+                dialect=dialect,
+            )
+            found = reconstructed(
+                evidence.problem,
+                solver=wanted.solver,
+                confidence=wanted.confidence,
+                random=drawn,
+                progress=progress,
+            )
+            scores, finished = _judged(evidence, found, wanted, drawn)
+            spent = time.process_time() - start
+            return Attacked(evidence, found, wanted, scores, spent, finished)
+        finally:
+            if opened is not table:
+                opened.close()
+
+
+def _opened(
+    table: Table | str | Path, private: str | Sequence[str], statements: Sequence[str], dialect: str
+) -> Table:
+    names = [private] if isinstance(private, str) else list(private)
+    if isinstance(table, Table):
+        if names:
+            raise Misconfigured(
+                "`private` goes with a path; give it to Table.open with an open table"
+            )
+        return table
+    texts = compared_with_text(statements, names, dialect)
+    opened = Table.open(table, private=names, outsider=True, texts=texts)
+    if not opened.policy.private():
+        opened.close()
+        raise Misconfigured("no column is private; name one with --private, or in a policy")
+    return opened
+
+
+def _judged(
+    evidence: Evidence, found: Reconstruction, options: Options, random: np.random.Generator
+) -> tuple[dict[str, Score], bool]:
+    """The scores, and whether nobody interrupted the work; then only what is cheap is scored."""
+    entries = max(1, len(evidence.equations.system.row))
+    most = (WORK if found.finished else PATIENCE) // entries
+    if not found.finished and most < FEWEST_TARGETS:
+        return {}, False
+    most = min(options.targets, max(most, FEWEST_TARGETS))
+    try:
+        scores = _scores(evidence, found, replace(options, targets=most), random)
+    except KeyboardInterrupt:
+        return {}, False
+    return scores, found.finished
+
+
+def _scores(
+    evidence: Evidence, found: Reconstruction, options: Options, random: np.random.Generator
+) -> dict[str, Score]:
+    """How much of each private column is right, where the table has it and it was not known."""
+    truth = evidence.truth
+    if truth is None:
+        return {}
+    features = Features.of(evidence.policy, evidence.source)
+    scores = {}
+    for name, subjects in _unknown_columns(evidence, features):
+        scores[name] = score(
+            found,
+            truth,
+            problem=evidence.problem,
+            random=random,
+            subjects=subjects,
+            tolerance=_tolerance(evidence.problem, found, subjects, options),
+            confidence=options.confidence,
+            targets=options.targets,
+        )
+    return scores
+
+
+def _unknown_columns(evidence: Evidence, features: Features) -> Iterator[tuple[str, Subjects]]:
+    """The private columns of which something was published that was not known beforehand."""
+    equations, problem = evidence.equations, evidence.problem
+    names = np.array([each.column for each in equations.unknowns], object)[equations.unknown]
+    told = np.zeros(equations.system.columns, np.bool_)
+    told[equations.system.column] = True
+    for name in sorted(set(names[told & (problem.low < problem.high)].tolist())):
+        yield name, Subjects.of(equations, features, name)
+
+
+def _tolerance(
+    problem: Problem, found: Reconstruction, subjects: Subjects, options: Options
+) -> float | None:
+    """The tolerance that was asked for; without one and without a known range, a round number.
+
+    It is read off what was found, which anybody can compute, and so coarse that it tells nothing.
+    """
+    free = subjects.scored & (problem.low < problem.high)
+    ranges = problem.high[free] - problem.low[free]
+    if options.tolerance is not None or problem.whole[free].all() or np.isfinite(np.median(ranges)):
+        return options.tolerance
+    return round_number(SHARE * float(np.abs(found.values[free]).mean()))
+
+
+def round_number(value: float) -> float:
+    """The largest of 1, 2, 5, 10, ... times a power of ten that is not above; 0 for 0.
+
+    >>> round_number(0.0574), round_number(431.0), round_number(0.0)
+    (0.05, 200.0, 0.0)
+    """
+    if value == 0:
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return float(f"{max(s * power for s in (1, 2, 5) if s * power <= value * (1 + 1e-9)):.1g}")

@@ -1,0 +1,203 @@
+"""How sure a reconstruction by linear equations is of each value: calibrated intervals.
+
+Source     Source document 002, "Solving the equations"; the argument that the intervals hold the
+           true value as often as they say is in docs/derivations/confidence.md.
+Guarantee  If the noises are independent and of the stated law, the interval of each unknown holds
+           its true value with probability `level`, whatever the value is: exactly for Gaussian
+           noise, within a point for Laplace noise at 80 % and more. Where no law is stated and the
+           equations contradict each other, the noise is taken for Gaussian and its deviation is
+           estimated from what they leave. Where they agree, there is none, and what they determine
+           has an interval of the width of rounding.
+Departure  An interval is around the estimate of weighted least squares (`standard.weights`), which
+           errs by a known law; values of a solver that uses a box may be nearer to the truth, and
+           are moved into the interval where they are outside it.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from casemate.attack.covariance import Covariance, Stage, covariance
+from casemate.attack.error_law import MOST_FREEDOM, ErrorLaw
+from casemate.attack.interval import Estimate, intervals
+from casemate.attack.leftover import leftover
+from casemate.attack.noise_law import Kind
+from casemate.attack.problem import Problem
+from casemate.attack.standard import Flags, Standard
+from casemate.attack.whole_numbers import whole_numbers
+from casemate.solve.rows import Floats
+
+AGREE = 1e-7
+"""Residuals so much smaller than the answers are rounding."""
+
+ROUNDING = 1e-13
+"""The deviation of rounding, beside the answers, where nothing is left to estimate it from."""
+
+SURE = 10.0
+"""Deviations of rounding in an interval without noise, or the root of the number of equations if
+that is more: residuals of length r move no estimate by more than r times its deviation."""
+
+OUTLIER = 6.0
+"""Equations are not trusted that are left so many robust deviations from holding."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Confidence:
+    """For each unknown the value, the interval that holds the true one, and how sure that is.
+
+    `probability` is how likely a whole number is the right one: NaN for numbers that are not whole
+    or not identified. `deviation` is that of the estimate: infinite where the equations do not
+    identify the unknown, 0 where it was known before. `noise` is the deviation of an answer of
+    spread 1, stated or estimated.
+    """
+
+    values: Floats
+    low: Floats
+    high: Floats
+    probability: Floats
+    deviation: Floats
+    identified: Flags
+    noise: float
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """What is supposed of the noise of an answer of spread 1."""
+
+    kind: Kind
+    deviation: float
+    freedom: float = np.inf
+    rounding: float = 0.0  # deviations to either side, where there is nothing but rounding
+
+
+def confidence(
+    problem: Problem,
+    values: Floats | None = None,
+    *,
+    level: float = 0.9,
+    random: np.random.Generator,
+    trusted: Flags | None = None,
+    progress: Stage | None = None,
+) -> Confidence:
+    """How sure the equations make anybody of each value.
+
+    `values` are those of any solver, by default the estimates of weighted least squares. They come
+    back moved to the nearest number of their interval, and whole where they are whole numbers.
+    Equations that are not `trusted` are left out (see `trusted_equations`). `random` is used for
+    large systems alone.
+
+    >>> problem = Problem.of([[1, 1, 0], [0, 1, 0]], [5.0, 2.0])
+    >>> sure = confidence(problem, random=np.random.default_rng(0))
+    >>> sure.values.round(6).tolist(), sure.high.round(6).tolist()
+    ([3.0, 2.0, 0.0], [3.0, 2.0, inf])
+    """
+    standard = Standard.of(problem, trusted)
+    found = covariance(standard, random, progress)
+    noise = _noise(problem, standard, found)
+    estimate = _estimate(problem, standard, found, noise)
+    seen = np.isfinite(estimate.deviation)
+    within = _hard(problem, noise, seen, trusted)
+    low, high = _soft(estimate, noise, level)
+    low, high = np.clip(low, *within), np.clip(high, *within)
+    chosen = estimate.centre if values is None else values
+    chosen = np.clip(chosen, low, high)
+    probability = np.full(len(chosen), np.nan)
+    if problem.whole.any():
+        narrowed = replace(estimate, low=within[0], high=within[1])
+        _make_whole(problem.whole, narrowed, level, (chosen, low, high, probability))
+    identified = seen | (problem.low == problem.high)
+    return Confidence(
+        chosen, low, high, probability, estimate.deviation, identified, noise.deviation
+    )
+
+
+def trusted_equations(problem: Problem, values: Floats) -> Flags:
+    """Which equations hold at a solution as well as most do: for solutions that outvote junk.
+
+    Pass it to `confidence` together with the values of a robust solver: the answers that it
+    outvoted are then left out, and intervals are those of the rest.
+    """
+    lengths = problem.equations.lengths
+    left = np.abs(problem.answers - lengths * problem.equations.times(values))
+    left /= np.maximum(np.abs(problem.spread), 1e-300)
+    typical = 1.4826 * float(np.median(left)) if len(left) else 0.0
+    stated = 0.0 if problem.noise is None else problem.noise.deviation
+    rounding = AGREE * float(np.abs(problem.answers).max(initial=0.0))
+    return np.asarray(left <= OUTLIER * max(typical, stated) + rounding)
+
+
+def _noise(problem: Problem, standard: Standard, found: Covariance) -> _Noise:
+    """The stated noise; else what the residuals show, if they show more than rounding."""
+    if problem.noise is not None:
+        return _Noise(problem.noise.kind, problem.noise.deviation)
+    size = float(np.sqrt(np.mean(standard.target**2))) if standard.height else 0.0
+    freedom = max(standard.used - found.rank, 0.0)
+    left = float(np.sqrt(found.squares / max(freedom, 1.0)))
+    if freedom < 0.5 or left <= AGREE * size:
+        reach = max(SURE, float(np.sqrt(standard.height)))
+        return _Noise("gaussian", max(left, ROUNDING * size), rounding=reach)
+    return _Noise("gaussian", left, max(freedom, 1.0))
+
+
+def _estimate(problem: Problem, standard: Standard, found: Covariance, noise: _Noise) -> Estimate:
+    """The estimate of every unknown: exact for known ones, without end for those not seen."""
+    width, free = problem.equations.width, standard.free
+    centre = np.where(problem.low == problem.high, problem.low, 0.0)
+    deviation, concentration = np.zeros(width), np.ones(width)
+    freedom = np.full(width, np.inf)
+    centre[free] = found.estimate
+    spread = np.maximum(noise.deviation * np.sqrt(found.variance), 1e-300)
+    deviation[free] = np.where(found.identified, spread, np.inf)
+    concentration[free] = found.concentration
+    freedom[free] = 1 / np.maximum(1 / found.freedom + 1 / noise.freedom, 1 / MOST_FREEDOM)
+    law = ErrorLaw.of(noise.kind, concentration, freedom)
+    return Estimate(centre, deviation, law, problem.low, problem.high)
+
+
+def _soft(estimate: Estimate, noise: _Noise, level: float) -> tuple[Floats, Floats]:
+    """The interval of each unknown by the law of its estimate; its range where there is none."""
+    low, high = estimate.low.copy(), estimate.high.copy()
+    seen = np.isfinite(estimate.deviation) & (low < high)
+    some = estimate.some(seen)
+    if noise.rounding:
+        reach = noise.rounding * some.deviation
+        low[seen] = np.clip(some.centre - reach, some.low, some.high)
+        high[seen] = np.clip(some.centre + reach, some.low, some.high)
+    else:
+        low[seen], high[seen] = intervals(some, level)
+    return low, high
+
+
+def _hard(
+    problem: Problem, noise: _Noise, seen: Flags, trusted: Flags | None
+) -> tuple[Floats, Floats]:
+    """The ranges outside of which no value can be, where noise is bounded or absent."""
+    bound = None if problem.noise is None else problem.noise.bounded
+    if noise.rounding:
+        bound, asked = noise.rounding * noise.deviation, np.flatnonzero(~seen)
+    elif bound is None:
+        return problem.low, problem.high
+    else:
+        asked = np.flatnonzero(problem.low < problem.high)
+    if not len(asked):
+        return problem.low, problem.high
+    slack = bound * np.abs(problem.spread)
+    if trusted is not None:
+        slack = np.where(trusted, slack, np.inf)
+    return leftover(problem, slack, asked)
+
+
+def _make_whole(
+    whole: Flags, estimate: Estimate, level: float, found: tuple[Floats, Floats, Floats, Floats]
+) -> None:
+    """Move values and intervals of whole numbers to whole numbers, and say how likely they are."""
+    values, low, high, probability = found
+    ends = np.ceil(estimate.low - 1e-6), np.floor(estimate.high + 1e-6)
+    values[whole] = np.clip(np.round(values), *ends)[whole]
+    low[whole], high[whole] = ends[0][whole], ends[1][whole]
+    probability[whole & (low == high)] = 1.0
+    places = np.flatnonzero(whole & np.isfinite(estimate.deviation) & (low < high))
+    some = replace(estimate, low=low, high=high).some(places)
+    ends_and_odds = whole_numbers(some, values[places], level)
+    low[places], high[places], probability[places] = ends_and_odds
+    values[whole] = np.clip(values, low, high)[whole]

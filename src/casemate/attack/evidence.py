@@ -1,0 +1,268 @@
+"""From SQL to a problem: the queries, their answers, and what the public columns tell.
+
+Source     Source document 002, "Database reconstruction": published aggregates are equations in the
+           private values. With the table's own private column the answers are computed, and noise
+           may be laid over them; an outsider brings the published answers instead.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.attack.answers_file import Given, with_answers
+from casemate.attack.large import large, true_column
+from casemate.attack.noise_law import NoiseLaw
+from casemate.attack.problem import Limits, Problem
+from casemate.errors import Misconfigured, Unsupported
+from casemate.published.distinct import unique_columns
+from casemate.published.equations import Equations, equations
+from casemate.published.knowledge import Knowledge, box_of, region_of
+from casemate.published.publication import Publication, RefusedQuery, publication
+from casemate.published.truth import true_values
+from casemate.query.expression import Call, ColumnRef, Literal, walk
+from casemate.query.log import Logged, Unread, read_log
+from casemate.query.sql import DIALECT, parse_statement
+from casemate.solve.box import Bound, Box
+from casemate.solve.rows import Floats, Rows
+from casemate.solve.system import System
+from casemate.table.outside import OutsideSource
+from casemate.table.schema import ColumnType, Policy
+from casemate.table.source import Source
+from casemate.table.table import Table
+
+Queries = str | Path | Iterable[str | Logged]
+
+EXACT = 1e-6
+"""Beside rounded answers, an exact one counts as rounded to this share of the coarsest."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence:
+    """The equations by name, the problem they make, and the table they are about."""
+
+    equations: Equations
+    problem: Problem
+    publication: Publication
+    policy: Policy
+    source: Source
+    own: bool  # whether the answers are the table's, so that the noise may be laid again
+
+    @classmethod
+    def of(
+        cls,
+        queries: Queries,
+        table: Table,
+        *,
+        answers: Sequence[Given] | None = None,
+        noise: NoiseLaw | None = None,
+        knowledge: Knowledge | None = None,
+        random: np.random.Generator | None = None,
+        dialect: str = DIALECT,
+    ) -> "Evidence":
+        """What queries about a table tell, with these answers or the table's own."""
+        entries = read_entries(queries, dialect)
+        policy, source = _with_categories(table.policy, entries, dialect), table.source
+        unique = unique_columns(entries, policy, source)
+        found = _sums_only(publication(entries, policy, dialect, unique=unique))
+        if answers is not None:
+            found = with_answers(found, answers, source)
+        elif found.told:
+            found = replace(found, there=())
+        _check(found, table)
+        about, own = knowledge or Knowledge(), not found.told
+        long = large(found, policy, source, about, noise)
+        if long is not None:
+            system, problem = long.equations, long.problem
+        else:
+            system = equations(found.columns, policy, source, found.there)
+            problem = _problem(system, policy, about, noise)
+        if own and noise is not None:
+            problem = with_noise(problem, noise, random or np.random.default_rng())
+        return cls(system, problem, found, policy, source, own)
+
+    @property
+    def outside(self) -> bool:
+        """Whether this is an outsider's view: the table does not have the truth."""
+        return isinstance(self.source, OutsideSource)
+
+    @cached_property
+    def truth(self) -> Floats | None:
+        """The true values, where the table has them."""
+        if self.outside:
+            return None
+        width = self.equations.system.columns
+        if not self.equations.system.rows:
+            return true_column(self.equations.unknowns[0].column, self.policy, self.source)
+        values = true_values(self.equations, range(width), self.source)
+        return np.array([float(values[column]) for column in range(width)])
+
+    @cached_property
+    def told(self) -> NDArray[np.bool_]:
+        """Which unknowns any published number is about."""
+        weights = np.ones(self.problem.equations.height)
+        return np.asarray(self.problem.equations.transposed(weights) != 0)
+
+
+def read_entries(queries: Queries, dialect: str) -> list[Logged]:
+    """The statements of a log file, or those that are given as texts; all must be readable."""
+    if isinstance(queries, str | Path):
+        entries = read_log(Path(queries), dialect)
+        unread = [each for each in entries if isinstance(each, Unread)]
+        if unread:
+            raise Misconfigured(f"{queries}, line {unread[0].line}: {unread[0].reason}; correct it")
+        return [each for each in entries if isinstance(each, Logged)]
+    listed = enumerate(queries, start=1)
+    return [Logged(each, i) if isinstance(each, str) else each for i, each in listed]
+
+
+def _sums_only(found: Publication) -> Publication:
+    """The publication without extremes and medians, which are no equations."""
+    refused = [
+        RefusedQuery(
+            each.query,
+            found.lines[each.query - 1],
+            None,
+            found.statements[each.query - 1],
+            f"the column {each.output.name}: an extreme or a median is no equation",
+        )
+        for each in found.ordered
+    ]
+    listed = sorted([*found.refused, *refused], key=lambda each: each.query)
+    return replace(found, ordered=(), refused=tuple(listed))
+
+
+def _check(found: Publication, table: Table) -> None:
+    """Refuse a log of which nothing can be used, or whose answers nobody has."""
+    if not found.columns and not found.refused:
+        raise Misconfigured("none of the queries is about a private column; see --private")
+    if not found.columns:
+        why = found.refused[0].reason
+        raise Misconfigured(f"none of the queries can be used for a reconstruction: {why}")
+    if not isinstance(table.source, OutsideSource):
+        return
+    without = [column.query for column in found.columns if not column.told]
+    if without:
+        raise Misconfigured(
+            f"the table does not have the private column, and query {without[0]} has no answer; "
+            "give the published numbers with --answers, or in a CSV sql,answer"
+        )
+
+
+# Private categories of which only the queries tell -------------------------------------------
+
+
+def _with_categories(policy: Policy, entries: Sequence[Logged], dialect: str) -> Policy:
+    """The policy in which private text without declared values has those that queries name."""
+    bare = [c for c in policy.private() if c.type is ColumnType.TEXT and c.values is None]
+    if not bare:
+        return policy
+    named: dict[str, set[str]] = {column.name: set() for column in bare}
+    for entry in entries:
+        try:
+            compared = list(_compared(entry.sql, policy, dialect))
+        except Unsupported:
+            continue  # who reads the statement says so
+        for name, value in compared:
+            named.get(name, set()).add(value)
+    columns = (
+        replace(column, values=tuple(sorted(named[column.name])), nullable=True)
+        if named.get(column.name)
+        else column
+        for column in policy.columns
+    )
+    return replace(policy, columns=tuple(columns))
+
+
+def _compared(sql: str, policy: Policy, dialect: str) -> Iterator[tuple[str, str]]:
+    """The private columns of a statement, each with a text that stands beside it."""
+    for aggregate in parse_statement(sql, policy, dialect).aggregates:
+        for node in walk(aggregate.membership):
+            if not isinstance(node, Call):
+                continue
+            columns = [each for each in node.arguments if isinstance(each, ColumnRef)]
+            values = [each.value for each in node.arguments if isinstance(each, Literal)]
+            for column in columns:
+                for value in values:
+                    if column.private and isinstance(value, str):
+                        yield column.column.name, value
+
+
+# Equations in doubles -------------------------------------------------------------------------
+
+
+def _problem(
+    found: Equations, policy: Policy, knowledge: Knowledge, noise: NoiseLaw | None
+) -> Problem:
+    """The published equations as doubles; what is no equation becomes a limit."""
+    box = box_of(found, policy, knowledge)
+    equal = np.array([high is not None for high in found.high], np.bool_)
+    middle, half = _middles(found)
+    law, spread = noise, np.array([float(each) for each in found.factor])[equal]
+    if noise is None and half[equal].any():
+        law = NoiseLaw("uniform", 1.0)
+        spread = np.maximum(half[equal], EXACT * half[equal].max())
+    return Problem(
+        Rows.of(_kept(found.system, equal)),
+        middle[equal],
+        _floats(box.low, -np.inf),
+        _floats(box.high, np.inf),
+        np.array(box.integer, np.bool_),
+        law,
+        spread,
+        _limits(found, box, policy, knowledge, np.zeros(0, np.bool_) if noise else ~equal),
+        public=np.array([float(each) for each in found.public])[equal],
+    )
+
+
+def _middles(found: Equations) -> tuple[Floats, Floats]:
+    """The middle of what each answer may be, and how far it may be from there."""
+    pairs = zip(found.low, found.high, strict=True)
+    ends = np.array([(float(low), float(low if high is None else high)) for low, high in pairs])
+    low, high = ends.reshape(-1, 2).T
+    return (low + high) / 2, (high - low) / 2
+
+
+def _floats(values: Sequence[Bound], missing: float) -> Floats:
+    return np.array([missing if each is None else float(each) for each in values])
+
+
+def _kept(system: System, keep: NDArray[np.bool_]) -> System:
+    place = np.cumsum(keep) - 1
+    inside = keep[system.row]
+    return System(
+        int(keep.sum()),
+        system.columns,
+        place[system.row[inside]],
+        system.column[inside],
+        system.value[inside],
+    )
+
+
+def _limits(
+    found: Equations,
+    box: Box,
+    policy: Policy,
+    knowledge: Knowledge,
+    published: NDArray[np.bool_],
+) -> Limits | None:
+    """What ties the secrets of a record together, and published inequalities."""
+    region = region_of(found, box, policy, knowledge)
+    keep = np.ones(region.system.rows, np.bool_)
+    keep[: found.system.rows] = False
+    keep[: len(published)] = published
+    if not keep.any():
+        return None
+    chosen = np.flatnonzero(keep).tolist()
+    low = _floats([region.low[row] for row in chosen], -np.inf)
+    high = _floats([region.high[row] for row in chosen], np.inf)
+    return Limits(Rows.of(_kept(region.system, keep)), low, high)
+
+
+def with_noise(problem: Problem, noise: NoiseLaw, random: np.random.Generator) -> Problem:
+    """The problem with noise laid over what was published, number by number."""
+    shown = noise.laid_over(problem.answers / problem.spread + problem.public, random)
+    return replace(problem, answers=problem.spread * (shown - problem.public), noise=noise)

@@ -1,0 +1,112 @@
+"""Intervals that hold a value with a stated probability, whatever it is, and know its range.
+
+A plain interval, estimate plus or minus so many deviations, cut off at the ends of a known range,
+is empty when the estimate is far outside, and covers too often when that is made good: where the
+truth is an end, half of the misses are forgiven. Here a value mu is in the interval if
+
+    a s(mu)  <=  F((estimate - mu) / deviation)  <=  1 - a (1 - s(mu)),        a = 1 - level.
+
+F of the true value is uniform, so that exactly the share `level` of all intervals hold it, for any
+s. With s = 1/2 this is the plain interval. Here s is 0 at the lower end of the range, 1/2 from the
+normal quantile's reach on, and 1 at the upper end: a value at an end can only be missed on the
+side where values are. s never falls, so the values that are in form one interval, and it is never
+empty.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.attack.error_law import ErrorLaw
+from casemate.attack.standard import Flags
+from casemate.solve.rows import Floats
+
+HALVINGS = 40
+"""Ends are found to within the reach divided by 2 to this power."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Estimates, the deviations and the law of their errors, and the ranges known before."""
+
+    centre: Floats
+    deviation: Floats
+    law: ErrorLaw
+    low: Floats
+    high: Floats
+
+    def some(self, which: NDArray[Any]) -> "Estimate":
+        """Those of some of the unknowns."""
+        parts = (self.centre, self.deviation, self.low, self.high)
+        centre, deviation, low, high = (part[which] for part in parts)
+        return Estimate(centre, deviation, self.law.some(which), low, high)
+
+
+def intervals(estimate: Estimate, level: float) -> tuple[Floats, Floats]:
+    """The ends of intervals that hold the true values with probability `level` each.
+
+    >>> law = ErrorLaw.of("gaussian", np.zeros(2))
+    >>> box = np.array([-np.inf, 0.0]), np.array([np.inf, 9.0])
+    >>> low, high = intervals(Estimate(np.array([5.0, -3.0]), np.ones(2), law, *box), 0.9)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([3.355, 0.0], [6.645, 0.039])
+    """
+    if not 0.5 <= level < 1:
+        raise ValueError("a level of confidence is at least 0.5 and less than 1")
+    edge = _Edge(estimate, 1 - level)
+    middle = np.clip(estimate.centre, estimate.low, estimate.high)
+    reach = edge.reach * estimate.deviation
+    low = _halved(np.maximum(estimate.low, middle - reach), middle, edge.is_too_low)
+    high = _halved(np.minimum(estimate.high, middle + reach), middle, edge.is_too_high)
+    return low, high
+
+
+class _Edge:
+    """Which values are outside the interval, and on which side."""
+
+    def __init__(self, estimate: Estimate, miss: float) -> None:
+        self._estimate, self._miss = estimate, miss
+        span = estimate.high - estimate.low
+        quantile = NormalDist().inv_cdf(1 - miss / 2)
+        self._turn = np.maximum(np.minimum(quantile * estimate.deviation, span), 1e-300)
+
+    @property
+    def reach(self) -> float:
+        """So many deviations from the estimate no value is in."""
+        law, reach = self._estimate.law, 8.0
+        while law.cdf(np.full(len(law.freedom), reach)).min(initial=1.0) < 1 - self._miss / 4:
+            reach *= 2
+        return reach
+
+    def is_too_low(self, values: Floats) -> Flags:
+        """Whether an estimate so high is too rare where this is the true value."""
+        return np.asarray(self._chance(values) > 1 - self._miss * (1 - self._side(values)))
+
+    def is_too_high(self, values: Floats) -> Flags:
+        """Whether an estimate so low is too rare where this is the true value."""
+        return np.asarray(self._chance(values) < self._miss * self._side(values))
+
+    def _chance(self, values: Floats) -> Floats:
+        apart = (self._estimate.centre - values) / self._estimate.deviation
+        return self._estimate.law.cdf(apart)
+
+    def _side(self, values: Floats) -> Floats:
+        """The share of misses that may be on the low side: s in the text above."""
+        from_low = np.minimum(1.0, (values - self._estimate.low) / self._turn)
+        from_high = np.minimum(1.0, (self._estimate.high - values) / self._turn)
+        return np.asarray((1 + from_low - from_high) / 2)
+
+
+def _halved(outer: Floats, inner: Floats, is_outside: Callable[[Floats], Flags]) -> Floats:
+    """The edge between values that are outside and those that are in; `outer` if it is in."""
+    is_in = ~is_outside(outer)
+    first, outer = outer, outer.copy()
+    for _ in range(HALVINGS):
+        middle = (outer + inner) / 2
+        out = is_outside(middle)
+        outer, inner = np.where(out, middle, outer), np.where(out, inner, middle)
+    return np.where(is_in, first, inner)

@@ -1,0 +1,211 @@
+"""Queries that determine every record that can be told from the others, as few as possible.
+
+Numbers need at least one query for each record that is determined, by rank. Where the language can
+select few different sets, independent ones are taken from all of them. Elsewhere the queries are
+built up so that each of them adds one record: a first few by chains of ranges, and then, one after
+the other, a query that contains one new record and otherwise known ones.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+
+from casemate.attack.plan_boxes import Boxes, Effort, Friends, Unfinished
+from casemate.attack.plan_chains import best_chains
+from casemate.attack.plan_language import Bits, Box, Language, Span, one_by_one
+from casemate.attack.plan_selections import Selections
+from casemate.attack.plan_target import Targets, as_system, isolated
+from casemate.solve.certificate import certify
+from casemate.solve.exposure import exposure
+
+PEELING = 400
+"""Steps to find a query that adds one record."""
+
+MOST_REDUCED = 1_500
+"""Queries of which independent ones are chosen."""
+
+LONGEST = 64
+"""Combinations up to so many queries are built upon first."""
+
+
+@dataclass(frozen=True)
+class Everybody:
+    """Queries, and for each record that they determine a combination of them."""
+
+    boxes: tuple[Box, ...]
+    combinations: Mapping[int, Mapping[int, Fraction]]
+
+    @property
+    def at_least(self) -> int:
+        """No fewer queries determine as many records."""
+        return len(self.combinations)
+
+
+def everybody(targets: Targets, seconds: float) -> Everybody:
+    """A plan for all records that some plan determines, as far as they are found in time."""
+    if targets.every is not None:
+        wanted = np.flatnonzero(targets.reachable).tolist()
+        return _independent(targets.language, targets.every, wanted)
+    built = _Built(targets.language)
+    until = time.monotonic() + seconds
+    _begin(built, targets)
+    _peel(built, targets, until)
+    _plan_alone(built, targets, until)
+    return _reduced(built.finished(), targets.language)
+
+
+def _reduced(found: Everybody, language: Language) -> Everybody:
+    """The same with independent queries only, unless that takes too long."""
+    if len(found.boxes) == found.at_least or len(found.boxes) > MOST_REDUCED:
+        return found
+    sets = tuple(language.members(box) for box in found.boxes)
+    known = Selections(found.boxes, sets, False)
+    fewer = _independent(language, known, list(found.combinations))
+    return fewer if len(fewer.combinations) == len(found.combinations) else found
+
+
+def _independent(language: Language, known: Selections, wanted: list[int]) -> Everybody:
+    """Independent selections: first those that contain nobody who is not to be determined."""
+    if not wanted:
+        return Everybody((), {})
+    others = language.everybody & ~sum(1 << record for record in wanted)
+    order = sorted(
+        range(len(known.sets)),
+        key=lambda i: (bool(known.sets[i] & others), known.sets[i].bit_count(), i),
+    )
+    system = as_system(known.matrix(language.count)[order])
+    used: dict[int, int] = {}
+    combinations = {}
+    for found in certify(system, exposure(system).block, wanted):
+        for i in found.coefficients:
+            used.setdefault(order[i], len(used))
+        weights = sorted(found.coefficients.items(), key=lambda each: each[1] < 0)
+        combinations[found.column] = {
+            used[order[i]]: Fraction(weight, found.divisor) for i, weight in weights
+        }
+    return Everybody(tuple(known.boxes[i] for i in used), dict(sorted(combinations.items())))
+
+
+# They are too many ------------------------------------------------------------------------------
+
+
+@dataclass
+class _Built:
+    """The queries so far, and the records that they determine."""
+
+    language: Language
+    boxes: dict[Bits, Box] = field(default_factory=dict)
+    numbers: dict[Bits, int] = field(default_factory=dict)
+    combinations: dict[int, dict[int, Fraction]] = field(default_factory=dict)
+    known: Bits = 0
+    short: Bits = 0  # those known by a short combination
+
+    def query(self, box: Box) -> int:
+        """The number of a query, which is new unless one selects the same records."""
+        members = self.language.members(box)
+        self.boxes.setdefault(members, box)
+        return self.numbers.setdefault(members, len(self.numbers))
+
+    def learn(self, record: int, combination: Mapping[int, Fraction]) -> None:
+        """A record is determined by a combination of queries."""
+        self.combinations[record] = {q: weight for q, weight in combination.items() if weight}
+        self.known |= 1 << record
+        if len(self.combinations[record]) <= LONGEST:
+            self.short |= 1 << record
+
+    def learn_new(self, record: int, box: Box) -> None:
+        """A record is the only one of a query that was not known."""
+        total: dict[int, Fraction] = {}
+        for other in one_by_one(self.language.members(box) & ~(1 << record)):
+            for query, weight in self.combinations[other].items():
+                total[query] = total.get(query, Fraction(0)) - weight
+        number = self.query(box)
+        total[number] = total.get(number, Fraction(0)) + 1
+        self.learn(record, total)
+
+    def finished(self) -> Everybody:
+        """Only the queries that some combination uses, in the order in which they came."""
+        used = sorted({query for each in self.combinations.values() for query in each})
+        place = {query: i for i, query in enumerate(used)}
+        boxes = list(self.boxes.values())
+        return Everybody(
+            tuple(boxes[query] for query in used),
+            {
+                record: {place[query]: weight for query, weight in sorted(each.items())}
+                for record, each in sorted(self.combinations.items())
+            },
+        )
+
+
+def _begin(built: _Built, targets: Targets) -> None:
+    """Records that are alone in a query, or on chains of ranges."""
+    language, least = targets.language, targets.least
+    if least > 1:
+        for chain in best_chains(language, least):
+            for record, terms in chain.combinations(least):
+                numbers = [(built.query(box), sign) for sign, box in terms]
+                built.learn(record, {number: Fraction(sign) for number, sign in numbers})
+        return
+    for record in one_by_one(language.alone):
+        box = isolated(language, record)
+        if box is not None:
+            built.learn(record, {built.query(box): Fraction(1)})
+
+
+def _peel(built: _Built, targets: Targets, until: float) -> None:
+    """One new record by one new query, as long as there is one."""
+    left, before = list(one_by_one(targets.language.alone & ~built.known)), -1
+    while left and len(left) != before:
+        before = len(left)
+        left = [record for record in left if not _peeled(built, targets, record, until)]
+
+
+def _plan_alone(built: _Built, targets: Targets, until: float) -> None:
+    """A plan of its own for every record that is left."""
+    for record in one_by_one(targets.language.alone & ~built.known):
+        found = targets.plan(record, seconds=min(1.0, until - time.monotonic()))
+        if found.terms:
+            built.learn(record, {built.query(box): weight for weight, box in found.terms})
+
+
+def _peeled(built: _Built, targets: Targets, record: int, until: float) -> bool:
+    """Whether a query was found that contains the record and otherwise known ones."""
+    language, least = targets.language, targets.least
+    for friends in dict.fromkeys((built.short, built.known)):
+        strangers = language.everybody & ~friends & ~(1 << record)
+        search = Boxes(language, record, range(len(language.axes)), Effort(PEELING, until))
+        try:
+            box = next(search.around(strangers, [Friends(friends, least - 1)]), None)
+        except Unfinished:
+            continue
+        if box is not None:
+            built.learn_new(record, _narrowed(language, record, box, least))
+            return True
+    return False
+
+
+def _narrowed(language: Language, record: int, box: Box, least: int) -> Box:
+    """The box with tighter conditions around the record, as long as it has enough records."""
+    narrow, left = dict(box), language.members(box)
+    for number, axis in enumerate(language.axes):
+        own = int(axis.places[record])
+        if own < 0:
+            continue
+        spans = _tighter(narrow.get(number, (0, axis.last)), own) if axis.ordered else [(own, own)]
+        for span in spans:
+            fewer = left & language.between(number, span)
+            if fewer.bit_count() >= least and fewer != left:
+                narrow[number], left = span, fewer
+                break
+    return narrow
+
+
+def _tighter(span: Span, own: int) -> Iterator[Span]:
+    """Ranges around a place, the narrowest first."""
+    width = 0
+    while own - width > span[0] or own + width < span[1]:
+        yield max(span[0], own - width), min(span[1], own + width)
+        width = 2 * width + 1

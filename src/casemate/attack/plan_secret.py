@@ -1,0 +1,102 @@
+"""How a private column is asked about: a sum of numbers, or counts of the values of a category."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from casemate.attack.plan_language import Box, Language
+from casemate.attack.plan_text import Writer
+from casemate.errors import Misconfigured
+from casemate.query.coercion import NUMBERS
+from casemate.query.expression import Scalar
+from casemate.query.linear import Category, Unknown, possible_values
+from casemate.table.schema import Column, ColumnType, Policy
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A private column and what stands for its value: a number, or the place among `values`.
+
+    A number that is missing counts as 0. A category is asked about with one count for each of its
+    values but the first, and the place of the value is what they add up to, each times its place.
+    """
+
+    column: Column
+    values: tuple[Scalar, ...] | None = None
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """The places of the values that are counted; a single 1 for a sum."""
+        return (1,) if self.values is None else tuple(range(1, len(self.values)))
+
+    @property
+    def bits(self) -> bool:
+        """Whether every value is 0 or 1, or one of two."""
+        if self.values is not None:
+            return len(self.values) == 2
+        column = self.column
+        whole = column.type is ColumnType.INTEGER or set(column.values or ()) == {0, 1}
+        return whole and self.bounds == (Fraction(0), Fraction(1))
+
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction] | None:
+        """Between which numbers the value lies; None where nobody says."""
+        column = self.column
+        if self.values is not None:
+            return Fraction(0), Fraction(len(self.values) - 1)
+        ends = (column.low, column.high) if column.values is None else _ends(column.values)
+        if ends[0] is None or ends[1] is None:
+            return None
+        low, high = Fraction(str(ends[0])), Fraction(str(ends[1]))
+        return (min(low, Fraction(0)), max(high, Fraction(0))) if column.nullable else (low, high)
+
+    @property
+    def unknown(self) -> Mapping[Unknown, Fraction]:
+        """What a plan finds, in the unknowns that queries are made of."""
+        name, kinds = self.column.name, possible_values(self.column)
+        if self.values is not None:
+            return {Unknown(name, Category(self.values[i])): Fraction(i) for i in self.asked}
+        if kinds is None:
+            return {Unknown(name): Fraction(1)}
+        numbers = {value: Fraction(str(value)) for value in kinds if value is not None}
+        return {Unknown(name, Category(v)): number for v, number in numbers.items() if number}
+
+    def statement(self, conditions: Sequence[str], place: int, writer: Writer) -> str:
+        """The query that sums a number, or counts the value in a place, under some conditions."""
+        name = writer.name(self.column.name)
+        if self.values is None:
+            return writer.query(f"SUM({name})", conditions)
+        value = writer.constant(self.values[place], self.column.type)
+        return writer.query("COUNT(*)", [*conditions, f"{name} = {value}"])
+
+    def written(self, box: Box, place: int, language: Language, writer: Writer) -> str:
+        """A query with the conditions of a box."""
+        parts = [writer.condition(language.axes[n], span) for n, span in sorted(box.items())]
+        return self.statement(parts, place, writer)
+
+
+def _ends(values: Sequence[Scalar]) -> tuple[Scalar, Scalar]:
+    numbers = sorted(values, key=lambda value: Fraction(str(value)))
+    return numbers[0], numbers[-1]
+
+
+def read_secret(policy: Policy, private: str | None) -> Secret:
+    """The private column to plan for; with several, it has to be named."""
+    columns = policy.private()
+    if not columns:
+        raise Misconfigured("no column is private; name one with --private, or in a policy")
+    if private is None and len(columns) > 1:
+        names = ", ".join(column.name for column in columns)
+        raise Misconfigured(f"several columns are private ({names}); name one with --private")
+    column = next((each for each in columns if private in (None, each.name)), None)
+    if column is None:
+        raise Misconfigured(f"the column {private!r} is not private; name one that is")
+    if column.type in NUMBERS:
+        return Secret(column)
+    values = possible_values(column)
+    if values is None:
+        raise Misconfigured(
+            f"the private column {column.name!r} is neither a number nor a category; "
+            f"list its `values` in a policy"
+        )
+    return Secret(column, (None, *values[:-1]) if column.nullable else values)

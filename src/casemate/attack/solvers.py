@@ -1,0 +1,312 @@
+"""The solvers by name: each takes a problem and gives a point, in its own way.
+
+Source     Source document 002, "Solving the equations" to "Handling many queries".
+Departure  Rows are scaled to length 1 always, and weighted by their noise where that differs from
+           row to row; the pseudo-inverse, cvxpy and PyTorch of the document are its reference.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from casemate.attack.problem import Problem
+from casemate.attack.reconstruction import Solver
+from casemate.attack.standard import weights
+from casemate.attack.watch import Watch
+from casemate.errors import Misconfigured
+from casemate.solve.bowls import Ranges
+from casemate.solve.box_squares import box_squares
+from casemate.solve.convex import convex
+from casemate.solve.decoding import least_absolute, within_noise
+from casemate.solve.exact_decoding import exact_decoding
+from casemate.solve.kaczmarz_blocks import kaczmarz_blocks
+from casemate.solve.law import Law
+from casemate.solve.least_squares import Solved, least_squares
+from casemate.solve.posterior import Posterior, posterior
+from casemate.solve.projections import Total
+from casemate.solve.robust import Weighted, least_deviations
+from casemate.solve.rows import Floats, Passes, Rows
+from casemate.solve.sgd import sgd
+from casemate.solve.swept_squares import swept_squares
+from casemate.solve.whole_decoding import whole_decoding
+
+MOST_VALUES = 128
+"""Whole numbers with more possible values each are rounded, and not counted one by one."""
+
+MOST_EXACT = 200
+"""So many whole unknowns are decided by an integer program where a search finds no solution."""
+
+SECONDS = 60.0
+"""For so long."""
+
+SILENT = 1e-6
+"""A relative residual so small is rounding, and no noise."""
+
+EVEN = 1e-3
+"""Weights that differ by less are left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What a solver is given beside the problem."""
+
+    random: np.random.Generator
+    watch: Watch
+    tolerance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a solver found; `chances` where it counted the possible values of whole numbers."""
+
+    solved: Solved
+    chances: Posterior | None = None
+
+
+def solve(problem: Problem, solver: Solver, work: Work) -> Found:
+    """The point that the solver of this name finds."""
+    return SOLVERS[solver](problem, work)
+
+
+# Least squares --------------------------------------------------------------------------------
+
+
+def weighted(problem: Problem) -> Passes:
+    """The equations, each counting by the inverse of its noise where noises differ."""
+    if problem.noise is None:
+        return problem.equations
+    found = weights(problem)
+    even = bool(np.ptp(found) <= EVEN) if len(found) else True
+    return problem.equations if even else Weighted(problem.equations, found)
+
+
+def _least_squares(problem: Problem, work: Work) -> Found:
+    """Least squares with nothing but single known values beside the equations."""
+    known = problem.low == problem.high
+    if not known.any():
+        return Found(_unbounded(problem, work))
+    low, high = np.where(known, problem.low, -np.inf), np.where(known, problem.high, np.inf)
+    return Found(_within(problem, low, high, work))
+
+
+def _box(problem: Problem, work: Work) -> Found:
+    return Found(_within(problem, problem.low, problem.high, work))
+
+
+def _unbounded(problem: Problem, work: Work) -> Solved:
+    """Least squares and nothing else; by sweeps where the answers may all be true."""
+    equations, right = weighted(problem), problem.answers
+    swept = problem.noise is None and equations.height >= equations.width
+    if swept and isinstance(equations, Rows):
+        return swept_squares(equations, right, tolerance=work.tolerance, progress=work.watch)
+    return least_squares(equations, right, tolerance=work.tolerance, progress=work.watch)
+
+
+def _within(problem: Problem, low: Floats, high: Floats, work: Work) -> Solved:
+    """Least squares within a box, from the solution without one."""
+    free = _unbounded(problem, work)
+    found = box_squares(
+        weighted(problem),
+        problem.answers,
+        low=low,
+        high=high,
+        start=free.values,
+        tolerance=work.tolerance,
+        progress=work.watch.after(free.iterations),
+    )
+    return replace(found, iterations=free.iterations + found.iterations)
+
+
+def _robust(problem: Problem, work: Work) -> Found:
+    found = least_deviations(
+        weighted(problem), problem.answers, tolerance=work.tolerance, progress=work.watch
+    )
+    return Found(_inside(problem, found))
+
+
+def _inside(problem: Problem, found: Solved) -> Solved:
+    """The same point moved into the box."""
+    values = np.clip(found.values, problem.low, problem.high)
+    residual = residual_at(problem, values)
+    return Solved(values, residual, found.iterations, found.converged)
+
+
+def residual_at(problem: Problem, values: Floats) -> float:
+    """How far the equations are from holding at a point, relative to their right sides."""
+    right = problem.answers / problem.equations.lengths
+    size = float(np.linalg.norm(right)) or 1.0
+    return float(np.linalg.norm(right - problem.equations.times(values))) / size
+
+
+def _convex(problem: Problem, work: Work) -> Found:
+    """Everything that is known, at once: ranges, a total, sums within limits, sparsity."""
+    limits, width = problem.limits, problem.equations.width
+    return Found(
+        convex(
+            weighted(problem),
+            problem.answers,
+            low=problem.low,
+            high=problem.high,
+            total=None if problem.total is None else Total.of(width, problem.total),
+            also=None if limits is None else Ranges(limits.rows, limits.low, limits.high),
+            sparsity=problem.sparse,
+            centre=np.clip(0.0, problem.low, problem.high),
+            tolerance=work.tolerance,
+            progress=work.watch,
+        )
+    )
+
+
+# One equation, or a few, at a time ------------------------------------------------------------
+
+
+def stored(problem: Problem, solver: Solver) -> Rows:
+    """The equations as stored rows, which some solvers need."""
+    if isinstance(problem.equations, Rows):
+        return problem.equations
+    raise Misconfigured(
+        f"the solver {solver} goes through stored rows, and these queries are too many to be "
+        "stored; use least-squares or box"
+    )
+
+
+def _kaczmarz(problem: Problem, work: Work) -> Found:
+    return Found(
+        kaczmarz_blocks(
+            stored(problem, Solver.KACZMARZ),
+            problem.answers,
+            random=work.random,
+            low=problem.low,
+            high=problem.high,
+            averaged=True,
+            tolerance=max(work.tolerance, 1e-6),
+            progress=work.watch,
+        )
+    )
+
+
+def _sgd(problem: Problem, work: Work) -> Found:
+    return Found(
+        sgd(
+            stored(problem, Solver.SGD),
+            problem.answers,
+            random=work.random,
+            low=problem.low,
+            high=problem.high,
+            averaged=True,
+            tolerance=max(work.tolerance, 1e-6),
+            progress=work.watch,
+        )
+    )
+
+
+# Linear programs ------------------------------------------------------------------------------
+
+
+def _lp(problem: Problem, work: Work) -> Found:
+    """Values within the noise where that is bounded, else with the least absolute residuals."""
+    equations = stored(problem, Solver.LP)
+    box = {"low": problem.low, "high": problem.high}
+    bound = None if problem.noise is None else problem.noise.bounded
+    if bound is not None:
+        limit = bound * np.abs(problem.spread)
+        return Found(
+            within_noise(equations, problem.answers, bound=limit, progress=work.watch, **box)
+        )
+    spread = np.maximum(np.abs(problem.spread), 1e-300)
+    return Found(
+        least_absolute(equations, problem.answers, spread=spread, progress=work.watch, **box)
+    )
+
+
+# Whole numbers --------------------------------------------------------------------------------
+
+
+def _integer(problem: Problem, work: Work) -> Found:
+    """Whole values: by their chances where there is noise, else such as satisfy the equations."""
+    equations = stored(problem, Solver.INTEGER)
+    if not problem.whole.all():
+        raise Misconfigured(
+            "the solver integer needs whole numbers; say that they are with --integer"
+        )
+    near = _box(problem, work).solved
+    reach = problem.high - problem.low
+    if not np.isfinite(reach).all():
+        return Found(near)  # rounded later: nothing bounds what could be tried
+    noise = _noise_of(problem, near)
+    if noise is None:
+        return Found(_satisfying(problem, equations, near, work))
+    law, spread = noise
+    counted = posterior(
+        equations,
+        problem.answers,
+        law=law,
+        spread=spread,
+        low=problem.low,
+        high=problem.high,
+        random=work.random,
+        start=near.values,
+        progress=work.watch,
+    )
+    values = counted.values
+    steps = near.iterations + counted.sweeps
+    solved = Solved(values, residual_at(problem, values), steps, counted.converged)
+    return Found(solved, counted)
+
+
+def _satisfying(problem: Problem, equations: Rows, near: Solved, work: Work) -> Solved:
+    """Whole values at which the equations hold, or nearly: by search, and exactly for few."""
+    found = whole_decoding(
+        equations,
+        problem.answers,
+        start=near.values,
+        low=problem.low,
+        high=problem.high,
+        progress=work.watch,
+    )
+    free = int((problem.low < problem.high).sum())
+    if found.residual <= SILENT or free > MOST_EXACT:
+        return found
+    exact = exact_decoding(
+        equations,
+        problem.answers,
+        low=problem.low,
+        high=problem.high,
+        seconds=SECONDS,
+        progress=work.watch,
+    )
+    residual = residual_at(problem, exact.values)
+    better = residual < found.residual
+    return Solved(exact.values, residual, found.iterations, exact.proved) if better else found
+
+
+LAWS = {"gaussian": Law.GAUSSIAN, "laplace": Law.LAPLACE, "uniform": Law.UNIFORM}
+
+
+def _noise_of(problem: Problem, near: Solved) -> tuple[Law, Floats] | None:
+    """The law of the noise and its scale for each answer: stated, or seen in what is left."""
+    spread = np.maximum(np.abs(problem.spread), 1e-12)
+    if problem.noise is not None:
+        kind, scale = problem.noise.kind, problem.noise.scale
+        half = scale / 2 if kind == "round" else scale
+        return LAWS.get(kind, Law.UNIFORM), half * spread
+    freedom = problem.equations.height - problem.equations.width
+    if near.residual <= SILENT or freedom <= 0:
+        return None
+    lengths = problem.equations.lengths
+    left = (problem.answers - lengths * problem.equations.times(near.values)) / spread
+    deviation = float(np.sqrt(left @ left / freedom))
+    return Law.GAUSSIAN, deviation * spread
+
+
+SOLVERS: Mapping[Solver, Callable[[Problem, Work], Found]] = {
+    Solver.LEAST_SQUARES: _least_squares,
+    Solver.BOX: _box,
+    Solver.CONVEX: _convex,
+    Solver.ROBUST: _robust,
+    Solver.LP: _lp,
+    Solver.INTEGER: _integer,
+    Solver.KACZMARZ: _kaczmarz,
+    Solver.SGD: _sgd,
+}

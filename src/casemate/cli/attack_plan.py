@@ -1,0 +1,54 @@
+"""`casemate attack plan`: the fewest queries that would give a record, or all of them, away."""
+
+from math import inf
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from casemate.cli.output import Output
+from casemate.errors import Misconfigured
+
+
+def plan(
+    *,
+    table: Annotated[str, Parameter(help="A policy, a source, or a shipped table.")],
+    target: Annotated[str, Parameter(help="The record to find out, by key or row number, or all.")],
+    private: Annotated[
+        str | None,
+        Parameter(
+            help="The column to find out, where no policy says that a single one is private."
+        ),
+    ] = None,
+    min_count: Annotated[
+        int, Parameter(help="Every query has to select at least so many records.")
+    ] = 1,
+    max_queries: Annotated[
+        int | None, Parameter(help="The most queries that a plan may have.")
+    ] = None,
+    seconds: Annotated[
+        float, Parameter(help="About the most seconds to search; 0 for no limit.")
+    ] = 10.0,
+    dialect: Annotated[
+        str, Parameter(help="The SQL dialect to write the queries in.")
+    ] = "postgres",
+    output: Output | None = None,
+) -> None:
+    """Choose the fewest queries on public columns whose answers give a record's value away."""
+    output = output or Output()
+    if not seconds >= 0:
+        raise Misconfigured(f"--seconds {seconds} is not a time; give 0 for no limit")
+    from casemate.attack.plan import Plan
+    from casemate.report.attack_plan import as_html, as_json, as_text
+
+    with output.progress("planning"):
+        found = Plan.of(
+            table,
+            target,
+            private=() if private is None else private,
+            min_count=min_count,
+            max_queries=max_queries,
+            seconds=seconds or inf,
+            dialect=dialect,
+        )
+    html = as_html(found) if output.format == "html" else None
+    output.emit(as_text(found), as_json(found), html)

@@ -1,0 +1,66 @@
+"""Boxes that keep strangers out, against all boxes there are."""
+
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+from attack.every_plan import small_columns
+
+from casemate.attack.plan_boxes import Boxes, Effort, Friends, Unfinished
+from casemate.attack.plan_language import Axis, Box, Language
+from casemate.table.schema import Column
+
+
+def small_language(rng: Random) -> Language:
+    """A language of small columns, as the planner reads them."""
+    axes = []
+    for number, (ordered, values) in enumerate(small_columns(rng)):
+        there = sorted({value for value in values if value is not None})
+        places = [-1 if value is None else there.index(value) for value in values]
+        axes.append(Axis(Column(f"c{number}"), tuple(there), np.array(places), ordered))
+    return Language(tuple(axes), np.arange(len(axes[0].places)))
+
+
+def every_box(language: Language) -> list[Box]:
+    choices = []
+    for axis in language.axes:
+        spans = [(i, j) for i in range(axis.last + 1) for j in range(i, axis.last + 1)]
+        choices.append([None, *(span for span in spans if axis.ordered or span[0] == span[1])])
+    return [
+        {number: span for number, span in enumerate(chosen) if span is not None}
+        for chosen in product(*choices)
+    ]
+
+
+def test_a_box_is_found_iff_there_is_one(rng: Random) -> None:
+    found_some = found_none = 0
+    for _ in range(60):
+        language = small_language(rng)
+        boxes = every_box(language)
+        target, strangers, friends = (rng.getrandbits(language.count) for _ in range(3))
+        target %= language.count
+        strangers &= ~(1 << target)
+        least = rng.randint(0, 2)
+        right = [
+            members
+            for members in map(language.members, boxes)
+            if members >> target & 1
+            and not members & strangers
+            and (members & friends).bit_count() >= least
+        ]
+        search = Boxes(language, target, range(len(language.axes)), Effort(10_000))
+        given = [language.members(b) for b in search.around(strangers, [Friends(friends, least)])]
+        assert set(given) <= set(right)
+        assert all(any(not members & ~wide for wide in given) for members in right)
+        found_some, found_none = found_some + bool(right), found_none + (not right)
+    assert found_some > 5 and found_none > 5
+
+
+def test_a_search_without_steps_gives_up(rng: Random) -> None:
+    language = small_language(rng)
+    search = Boxes(language, 0, range(len(language.axes)), Effort(0))
+    with pytest.raises(Unfinished):
+        next(search.around(2, []))
+    with pytest.raises(Unfinished):
+        Effort(5, until=0.0).step()
