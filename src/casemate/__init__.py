@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING
 from casemate import _version
 
 if TYPE_CHECKING:
+    from casemate.attack.attack import Attack as Attack
+    from casemate.attack.plan import Plan as Plan
+    from casemate.attack.reconstruct import reconstruct as reconstruct
+    from casemate.attack.score import score as score
     from casemate.audit.exposure import Audit as Audit
     from casemate.audit.exposure import witnesses as witnesses
     from casemate.audit.online import OnlineAuditor as OnlineAuditor
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AboveThreshold": "casemate.privacy.sparse_vector",
     "Aggregate": "casemate.query.aggregate",
+    "Attack": "casemate.attack.attack",
     "Audit": "casemate.audit.exposure",
     "BinaryMechanism": "casemate.privacy.binary_mechanism",
     "BudgetExhausted": "casemate.errors",
@@ -52,6 +57,7 @@ _HOME = {
     "Misconfigured": "casemate.errors",
     "NumericSparse": "casemate.privacy.sparse_vector",
     "OnlineAuditor": "casemate.audit.online",
+    "Plan": "casemate.attack.plan",
     "Policy": "casemate.table.schema",
     "PositivesSpent": "casemate.errors",
     "Refused": "casemate.errors",
@@ -65,7 +71,9 @@ _HOME = {
     "membership": "casemate.query.membership",
     "open_ledger": "casemate.privacy.ledger",
     "parse": "casemate.query.sql",
+    "reconstruct": "casemate.attack.reconstruct",
     "repair": "casemate.audit.repair",
+    "score": "casemate.attack.score",
     "witnesses": "casemate.audit.exposure",
 }
 

@@ -23,7 +23,7 @@ counts = st.builds(Pairs, numbers, numbers, numbers, numbers).filter(any)
 def test_the_interval_is_newcombes_tenth(
     cells: tuple[int, int, int, int], ends: tuple[float, float]
 ) -> None:
-    """In the first, both fractions are inside (0, 1); in the second both are Wilson's interval of 0 of 50."""
+    """In the second case both fractions have Wilson's interval of 0 of 50."""
     found = paired_interval(Pairs(*cells), 0.95)
     np.testing.assert_allclose(found, ends, atol=5e-5)
 

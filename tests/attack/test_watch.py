@@ -18,6 +18,6 @@ def test_a_long_history_is_thinned_and_keeps_its_first_step() -> None:
 
 def test_what_is_noted_is_passed_on() -> None:
     told: list[int] = []
-    watch = Watch(lambda steps, residual, point: told.append(steps))
+    watch = Watch(lambda steps, *_: told.append(steps))
     watch(3, 0.5, np.zeros(2))
     assert told == [3]

@@ -14,7 +14,6 @@ import numpy as np
 from casemate.attack.answers_file import Given, read_answers
 from casemate.attack.evidence import Evidence, Queries, read_entries
 from casemate.attack.features import Features
-from casemate.attack.leave_one_out import Solve, squares
 from casemate.attack.noise_law import NoiseLaw
 from casemate.attack.problem import Problem
 from casemate.attack.reconstruct import reconstructed
@@ -27,7 +26,6 @@ from casemate.published.knowledge import Knowledge
 from casemate.query.compared import compared_with_text
 from casemate.query.sql import DIALECT
 from casemate.solve.least_squares import Progress
-from casemate.solve.rows import Floats
 from casemate.table.table import Table
 
 FEWEST_TARGETS = 20

@@ -22,7 +22,7 @@ from casemate.solve.decoding import least_absolute, within_noise
 from casemate.solve.exact_decoding import exact_decoding
 from casemate.solve.kaczmarz_blocks import kaczmarz_blocks
 from casemate.solve.law import Law
-from casemate.solve.least_squares import Solved, least_squares
+from casemate.solve.least_squares import Solved, after, least_squares
 from casemate.solve.posterior import Posterior, posterior
 from casemate.solve.projections import Total
 from casemate.solve.robust import Weighted, least_deviations
@@ -87,33 +87,47 @@ def _least_squares(problem: Problem, work: Work) -> Found:
     if not known.any():
         return Found(_unbounded(problem, work))
     low, high = np.where(known, problem.low, -np.inf), np.where(known, problem.high, np.inf)
-    return Found(_within(problem, low, high, work))
+    return Found(_within(problem, (low, high), None, work))
 
 
 def _box(problem: Problem, work: Work) -> Found:
-    return Found(_within(problem, problem.low, problem.high, work))
+    """Least squares within the box: of all solutions one near to the middle of what was known."""
+    return Found(_within(problem, (problem.low, problem.high), middle(problem), work))
 
 
-def _unbounded(problem: Problem, work: Work) -> Solved:
+def _unbounded(problem: Problem, work: Work, start: Floats | None = None) -> Solved:
     """Least squares and nothing else; by sweeps where the answers may all be true."""
     equations, right = weighted(problem), problem.answers
-    swept = problem.noise is None and equations.height >= equations.width
-    if swept and isinstance(equations, Rows):
-        return swept_squares(equations, right, tolerance=work.tolerance, progress=work.watch)
-    return least_squares(equations, right, tolerance=work.tolerance, progress=work.watch)
+    often = problem.noise is None and equations.height >= equations.width
+    if often and isinstance(equations, Rows):
+        return swept_squares(
+            equations, right, start=start, tolerance=work.tolerance, progress=work.watch
+        )
+    return least_squares(
+        equations, right, start=start, tolerance=work.tolerance, progress=work.watch
+    )
 
 
-def _within(problem: Problem, low: Floats, high: Floats, work: Work) -> Solved:
-    """Least squares within a box, from the solution without one."""
-    free = _unbounded(problem, work)
+def middle(problem: Problem) -> Floats:
+    """The middle of each range; where it has none, the number in it that is nearest to 0."""
+    both = np.isfinite(problem.low) & np.isfinite(problem.high)
+    ends = np.where(both, problem.low, 0.0), np.where(both, problem.high, 0.0)
+    return np.where(both, (ends[0] + ends[1]) / 2, np.clip(0.0, problem.low, problem.high))
+
+
+def _within(
+    problem: Problem, box: tuple[Floats, Floats], start: Floats | None, work: Work
+) -> Solved:
+    """Least squares within a box, from the solution without one that is nearest to the start."""
+    free = _unbounded(problem, work, start)
     found = box_squares(
         weighted(problem),
         problem.answers,
-        low=low,
-        high=high,
+        low=box[0],
+        high=box[1],
         start=free.values,
         tolerance=work.tolerance,
-        progress=work.watch.after(free.iterations),
+        progress=after(work.watch, free.iterations),
     )
     return replace(found, iterations=free.iterations + found.iterations)
 
@@ -151,7 +165,7 @@ def _convex(problem: Problem, work: Work) -> Found:
             total=None if problem.total is None else Total.of(width, problem.total),
             also=None if limits is None else Ranges(limits.rows, limits.low, limits.high),
             sparsity=problem.sparse,
-            centre=np.clip(0.0, problem.low, problem.high),
+            centre=0.0 if problem.sparse else middle(problem),
             tolerance=work.tolerance,
             progress=work.watch,
         )

@@ -39,7 +39,3 @@ class Watch:
             self._every *= 2
         if self.told is not None:
             self.told(steps, residual, point)
-
-    def after(self, steps: int) -> Progress:
-        """The same watch for work that follows so many steps."""
-        return lambda more, residual, point: self(steps + more, residual, point)

@@ -51,10 +51,9 @@ class Equations:
     Row i says low[i] <= (coefficients of row i) . x <= high[i]; the two are equal unless the
     number was rounded, or only something at least so large is known (high is None). `open_ends`
     says which of the two is not itself possible. `factor[i]` is what the published number was
-    multiplied by to make the coefficients whole, after `public[i]` of it was taken off that everybody
-    knows. Column j is the secret `unknowns[unknown[j]]` of
-    `records[record[j]]`, or of all rows of that record's person where the secret is constant for
-    each person.
+    multiplied by to make the coefficients whole, after `public[i]` of it was taken off that
+    everybody knows. Column j is the secret `unknowns[unknown[j]]` of `records[record[j]]`, or of
+    all rows of that record's person where the secret is constant for each person.
     """
 
     system: System

@@ -18,11 +18,13 @@ from casemate.attack.secrets import Secret
 from casemate.report.attack_findings import (
     GUESSES,
     about_noise,
+    certain,
     finite,
     fractions,
     gap,
     headline,
     json_value,
+    narrow,
     parts,
     percent,
     rule,
@@ -93,23 +95,30 @@ def _score_lines(name: str, score: Score, found: Attacked) -> list[str]:
 
 def _sure_lines(found: Attacked, reveal: bool) -> list[str]:
     """How tight the intervals are, and how many true values lie inside."""
-    wide = widths(found)
-    ended = wide[np.isfinite(wide)]
-    if not len(ended) or not found.reconstruction.finished:
+    wide = _width_quantiles(found)
+    if not wide or not found.reconstruction.finished:
         return []
-    half, most = (size_of(each, found, reveal) for each in np.quantile(ended, (0.5, 0.9)).tolist())
+    half, most = (_at_most(wide[share], found, reveal) for share in (0.5, 0.9))
     level = f"{100 * found.options.confidence:g} % intervals"
-    lines = ["", f"{level}: half are at most {half:g} wide, nine in ten at most {most:g}"]
-    if len(ended) < len(wide):
-        lines.append(f"  {len(wide) - len(ended)} of {len(wide)} have no end on one side")
+    lines = ["", f"{level}: half are {half}, nine in ten {most}"]
     for name, score in found.scores.items():
         if score.coverage is not None:
             lines.append(f"  {percent(score.coverage)} of the true values of {name} lie inside")
-    reach = min((each.tolerance for each in found.scores.values()), default=None)
-    if reach is not None:
-        tight = int((wide <= 2 * reach).sum())
-        lines.append(f"  {tight} of {len(wide)} are pinned down to within {reach:g}")
+    if found.scores:
+        tight = narrow(found)
+        lines.append(f"  {tight.sum()} of {len(tight)} leave no room beyond what counts as right")
+    sure = certain(found)
+    if len(sure):
+        many = int((sure >= found.options.confidence).sum())
+        level = f"{100 * found.options.confidence:g} %"
+        lines.append(f"{many} of {len(sure)} whole numbers have a probability of {level} or more")
     return lines
+
+
+def _at_most(width: float, found: Attacked, reveal: bool) -> str:
+    if not math.isfinite(width):
+        return "without an end"
+    return f"at most {size_of(width, found, reveal):.3g} wide"
 
 
 def _value_lines(found: Attacked) -> list[str]:

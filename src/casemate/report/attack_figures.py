@@ -15,7 +15,7 @@ from casemate.attack.features import Features
 from casemate.attack.noise_curve import NoisePoint
 from casemate.attack.score import Score
 from casemate.attack.subjects import Subjects
-from casemate.report.attack_findings import fractions, percent, rule, size_of, widths
+from casemate.report.attack_findings import certain, fractions, percent, rule, size_of, widths
 from casemate.report.markup import Markup, joined
 from casemate.report.page import figure, section
 from casemate.report.scales import Bands, Linear, Logarithmic
@@ -221,8 +221,7 @@ def intervals(found: Attacked, reveal: bool) -> Markup:
 
 def certainty(found: Attacked) -> Markup:
     """How likely the whole numbers are right, as the attack itself says."""
-    made, problem = found.reconstruction, found.evidence.problem
-    sure = made.probability[np.isfinite(made.probability) & (problem.low < problem.high)]
+    sure = certain(found)
     if not len(sure):
         return Markup()
     cuts = [f"{100 * each:g}" for each in (*SURE, 1)]

@@ -123,6 +123,20 @@ def widths(found: Attacked) -> NDArray[np.float64]:
     return np.asarray(found.reconstruction.width[problem.low < problem.high])
 
 
+def narrow(found: Attacked) -> NDArray[np.bool_]:
+    """Of which of these unknowns the interval leaves only what would count as recovered."""
+    problem = found.evidence.problem
+    reach = min(each.tolerance for each in found.scores.values())
+    whole, wide = problem.whole[problem.low < problem.high], widths(found)
+    return np.where(whole, wide < 1, wide <= 2 * reach)
+
+
+def certain(found: Attacked) -> NDArray[np.float64]:
+    """How likely each whole number is right, as the attack itself says, where it can say."""
+    problem, sure = found.evidence.problem, found.reconstruction.probability
+    return np.asarray(sure[np.isfinite(sure) & (problem.low < problem.high)])
+
+
 # Numbers as they are written ------------------------------------------------------------------
 
 

@@ -3,21 +3,28 @@
 Source     Source document 002, "Incorporating background knowledge": min |A x - b| within bounds.
            The method is Z. Dostál's modified proportioning with reduced gradient projections
            (MPRGP), Optimal Quadratic Programming Algorithms, Springer 2009, chapter 5.
-Method     From the solution without a box, projected into it, unless a start is given: where the
-           box holds of the truth that is nearly all. Then conjugate gradients on the values that
-           are not at a bound; a step that would leave the box is projected into it, which meets
-           many bounds at once; where that leads nowhere it stops at the first bound and is
+Method     From the solution without a box unless a start is given, by exchanging many values at
+           once (`pivoting`): where the box holds of the truth that is nearly all, and where it
+           presses that is a few rounds. Where it gives up, MPRGP: conjugate gradients on the values
+           that are not at a bound; a step that would leave the box is projected into it, which
+           meets many bounds at once; where that leads nowhere it stops at the first bound and is
            followed by one projected gradient step. When the gradient at the bounds outweighs the
            rest, values that should leave them are let go.
 Cost       Two passes over the equations a step, two more where a bound is met.
 """
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from casemate.solve.least_squares import FLAT, Progress, Solved, descend, least_squares
+from casemate.solve.least_squares import FLAT, Progress, Solved, after, descend, least_squares
+from casemate.solve.pivoting import pivoting
+from casemate.solve.projected_gradient import projected_gradient
 from casemate.solve.rows import Floats, Passes, ends
+
+PATIENCE = 300
+"""Steps of MPRGP after which accelerated projected gradients go on: it may stall at many bounds."""
 
 POWER_STEPS = 12
 """Steps of the power method that estimate the largest curvature."""
@@ -49,9 +56,51 @@ def box_squares(
     if start is None:
         free = least_squares(equations, right, tolerance=tolerance, most=most, progress=progress)
         start, steps = free.values, free.iterations
-    work = _Descent(equations, right / equations.lengths, (low, high), start)
-    work.steps = steps
-    return descend(work, tolerance, steps + most, progress)
+    found = pivoting(
+        equations,
+        right,
+        low=low,
+        high=high,
+        start=start,
+        tolerance=tolerance,
+        most=most,
+        progress=after(progress, steps),
+    )
+    done = found.converged or found.residual <= tolerance
+    found = replace(found, iterations=steps + found.iterations, converged=done)
+    if done:
+        return found
+    limits = (tolerance, most)
+    return _descended(equations, right, (low, high), found, limits=limits, progress=progress)
+
+
+def _descended(
+    equations: Passes,
+    right: Floats,
+    box: tuple[Floats | float, Floats | float],
+    found: Solved,
+    *,
+    limits: tuple[float, int],
+    progress: Progress | None,
+) -> Solved:
+    """From where exchanging ended: by conjugate gradients, or by plain ones where those stall."""
+    tolerance, most = limits
+    work = _Descent(equations, right / equations.lengths, box, found.values)
+    work.steps = found.iterations
+    ended = descend(work, tolerance, work.steps + min(most, PATIENCE), progress)
+    if ended.converged or most <= PATIENCE:
+        return ended
+    last = projected_gradient(
+        equations,
+        right,
+        low=box[0],
+        high=box[1],
+        start=ended.values,
+        tolerance=tolerance,
+        most=most,
+        progress=after(progress, ended.iterations),
+    )
+    return replace(last, iterations=ended.iterations + last.iterations)
 
 
 class _Descent:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from casemate.solve.bowls import Ranges
-from casemate.solve.least_squares import Progress, Solved, descend
+from casemate.solve.least_squares import Progress, Solved, after, descend
 from casemate.solve.multipliers import Fitted, Nearby, possible
 from casemate.solve.projected_gradient import Residuals
 from casemate.solve.projections import Allowed, Total
@@ -75,16 +75,9 @@ def convex(
     if sparsity > 0 or (isinstance(work, Residuals) and not work.met_a_constraint):
         return found
     again = Nearby(equations, right, good=found.values, centre=middle, allowed=allowed, also=also)
-    closer = descend(again, tolerance, most, _counted(progress, found.iterations))
+    closer = descend(again, tolerance, most, after(progress, found.iterations))
     steps, done = found.iterations + closer.iterations, found.converged and closer.converged
     return replace(closer, iterations=steps, converged=done)
-
-
-def _counted(progress: Progress | None, before: int) -> Progress | None:
-    """The same callback, with steps counted on."""
-    if progress is None:
-        return None
-    return lambda steps, residual, point: progress(before + steps, residual, point)
 
 
 def with_few_departures(
@@ -135,6 +128,6 @@ def with_few_departures(
         centre=middle,
         tolerance=tolerance,
         most=most,
-        progress=_counted(progress, first.iterations),
+        progress=after(progress, first.iterations),
     )
     return replace(second, iterations=first.iterations + second.iterations)

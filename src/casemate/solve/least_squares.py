@@ -24,6 +24,13 @@ Progress = Callable[[int, float, Floats], None]
 """Called with the steps made, the relative residual, and the point."""
 
 
+def after(progress: Progress | None, steps: int) -> Progress | None:
+    """The same callback for work that follows so many steps."""
+    if progress is None:
+        return None
+    return lambda more, residual, point: progress(steps + more, residual, point)
+
+
 @dataclass(frozen=True, eq=False)
 class Solved:
     """A point, how far its equations are from holding (relative to their right sides), and how

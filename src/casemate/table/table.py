@@ -180,7 +180,7 @@ def _missing(
     """The private columns that the source does not have."""
     declared = [column for column in policy.private() if column.name not in source.fields()]
     named = [name for name in private if policy.column(name) is None]
-    types = {name: ColumnType.TEXT for name in texts}
+    types = dict.fromkeys(texts, ColumnType.TEXT)
     return (*declared, *(Column(name, Role.PRIVATE, types.get(name)) for name in named))
 
 

@@ -1,0 +1,152 @@
+"""Least squares within a box by exchanging many values at once between the box and its ends.
+
+Source     Source document 002, "Incorporating background knowledge": min |A x - b| within bounds.
+           The method is block principal pivoting: J. Júdice and F. Pires, "A block principal
+           pivoting algorithm for large-scale strictly monotone linear complementarity problems",
+           Computers & Operations Research 21 (1994).
+Method     Values at an end of the box stay there while the others are solved for without a box.
+           Those that left it are put to the end they passed, and those that would rather leave
+           their end are let go, all at once; until nothing wants to change. Where the number of
+           those that do no longer falls, it gives up: the point is then no solution.
+Cost       Some rounds of least squares, each from where the last one ended: about twice the steps
+           of least squares without a box on random subsets, however hard the box presses.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.solve.least_squares import Progress, Solved, least_squares
+from casemate.solve.rows import Floats, Passes, ends
+
+Flags = NDArray[np.bool_]
+
+ROUNDS = 50
+PATIENCE = 3
+"""Rounds after which the number of changes must have fallen."""
+
+SLOPE = 1e-7
+"""A value at an end leaves it for a slope of this share of the steepest."""
+
+OUTSIDE = 1e-9
+"""Values so little outside of the box are rounding, as a share of their size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Freed:
+    """Equations in the unknowns that are free; the others count as 0."""
+
+    equations: Passes
+    free: Flags
+
+    @property
+    def height(self) -> int:
+        """How many equations there are."""
+        return self.equations.height
+
+    @property
+    def width(self) -> int:
+        """How many unknowns, free or not."""
+        return self.equations.width
+
+    @property
+    def lengths(self) -> Floats:
+        """The lengths of the whole equations."""
+        return self.equations.lengths
+
+    def times(self, point: Floats) -> Floats:
+        """What each scaled equation comes to."""
+        return self.equations.times(np.where(self.free, point, 0.0))
+
+    def transposed(self, weights: Floats) -> Floats:
+        """The scaled equations multiplied by weights and added up, where they are free."""
+        return np.where(self.free, self.equations.transposed(weights), 0.0)
+
+
+def pivoting(
+    equations: Passes,
+    right: Floats,
+    *,
+    low: Floats | float,
+    high: Floats | float,
+    start: Floats,
+    tolerance: float = 1e-6,
+    most: int = 10_000,
+    progress: Progress | None = None,
+) -> Solved:
+    """A point of the box at which the equations come closest to holding, or not `converged`.
+
+    >>> from casemate.solve.rows import Rows
+    >>> from casemate.solve.system import System
+    >>> rows = Rows.of(System.of([[1, 1], [1, 0]]))
+    >>> found = pivoting(rows, np.array([6.0, 4.0]), low=0.0, high=3.0, start=np.zeros(2))
+    >>> found.values.round(6).tolist(), found.converged
+    ([3.0, 3.0], True)
+    """
+    work = _Exchange(equations, right, ends(low, high, equations.width), start)
+    fewest, patience = equations.width + 1, PATIENCE
+    for _ in range(ROUNDS):
+        changes = work.round(tolerance, most, progress)
+        if changes < fewest:
+            fewest, patience = changes, PATIENCE
+        else:
+            patience -= 1
+        if changes == 0 or patience == 0 or work.steps >= most:
+            break
+    return replace(work.solved(), converged=changes == 0)
+
+
+class _Exchange:
+    """The point, and which end each value is at: -1 the low one, 1 the high one, 0 neither."""
+
+    def __init__(
+        self, equations: Passes, right: Floats, box: tuple[Floats, Floats], start: Floats
+    ) -> None:
+        self._equations, self._right = equations, right / equations.lengths
+        self._low, self._high = box
+        self._point = start.astype(np.float64)
+        self._end = np.sign(self._past()).astype(np.int8)
+        self.steps = 0
+
+    def round(self, tolerance: float, most: int, progress: Progress | None) -> int:
+        """Solve for the free values, then exchange; how many values changed sides."""
+        free = self._end == 0
+        ended = np.where(self._end < 0, self._low, self._high)
+        held = np.where(free, 0.0, ended)
+        done = self.steps
+        found = least_squares(
+            Freed(self._equations, free),
+            (self._right - self._equations.times(held)) * self._equations.lengths,
+            start=np.where(free, self._point, 0.0),
+            tolerance=tolerance,
+            most=max(1, most - done),
+            progress=None
+            if progress is None
+            else lambda steps, residual, point: progress(done + steps, residual, point + held),
+        )
+        self.steps += found.iterations
+        self._point = np.where(free, found.values, held)
+        return self._exchange(free)
+
+    def _exchange(self, free: Flags) -> int:
+        past = np.where(free, self._past(), 0)
+        slope = -self._equations.transposed(self._right - self._equations.times(self._point))
+        least = SLOPE * float(np.abs(slope).max(initial=0.0))
+        leaving = (self._end != 0) & (self._low < self._high) & (slope * self._end > least)
+        changed = (past != 0) | leaving
+        self._end = np.where(changed, np.sign(past), self._end).astype(np.int8)
+        return int(changed.sum())
+
+    def _past(self) -> Floats:
+        """By how much each value is past an end of the box: negative below, positive above it."""
+        slack = OUTSIDE * np.maximum(1.0, np.abs(self._point))
+        above = np.where(self._point > self._high + slack, self._point - self._high, 0.0)
+        return np.where(self._point < self._low - slack, self._point - self._low, above)
+
+    def solved(self) -> Solved:
+        """The point moved into the box, and how far its equations are from holding."""
+        values = np.clip(self._point, self._low, self._high)
+        size = float(np.linalg.norm(self._right)) or 1.0
+        left = float(np.linalg.norm(self._right - self._equations.times(values)))
+        return Solved(values, left / size, self.steps, converged=False)
