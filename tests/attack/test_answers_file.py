@@ -78,6 +78,23 @@ def test_several_keys_and_columns_have_bars_between_them(table: Table, tmp_path:
     }
 
 
+def test_where_one_column_is_of_use_its_name_may_stand_there_and_others_are_passed_over(
+    table: Table, tmp_path: Path
+) -> None:
+    counted = "SELECT area, AVG(pay), COUNT(*), MAX(pay) FROM t GROUP BY area"
+    lines = ["1,5|avg,15", "1,5|count,2", "1,7,40", "1,7|count,1", "1,7|max,40"]
+    assert told(answered(table, tmp_path, [counted], *lines)) == [
+        {(5,): Decimal(15), (7,): Decimal(40)}
+    ]
+
+
+def test_cells_are_numbered_in_the_order_of_numbers_and_not_of_digits(tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("area,pay\n10,1\n9,2\n100,3\n")
+    with Table.open(tmp_path / "n.csv", private=["pay"]) as table:
+        found = answered(table, tmp_path, [BY_AREA], "1,1,2", "1,2,1", "1,3,3")
+    assert told(found) == [{(9,): Decimal(2), (10,): Decimal(1), (100,): Decimal(3)}]
+
+
 def test_cells_without_an_answer_were_not_published(table: Table, tmp_path: Path) -> None:
     assert told(answered(table, tmp_path, [BY_AREA], "1,7,40")) == [{(7,): Decimal(40)}]
 

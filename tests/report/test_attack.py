@@ -143,7 +143,13 @@ def test_the_text_says_how_much_by_what_and_beside_what() -> None:
     ],
 )
 def test_the_interval_decides_what_it_is_called(low: float, high: float, word: str) -> None:
-    assert verdict(judged(low=low, high=high).comparison).startswith(word)
+    assert verdict(judged(low=low, high=high).comparison, 0).startswith(word)
+
+
+def test_a_value_that_follows_from_the_answers_is_disclosed_whatever_the_average() -> None:
+    unsure = judged(low=-0.1, high=0.3).comparison
+    assert verdict(unsure, 1).startswith("disclosure: 1 value is determined")
+    assert verdict(unsure, 7).startswith("disclosure: 7 values are determined")
 
 
 def test_an_outsider_reads_values_and_that_nobody_can_judge_them() -> None:

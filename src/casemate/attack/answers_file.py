@@ -2,13 +2,13 @@
 
 `query` is the number of the statement. `cell` is empty where a statement shows one number;
 elsewhere it has the values of the cell's keys as they are shown, and then the name of the column
-where several are shown, with a bar between them: `43813`, `43813|F`, `43813|total`. A cell may also
-be told by its number, counted from 1 in the order of its keys.
+(which may be left out where only one is of use), with a bar between them: `43813`, `43813|F`,
+`43813|total`. A cell may also be told by its number, counted from 1 in the order of its keys.
 """
 
 import csv
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -18,7 +18,7 @@ from casemate.published.cells import presence, shown_cells
 from casemate.published.publication import Column, Publication
 from casemate.query.aggregate import Select
 from casemate.query.answers import Key
-from casemate.query.expression import Scalar
+from casemate.query.expression import KeyRef, Scalar
 from casemate.query.lineage import lineage
 from casemate.table.source import Source
 
@@ -92,11 +92,13 @@ def with_answers(found: Publication, given: Sequence[Given], source: Source) -> 
 def _told(shown: Sequence[Column], given: Sequence[Given], source: Source) -> Iterable[Column]:
     """The columns of one statement, each with the answers that are about it."""
     keys = {column.select: _keys(column.select, source) for column in shown}
-    names = _names(shown, keys)
+    places = [(i, key) for i, column in enumerate(shown) for key in keys[column.select]]
+    names, beside = _names(shown, places), set(_beside(shown, keys))
     numbered = all(each.cell not in names and each.cell.isdecimal() for each in given)
-    places = list(names.values())
     told: dict[int, dict[Key, Decimal]] = defaultdict(dict)
     for each in given:
+        if each.cell in beside:
+            continue
         if numbered and 0 < int(each.cell) <= len(places):
             which, key = places[int(each.cell) - 1]
         elif each.cell in names:
@@ -113,16 +115,26 @@ def _told(shown: Sequence[Column], given: Sequence[Given], source: Source) -> It
     return [replace(shown[which], answers=answers) for which, answers in sorted(told.items())]
 
 
-def _names(
-    shown: Sequence[Column], keys: Mapping[Select, Sequence[Key]]
-) -> dict[str, tuple[int, Key]]:
-    """How each cell may be written: its keys, and the column's name where there are several."""
-    several = len(shown) > 1
-    return {
-        "|".join([*map(_written, key), *([column.output.name] if several else [])]): (which, key)
-        for which, column in enumerate(shown)
-        for key in keys[column.select]
-    }
+Cell = tuple[int, Key]
+
+
+def _names(shown: Sequence[Column], places: Sequence[Cell]) -> dict[str, Cell]:
+    """How each cell may be written: its keys where one column is of use, or also its column."""
+    alone = {_name(key): (which, key) for which, key in places} if len(shown) == 1 else {}
+    return alone | {_name(key, shown[which].output.name): (which, key) for which, key in places}
+
+
+def _beside(shown: Sequence[Column], keys: Mapping[Select, Sequence[Key]]) -> Iterator[str]:
+    """The cells of columns that tell nothing: an answer to one of them is passed over."""
+    used = {column.output.name for column in shown}
+    for select, cells in keys.items():
+        for output in select.outputs:
+            if output.name not in used and not isinstance(output.expression, KeyRef):
+                yield from (_name(key, output.name) for key in cells)
+
+
+def _name(key: Key, *column: str) -> str:
+    return "|".join([*map(_written, key), *column])
 
 
 def _written(value: Scalar) -> str:
@@ -137,4 +149,6 @@ def _keys(select: Select, source: Source) -> list[Key]:
         return [()]
     there = {cell.key for cell in shown_cells(select, source)}
     possible = {cell.key for cell in lineage([presence(select)], source).cells}
-    return sorted(there | possible, key=lambda key: tuple((v is None, str(v)) for v in key))
+    return sorted(
+        there | possible, key=lambda key: tuple((v is None, "" if v is None else v) for v in key)
+    )

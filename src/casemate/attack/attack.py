@@ -14,6 +14,7 @@ import numpy as np
 from casemate.attack.answers_file import Given, read_answers
 from casemate.attack.evidence import Evidence, Queries, read_entries
 from casemate.attack.features import Features
+from casemate.attack.leave_one_out import Solve, squares
 from casemate.attack.noise_law import NoiseLaw
 from casemate.attack.problem import Problem
 from casemate.attack.reconstruct import reconstructed
@@ -201,18 +202,29 @@ def _scores(
             tolerance=_tolerance(evidence.problem, found, subjects, options),
             confidence=options.confidence,
             targets=options.targets,
+            solve=_others(found.solver, random),
         )
     return scores
+
+
+def _others(solver: Solver, random: np.random.Generator) -> Solve:
+    """How others are reconstructed from the release without somebody: as in the attack.
+
+    Values are not counted one by one there: what is learned from is their least squares.
+    """
+    if solver not in (Solver.ROBUST, Solver.LP, Solver.CONVEX):
+        return squares
+    return lambda problem: (
+        reconstructed(problem, solver=solver, confidence=None, random=random).values
+    )
 
 
 def _unknown_columns(evidence: Evidence, features: Features) -> Iterator[tuple[str, Subjects]]:
     """The private columns of which something was published that was not known beforehand."""
     equations, problem = evidence.equations, evidence.problem
     names = np.array([each.column for each in equations.unknowns], object)[equations.unknown]
-    told = np.zeros(equations.system.columns, np.bool_)
-    told[equations.system.column] = True
-    for name in sorted(set(names[told & (problem.low < problem.high)].tolist())):
-        yield name, Subjects.of(equations, features, name)
+    for name in sorted(set(names[evidence.told & (problem.low < problem.high)].tolist())):
+        yield name, evidence.subjects(name, features)
 
 
 def _tolerance(

@@ -24,6 +24,9 @@ LEAST_SHARE = 0.005
 LARGEST_POWER = 500.0
 """Exponents of the Laplace tail stay below this, so that nothing overflows."""
 
+FARTHEST = 1e100
+"""No point is further out than this: its square is still a number."""
+
 MOST_FREEDOM = 1e12
 """With more degrees of freedom than this a deviation counts as known."""
 
@@ -95,6 +98,7 @@ class ErrorLaw:
         and too wide rather than too narrow with 1.
         """
         freedom = _beside(np.minimum(self.freedom, MOST_FREEDOM), points)
+        points = np.clip(points, -FARTHEST, FARTHEST)
         shrink = (8 * freedom + 1) / (8 * freedom + 3)
         moved = shrink * np.sign(points) * np.sqrt(freedom * np.log1p(points**2 / freedom))
         with np.errstate(divide="ignore", invalid="ignore"):

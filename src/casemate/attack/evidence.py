@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.answers_file import Given, with_answers
+from casemate.attack.features import Features
 from casemate.attack.large import large, true_column
 from casemate.attack.noise_law import NoiseLaw
 from casemate.attack.problem import Limits, Problem
+from casemate.attack.subjects import Subjects
 from casemate.errors import Misconfigured, Unsupported
 from casemate.published.distinct import unique_columns
 from casemate.published.equations import Equations, equations
@@ -103,8 +105,20 @@ class Evidence:
     @cached_property
     def told(self) -> NDArray[np.bool_]:
         """Which unknowns any published number is about."""
-        weights = np.ones(self.problem.equations.height)
-        return np.asarray(self.problem.equations.transposed(weights) != 0)
+        system, rows = self.equations.system, self.problem.equations
+        if not system.rows:  # without stored equations, which add up and never take away
+            return np.asarray(rows.transposed(np.ones(rows.height)) != 0)
+        found = np.zeros(system.columns, np.bool_)
+        found[system.column] = True
+        return found
+
+    def subjects(self, name: str, features: Features | None = None) -> Subjects:
+        """Whose unknowns those of one private column are; scored is what anything was told of."""
+        equations = self.equations
+        names = np.array([each.column for each in equations.unknowns], object)[equations.unknown]
+        scored, people = self.told & (names == name), equations.people.first
+        known = features or Features(len(equations.records))
+        return Subjects(equations.record, equations.unknown, scored, people, known)
 
 
 def read_entries(queries: Queries, dialect: str) -> list[Logged]:

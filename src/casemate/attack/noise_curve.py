@@ -7,11 +7,9 @@ import numpy as np
 
 from casemate.attack.attack import Attacked, round_number
 from casemate.attack.evidence import Evidence, with_noise
-from casemate.attack.features import Features
 from casemate.attack.noise_law import NoiseLaw
 from casemate.attack.reconstruct import reconstructed
 from casemate.attack.rule import Rule
-from casemate.attack.subjects import Subjects
 from casemate.solve.rows import Floats
 
 
@@ -65,11 +63,10 @@ def _true_answers(evidence: Evidence, truth: Floats) -> Floats:
 
 def recovered(attacked: Attacked, truth: Floats, values: Floats) -> float:
     """The fraction of secrets of which these values would be right, by the rule of the scores."""
-    equations, problem = attacked.evidence.equations, attacked.evidence.problem
-    nothing = Features(len(equations.records))
+    problem = attacked.evidence.problem
     verdicts = []
     for name, judged in attacked.scores.items():
-        subjects = Subjects.of(equations, nothing, name)
+        subjects = attacked.evidence.subjects(name)
         whole = subjects.by_record(problem.whole.astype(np.float64), 1.0).min(axis=0) > 0
         right = Rule(whole, judged.tolerance).right(
             subjects.by_record(values), subjects.by_record(truth)

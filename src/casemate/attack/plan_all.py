@@ -7,7 +7,7 @@ the other, a query that contains one new record and otherwise known ones.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -24,8 +24,11 @@ from casemate.solve.exposure import exposure
 PEELING = 400
 """Steps to find a query that adds one record."""
 
-MOST_REDUCED = 1_500
+MOST_REDUCED = 2_500
 """Queries of which independent ones are chosen."""
+
+PER_ENTRY = 1e-7
+"""About the seconds that this takes, for each query and pair of records."""
 
 LONGEST = 64
 """Combinations up to so many queries are built upon first."""
@@ -49,17 +52,19 @@ def everybody(targets: Targets, seconds: float) -> Everybody:
     if targets.every is not None:
         wanted = np.flatnonzero(targets.reachable).tolist()
         return _independent(targets.language, targets.every, wanted)
-    built = _Built(targets.language)
-    until = time.monotonic() + seconds
+    built, start = _Built(targets.language), time.monotonic()
     _begin(built, targets)
-    _peel(built, targets, until)
-    _plan_alone(built, targets, until)
-    return _reduced(built.finished(), targets.language)
+    _peel(built, targets, start + seconds / 2)
+    left = one_by_one(targets.language.alone & ~built.known)
+    _plan_alone(built, targets, left, start + seconds)
+    return _reduced(built.finished(), targets.language, start + seconds - time.monotonic())
 
 
-def _reduced(found: Everybody, language: Language) -> Everybody:
+def _reduced(found: Everybody, language: Language, seconds: float) -> Everybody:
     """The same with independent queries only, unless that takes too long."""
     if len(found.boxes) == found.at_least or len(found.boxes) > MOST_REDUCED:
+        return found
+    if PER_ENTRY * len(found.boxes) * len(found.combinations) ** 2 > seconds:
         return found
     sets = tuple(language.members(box) for box in found.boxes)
     known = Selections(found.boxes, sets, False)
@@ -156,17 +161,28 @@ def _begin(built: _Built, targets: Targets) -> None:
 
 
 def _peel(built: _Built, targets: Targets, until: float) -> None:
-    """One new record by one new query, as long as there is one."""
-    left, before = list(one_by_one(targets.language.alone & ~built.known)), -1
-    while left and len(left) != before:
-        before = len(left)
-        left = [record for record in left if not _peeled(built, targets, record, until)]
+    """One new record by one new query, as long as there is one; else plans of their own for some."""
+    left = _in_order(targets.language, targets.language.alone & ~built.known)
+    while left and time.monotonic() < until:
+        still = [record for record in left if not _peeled(built, targets, record, until)]
+        if len(still) == len(left):
+            some = 2 * targets.least
+            _plan_alone(built, targets, still[:some], until)
+            still = still[some:]
+        left = still
 
 
-def _plan_alone(built: _Built, targets: Targets, until: float) -> None:
-    """A plan of its own for every record that is left."""
-    for record in one_by_one(targets.language.alone & ~built.known):
-        found = targets.plan(record, seconds=min(1.0, until - time.monotonic()))
+def _in_order(language: Language, records: Bits) -> list[int]:
+    """Records in the order of the axis with most values, so that neighbours come together."""
+    widest = max((axis.ordered, len(axis.values), -n) for n, axis in enumerate(language.axes))
+    places = language.axes[-widest[2]].places
+    return sorted(one_by_one(records), key=lambda record: int(places[record]))
+
+
+def _plan_alone(built: _Built, targets: Targets, some: Iterable[int], until: float) -> None:
+    """A plan of its own for each of some records."""
+    for record in some:
+        found = targets.plan(record, seconds=min(1.0, max(0.0, until - time.monotonic())))
         if found.terms:
             built.learn(record, {built.query(box): weight for weight, box in found.terms})
 

@@ -19,6 +19,7 @@ from casemate.report.attack_findings import (
     GUESSES,
     about_noise,
     certain,
+    determined,
     finite,
     fractions,
     gap,
@@ -87,7 +88,7 @@ def _score_lines(name: str, score: Score, found: Attacked) -> list[str]:
     return [
         f"{name}: the share that is right",
         *(f"  {percent(share):>7}  {words}" for share, words in rows),
-        verdict(score.comparison),
+        verdict(score.comparison, determined(found)),
         f"the difference to leave one out, with {level}:",
         *(f"  {who}: {gap(comparison)}" for who, comparison in parts(score)),
     ]

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.attack import Attacked
-from casemate.attack.features import Features
 from casemate.attack.noise_curve import NoisePoint
 from casemate.attack.score import Score
-from casemate.attack.subjects import Subjects
 from casemate.report.attack_findings import certain, fractions, percent, rule, size_of, widths
 from casemate.report.markup import Markup, joined
 from casemate.report.page import figure, section
@@ -93,7 +91,7 @@ def _scored(found: Attacked) -> Iterator[tuple[str, NDArray[np.int64]]]:
     evidence = found.evidence
     free = evidence.problem.low < evidence.problem.high
     for name in found.scores:
-        subjects = Subjects.of(evidence.equations, Features(found.records), name)
+        subjects = evidence.subjects(name)
         yield name, np.flatnonzero(subjects.scored & free)
 
 

@@ -19,6 +19,9 @@ GUESSES = {
     "marginal": "a draw from the true values (marginal)",
     "prior_mean": "the mean known beforehand (prior mean)",
 }
+EXACT = 1e-6
+"""Relative widths and residuals so small are rounding."""
+
 WHAT = {"prevalence": "values", "uniqueness": "public columns"}
 
 
@@ -44,8 +47,11 @@ def fractions(scores: Iterable[Score]) -> dict[str, float | None]:
     }
 
 
-def verdict(comparison: Comparison) -> str:
-    """What the difference to the guess without the target means."""
+def verdict(comparison: Comparison, determined: int) -> str:
+    """What the difference to the guess without the target means, and what needs no comparison."""
+    if determined and comparison.low <= 0:
+        many = "1 value is" if determined == 1 else f"{determined:,} values are"
+        return f"disclosure: {many} determined by the answers, though on average little is gained"
     if comparison.low > 0:
         return "disclosure: the attack is right more often than the best guess without the person"
     if comparison.high < 0:
@@ -129,6 +135,16 @@ def narrow(found: Attacked) -> NDArray[np.bool_]:
     reach = min(each.tolerance for each in found.scores.values())
     whole, wide = problem.whole[problem.low < problem.high], widths(found)
     return np.where(whole, wide < 1, wide <= 2 * reach)
+
+
+def determined(found: Attacked) -> int:
+    """How many values follow from answers without noise, and were not known before."""
+    problem, made = found.evidence.problem, found.reconstruction
+    if problem.noise is not None or made.residual > EXACT:
+        return 0
+    size = np.maximum(1.0, np.abs(made.values))
+    open_ = (problem.low < problem.high) & found.evidence.told
+    return int((open_ & (made.high - made.low <= EXACT * size)).sum())
 
 
 def certain(found: Attacked) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from casemate.report.attack_figures import (
 )
 from casemate.report.attack_findings import (
     about_noise,
+    determined,
     gap,
     headline,
     parts,
@@ -74,7 +75,9 @@ def _introduction(found: Attacked, reveal: bool) -> Markup:
         ]
     )
     notes = [
-        paragraph(f"{name}: {verdict(score.comparison)}: {gap(score.comparison)}.")
+        paragraph(
+            f"{name}: {verdict(score.comparison, determined(found))}: {gap(score.comparison)}."
+        )
         for name, score in found.scores.items()
     ]
     if not found.finished:

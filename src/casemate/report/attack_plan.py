@@ -60,6 +60,11 @@ def _sentences(plan: Planned) -> list[str]:
     if _for_all(plan) and plan.queries:
         known = plan.records if plan.design else len(plan.determined)
         said.append(f"{known} of {_number(plan.records, 'record', 'records')} are determined")
+    if plan.queries and plan.undetermined:
+        said.append(
+            f"{_number(len(plan.undetermined), 'other', 'others')} could be told apart, and no "
+            f"queries that do it with this minimum count were found"
+        )
     if _for_all(plan) and plan.inseparable:
         said.append(
             f"{_number(len(plan.inseparable), 'record agrees', 'records agree')} with another in "
