@@ -6,7 +6,7 @@ and weights, and runs where the data is. The order of rows is never assumed.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -20,7 +20,7 @@ from casemate.query.coercion import LARGEST_INTEGER
 from casemate.query.engine import RECORD_COLUMN, engine_of, grouped, pieces, rows, tables
 from casemate.query.expression import Expression
 from casemate.query.keys import Codes, factorise
-from casemate.query.linear import ONE, Term, Unknown, linear_form
+from casemate.query.linear import Term, Unknown, linear_form
 from casemate.query.render import Engine, render
 from casemate.table.schema import ColumnType
 from casemate.table.source import Series, Source
@@ -94,15 +94,25 @@ def lineage(aggregates: Sequence[Aggregate], source: Source) -> Lineage:
             scan = _Scan(aggregates[index].joins, term.predicate, term.keys)
             scans[scan].append((index, term))
     records = all_records(source)
-    single = [(scan, terms) for scan, terms in scans.items() if not scan.keys and not scan.joins]
-    few = min(FEW, MOST_CELLS // max(1, len(records)))
-    together = single if few > 1 else []
-    reads = ((s, piece) for s, terms in scans.items() for piece in pieces(terms))
-    parts = [part for batch in pieces(together, few) for part in _read_together(batch, source)]
-    done = {scan for scan, _ in together}
-    parts += [part for s, piece in reads if s not in done for part in _read(s, piece, source)]
+    parts = _parts(scans, min(FEW, MOST_CELLS // max(1, len(records))), source)
     opaque = frozenset(index for index, form in enumerate(forms) if form is None)
     return _assemble(parts, aggregates, opaque, records)
+
+
+Terms = Sequence[tuple[int, Term]]
+"""Terms, each with the number of its aggregate."""
+
+
+def _parts(scans: Mapping[_Scan, Terms], few: int, source: Source) -> list[_Part]:
+    """The entries of all terms; scans of the protected table alone are read `few` at a time."""
+    single = dict.fromkeys(each for each in scans if few > 1 and not (each.keys or each.joins))
+    parts = []
+    for batch in pieces(list(single), few):
+        parts += _read_together({scan: scans[scan] for scan in batch}, source)
+    for scan in (each for each in scans if each not in single):
+        for terms in pieces(scans[scan]):
+            parts += _read(scan, terms, source)
+    return parts
 
 
 def all_records(source: Source) -> NDArray[Any]:
@@ -111,7 +121,7 @@ def all_records(source: Source) -> NDArray[Any]:
     return np.sort(frame["r"].values)
 
 
-def _read(scan: _Scan, terms: Sequence[tuple[int, Term]], source: Source) -> list[_Part]:
+def _read(scan: _Scan, terms: Terms, source: Source) -> list[_Part]:
     """One pass over the data for all terms of a scan."""
     keys = {f"k{i}": key for i, key in enumerate(scan.keys)}
     needed = list(dict.fromkeys(term.coefficient for _, term in terms))
@@ -128,40 +138,32 @@ def _read(scan: _Scan, terms: Sequence[tuple[int, Term]], source: Source) -> lis
     ]
 
 
-def _read_together(
-    scans: Sequence[tuple[_Scan, list[tuple[int, Term]]]], source: Source
-) -> list[_Part]:
+def _read_together(scans: Mapping[_Scan, Terms], source: Source) -> list[_Part]:
     """One pass for many scans of the protected table alone: a column for each predicate."""
     engine = engine_of(source)
-    needed = [list(dict.fromkeys(term.coefficient for _, term in terms)) for _, terms in scans]
-    columns = {
-        (i, j): each
-        for i, listed in enumerate(needed)
-        for j, each in enumerate(listed)
-        if each != ONE
-    }
+    needed = dict.fromkeys(t.coefficient for terms in scans.values() for _, t in terms)
     written = [
-        *(f"{inside(scan.predicate, engine)} AS b{i}" for i, (scan, _) in enumerate(scans)),
-        *(f"{render(each, engine)} AS c{i}_{j}" for (i, j), each in columns.items()),
+        f"{RECORD_COLUMN} AS r",
+        *(f"{inside(scan.predicate, engine)} AS b{i}" for i, scan in enumerate(scans)),
+        *(f"{render(each, engine)} AS c{i}" for i, each in enumerate(needed)),
     ]
-    frame = source.read(
-        f"SELECT {RECORD_COLUMN} AS r, {', '.join(written)} FROM {tables(source, ())}"
-    )
+    frame = source.read(f"SELECT {', '.join(written)} FROM {tables(source, ())}")
+    shares = {each: coefficients(frame[f"c{i}"], each.type) for i, each in enumerate(needed)}
     parts = []
-    for i, (_, terms) in enumerate(scans):
+    for i, terms in enumerate(scans.values()):
         chosen = frame[f"b{i}"].values.astype(np.bool_)
-        records = frame["r"].values[chosen]
-        ones = np.ones(len(records), np.int64)
-        sums: dict[Expression, NDArray[Any]] = {ONE: ones}
-        for j, each in enumerate(needed[i]):
-            if each != ONE:
-                series = frame[f"c{i}_{j}"]
-                kept = Series(series.values[chosen], series.missing[chosen])
-                sums[each] = coefficients(kept, each.type)
-        codes = np.zeros(len(records), np.int64)
+        once = np.ones(int(chosen.sum()), np.int64)
         parts += [
-            _Part(k, term.unknown, [()], codes, records, sums[term.coefficient], ones)
-            for k, term in terms
+            _Part(
+                index,
+                term.unknown,
+                [()],
+                once - 1,
+                frame["r"].values[chosen],
+                shares[term.coefficient][chosen],
+                once,
+            )
+            for index, term in terms
         ]
     return parts
 
