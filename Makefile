@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/casemate demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check .

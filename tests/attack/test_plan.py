@@ -206,7 +206,8 @@ def test_twins_cannot_be_told_apart(tmp_path: Path) -> None:
     plan = Plan.of(path, 1, private="s")
     assert (plan.queries, plan.impossible, plan.inseparable) == ((), True, (2,))
     assert plan.reason == (
-        "record 1 agrees with 1 other in every public column, so no query tells them apart"
+        "record 1 agrees with 1 other in every public column that queries can use, so none tells "
+        "them apart"
     )
     assert Plan.of(path, 3, private="s").verified
 
@@ -285,6 +286,25 @@ def test_a_private_text_needs_declared_values(tmp_path: Path) -> None:
     path.write_text("a,s\n1,x\n2,y\n")
     with pytest.raises(Misconfigured, match="neither a number nor a category"):
         Plan.of(path, 1, private="s")
+
+
+def test_a_category_with_one_value_is_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,s\n1,x\n2,x\n")
+    policy = tmp_path / "t.toml"
+    policy.write_text(
+        '[table]\nsource = "t.csv"\n[columns.a]\nrole = "public"\n[columns.s]\n'
+        'role = "private"\nvalues = ["x"]\n'
+    )
+    with pytest.raises(Misconfigured, match="has one possible value"):
+        Plan.of(policy, 1)
+
+
+def test_a_column_with_infinite_numbers_is_left_out_and_nothing_is_claimed(tmp_path: Path) -> None:
+    """Record 1 and record 2 differ in that column alone, so they are not said to be twins."""
+    (tmp_path / "t.csv").write_text("a,b,s\n1,inf,5\n1,2.5,6\n2,3.5,7\n3,0.5,8\n")
+    plan = Plan.of(tmp_path / "t.csv", 1, private="s")
+    assert not plan.queries and not plan.impossible
+    assert Plan.of(tmp_path / "t.csv", 3, private="s").verified
 
 
 def test_answers_have_to_be_as_many_as_queries() -> None:

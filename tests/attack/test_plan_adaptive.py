@@ -5,11 +5,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from attack.test_plan_binary import written
+from attack.bit_tables import written
 
 from casemate.attack.plan import Planner
 from casemate.attack.plan_adaptive import AdaptivePlan, Learned
-from casemate.attack.plan_oracle import Answering
 from casemate.attack.plan_splitting import costs
 from casemate.errors import Misconfigured
 from casemate.query.answers import answers
@@ -18,19 +17,20 @@ from casemate.solve.detecting import sums_needed
 from casemate.table.table import Table
 
 
-def oracle(table: Table) -> Answering:
+class Exact:
     """The table itself answers."""
 
-    def answer(sql: str) -> Fraction | None:
-        (found,) = answers([parse(sql, table.policy)[0]], table.source)
-        return None if found[()] is None else Fraction(str(found[()]))
+    def __init__(self, table: Table) -> None:
+        self._table = table
 
-    return Answering(answer)
+    def ask(self, sql: str) -> Fraction | None:
+        (found,) = answers(parse(sql, self._table.policy), self._table.source)
+        return None if found[()] is None else Fraction(str(found[()]))
 
 
 def learned(table: Table, least: int = 1, private: str | None = None) -> tuple[Learned, int]:
     plan = AdaptivePlan(Planner(table, private, min_count=least), "all")
-    return plan.run(oracle(table)), len(plan.fixed.queries)
+    return plan.run(Exact(table)), len(plan.fixed.queries)
 
 
 # Bits -------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_one_record_is_settled_by_a_sum_at_an_end(
         planner = Planner(table, min_count=2)
         for record in range(1, 7):
             plan = AdaptivePlan(planner, record)
-            found = plan.run(oracle(table))
+            found = plan.run(Exact(table))
             assert found.values == {record: values[record - 1]}
             assert len(found.queries) <= queries <= len(plan.fixed.queries) < plan.most
 
@@ -142,7 +142,7 @@ def test_a_category_of_many_values_is_settled_value_by_value() -> None:
     with Table.open("population:40") as table:
         frame = table.source.read(f"SELECT * FROM {table.source.relation()} AS t")
         plan = AdaptivePlan(Planner(table, "diagnosis", min_count=2), "all")
-        found = plan.run(oracle(table))
+        found = plan.run(Exact(table))
         truth = frame["diagnosis"].values
         assert all(value == truth[int(str(r)) - 1] for r, value in found.values.items())
         assert len(found.values) == len(plan.fixed.determined)

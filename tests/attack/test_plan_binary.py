@@ -5,6 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from attack.bit_tables import KINDS, written
 
 from casemate.attack.plan import Plan, Planner
 from casemate.attack.plan_binary import Design
@@ -12,31 +13,6 @@ from casemate.query.answers import answers
 from casemate.query.sql import parse
 from casemate.solve.detecting import sums_needed
 from casemate.table.table import Table
-
-KINDS = {
-    "number": ("min = 0\nmax = 1\n", (0, 1)),
-    "category": ('values = ["no", "yes"]\n', ("no", "yes")),
-    "boolean": ("values = [false, true]\n", ("false", "true")),
-    "declared": ("values = [0, 1]\n", (0, 1)),
-}
-
-
-def written(folder: Path, bits: list[int], kind: str, key: str = "integer") -> Path:
-    """A table with a unique public column and bits of some kind, and its policy."""
-    declared, values = KINDS[kind]
-    keys = (
-        range(1000, 1000 + len(bits)) if key == "integer" else [f"k{i}'" for i in range(len(bits))]
-    )
-    rows = "".join(
-        f"{k},{i % 3},{values[bit]}\n" for i, (k, bit) in enumerate(zip(keys, bits, strict=True))
-    )
-    (folder / "t.csv").write_text("k,g,s\n" + rows)
-    path = folder / "t.toml"
-    path.write_text(
-        '[table]\nsource = "t.csv"\n[columns.k]\nrole = "public"\n[columns.g]\nrole = "public"\n'
-        f'[columns.s]\nrole = "private"\n{declared}'
-    )
-    return path
 
 
 def told(queries: tuple[str, ...], table: Table) -> list[int]:

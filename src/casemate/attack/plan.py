@@ -27,8 +27,8 @@ from casemate.query.expression import Scalar
 from casemate.query.sql import DIALECT
 from casemate.table.table import Table
 
-SECONDS = 10.0
-"""How long the search for one plan may take."""
+SECONDS, SECONDS_FOR_ALL = 10.0, 120.0
+"""How long the search for a plan may take, for one record and for all of them."""
 
 
 class Plan:
@@ -50,7 +50,7 @@ class Plan:
         private: str | Sequence[str] = (),
         min_count: int = 1,
         max_queries: int | None = None,
-        seconds: float = SECONDS,
+        seconds: float | None = None,
         dialect: str = DIALECT,
         random: np.random.Generator | None = None,
     ) -> Planned:
@@ -58,7 +58,8 @@ class Plan:
 
         Every query selects at least `min_count` records. `private` names the column to find out,
         where the table has no policy or several private columns. The search takes at most about
-        so many seconds; `random` draws the coordinates in which it compares queries.
+        so many seconds, 10 for one record and 120 for all; `random` draws the coordinates in which
+        it compares queries.
         """
         with opened(table, private) as (found, column):
             planner = Planner(found, column, min_count=min_count, dialect=dialect, random=random)
@@ -88,12 +89,14 @@ class Planner:
         self._targets = Targets(self.setting.language, min_count, chosen)
 
     def plan(
-        self, target: Scalar, max_queries: int | None = None, seconds: float = SECONDS
+        self, target: Scalar, max_queries: int | None = None, seconds: float | None = None
     ) -> Planned:
         """The shortest plan that is found for a record, or for "all"."""
         start = time.process_time()
         if max_queries is not None and max_queries < 1:
             raise Misconfigured(f"a plan of at most {max_queries} queries is none; allow 1 or more")
+        if seconds is None:
+            seconds = SECONDS_FOR_ALL if target == ALL else SECONDS
         if not seconds > 0:
             raise Misconfigured(f"{seconds:g} seconds are no time to search; give more than 0")
         if target == ALL:

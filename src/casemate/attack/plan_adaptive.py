@@ -11,7 +11,7 @@ Method     Where a public column tells all records apart and the bounds are know
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from casemate.attack.plan import SECONDS, Planner
+from casemate.attack.plan import Planner
 from casemate.attack.plan_oracle import Asking, Oracle
 from casemate.attack.plan_result import Planned
 from casemate.attack.plan_setting import Setting
@@ -33,7 +33,7 @@ class Learned:
 class AdaptivePlan:
     """A plan for one record, or for "all", that asks an oracle query by query."""
 
-    def __init__(self, planner: Planner, target: Scalar, seconds: float = SECONDS) -> None:
+    def __init__(self, planner: Planner, target: Scalar, seconds: float | None = None) -> None:
         self.fixed: Planned = planner.plan(target, None, seconds)
         self._setting: Setting = planner.setting
         if not self.fixed.queries:

@@ -161,7 +161,7 @@ def _begin(built: _Built, targets: Targets) -> None:
 
 
 def _peel(built: _Built, targets: Targets, until: float) -> None:
-    """One new record by one new query, as long as there is one; else plans of their own for some."""
+    """One new record by one new query, as long as there is one; else plans for some alone."""
     left = _in_order(targets.language, targets.language.alone & ~built.known)
     while left and time.monotonic() < until:
         still = [record for record in left if not _peeled(built, targets, record, until)]
@@ -182,7 +182,10 @@ def _in_order(language: Language, records: Bits) -> list[int]:
 def _plan_alone(built: _Built, targets: Targets, some: Iterable[int], until: float) -> None:
     """A plan of its own for each of some records."""
     for record in some:
-        found = targets.plan(record, seconds=min(1.0, max(0.0, until - time.monotonic())))
+        seconds = until - time.monotonic()
+        if seconds <= 0:
+            return
+        found = targets.plan(record, seconds=min(1.0, seconds))
         if found.terms:
             built.learn(record, {built.query(box): weight for weight, box in found.terms})
 

@@ -65,7 +65,7 @@ def _one_each(plan: Planned, found: Everybody, setting: Setting, targets: Target
         return replace(plan, impossible=_all_proved(targets, setting), reason=_why(plan))
     queries = setting.queries(found.boxes)
     reading = setting.read(queries)
-    bound = 1 if setting.shared else found.at_least * len(asked)
+    bound = found.at_least * len(asked) if setting.sure else 1
     unreached = all(not targets.reachable[place] for place in others)
     return replace(
         plan,
@@ -79,7 +79,7 @@ def _one_each(plan: Planned, found: Everybody, setting: Setting, targets: Target
 
 
 def _all_proved(targets: Targets, setting: Setting) -> bool:
-    return not setting.shared and not np.any(targets.reachable)
+    return setting.sure and not np.any(targets.reachable)
 
 
 def _why(plan: Planned) -> str:

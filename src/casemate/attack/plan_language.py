@@ -75,6 +75,7 @@ class Language:
 
     axes: tuple[Axis, ...]
     records: NDArray[Any]
+    whole: bool = True  # no public column is left out
     _kept: OrderedDict[tuple[int, int], Bits] = field(default_factory=OrderedDict)
 
     @property
@@ -145,14 +146,15 @@ def read_language(policy: Policy, source: Source) -> Language:
     written = {f"v{i}": f"{quote(PROTECTED)}.{quote(c.name)}" for i, c in enumerate(columns)}
     read = records.read(written)
     axes = [_axis(column, read[f"v{i}"]) for i, column in enumerate(columns)]
-    return Language(tuple(axis for axis in axes if axis is not None), records.names)
+    used = tuple(axis for axis in axes if axis is not None)
+    return Language(used, records.names, whole=len(used) == len(axes))
 
 
 def _axis(column: Column, series: Series) -> Axis | None:
-    """A column with its values in order; None where there are none that SQL can write."""
+    """A column with its values in order; None where SQL cannot write all of them."""
     there = ~series.missing
     distinct, found = np.unique(series.values[there], return_inverse=True)
-    if not len(distinct) or (distinct.dtype == np.float64 and not np.isfinite(distinct).all()):
+    if distinct.dtype == np.float64 and not np.isfinite(distinct).all():
         return None
     places = np.full(len(there), -1, np.int64)
     places[there] = found

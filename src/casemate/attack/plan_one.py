@@ -44,7 +44,7 @@ def _nothing(plan: Planned, found: Found, most: int | None, setting: Setting) ->
     """Why there is no plan, and whether that is proved."""
     bound = setting.bound(found.at_least)
     if found.impossible:
-        reason, proved_ = _why_impossible(plan, setting), not setting.shared
+        reason, proved_ = _why_impossible(plan, setting), setting.sure
     elif most is not None and bound > most:
         reason = f"record {plan.target} needs at least {bound} queries, and the limit is {most}"
         proved_ = True
@@ -63,8 +63,8 @@ def _why_impossible(plan: Planned, setting: Setting) -> str:
     if others:
         whom = f"{others} other{'s' if others > 1 else ''}"
         return (
-            f"record {plan.target} agrees with {whom} in every public column, so no query tells "
-            f"them apart"
+            f"record {plan.target} agrees with {whom} in every public column that queries can "
+            f"use, so none tells them apart"
         )
     return (
         f"all queries with at least {least} records together do not determine record {plan.target}"

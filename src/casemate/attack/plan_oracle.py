@@ -1,6 +1,5 @@
 """Whoever answers the queries of a plan, and what has been asked so far."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -28,14 +27,3 @@ class Asking:
         if sql not in self.answers:
             self.answers[sql] = Fraction(self.oracle.ask(sql) or 0)
         return self.answers[sql]
-
-
-@dataclass(frozen=True)
-class Answering:
-    """An oracle made of a function."""
-
-    answer: Callable[[str], Answer]
-
-    def ask(self, sql: str) -> Answer:
-        """What the function says."""
-        return self.answer(sql)

@@ -94,6 +94,11 @@ def read_secret(policy: Policy, private: str | None) -> Secret:
     if column.type in NUMBERS:
         return Secret(column)
     values = possible_values(column)
+    if values is not None and len(values) < 2:
+        raise Misconfigured(
+            f"the private column {column.name!r} has one possible value, so there is nothing to "
+            f"find out; declare the others in the policy"
+        )
     if values is None:
         raise Misconfigured(
             f"the private column {column.name!r} is neither a number nor a category; "

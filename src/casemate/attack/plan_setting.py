@@ -52,11 +52,16 @@ class Setting:
         return cls(table, secret, language, min_count, Writer(dialect, name))
 
     @cached_property
-    def shared(self) -> bool:
-        """Whether several rows of one person have one secret; plans take each row for itself."""
+    def sure(self) -> bool:
+        """Whether what the queries cannot do cannot be done.
+
+        Not where several rows of one person have one secret, because plans take each row for
+        itself; nor where a public column has infinite numbers, because queries leave it out then.
+        """
         policy = self.table.policy
         constant = self.secret.column.per_person is PerPerson.CONSTANT
-        return constant and policy.person not in (None, policy.key)
+        shared = constant and policy.person not in (None, policy.key)
+        return not shared and self.language.whole
 
     @property
     def blank(self) -> Planned:
@@ -106,6 +111,6 @@ class Setting:
         v / 2 times as many are needed as for a number; and one for each value but one.
         """
         asked = len(self.secret.asked)
-        if self.shared:
+        if not self.sure:
             return asked
         return at_least if asked == 1 else max(asked, ceil((asked + 1) * at_least / 2))

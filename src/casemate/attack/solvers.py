@@ -40,6 +40,9 @@ MOST_EXACT = 200
 SECONDS = 60.0
 """For so long."""
 
+ENOUGH = 0.75
+"""Sweeps are faster than conjugate gradients from about so many equations for each unknown."""
+
 SILENT = 1e-6
 """A relative residual so small is rounding, and no noise."""
 
@@ -98,7 +101,7 @@ def _box(problem: Problem, work: Work) -> Found:
 def _unbounded(problem: Problem, work: Work, start: Floats | None = None) -> Solved:
     """Least squares and nothing else; by sweeps where the answers may all be true."""
     equations, right = weighted(problem), problem.answers
-    often = problem.noise is None and equations.height >= equations.width
+    often = problem.noise is None and equations.height >= ENOUGH * equations.width
     if often and isinstance(equations, Rows):
         return swept_squares(
             equations, right, start=start, tolerance=work.tolerance, progress=work.watch

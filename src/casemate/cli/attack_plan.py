@@ -26,8 +26,8 @@ def plan(
         int | None, Parameter(help="The most queries that a plan may have.")
     ] = None,
     seconds: Annotated[
-        float, Parameter(help="About the most seconds to search; 0 for no limit.")
-    ] = 10.0,
+        float | None, Parameter(help="About the most seconds to search; 0 for no limit.")
+    ] = None,
     dialect: Annotated[
         str, Parameter(help="The SQL dialect to write the queries in.")
     ] = "postgres",
@@ -35,7 +35,7 @@ def plan(
 ) -> None:
     """Choose the fewest queries on public columns whose answers give a record's value away."""
     output = output or Output()
-    if not seconds >= 0:
+    if seconds is not None and not seconds >= 0:
         raise Misconfigured(f"--seconds {seconds} is not a time; give 0 for no limit")
     from casemate.attack.plan import Plan
     from casemate.report.attack_plan import as_html, as_json, as_text
@@ -47,7 +47,7 @@ def plan(
             private=() if private is None else private,
             min_count=min_count,
             max_queries=max_queries,
-            seconds=seconds or inf,
+            seconds=inf if seconds == 0 else seconds,
             dialect=dialect,
         )
     html = as_html(found) if output.format == "html" else None
