@@ -1,9 +1,10 @@
 """Claim: how much noise protects a column of bits against somebody who solves equations.
 
 n people with a bit each, m = 4 n sums over random halves of them, Gaussian noise of deviation
-c sqrt(n). Least squares and rounding is right for a fraction Phi(0.5 / (1.155 c)) of the people: the
-deviation of an estimate is c sqrt(n) sqrt(4 / (m - n)) = 1.155 c. The default counts the possible
-values and does better. With some answers replaced by junk and no other noise, everybody is recovered.
+c sqrt(n). Least squares and rounding is right for a fraction Phi(0.5 / (1.155 c)) of the people:
+the deviation of an estimate is c sqrt(n) sqrt(4 / (m - n)) = 1.155 c. The default counts the
+possible values and does better. With some answers replaced by junk and no other noise, everybody
+is recovered.
 """
 
 import argparse

@@ -99,3 +99,12 @@ def test_every_solver_may_be_asked_for_by_name(draws: np.random.Generator) -> No
 def test_the_problem_does_not_show_what_was_published() -> None:
     problem = Problem.of([[1, 1]], [31415.0])
     assert "31415" not in repr(problem)
+
+
+def test_the_history_is_that_of_the_chosen_solver_alone(draws: np.random.Generator) -> None:
+    rows, truth = halves(40, 160, draws), draws.integers(0, 2, 40)
+    found = reconstruct(rows, rows @ truth + draws.normal(0, 1, 160), BITS, random=draws)
+    steps = [step for step, _ in found.history]
+    assert steps == sorted(steps)
+    assert steps[-1] <= found.iterations
+    assert all(0 <= residual < 10 for _, residual in found.history)

@@ -87,7 +87,7 @@ def reconstructed(
         residual_at(problem, values),
         found.solved.iterations,
         time.process_time() - start,
-        tuple(work.watch.history),
+        found.history,
         finished,
     )
 
@@ -107,7 +107,8 @@ def _solved(problem: Problem, solver: Solver | None, work: Work) -> tuple[Solver
         middle = np.clip(0.0, problem.low, problem.high)
         point = middle if watch.point is None else np.clip(watch.point, problem.low, problem.high)
         stopped = Solved(point, watch.residual, watch.steps, converged=False)
-        return named or Solver.LEAST_SQUARES, Found(stopped), False
+        seen = tuple(watch.history)
+        return named or Solver.LEAST_SQUARES, Found(stopped, history=seen), False
 
 
 def _sure(

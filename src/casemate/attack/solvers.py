@@ -61,15 +61,21 @@ class Work:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a solver found; `chances` where it counted the possible values of whole numbers."""
+    """What a solver found; `chances` where it counted the possible values of whole numbers.
+
+    `history` has the relative residual after so many steps.
+    """
 
     solved: Solved
     chances: Posterior | None = None
+    history: tuple[tuple[int, float], ...] = ()
 
 
 def solve(problem: Problem, solver: Solver, work: Work) -> Found:
     """The point that the solver of this name finds."""
-    return SOLVERS[solver](problem, work)
+    watch = Watch(work.watch)  # the history of this solver alone
+    found = SOLVERS[solver](problem, replace(work, watch=watch))
+    return replace(found, history=tuple(watch.history))
 
 
 # Least squares --------------------------------------------------------------------------------
@@ -264,7 +270,7 @@ def _integer(problem: Problem, work: Work) -> Found:
         high=problem.high,
         random=work.random,
         start=near.values,
-        progress=work.watch,
+        progress=after(work.watch, near.iterations),
     )
     values = counted.values
     steps = near.iterations + counted.sweeps
@@ -280,22 +286,25 @@ def _satisfying(problem: Problem, equations: Rows, near: Solved, work: Work) -> 
         start=near.values,
         low=problem.low,
         high=problem.high,
-        progress=work.watch,
+        progress=after(work.watch, near.iterations),
     )
     free = int((problem.low < problem.high).sum())
     if found.residual <= SILENT or free > MOST_EXACT:
-        return found
+        return replace(found, iterations=near.iterations + found.iterations)
     exact = exact_decoding(
         equations,
         problem.answers,
         low=problem.low,
         high=problem.high,
         seconds=SECONDS,
-        progress=work.watch,
+        progress=after(work.watch, near.iterations),
     )
     residual = residual_at(problem, exact.values)
     better = residual < found.residual
-    return Solved(exact.values, residual, found.iterations, exact.proved) if better else found
+    steps = near.iterations + found.iterations
+    if better:
+        return Solved(exact.values, residual, steps, exact.proved)
+    return replace(found, iterations=steps)
 
 
 LAWS = {"gaussian": Law.GAUSSIAN, "laplace": Law.LAPLACE, "uniform": Law.UNIFORM}

@@ -86,7 +86,7 @@ def least_deviations(
         found = least_squares(weighted, right, start=before, tolerance=tolerance)
         steps += found.iterations
         if progress is not None:
-            progress(steps, float(left.sum()), found.values)
+            progress(steps, float(np.linalg.norm(left)) / size, found.values)
         settled = bool(np.abs(found.values - before).max(initial=0) <= tolerance)
     left = target - equations.times(found.values)
     return Solved(found.values, float(np.linalg.norm(left)) / size, steps, converged=settled)
