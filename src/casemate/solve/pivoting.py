@@ -114,16 +114,14 @@ class _Exchange:
         free = self._end == 0
         ended = np.where(self._end < 0, self._low, self._high)
         held = np.where(free, 0.0, ended)
-        done = self.steps
+        left = self._right - self._equations.times(held)
         found = least_squares(
             Freed(self._equations, free),
-            (self._right - self._equations.times(held)) * self._equations.lengths,
+            left * self._equations.lengths,
             start=np.where(free, self._point, 0.0),
             tolerance=tolerance,
-            most=max(1, most - done),
-            progress=None
-            if progress is None
-            else lambda steps, residual, point: progress(done + steps, residual, point + held),
+            most=max(1, most - self.steps),
+            progress=_shown(progress, self.steps, held, _size(left) / _size(self._right)),
         )
         self.steps += found.iterations
         self._point = np.where(free, found.values, held)
@@ -147,6 +145,16 @@ class _Exchange:
     def solved(self) -> Solved:
         """The point moved into the box, and how far its equations are from holding."""
         values = np.clip(self._point, self._low, self._high)
-        size = float(np.linalg.norm(self._right)) or 1.0
         left = float(np.linalg.norm(self._right - self._equations.times(values)))
-        return Solved(values, left / size, self.steps, converged=False)
+        return Solved(values, left / _size(self._right), self.steps, converged=False)
+
+
+def _size(right: Floats) -> float:
+    return float(np.linalg.norm(right)) or 1.0
+
+
+def _shown(progress: Progress | None, done: int, held: Floats, share: float) -> Progress | None:
+    """Progress of the free values, told as that of all of them."""
+    if progress is None:
+        return None
+    return lambda steps, residual, point: progress(done + steps, share * residual, point + held)
