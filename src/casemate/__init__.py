@@ -10,7 +10,9 @@ from casemate import _version
 
 if TYPE_CHECKING:
     from casemate.attack.attack import Attack as Attack
+    from casemate.attack.online import OnlineReconstruction as OnlineReconstruction
     from casemate.attack.plan import Plan as Plan
+    from casemate.attack.plan_adaptive import AdaptivePlan as AdaptivePlan
     from casemate.attack.reconstruct import reconstruct as reconstruct
     from casemate.attack.score import score as score
     from casemate.audit.exposure import Audit as Audit
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AboveThreshold": "casemate.privacy.sparse_vector",
+    "AdaptivePlan": "casemate.attack.plan_adaptive",
     "Aggregate": "casemate.query.aggregate",
     "Attack": "casemate.attack.attack",
     "Audit": "casemate.audit.exposure",
@@ -57,6 +60,7 @@ _HOME = {
     "Misconfigured": "casemate.errors",
     "NumericSparse": "casemate.privacy.sparse_vector",
     "OnlineAuditor": "casemate.audit.online",
+    "OnlineReconstruction": "casemate.attack.online",
     "Plan": "casemate.attack.plan",
     "Policy": "casemate.table.schema",
     "PositivesSpent": "casemate.errors",
