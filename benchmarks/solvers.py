@@ -26,10 +26,10 @@ from casemate.solve.kaczmarz import kaczmarz, shuffled_rows
 from casemate.solve.kaczmarz_blocks import kaczmarz_blocks
 from casemate.solve.least_squares import Solved, least_squares
 from casemate.solve.ranges import Ranges
-from casemate.solve.robust import Weighted
 from casemate.solve.rows import Floats, Passes, Rows
 from casemate.solve.sgd import sgd
 from casemate.solve.swept_squares import swept_squares
+from casemate.solve.views import Weighted
 from casemate.table.table import Table
 
 LARGEST = 200

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from casemate.attack.noise_law import NoiseLaw
 from casemate.attack.problem import Limits, Prior, Problem, rows_of
-from casemate.attack.release_without import Struck, release_without, sums
+from casemate.attack.release_without import release_without, sums
 from casemate.solve.least_squares import least_squares
 from casemate.solve.rows import Floats, Rows
+from casemate.solve.views import Freed
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -81,7 +82,7 @@ def test_limits_are_struck_as_equations_are() -> None:
 def test_equations_that_are_not_stored_lose_the_same_unknowns(seed: int) -> None:
     matrix, truth, noise = case(seed)
     stored = Problem.of(matrix, matrix @ truth + noise)
-    hidden = Problem.of(Struck(stored.equations, np.ones(len(truth))), stored.answers)
+    hidden = Problem.of(Freed(stored.equations, np.ones(len(truth), np.bool_)), stored.answers)
     one, other = (release_without(each, truth, np.array([0])) for each in (stored, hidden))
     np.testing.assert_allclose(other.answers, one.answers, atol=1e-9)
     point = np.arange(1.0, len(truth) + 1)

@@ -5,8 +5,8 @@ from casemate.attack.noise_law import NoiseLaw
 from casemate.attack.problem import Prior, Problem
 from casemate.attack.standard import Standard, weights
 from casemate.solve.least_squares import least_squares
-from casemate.solve.robust import Weighted
 from casemate.solve.rows import Floats
+from casemate.solve.views import Weighted
 
 
 class Unstored:

@@ -5,7 +5,7 @@ as it was. Rounding is no such noise: what is left of the sum is rounded again, 
 that was cut off depends on everybody.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,37 +13,7 @@ from casemate.attack.features import Places
 from casemate.attack.problem import Limits, Problem
 from casemate.attack.subjects import Bits
 from casemate.solve.rows import Floats, Passes, Rows
-
-
-@dataclass(frozen=True, eq=False)
-class Struck:
-    """Equations that are not stored, less the unknowns of some people; their lengths stay."""
-
-    equations: Passes
-    kept: Floats  # 1 for each unknown that stays, 0 for the others
-
-    @property
-    def height(self) -> int:
-        """How many equations there are."""
-        return self.equations.height
-
-    @property
-    def width(self) -> int:
-        """How many unknowns, those of nobody included."""
-        return self.equations.width
-
-    @property
-    def lengths(self) -> Floats:
-        """What the right sides are to be divided by."""
-        return self.equations.lengths
-
-    def times(self, point: Floats) -> Floats:
-        """What each equation comes to at a point."""
-        return self.equations.times(self.kept * point)
-
-    def transposed(self, weights: Floats) -> Floats:
-        """The equations multiplied by weights and added up."""
-        return self.kept * self.equations.transposed(weights)
+from casemate.solve.views import Freed
 
 
 def release_without(problem: Problem, truth: Floats, unknowns: Places) -> Problem:
@@ -82,7 +52,7 @@ def _struck(equations: Passes, unknowns: Places) -> Passes:
     kept = np.ones(equations.width, np.bool_)
     kept[unknowns] = False
     if not isinstance(equations, Rows):
-        return Struck(equations, kept.astype(np.float64))
+        return Freed(equations, kept)
     return _rows(equations, kept[equations.columns])
 
 

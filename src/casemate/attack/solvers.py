@@ -25,10 +25,11 @@ from casemate.solve.law import Law
 from casemate.solve.least_squares import Solved, after, least_squares
 from casemate.solve.posterior import Posterior, posterior
 from casemate.solve.projections import Total
-from casemate.solve.robust import Weighted, least_deviations
+from casemate.solve.robust import least_deviations
 from casemate.solve.rows import Floats, Passes, Rows
 from casemate.solve.sgd import sgd
 from casemate.solve.swept_squares import swept_squares
+from casemate.solve.views import Weighted
 from casemate.solve.whole_decoding import whole_decoding
 
 MOST_VALUES = 128
@@ -194,34 +195,24 @@ def stored(problem: Problem, solver: Solver) -> Rows:
     )
 
 
-def _kaczmarz(problem: Problem, work: Work) -> Found:
-    return Found(
-        kaczmarz_blocks(
-            stored(problem, Solver.KACZMARZ),
-            problem.answers,
-            random=work.random,
-            low=problem.low,
-            high=problem.high,
-            averaged=True,
-            tolerance=max(work.tolerance, 1e-6),
-            progress=work.watch,
-        )
-    )
+def _by_steps(solver: Solver, steps: Callable[..., Solved]) -> Callable[[Problem, Work], Found]:
+    """A solver that goes through the rows some at a time, and averages where they contradict."""
 
-
-def _sgd(problem: Problem, work: Work) -> Found:
-    return Found(
-        sgd(
-            stored(problem, Solver.SGD),
-            problem.answers,
-            random=work.random,
-            low=problem.low,
-            high=problem.high,
-            averaged=True,
-            tolerance=max(work.tolerance, 1e-6),
-            progress=work.watch,
+    def solve_by_steps(problem: Problem, work: Work) -> Found:
+        return Found(
+            steps(
+                stored(problem, solver),
+                problem.answers,
+                random=work.random,
+                low=problem.low,
+                high=problem.high,
+                averaged=True,
+                tolerance=max(work.tolerance, 1e-6),
+                progress=work.watch,
+            )
         )
-    )
+
+    return solve_by_steps
 
 
 # Linear programs ------------------------------------------------------------------------------
@@ -333,6 +324,6 @@ SOLVERS: Mapping[Solver, Callable[[Problem, Work], Found]] = {
     Solver.ROBUST: _robust,
     Solver.LP: _lp,
     Solver.INTEGER: _integer,
-    Solver.KACZMARZ: _kaczmarz,
-    Solver.SGD: _sgd,
+    Solver.KACZMARZ: _by_steps(Solver.KACZMARZ, kaczmarz_blocks),
+    Solver.SGD: _by_steps(Solver.SGD, sgd),
 }

@@ -12,13 +12,14 @@ Cost       Some rounds of least squares, each from where the last one ended: abo
            of least squares without a box on random subsets, however hard the box presses.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.solve.least_squares import Progress, Solved, least_squares
 from casemate.solve.rows import Floats, Passes, ends
+from casemate.solve.views import Freed
 
 Flags = NDArray[np.bool_]
 
@@ -31,37 +32,6 @@ SLOPE = 1e-7
 
 OUTSIDE = 1e-9
 """Values so little outside of the box are rounding, as a share of their size."""
-
-
-@dataclass(frozen=True, eq=False)
-class Freed:
-    """Equations in the unknowns that are free; the others count as 0."""
-
-    equations: Passes
-    free: Flags
-
-    @property
-    def height(self) -> int:
-        """How many equations there are."""
-        return self.equations.height
-
-    @property
-    def width(self) -> int:
-        """How many unknowns, free or not."""
-        return self.equations.width
-
-    @property
-    def lengths(self) -> Floats:
-        """The lengths of the whole equations."""
-        return self.equations.lengths
-
-    def times(self, point: Floats) -> Floats:
-        """What each scaled equation comes to."""
-        return self.equations.times(np.where(self.free, point, 0.0))
-
-    def transposed(self, weights: Floats) -> Floats:
-        """The scaled equations multiplied by weights and added up, where they are free."""
-        return np.where(self.free, self.equations.transposed(weights), 0.0)
 
 
 def pivoting(

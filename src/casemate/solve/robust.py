@@ -9,12 +9,11 @@ Method     Reweighted least squares: each round weighs an equation by the invers
            bell-shaped noise would.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from casemate.solve.least_squares import Progress, Solved, least_squares
 from casemate.solve.rows import Floats, Passes
+from casemate.solve.views import Weighted
 
 ROUNDS = 40
 FALL = 0.6
@@ -22,37 +21,6 @@ FALL = 0.6
 
 HEAVY = 6.0
 """Fourth moment over squared second: 3 for a bell, below it for uniform noise."""
-
-
-@dataclass(frozen=True, eq=False)
-class Weighted:
-    """Equations multiplied by weights."""
-
-    equations: Passes
-    weights: Floats
-
-    @property
-    def height(self) -> int:
-        """How many equations there are."""
-        return self.equations.height
-
-    @property
-    def width(self) -> int:
-        """How many unknowns."""
-        return self.equations.width
-
-    @property
-    def lengths(self) -> Floats:
-        """What the right sides are to be divided by."""
-        return self.equations.lengths / self.weights
-
-    def times(self, point: Floats) -> Floats:
-        """What each weighted equation comes to at a point."""
-        return self.weights * self.equations.times(point)
-
-    def transposed(self, weights: Floats) -> Floats:
-        """The weighted equations multiplied by weights and added up."""
-        return self.equations.transposed(self.weights * weights)
 
 
 def least_deviations(
