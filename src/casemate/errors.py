@@ -6,6 +6,8 @@ CasemateError
         HorizonReached   a stream is longer than its mechanism was calibrated for
         PositivesSpent   a sparse vector has given all the positive answers it was calibrated for
         LedgerDamaged    the ledger's history does not add up, so nothing can be charged to it
+        TranscriptDamaged  the transcript's history does not add up, so nothing more can leave
+        ScanFailed       private data could not be read; what was charged for it stays charged
     LedgerUnavailable    the ledger's store failed before the charge was known to be durable
     Unsupported          SQL outside the accepted fragment; says where and why
     Misconfigured        a policy, a source or an option is wrong; says which and what was expected
@@ -60,6 +62,20 @@ class PositivesSpent(Refused):
 
 class LedgerDamaged(Refused):
     """The ledger's history was altered or is incomplete."""
+
+
+class TranscriptDamaged(Refused):
+    """The transcript's history was altered or is incomplete."""
+
+
+class ScanFailed(Refused):
+    """Private data could not be read, and why is not said, because it may depend on the data."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the protected table could not be read for this question; what it costs stays charged, "
+            "and asking again charges nothing more"
+        )
 
 
 class LedgerUnavailable(CasemateError):

@@ -24,6 +24,7 @@ from casemate.privacy.ledger_chain import State
 from casemate.privacy.ledger_entry import Head
 from casemate.privacy.ledger_sql import SqlBook, create
 from casemate.privacy.ledger_store import Book
+from casemate.privacy.write_ahead import write_ahead
 
 PATIENCE = 30.0
 """Seconds to wait for another process that holds the write lock."""
@@ -80,7 +81,7 @@ class _LedgerFile:
     def _prepare(self) -> None:
         execute = self._connection.execute
         execute("PRAGMA synchronous = FULL")
-        execute("PRAGMA journal_mode = WAL")
+        write_ahead(self._connection, PATIENCE)
         with self._locked():
             names = {name for (name,) in execute("SELECT name FROM sqlite_master")}
             if names and not {"entries", "head"} <= names:

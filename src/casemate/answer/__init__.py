@@ -1,0 +1,1 @@
+"""Private answers to a stream of questions: only surprises are paid for."""

@@ -1,0 +1,271 @@
+"""The entries of a transcript: what each says, its text, and the chain of hashes they form.
+
+An entry is public from the moment it is durable, so nothing in it is a secret: questions, noised
+integers, and the scales of the noise. Its text is canonical JSON (sorted names, no spaces, ASCII)
+and its hash is SHA-256 over the previous hash and a JSON list of the other fields, so anybody can
+check a copy in any language.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from casemate.errors import TranscriptDamaged
+from casemate.privacy.cost import Pure
+from casemate.privacy.ledger_entry import Head
+
+START = bytes(32)
+
+
+class Kind(StrEnum):
+    """What an entry records."""
+
+    OPENED = "opened"
+    EASY = "easy"
+    HARD = "hard"
+    MEASURED = "measured"
+    TOTAL = "total"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True)
+class Edition:
+    """The policy (by its hash) and the state of the data that an answer is about."""
+
+    policy: str
+    data: str
+
+    def key(self, *question: str) -> str:
+        """A short name of the question under this edition; equal names mean equal questions."""
+        return hashlib.sha256(_json([self.policy, self.data, *question]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A run of the gate was paid for; the noise of its threshold stays secret."""
+
+    run: str
+    epsilon: Fraction
+    threshold_scale: Fraction
+    query_scale: Fraction
+    units: int  # of the deviation, to one sensitivity
+
+    kind = Kind.OPENED
+
+    @property
+    def cost(self) -> Pure:
+        """What the ledger was charged for the run."""
+        return Pure(self.epsilon)
+
+    @property
+    def key(self) -> str:
+        """The name under which there is at most one entry."""
+        return f"opened {self.run}"
+
+
+@dataclass(frozen=True)
+class Easy:
+    """A question passed the gate: nothing more left than that."""
+
+    question: str
+    policy: str
+    data: str
+    run: str
+    at: int  # the question's number in the public schedule of thresholds
+    threshold: int
+    after: int  # the number of the newest entry that the stand-in knew; -1 if it knew none
+
+    kind = Kind.EASY
+
+    @property
+    def key(self) -> str:
+        """The same for every answer to this question, easy or hard."""
+        return asked_key(self.question, Edition(self.policy, self.data))
+
+
+@dataclass(frozen=True)
+class Hard(Easy):
+    """A question did not pass, which ended its run; the gap is read for free.
+
+    The sign says on which side the largest deviation was found, and is 0 when the question was
+    about the magnitude.
+    """
+
+    sign: int
+    gap: int
+
+    kind = Kind.HARD
+
+    @property
+    def reading(self) -> int:
+        """A noisy reading of the deviation in units, conditional on having fired."""
+        return self.threshold + self.gap
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Noised integers, one for each cell."""
+
+    question: str
+    policy: str
+    data: str
+    law: str
+    scale: Fraction
+    values: tuple[int, ...]
+
+    kind = Kind.MEASURED
+
+    @property
+    def key(self) -> str:
+        """The same for this question and noise; other noise is another measurement."""
+        edition = Edition(self.policy, self.data)
+        return f"{self.kind} {edition.key(self.question, self.law, str(self.scale))}"
+
+
+@dataclass(frozen=True)
+class Total(Measured):
+    """The noised number of people, which an add-remove guarantee keeps secret too."""
+
+    kind = Kind.TOTAL
+
+    @property
+    def value(self) -> int:
+        """The noised number."""
+        return self.values[0]
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A run ended without having fired: its secret was lost, or its noise is no longer wanted."""
+
+    run: str
+    reason: str
+
+    kind = Kind.CLOSED
+
+    @property
+    def key(self) -> str:
+        """The name under which there is at most one entry."""
+        return f"closed {self.run}"
+
+
+Content = Opened | Easy | Hard | Measured | Total | Closed
+
+FORMS: dict[str, type[Content]] = {
+    form.kind: form for form in (Opened, Easy, Hard, Measured, Total, Closed)
+}
+ENDS_A_RUN = (Kind.HARD, Kind.CLOSED)
+IS_A_QUESTION = (Kind.EASY, Kind.HARD)
+
+
+def asked_key(question: str, edition: Edition) -> str:
+    """The key of the gate's answer to a question."""
+    return f"asked {edition.key(question)}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry as stored; `content` is read from its text when asked for."""
+
+    number: int
+    kind: str
+    key: str
+    run: str  # that it belongs to, or nothing
+    questions: int  # asked of the gate so far, this entry included
+    runs: int  # opened so far, this entry included
+    text: str
+    hash: bytes = START
+
+    @property
+    def content(self) -> Content:
+        """What the entry says."""
+        try:
+            return from_text(self.kind, self.text)
+        except (ValueError, ArithmeticError, LookupError, TypeError) as reason:
+            raise damaged(self.number, "it cannot be read") from reason
+
+    @property
+    def head(self) -> Head:
+        """The number and the hash: kept elsewhere, they prove that nothing before it changed."""
+        return Head(self.number, self.hash.hex())
+
+    def digest(self, previous: bytes) -> bytes:
+        """SHA-256 over the previous hash and every other field."""
+        row = [self.number, self.kind, self.key, self.run, self.questions, self.runs, self.text]
+        return hashlib.sha256(previous + _json(row).encode()).digest()
+
+
+def following(newest: Entry | None, content: Content) -> Entry:
+    """The entry that this content becomes after the newest one."""
+    bare = _unhashed(newest, content)
+    return replace(bare, hash=bare.digest(_hash(newest)))
+
+
+def _unhashed(newest: Entry | None, content: Content) -> Entry:
+    number, questions, runs = -1, 0, 0
+    if newest is not None:
+        number, questions, runs = newest.number, newest.questions, newest.runs
+    return Entry(
+        number=number + 1,
+        kind=content.kind.value,
+        key=content.key,
+        run="" if isinstance(content, Measured) else content.run,
+        questions=questions + (content.kind in IS_A_QUESTION),
+        runs=runs + (content.kind is Kind.OPENED),
+        text=to_text(content),
+    )
+
+
+def _hash(entry: Entry | None) -> bytes:
+    return START if entry is None else entry.hash
+
+
+COLUMNS = tuple(field.name for field in fields(Entry))
+
+
+def require_follows(newest: Entry | None, entry: Entry) -> None:
+    """Refuse an entry that is not exactly what its own text leads to after the one before it."""
+    if entry.number != (0 if newest is None else newest.number + 1):
+        raise damaged(0 if newest is None else newest.number + 1, "it is missing")
+    if entry.digest(_hash(newest)) != entry.hash:
+        raise damaged(entry.number, "its contents do not have its hash")
+    if replace(_unhashed(newest, entry.content), hash=entry.hash) != entry:
+        raise damaged(entry.number, "its fields do not follow from what it says")
+
+
+def to_text(content: Content) -> str:
+    """What the content says, as canonical JSON."""
+    plain = {field.name: getattr(content, field.name) for field in fields(content)}
+    return _json(
+        {name: str(value) if name in _FRACTIONS else value for name, value in plain.items()}
+    )
+
+
+def from_text(kind: str, text: str) -> Content:
+    """Read back what `to_text` wrote."""
+    plain: Mapping[str, Any] = json.loads(text)
+    return FORMS[kind](**{name: _READ.get(name, _as_it_is)(plain[name]) for name in plain})
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_FRACTIONS = ("epsilon", "threshold_scale", "query_scale", "scale")
+_READ: dict[str, Callable[[Any], Any]] = dict.fromkeys(_FRACTIONS, Fraction) | {"values": tuple}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def damaged(number: int, what: str) -> TranscriptDamaged:
+    """The error that names an entry of the transcript."""
+    return TranscriptDamaged(
+        f"entry {number} of the transcript is damaged: {what}; nothing more can leave: "
+        f"find out who changed it and restore it from a copy that verifies"
+    )

@@ -1,0 +1,101 @@
+"""The noise of a measurement as a value: its law, its scale, what it costs, and a draw of it.
+
+Source     Canonne, Kamath and Steinke, arXiv:2004.00010: the discrete Gaussian on integer vectors
+           that move by at most Delta in Euclidean norm is Delta^2/(2 sigma^2)-concentrated
+           (Theorem 14 there); the discrete Laplace on vectors that move by at most Delta in L1 is
+           Delta/scale-differentially private.
+Guarantee  The cost is computed from the scale in use, never from the one that was asked for.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Rational
+from typing import ClassVar, Self
+
+import numpy as np
+
+from casemate.privacy.cost import Concentrated, Pure
+from casemate.privacy.noise import Noise, discrete_gaussian, discrete_laplace
+from casemate.privacy.sparse_vector_calibration import round_up
+
+ROOT_BITS = 30
+"""Binary digits behind the point of a root that becomes a scale."""
+
+
+@dataclass(frozen=True)
+class GaussianLaw:
+    """Discrete Gaussian noise on cells that move by at most sqrt(`squared_sensitivity`) in L2.
+
+    >>> GaussianLaw(Fraction(10)).cost
+    Concentrated(rho=Fraction(1, 200))
+    """
+
+    scale: Fraction
+    squared_sensitivity: Fraction = Fraction(1)
+    name: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        _require_positive(self.scale, self.squared_sensitivity)
+
+    @classmethod
+    def within(cls, rho: Fraction, squared_sensitivity: Fraction = Fraction(1)) -> Self:
+        """The least noise that costs at most `rho`, its scale rounded up."""
+        _require_positive(rho, squared_sensitivity)
+        square = Fraction(squared_sensitivity) / (2 * rho)
+        root = math.isqrt(math.ceil(square * 4**ROOT_BITS) - 1) + 1
+        return cls(round_up(Fraction(root, 2**ROOT_BITS)), squared_sensitivity)
+
+    @property
+    def cost(self) -> Concentrated:
+        """What one measurement costs, whatever the number of its cells."""
+        return Concentrated(Fraction(self.squared_sensitivity) / (2 * self.scale**2))
+
+
+@dataclass(frozen=True)
+class LaplaceLaw:
+    """Discrete Laplace noise on cells that move by at most `sensitivity` in L1.
+
+    >>> LaplaceLaw(Fraction(10)).cost
+    Pure(epsilon=Fraction(1, 10))
+    """
+
+    scale: Fraction
+    sensitivity: Fraction = Fraction(1)
+    name: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        _require_positive(self.scale, self.sensitivity)
+
+    @classmethod
+    def within(cls, epsilon: Fraction, sensitivity: Fraction = Fraction(1)) -> Self:
+        """The least noise that costs at most `epsilon`, its scale rounded up."""
+        _require_positive(epsilon, sensitivity)
+        return cls(round_up(Fraction(sensitivity) / epsilon), sensitivity)
+
+    @property
+    def cost(self) -> Pure:
+        """What one measurement costs, whatever the number of its cells."""
+        return Pure(Fraction(self.sensitivity) / self.scale)
+
+
+Law = GaussianLaw | LaplaceLaw
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where noise comes from; a test binds its own bits, nothing means the operating system."""
+
+    gaussian: Noise = discrete_gaussian
+    laplace: Noise = discrete_laplace
+
+    def draw(self, law: Law, size: int) -> tuple[int, ...]:
+        """As many integers of this law as there are cells."""
+        noise = self.gaussian if isinstance(law, GaussianLaw) else self.laplace
+        return tuple(np.asarray(noise(law.scale, size)).tolist())
+
+
+def _require_positive(*values: object) -> None:
+    for value in values:
+        if not isinstance(value, Rational) or value <= 0:
+            raise ValueError(f"a law takes positive integers and Fractions, got {value!r}")

@@ -1,0 +1,122 @@
+"""The measurement: exact discrete noise on integer cells, charged before it is drawn.
+
+Guarantee  What leaves is the exact cells plus noise whose cost the ledger granted, once for each
+           question, edition (policy and data) and noise: a retry, another process or a later day
+           gets the stored entry and charges nothing.
+Order      charge durable -> read the cells -> draw and append in one transaction -> send. A charge
+           without an entry proves that nothing left, so one draw is still owed. The head of the
+           entry becomes the charge's output in the ledger; a charge that has an output while the
+           transcript has no such entry means that the transcript was cut, and nothing is drawn.
+Cost       One scan, one draw for each cell, three waits for the disk.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from casemate.doors.entry import Edition, Entry, Measured, Total
+from casemate.doors.law import Law, Sources
+from casemate.doors.scan import Cells, scanned
+from casemate.doors.transcript import Transcript, write_once
+from casemate.doors.transcript_store import Book
+from casemate.errors import TranscriptDamaged
+from casemate.privacy.ledger import Ledger
+
+MOST_PURPOSE = 1000
+"""Characters of a question that the ledger's purpose shows."""
+
+NUMBER_OF_PEOPLE = "the number of people"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The door through which noised cells leave.
+
+    >>> from fractions import Fraction
+    >>> from casemate.doors.law import LaplaceLaw
+    >>> from casemate.doors.transcript import open_transcript
+    >>> from casemate.privacy.ledger import open_ledger
+    >>> from casemate.privacy.noise import silence
+    >>> ledger = open_ledger(":memory:", dataset="d", policy="p", epsilon=Fraction(1))
+    >>> door = Measurement(
+    ...     ledger, open_transcript(":memory:"), Edition("p", "v1"), Sources(laplace=silence)
+    ... )
+    >>> law = LaplaceLaw(Fraction(4))
+    >>> door.measure("count by sex", lambda: [30, 12], cells=2, law=law).values
+    (30, 12)
+    >>> door.measure("count by sex", lambda: [31, 12], cells=2, law=law).values
+    (30, 12)
+    >>> ledger.remaining()
+    Fraction(3, 4)
+    """
+
+    ledger: Ledger
+    transcript: Transcript
+    edition: Edition
+    sources: Sources = field(default_factory=Sources)
+
+    def measure(
+        self,
+        question: str,
+        exact: Callable[[], Cells],
+        *,
+        cells: int,
+        law: Law,
+        principal: str = "",
+    ) -> Measured:
+        """The noised cells of a question, which is a normalised text; `exact` reads them."""
+        return self._leave(self._blank(Measured, question, law), exact, cells, law, principal)
+
+    def total(self, exact: Callable[[], int], *, law: Law, principal: str = "") -> Total:
+        """The noised number of people."""
+        blank = self._blank(Total, NUMBER_OF_PEOPLE, law)
+        found = self._leave(blank, lambda: (exact(),), 1, law, principal)
+        assert isinstance(found, Total), "the key of a total holds a total"
+        return found
+
+    def known(self, question: str, law: Law) -> Measured | None:
+        """The measurement of this question with this noise if it has left; nothing is read."""
+        entry = self.transcript.find(self._blank(Measured, question, law).key)
+        return None if entry is None else _measured(entry)
+
+    def _blank(self, form: type[Measured], question: str, law: Law) -> Measured:
+        """The measurement before anything was read or drawn, for its key."""
+        return form(question, self.edition.policy, self.edition.data, law.name, law.scale, ())
+
+    def _leave(
+        self, blank: Measured, exact: Callable[[], Cells], cells: int, law: Law, principal: str
+    ) -> Measured:
+        key, purpose = blank.key, f"measure {blank.question}"[:MOST_PURPOSE]
+        receipt = self.ledger.charge(law.cost, key=key, purpose=purpose, principal=principal)
+        entry = self.transcript.find(key)
+        if entry is None:
+            if receipt.output is not None:
+                raise cut_off(receipt.output)
+            (values,) = scanned(lambda: (exact(),), (cells,))
+            entry = self.transcript.run(lambda book: self._noised(book, blank, values, law))
+        if receipt.output is None:
+            self.ledger.record_output(key, str(entry.head).encode())
+        return _measured(entry)
+
+    def _noised(self, book: Book, blank: Measured, values: list[int], law: Law) -> Entry:
+        """Draw and append, unless another process was first."""
+        stored = book.find(blank.key)
+        if stored is not None:
+            return stored
+        noise = self.sources.draw(law, len(values))
+        noised = tuple(value + drawn for value, drawn in zip(values, noise, strict=True))
+        return write_once(book, replace(blank, values=noised))
+
+
+def _measured(entry: Entry) -> Measured:
+    content = entry.content
+    assert isinstance(content, Measured), "the key of a measurement holds a measurement"
+    return content
+
+
+def cut_off(head: bytes) -> TranscriptDamaged:
+    """The error for an entry that the ledger vouches for and the transcript does not have."""
+    number = head.decode().partition(":")[0]
+    return TranscriptDamaged(
+        f"the ledger vouches for entry {number} of the transcript, which is not there; nothing "
+        f"more can leave: restore the transcript from a copy that has it"
+    )

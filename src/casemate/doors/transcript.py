@@ -1,0 +1,116 @@
+"""The transcript: everything that ever left a dataset, in order, for anybody to read and replay.
+
+Guarantee  An entry is durable before it is sent, and never changes afterwards. There is at most one
+           entry under a key, so a retry gets the stored text. Whatever is made of the transcript,
+           a surrogate above all, costs no privacy, because all of it has left already.
+Order      charge durable (ledger) -> draw -> append durable (here) -> send. The draw and the append
+           are one transaction, begun by looking whether the key has an entry already, so of two
+           processes with one question only one draws.
+Torn       A transaction that was cut off by a crash is rolled back by the database, so half an
+           entry is never seen. What was durable and is missing is found through the ledger, which
+           stores the head of the entry that a charge paid for.
+Where      In the ledger's own database: the same SQLite file or PostgreSQL, tables of its own. Open
+           the ledger first: it refuses a file that is there already and holds no ledger.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Self
+
+from casemate.doors.entry import Content, Entry, damaged, following, require_follows
+from casemate.doors.transcript_store import Book, MemoryStore, Result, Store
+from casemate.privacy.ledger_entry import Head
+
+IN_MEMORY = ":memory:"
+"""Where a transcript is that ends with the process: for simulations, which promise nothing."""
+
+PAGE = 1000
+"""Entries read at a time when the whole transcript is replayed."""
+
+
+class Transcript:
+    """An append-only list of entries, each under a key of its own.
+
+    >>> from casemate.doors.entry import Closed
+    >>> transcript = open_transcript(IN_MEMORY)
+    >>> transcript.append(Closed("r1", "retired")).number
+    0
+    >>> transcript.append(Closed("r1", "something else")).content
+    Closed(run='r1', reason='retired')
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def append(self, content: Content) -> Entry:
+        """Write the content unless its key has an entry, and return the entry under the key."""
+        return self.run(lambda book: write_once(book, content))
+
+    def run(self, work: Callable[[Book], Result]) -> Result:
+        """Do the work in one transaction, alone, and return its result once that is durable."""
+        return self._store.run(work)
+
+    def find(self, key: str) -> Entry | None:
+        """The entry under this key, if it has left."""
+        return self._store.read(lambda book: book.find(key))
+
+    def latest(self, run: str) -> Entry | None:
+        """The newest entry of this run of the gate."""
+        return self._store.read(lambda book: book.latest(run))
+
+    def newest(self) -> Entry | None:
+        """The last entry; its head, kept elsewhere, vouches for all before it."""
+        return self._store.read(lambda book: book.newest())
+
+    def replay(self, expected_head: Head | None = None) -> Iterator[Entry]:
+        """Every entry in order, checked as it is read; a head kept elsewhere is looked for."""
+        before: Entry | None = None
+        while page := self._page(0 if before is None else before.number + 1):
+            for entry in page:
+                require_follows(before, entry)
+                if expected_head is not None and entry.number == expected_head.number:
+                    _require_vouched(entry, expected_head)
+                before = entry
+                yield entry
+        if expected_head is not None and (before is None or before.number < expected_head.number):
+            raise damaged(expected_head.number, "it is missing, and a head kept elsewhere has it")
+
+    def _page(self, first: int) -> Sequence[Entry]:
+        return self._store.read(lambda book: book.rows(first, PAGE))
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _require_vouched(entry: Entry, expected: Head) -> None:
+    if entry.head != expected:
+        raise damaged(entry.number, "it is not the one that a head kept elsewhere vouches for")
+
+
+def write_once(book: Book, content: Content) -> Entry:
+    """Append the content inside a transaction, or return the entry that its key has already."""
+    stored = book.find(content.key)
+    if stored is None:
+        stored = following(book.newest(), content)
+        book.append(stored)
+    return stored
+
+
+def open_transcript(where: str | Path) -> Transcript:
+    """Open or start the transcript beside the ledger that is in this place."""
+    if where == IN_MEMORY:
+        return Transcript(MemoryStore())
+    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
+        from casemate.doors.transcript_postgres import PostgresStore
+
+        return Transcript(PostgresStore.at(where))
+    from casemate.doors.transcript_file import FileStore
+
+    return Transcript(FileStore(Path(where)))

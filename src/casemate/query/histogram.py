@@ -1,0 +1,278 @@
+"""Records counted and added up by cell: one grouped statement for each scope.
+
+What is counted is the table as its policy declares it: numbers clamped to their bounds, undeclared
+values NULL, and at most so many rows of each person. Everything is a whole number, so the order in
+which an engine adds up has no part in the result. These are exact figures of protected data: they
+are what noise is added to, and never an answer.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.query import operations as make
+from casemate.query.engine import engine_of, grouped, rows
+from casemate.query.expression import (
+    TRUE,
+    Call,
+    ColumnRef,
+    Expression,
+    Literal,
+    Operation,
+    replace,
+)
+from casemate.query.render import PROTECTED, quote, render
+from casemate.query.snapping_interval import interval
+from casemate.table.schema import Column, ColumnType, Value
+from casemate.table.source import Frame, Source
+from casemate.table.universe import Attribute, Kind, Universe
+from casemate.table.universe_contribution import bounded
+from casemate.table.universe_cuts import Point, typed, whole_values
+
+Counts = NDArray[np.int64]
+MOST_GROUPS = 2**12
+"""So many groups of values an engine forms faster than it codes each row."""
+
+LARGEST = 2**31
+"""What one row may add to a sum: so that no sum of a table leaves 64 bits."""
+
+
+@dataclass(frozen=True)
+class Summand:
+    """What each row adds to a sum: an expression in units of 1 / scale, clamped to whole numbers.
+
+    NULL adds nothing. The bounds are in units, and follow from the policy alone.
+    """
+
+    expression: Expression
+    low: int
+    high: int
+    scale: int = 1
+
+    def __post_init__(self) -> None:
+        if self.scale < 1 or not -LARGEST <= self.low <= self.high <= LARGEST:
+            raise ValueError(
+                f"a sum needs scale >= 1 and bounds within 2^31 units, got {self.scale} and "
+                f"{self.low} to {self.high}; take a coarser unit"
+            )
+
+    @classmethod
+    def of(cls, expression: Expression, scale: int = 1) -> Self:
+        """An expression with the bounds that follow from those of its columns."""
+        span = interval(expression)
+        low, high = math.floor(span.low * scale), math.ceil(span.high * scale)
+        return cls(expression, low, high, scale)
+
+    @property
+    def units(self) -> Expression:
+        """The whole number of units that a row adds."""
+        value = as_declared(self.expression)
+        if value.type is ColumnType.INTEGER and self.scale == 1:
+            return value if self._is_clamped else _clamped(value, *self._limits)
+        scaled = make.arithmetic(Operation.MULTIPLY, value, _whole(self.scale))
+        units = make.cast(make.rounded(scaled, None), ColumnType.INTEGER)
+        return _clamped(units, *self._limits)
+
+    @property
+    def _limits(self) -> tuple[Expression, Expression]:
+        return _whole(self.low), _whole(self.high)
+
+    @property
+    def _is_clamped(self) -> bool:
+        """Whether the policy keeps a whole column between these bounds already."""
+        if not isinstance(self.expression, ColumnRef) or self.expression.alias:
+            return False
+        low, high = self.expression.column.low, self.expression.column.high
+        if not isinstance(low, int) or not isinstance(high, int):
+            return False
+        return self.low <= low and high <= self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Rows by cell of a scope, and for each summand the units they add up to."""
+
+    counts: Counts
+    sums: tuple[Counts, ...]
+
+
+def histogram(
+    universe: Universe, scope: tuple[int, ...], source: Source, *, key: bytes | None = None
+) -> Counts:
+    """How many rows fall into each cell of a scope, which lists attributes by position.
+
+    `key` is the dataset's secret; it is needed where a person may have several rows.
+    """
+    return tally(universe, scope, source, key=key).counts
+
+
+def tally(
+    universe: Universe,
+    scope: tuple[int, ...],
+    source: Source,
+    summands: Sequence[Summand] = (),
+    *,
+    key: bytes | None = None,
+) -> Tally:
+    """Counts and sums of a scope by one statement over the source."""
+    kept = bounded(universe, source, key)
+    shape = universe.sizes(scope)
+    frame = kept.read(_statement([universe.attributes[each] for each in scope], kept, summands))
+    index = _flat(frame, shape)
+    names = ("n", *(f"s{i}" for i in range(len(summands))))
+    counts, *sums = (_placed(frame, name, index, shape) for name in names)
+    return Tally(counts, tuple(sums))
+
+
+def _statement(scope: Sequence[Attribute], source: Source, summands: Sequence[Summand]) -> str:
+    """Counts and sums by cell; where values are few they are grouped first and coded after."""
+    direct = _grouped_first(scope)
+    named = {
+        f"k{i}": _reference(each) if each in direct else code(each) for i, each in enumerate(scope)
+    }
+    added = {f"a{i}": each.units for i, each in enumerate(summands)}
+    results = {"n": "count(*)"} | {f"s{i}": f"sum(a{i})" for i in range(len(summands))}
+    by_value = grouped(rows(source, (), TRUE, {**named, **added}), list(named), results)
+    coded = [_code_after(each, f"k{i}", each in direct, source) for i, each in enumerate(scope)]
+    shown = [*(f"{written} AS c{i}" for i, written in enumerate(coded)), *results]
+    inner = f"SELECT {', '.join(shown)} FROM ({by_value}) AS {quote(PROTECTED)}"
+    totals = {name: f"coalesce(sum({name}), 0)" for name in results}
+    return grouped(inner, [f"c{i}" for i in range(len(scope))], totals)
+
+
+def _grouped_first(scope: Sequence[Attribute]) -> list[Attribute]:
+    """The attributes whose values, together, are few enough to be groups of their own."""
+    found, groups = [], 1
+    for each in sorted(scope, key=lambda each: each.kind is Kind.BINS):
+        groups *= _declared_values(each)
+        if groups > MOST_GROUPS:
+            break
+        found.append(each)
+    return found
+
+
+def _declared_values(attribute: Attribute) -> int:
+    """How many values a column may have in a table that keeps to its policy."""
+    if attribute.kind is Kind.VALUES:
+        return attribute.size
+    return (whole_values(*bounds_of(attribute.column), attribute.type) or MOST_GROUPS) + 1
+
+
+def _code_after(attribute: Attribute, name: str, direct: bool, source: Source) -> str:
+    if not direct:
+        return name
+    renamed = changed(_reference(attribute), column=changed(attribute.column, name=name))
+    return render(code(attribute, renamed), engine_of(source))
+
+
+def codes(universe: Universe, source: Source, *, key: bytes | None = None) -> NDArray[np.int64]:
+    """The cell of each record in each attribute: records, in the order of their names, x cells."""
+    kept = bounded(universe, source, key)
+    columns = {f"c{i}": code(each) for i, each in enumerate(universe.attributes)}
+    frame = kept.read(rows(kept, (), TRUE, columns))
+    order = np.argsort(frame["r"].values, kind="stable")
+    found = [frame[name].values[order].astype(np.int64) for name in columns]
+    return np.array(found, np.int64).reshape(len(columns), len(order)).T
+
+
+def _flat(frame: Frame, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The position of each row of an answer in a table of the shape, laid out in a line."""
+    if not shape:
+        return np.zeros(1, np.int64)
+    columns = tuple(frame[f"c{i}"].values.astype(np.int64) for i in range(len(shape)))
+    return np.ravel_multi_index(columns, shape).astype(np.int64)
+
+
+def _placed(frame: Frame, name: str, index: NDArray[np.int64], shape: tuple[int, ...]) -> Counts:
+    table = np.zeros(shape, np.int64)
+    table.reshape(-1)[index] = [int(each) for each in frame[name].values]
+    return table
+
+
+# The table as declared, in the language of queries ---------------------------------------------
+
+
+def as_declared(expression: Expression) -> Expression:
+    """The expression over clamped numbers and declared values instead of what a row holds."""
+
+    def change(node: Expression) -> Expression | None:
+        return declared(node) if isinstance(node, ColumnRef) and not node.alias else None
+
+    return replace(expression, change)
+
+
+def declared(reference: ColumnRef) -> Expression:
+    """A column as the policy declares it: clamped to its bounds, NULL where it is undeclared."""
+    column = reference.column
+    if column.values is not None:
+        listed = tuple(_constant(typed(each, reference.type), reference) for each in column.values)
+        inside = Call(Operation.IN, (reference, *listed), ColumnType.BOOLEAN)
+        return _case([inside, reference], Literal(None, reference.type))
+    if column.low is None or column.high is None:
+        return reference
+    low, high = (_constant(typed(each, reference.type), reference) for each in bounds_of(column))
+    return _clamped(reference, low, high)
+
+
+def code(attribute: Attribute, reference: ColumnRef | None = None) -> Expression:
+    """The number of the cell that a row falls into; the column may have another name there."""
+    reference = reference or _reference(attribute)
+    if attribute.kind is Kind.VALUES:
+        pairs = [
+            part
+            for cell, value in enumerate(attribute.points)
+            for part in (_compared(Operation.EQUAL, reference, value), _whole(cell))
+        ]
+        return _case(pairs, _whole(attribute.reserved))
+    missing = Call(Operation.IS_NULL, (reference,), ColumnType.BOOLEAN)
+    return _case([missing, _whole(attribute.reserved)], _search(reference, attribute.points, 0))
+
+
+def _search(reference: ColumnRef, cuts: tuple[Point, ...], before: int) -> Expression:
+    """The number of cuts that a value has passed: by halves, so that few are looked at."""
+    if not cuts:
+        return _whole(before)
+    middle = len(cuts) // 2
+    below = _search(reference, cuts[:middle], before)
+    above = _search(reference, cuts[middle + 1 :], before + middle + 1)
+    return _case([_compared(Operation.LESS, reference, cuts[middle]), below], above)
+
+
+def bounds_of(column: Column) -> tuple[Value, Value]:
+    """The declared bounds of a column that has them."""
+    if column.low is None or column.high is None:
+        raise ValueError(f"{column.name} has no bounds")
+    return column.low, column.high
+
+
+def _reference(attribute: Attribute) -> ColumnRef:
+    return ColumnRef(attribute.column, attribute.type)
+
+
+def _clamped(value: Expression, low: Expression, high: Expression) -> Expression:
+    below = Call(Operation.LESS, (value, low), ColumnType.BOOLEAN)
+    above = Call(Operation.GREATER, (value, high), ColumnType.BOOLEAN)
+    return _case([below, low, above, high], value)
+
+
+def _compared(operation: Operation, reference: ColumnRef, value: Point) -> Expression:
+    return Call(operation, (reference, _constant(value, reference)), ColumnType.BOOLEAN)
+
+
+def _case(pairs: Sequence[Expression], otherwise: Expression) -> Expression:
+    if not pairs:
+        return otherwise
+    return Call(Operation.CASE, (*pairs, otherwise), otherwise.type)
+
+
+def _constant(value: Point, reference: ColumnRef) -> Literal:
+    return Literal(value, reference.type)
+
+
+def _whole(number: int) -> Literal:
+    return Literal(number, ColumnType.INTEGER)

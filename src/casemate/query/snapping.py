@@ -1,0 +1,256 @@
+"""Questions as sets of cells: which cells of the universe a COUNT or SUM reads, and how.
+
+A predicate over single columns is a union of products of cells. It is decided on the table as the
+policy declares it: numbers clamped to their bounds, undeclared values NULL. A condition that holds
+on a part of a cell only is snapped: the cell is in if the condition holds on half of it or more,
+which moves a limit to the nearest cell boundary; the answer says so.
+
+Cost  A few evaluations for each cell of each attribute in the predicate; no data.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.errors import Unsupported
+from casemate.query.aggregate import Aggregate, Function
+from casemate.query.atoms import Atom, Both, Formula, Subject, Term, atoms_of, formula, terms
+from casemate.query.expression import (
+    Call,
+    ColumnRef,
+    Expression,
+    Literal,
+    Operation,
+    all_of,
+    columns_of,
+)
+from casemate.query.interpret import evaluate
+from casemate.query.simplify import simplify
+from casemate.query.snapping_breaks import NONE, Breaks, breaks
+from casemate.query.snapping_cells import Cell, results
+from casemate.query.snapping_interval import Interval, interval
+from casemate.query.snapping_products import Bits, Product, apart, meet, trimmed
+from casemate.table.schema import ColumnType
+from casemate.table.universe import Attribute, Kind, Universe
+from casemate.table.universe_cuts import Point, image
+
+Floats = NDArray[np.float64]
+MOST_PRODUCTS = 64
+"""A predicate that takes more products apart from each other is refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Snapped:
+    """A question in the universe: the cells it reads, in products apart from each other.
+
+    A COUNT adds up the records of the cells. A SUM multiplies those of a cell of the attribute in
+    `weights` by its weight, the middle of what a record there may add; `slack` is how far from the
+    middle that may be. `cut` has the cells, by attribute, on a part of which the condition holds.
+    """
+
+    products: tuple[Product, ...]
+    weights: Mapping[int, Floats] | None = None
+    slack: Mapping[int, Floats] | None = None
+    cut: Mapping[int, Bits] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether no cell is cut."""
+        return not self.cut
+
+    @property
+    def masks(self) -> Product:
+        """The only product."""
+        if len(self.products) != 1:
+            raise ValueError(f"this question has {len(self.products)} products; read `products`")
+        return self.products[0]
+
+    @property
+    def scope(self) -> tuple[int, ...]:
+        """The attributes that the question reads, in order."""
+        named = {place for product in self.products for place in product}
+        return tuple(sorted(named | set(self.weights or {})))
+
+    def within(self, cells: Product) -> "Snapped":
+        """The same question about some of the cells: one group of it."""
+        met = (meet(product, cells) for product in self.products)
+        return changed(self, products=tuple(each for each in met if each is not None))
+
+    def total(self, scope: tuple[int, ...], marginal: NDArray[np.int64]) -> int:
+        """What the cells of a marginal over a scope, which has all attributes read, come to."""
+        return sum(int(marginal[_selection(each, scope, marginal)].sum()) for each in self.products)
+
+
+def _selection(
+    product: Product, scope: tuple[int, ...], marginal: NDArray[np.int64]
+) -> tuple[NDArray[np.intp], ...]:
+    whole = [np.ones(size, np.bool_) for size in marginal.shape]
+    return np.ix_(*(product.get(place, all_) for place, all_ in zip(scope, whole, strict=True)))
+
+
+def snapped(aggregate: Aggregate, universe: Universe) -> Snapped:
+    """A COUNT or SUM, without its GROUP BY, as cells of the universe; others are refused."""
+    if aggregate.function not in (Function.COUNT, Function.SUM):
+        raise Unsupported(f"{aggregate.function} is not a sum over cells; only COUNT and SUM are")
+    if aggregate.joins:
+        raise Unsupported("a joined table has no cells in the universe; ask without the join")
+    unfolded = unconditional(aggregate)
+    counted = unfolded.function is Function.COUNT
+    found = selection(unfolded.membership if counted else unfolded.predicate, universe)
+    if counted or unfolded.argument is None:
+        return found
+    place, spans = summed(unfolded.argument, universe)
+    middles = np.array([float(each.middle) for each in spans])
+    halves = np.array([float(each.half) for each in spans])
+    return changed(found, weights={place: middles}, slack={place: halves})
+
+
+def unconditional(aggregate: Aggregate) -> Aggregate:
+    """SUM(CASE WHEN p THEN x ELSE 0 END) as SUM(x) where p, and COUNT of a CASE alike."""
+    argument = aggregate.argument
+    if not isinstance(argument, Call) or argument.operation is not Operation.CASE:
+        return aggregate
+    if len(argument.arguments) != 3:
+        return aggregate
+    condition, result, otherwise = argument.arguments
+    nothing = (None, 0) if aggregate.function is Function.SUM else (None,)
+    if not isinstance(otherwise, Literal) or otherwise.value not in nothing:
+        return aggregate
+    narrowed = all_of(aggregate.predicate, condition)
+    return changed(aggregate, argument=result, predicate=narrowed)
+
+
+# Predicates -----------------------------------------------------------------------------------
+
+
+def selection(predicate: Expression, universe: Universe) -> Snapped:
+    """The cells on which a predicate holds."""
+    found = terms(formula(simplify(predicate)))
+    if found is None:
+        raise Unsupported("this predicate has too many alternatives; ask for fewer of them at once")
+    decided: dict[int, list[list[Cell]]] = defaultdict(list)
+    products = [trimmed(_product(term, universe, decided)) for term in found]
+    union = apart([each for each in products if each is not None], MOST_PRODUCTS)
+    if union is None:
+        raise Unsupported("this predicate has too many alternatives; ask for fewer of them at once")
+    cut = {place: cut_cells(several) for place, several in decided.items()}
+    shown = {place: mask for place, mask in sorted(cut.items()) if mask.any()}
+    notes = tuple(moved(universe.attributes[place], mask) for place, mask in shown.items())
+    return Snapped(tuple(union), cut=shown, notes=notes)
+
+
+def _product(term: Term, universe: Universe, decided: dict[int, list[list[Cell]]]) -> Product:
+    """One conjunction: for each attribute in it, the cells on half of which it holds."""
+    product: dict[int, Bits] = {}
+    for about, condition in term.items():
+        place = attribute_of(about, universe)
+        cells = _decided(universe.attributes[place], condition)
+        decided[place].append(cells)
+        product[place] = np.array([_is_in(cell) for cell in cells], np.bool_)
+    return product
+
+
+def attribute_of(about: Subject, universe: Universe) -> int:
+    """The position of the attribute that a condition is about."""
+    if isinstance(about, Atom):
+        names = " and ".join(sorted(ref.column.name for ref in columns_of(about.condition)))
+        raise Unsupported(
+            f"a condition that compares {names} with each other has no cells; compare each of "
+            f"them with constants"
+        )
+    if about.alias:
+        raise Unsupported("a joined table has no cells in the universe; ask without the join")
+    if about.column.name not in universe.places:
+        raise Unsupported(universe.why_not(about.column.name))
+    return universe.places[about.column.name]
+
+
+def _decided(attribute: Attribute, condition: Formula) -> list[Cell]:
+    def compute(value: Point | None) -> bool:
+        return _holds(condition, value)
+
+    def broken() -> Breaks:
+        return NONE.union(*(breaks(atom.condition) for atom in atoms_of(condition)))
+
+    return results(attribute, compute, broken)
+
+
+def _holds(found: Formula, value: Point | None) -> bool:
+    """Whether a formula of one column holds where the column has a value."""
+    if isinstance(found, Atom):
+        return evaluate(found.condition, lambda _: value) is found.holds
+    parts = (_holds(part, value) for part in found.parts)
+    return all(parts) if isinstance(found, Both) else any(parts)
+
+
+def _is_in(cell: Cell) -> bool:
+    """Whether a condition holds on half of a cell or more."""
+    true, false = (cell.results.get(result, 0) for result in (True, False))
+    return True in cell.results and true >= false
+
+
+def cut_cells(several: list[list[Cell]]) -> Bits:
+    """The cells in which at least one of several results is not constant."""
+    changing = [[not cell.constant for cell in cells] for cells in several]
+    return np.asarray(np.array(changing, np.bool_).any(axis=0))
+
+
+def moved(attribute: Attribute, cut: Bits) -> str:
+    """The note on limits that were snapped."""
+    cells = [_bin_name(attribute, int(cell)) for cell in np.flatnonzero(cut)[:3]]
+    more = " and others" if cut.sum() > 3 else ""
+    return (
+        f"{attribute.name}: a limit inside the cell {', '.join(cells)}{more} was moved to the "
+        f"nearest cell boundary"
+    )
+
+
+def _bin_name(attribute: Attribute, cell: int) -> str:
+    low, high = attribute.edges[cell], attribute.edges[cell + 1]
+    return f"[{low}, {high}{']' if cell + 2 == len(attribute.edges) else ')'}"
+
+
+# Sums -----------------------------------------------------------------------------------------
+
+
+def summed(argument: Expression, universe: Universe) -> tuple[int, list[Interval]]:
+    """The attribute that is added up, and for each of its cells what a record there may add."""
+    references = sorted(columns_of(argument), key=lambda each: each.column.name)
+    if len(references) > 1:
+        names = " and ".join(each.column.name for each in references)
+        raise Unsupported(f"{names} are added up together; add up one column at a time")
+    if not references and not universe.attributes:
+        raise Unsupported("the universe has no attribute, so there is nothing to add up")
+    place = attribute_of(references[0], universe) if references else 0
+    attribute = universe.attributes[place]
+    spans = [_span(argument, attribute, cell) for cell in range(attribute.size)]
+    return place, spans
+
+
+def _span(argument: Expression, attribute: Attribute, cell: int) -> Interval:
+    if cell == attribute.reserved:
+        return _exactly(argument, None)
+    if attribute.kind is Kind.VALUES:
+        return _exactly(argument, attribute.points[cell])
+    low, high = attribute.images[cell : cell + 2]
+    if attribute.type is ColumnType.INTEGER and cell + 2 < len(attribute.edges):
+        high -= 1
+    if low == high:
+        return _exactly(argument, attribute.edges[cell])
+    return interval(argument, lambda _: Interval(low, high))
+
+
+def _exactly(argument: Expression, value: Point | None) -> Interval:
+    """What a record with this value adds; NULL adds nothing."""
+
+    def read(_: ColumnRef | object) -> Point | None:
+        return value
+
+    found = evaluate(argument, read)
+    number = image(found) if found is not None and not isinstance(found, str) else image(0)
+    return Interval(number, number)

@@ -1,0 +1,122 @@
+"""GROUP BY in the universe: every key that the policy declares, in order, with its cells.
+
+The keys are a function of the policy and the statement alone, so a group is there whether or not
+anybody is in it, and nothing is learnt from which groups are shown. NULL comes last, and stands
+for undeclared values too.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from casemate.errors import Unsupported
+from casemate.query.aggregate import Select
+from casemate.query.answers import Key
+from casemate.query.expression import ColumnRef, Expression, Scalar, columns_of
+from casemate.query.interpret import evaluate
+from casemate.query.snapping import attribute_of, cut_cells, moved
+from casemate.query.snapping_breaks import breaks
+from casemate.query.snapping_cells import Cell, results
+from casemate.query.snapping_products import Bits, Product, meet
+from casemate.table.universe import Attribute, Kind, Universe
+from casemate.table.universe_cuts import WHOLE
+
+MOST_GROUPS = 100_000
+"""A statement of more groups is refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """One combination of keys, and the cells that have it."""
+
+    key: Key
+    cells: Product
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Every group of a statement; `exact` unless a key changes within a cell."""
+
+    groups: tuple[Group, ...]
+    exact: bool = True
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Keys:
+    """The values of one key, each with its cells, and what was moved."""
+
+    values: dict[Scalar, Product]
+    note: str | None = field(default=None)
+
+
+def cells_of(select: Select, universe: Universe) -> Groups:
+    """The groups of a statement: all combinations of its keys' declared values."""
+    keys = [_keys(each, universe) for each in select.keys]
+    if math.prod(len(each.values) for each in keys) > MOST_GROUPS:
+        raise Unsupported(f"this has more than {MOST_GROUPS:,} groups; group by fewer columns")
+    groups: list[Group] = []
+    for chosen in product(*(each.values.items() for each in keys)):
+        cells = _met([cells for _, cells in chosen])
+        if cells is not None:
+            groups.append(Group(tuple(value for value, _ in chosen), cells))
+    notes = tuple(dict.fromkeys(each.note for each in keys if each.note is not None))
+    return Groups(tuple(groups), not notes, notes)
+
+
+def _met(several: Sequence[Product]) -> Product | None:
+    found: Product | None = {}
+    for each in several:
+        found = None if found is None else meet(found, each)
+    return found
+
+
+def _keys(key: Expression, universe: Universe) -> _Keys:
+    references = sorted(columns_of(key), key=lambda each: each.column.name)
+    if not references:
+        return _Keys({evaluate(key, _nothing): {}})
+    if len(references) > 1:
+        names = " and ".join(each.column.name for each in references)
+        raise Unsupported(f"a group computed from {names} together has no cells; group by each")
+    place = attribute_of(references[0], universe)
+    attribute = universe.attributes[place]
+    if isinstance(key, ColumnRef):
+        _check_single(attribute)
+    cells = results(attribute, lambda value: evaluate(key, lambda _: value), lambda: breaks(key))
+    return _grouped(place, attribute, cells)
+
+
+def _nothing(_: object) -> None:
+    raise LookupError("a constant reads nothing")
+
+
+def _check_single(attribute: Attribute) -> None:
+    """A column can be a key itself if each of its cells is one value."""
+    if attribute.kind is Kind.VALUES:
+        return
+    low, high = attribute.images[0], attribute.images[-1]
+    if attribute.type not in WHOLE or high - low != len(attribute.points):
+        raise Unsupported(
+            f"{attribute.name} is known by bins of several values; group by CASE with the limits "
+            f"of bins, or declare a bin for each value"
+        )
+
+
+def _grouped(place: int, attribute: Attribute, cells: list[Cell]) -> _Keys:
+    """The cells by the key that most of each has; every key must have one."""
+    usual = [cell.usual for cell in cells]
+    named = sorted(dict.fromkeys(usual), key=lambda value: value is None)  # stable: NULL last
+    if {value for cell in cells for value in cell.results} - set(named):
+        raise Unsupported(
+            f"some groups of {attribute.name} are narrower than its cells; group by wider ones, or "
+            f"declare more bins"
+        )
+    masks: dict[Scalar, Bits] = {
+        value: np.array([each == value for each in usual], np.bool_) for value in named
+    }
+    cut = cut_cells([cells])
+    note = moved(attribute, cut) if cut.any() else None
+    return _Keys({value: {place: mask} for value, mask in masks.items()}, note)

@@ -1,0 +1,1 @@
+"""A public stand-in for the table: answers questions, learns from measurements, opens nothing."""

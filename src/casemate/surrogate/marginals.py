@@ -1,0 +1,150 @@
+"""Marginals of a dense stand-in: shared summation, and summed-area tables that answer ranges.
+
+A marginal is made by adding up the attributes it does not keep, one after the other, the widest
+first. Scopes that drop the same attributes first share those sums. Each marginal still has one
+fixed chain of sums, so its bits do not depend on which others were wanted or remembered.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from casemate.surrogate.dense_kernel import sum_out
+from casemate.surrogate.product import Floats, MeasuredMarginal, Product, Scope
+
+KEPT = 2**24
+"""So many numbers of marginals are remembered at most."""
+
+
+def summed_over(table: Floats, axis: int) -> Floats:
+    """The table without one axis, its entries added up in order."""
+    before, after = math.prod(table.shape[:axis]), math.prod(table.shape[axis + 1 :])
+    target = np.empty((before, after))
+    sum_out(np.ascontiguousarray(table).reshape(before, table.shape[axis], after), target)
+    return target.reshape(table.shape[:axis] + table.shape[axis + 1 :])
+
+
+def marginals(cells: Floats, scopes: Iterable[Scope]) -> dict[Scope, Floats]:
+    """All these marginals of an array with one axis for each attribute, by shared summation."""
+    widest_first = sorted(range(cells.ndim), key=lambda axis: (-cells.shape[axis], axis))
+    found: dict[Scope, Floats] = {}
+    _descend(cells, tuple(range(cells.ndim)), widest_first, sorted(set(scopes)), found)
+    return found
+
+
+def _descend(
+    table: Floats,
+    present: Scope,
+    undecided: Sequence[int],
+    scopes: Sequence[Scope],
+    found: dict[Scope, Floats],
+) -> None:
+    """Decide about one attribute: those scopes that drop it share its sum."""
+    if not undecided:
+        found[present] = table
+        return
+    attribute, rest = undecided[0], undecided[1:]
+    without = [scope for scope in scopes if attribute not in scope]
+    within = [scope for scope in scopes if attribute in scope]
+    if without:
+        place = present.index(attribute)
+        left = present[:place] + present[place + 1 :]
+        _descend(summed_over(table, place), left, rest, without, found)
+    if within:
+        _descend(table, present, rest, within, found)
+
+
+def summed_area(table: Floats) -> Floats:
+    """Entry (i, j, ...) is the sum over all codes below i, j, ..."""
+    area = np.zeros([width + 1 for width in table.shape])
+    area[(slice(1, None),) * table.ndim] = table
+    for axis in range(table.ndim):
+        np.cumsum(area, axis=axis, out=area)
+    return area
+
+
+def over_ranges(area: Floats, firsts: Sequence[object], ends: Sequence[object]) -> Floats:
+    """The sums over boxes: one sequence of first codes and one of ends for each axis."""
+    corners = area
+    for first, end in zip(firsts, ends, strict=True):
+        corners = corners[end] - corners[first]  # type: ignore[call-overload]  # an index
+    return corners
+
+
+def contracted(table: Floats, product: Product) -> float:
+    """The sum of a marginal's entries, each times its factors."""
+    for attribute in product.scope:
+        factor = product.factor(attribute)
+        table = (factor[:, None] * table.reshape(factor.size, -1)).sum(axis=0)
+    return float(table.ravel()[0])
+
+
+def agreed(tables: Sequence[MeasuredMarginal], total: float) -> list[Floats]:
+    """Noisy tables, moved so that they agree on the total and on every attribute they share.
+
+    The counts of an attribute are the mean of what its tables say, each weighed by its variance.
+    Once the totals agree, a table can be moved along one attribute without touching another.
+    """
+    moved = [t.values + (total - t.values.sum()) / t.values.size for t in tables]
+    for attribute in sorted({a for t in tables for a in t.marginal.scope}):
+        holding = [i for i, t in enumerate(tables) if attribute in t.marginal.scope]
+        sides = [_other_axes(tables[i], attribute) for i in holding]
+        shown = [moved[i].sum(axis=axes) for i, axes in zip(holding, sides, strict=True)]
+        share = [1 / _variance(tables[i], attribute) for i in holding]
+        mean = sum(w * one for w, one in zip(share, shown, strict=True)) / sum(share)
+        for i, axes, one in zip(holding, sides, shown, strict=True):
+            others = moved[i].size // one.size
+            moved[i] = moved[i] + np.expand_dims((mean - one) / others, axes)
+    return moved
+
+
+def _other_axes(table: MeasuredMarginal, attribute: int) -> tuple[int, ...]:
+    return tuple(axis for axis, a in enumerate(table.marginal.scope) if a != attribute)
+
+
+def _variance(table: MeasuredMarginal, attribute: int) -> float:
+    """The variance of a count of one attribute, summed from the table; exact ones count most."""
+    width = table.values.shape[table.marginal.scope.index(attribute)]
+    return float(max(table.variance, 1e-12) * (table.values.size // width))
+
+
+class MarginalTables:
+    """The marginals that are asked for, until the cells change; then all are made again at once."""
+
+    def __init__(self) -> None:
+        self._tables: dict[Scope, Floats] = {}
+        self._areas: dict[Scope, Floats] = {}
+        self._used: dict[Scope, None] = {}  # since the cells changed, the latest last
+        self._wanted: list[Scope] = []  # those used before they changed
+
+    def forget(self) -> None:
+        """The cells have changed."""
+        if self._used:
+            self._wanted = list(self._used)
+        self._tables, self._areas, self._used = {}, {}, {}
+
+    def table(self, cells: Floats, scope: Scope) -> Floats:
+        """The marginal of a scope; `cells` has one axis for each attribute."""
+        if scope not in self._tables:
+            self._tables |= marginals(cells, [scope, *self._wanted])
+            self._wanted = []
+        self._used.pop(scope, None)
+        self._used[scope] = None
+        found = self._tables[scope]
+        self._shrink()
+        return found
+
+    def area(self, cells: Floats, scope: Scope) -> Floats:
+        """The summed-area table of a scope."""
+        table = self.table(cells, scope)
+        if scope not in self._areas:
+            self._areas[scope] = summed_area(table)
+        return self._areas[scope]
+
+    def _shrink(self) -> None:
+        """Drop what was used longest ago, so that memory stays bounded."""
+        while len(self._tables) > 1 and sum(t.size for t in self._tables.values()) > KEPT:
+            oldest = next((s for s in self._tables if s not in self._used), next(iter(self._used)))
+            for kept in (self._tables, self._areas, self._used):
+                kept.pop(oldest, None)

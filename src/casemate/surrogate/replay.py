@@ -1,0 +1,225 @@
+"""The stand-in for daily use: projections, every past measurement replayed after each new one.
+
+Source     The online construction of source document 003, whose stand-in is public: whatever
+           learns from the measurements costs no privacy, so the best fit is free.
+Guarantee  A deterministic function of its settings and of the measurements in their order: the
+           same transcript gives the same bits.
+Cost       One pass over the cells for each past measurement and each sweep, fused with the look
+           at what the next one needs.
+Hard       Single questions and tables of one or two attributes are matched in turn (iterative
+           proportional fitting), after tables that share an attribute were made to agree on it.
+Soft       The cells of a table of three or more attributes are few people each, and matching them
+           would be matching noise: it is approached as far as the variance of its noise allows,
+           and before the others in each sweep, so that large sums stay with those who know them.
+           `test_a_noisy_wide_table_is_approached_and_not_matched` shows both.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from casemate.surrogate.dense import Histogram, Target
+from casemate.surrogate.marginals import agreed
+from casemate.surrogate.product import (
+    Floats,
+    Marginal,
+    MeasuredMarginal,
+    MeasuredProduct,
+    Measurement,
+    Product,
+    Scope,
+)
+from casemate.surrogate.projection import (
+    inside_and_outside,
+    soft_to_marginal,
+    to_marginal,
+    to_mean,
+)
+
+SWEEPS = 10
+"""So many sweeps fit several measurements that come together."""
+
+SHARPNESS = 50.0
+"""How many times its own information a measurement is believed in the soft steps: kappa."""
+
+WIDE = 3
+"""A table of so many attributes is approached softly."""
+
+
+@dataclass
+class HeldQuestion:
+    """A measured question, and what a step towards it looks at."""
+
+    measurement: MeasuredProduct
+
+    @property
+    def target(self) -> Target:
+        """The mass inside a 0/1 question; a weighted one needs the marginal of its scope."""
+        product = self.measurement.product
+        return product if product.counts else Marginal(product.scope)
+
+
+@dataclass
+class HeldTable:
+    """A measured table, what it is moved to, and the multipliers of its soft steps."""
+
+    measurement: MeasuredMarginal
+    wanted: Floats
+    theta: Floats
+
+    @property
+    def target(self) -> Marginal:
+        """The marginal that was measured."""
+        return self.measurement.marginal
+
+
+Held = HeldQuestion | HeldTable
+
+
+def _wide(held: Held) -> bool:
+    """Whether its cells are too few people each to be matched."""
+    return isinstance(held, HeldTable) and len(held.target.scope) >= WIDE
+
+
+def _held(measurement: Measurement) -> Held:
+    if isinstance(measurement, MeasuredMarginal):
+        values = measurement.values
+        return HeldTable(measurement, values, np.zeros_like(values))
+    return HeldQuestion(measurement)
+
+
+class DenseSurrogate:
+    """A dense stand-in that agrees with all that was measured, as far as the noise allows.
+
+    `total` is what is known of the number of records and `total_variance` how well: 0 for a
+    public number, infinity for none; measured totals and tables then sharpen it. `prior` is a
+    public guess, positive everywhere; without it, all cells are equally likely.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        total: float,
+        total_variance: float = 0.0,
+        *,
+        prior: Floats | None = None,
+        sharpness: float = SHARPNESS,
+    ) -> None:
+        if not math.isfinite(total) or not total_variance >= 0 or not sharpness > 0:
+            raise ValueError(
+                f"a stand-in needs a finite total, a variance that is not negative and a positive "
+                f"sharpness, got {total}, {total_variance} and {sharpness}"
+            )
+        self.shape = tuple(int(width) for width in shape)
+        self._histogram = Histogram(self.shape, prior)
+        self._sharpness = float(sharpness)
+        self._total, self._variance = float(total), float(total_variance)
+        self._held: list[Held] = []
+
+    @property
+    def total(self) -> float:
+        """How many records there are, as far as is known; at least one."""
+        return max(self._total, 1.0)
+
+    def answer(self, product: Product) -> float:
+        """The value of one question, in counts."""
+        return self.total * self._histogram.fraction(product)
+
+    def answers(self, products: Sequence[Product]) -> Floats:
+        """The values of many questions, in counts."""
+        return self.total * self._histogram.fractions(products)
+
+    def marginal(self, scope: Scope) -> Floats:
+        """The counts over a scope."""
+        return self.total * self._histogram.marginal(scope)
+
+    def marginals(self, scopes: Sequence[Scope]) -> dict[Scope, Floats]:
+        """The counts over many scopes, by shared summation."""
+        tables = self._histogram.marginals(scopes)
+        return {scope: self.total * table for scope, table in tables.items()}
+
+    def update(self, measurement: Measurement) -> None:
+        """Learn from what a mechanism published, then replay all there was, in order."""
+        self.learn([measurement], sweeps=1)
+
+    def learn(self, measurements: Sequence[Measurement], sweeps: int = SWEEPS) -> None:
+        """Learn from what was published together, such as all tables of two attributes."""
+        for measurement in measurements:
+            self._check(measurement)
+        for measurement in measurements:
+            self._count(measurement)
+        fresh = [held for held in map(_held, measurements) if held.target.scope]
+        self._held += fresh
+        self._agree()
+        if len(fresh) < len(self._held):
+            self._sweep(fresh)
+        wide_first = sorted(self._held, key=lambda held: not _wide(held))
+        for _ in range(sweeps):
+            self._sweep(wide_first)
+
+    def _check(self, measurement: Measurement) -> None:
+        """Refuse, before anything changes, what is about another grid."""
+        if isinstance(measurement, MeasuredMarginal):
+            scope, widths = measurement.marginal.scope, measurement.values.shape
+            fits = all(0 <= a < len(self.shape) for a in scope)
+            fits = fits and widths == tuple(self.shape[a] for a in scope)
+        else:
+            fits = measurement.product.shape == self.shape
+        if not fits:
+            raise ValueError(f"this measurement is not about the grid {self.shape}")
+
+    def _count(self, measurement: Measurement) -> None:
+        """Sharpen the total by one that was measured, each weighed by its variance."""
+        if isinstance(measurement, MeasuredMarginal):
+            measured, cells = float(measurement.values.sum()), measurement.values.size
+        elif not measurement.product.scope:
+            measured, cells = measurement.value, 1
+        else:
+            return
+        if self._variance == 0:
+            return
+        variance = cells * measurement.variance
+        share = 1.0 if math.isinf(self._variance) else self._variance / (self._variance + variance)
+        self._total += share * (measured - self._total)
+        self._variance = variance if math.isinf(self._variance) else (1 - share) * self._variance
+
+    def _agree(self) -> None:
+        """Let the narrow tables that share an attribute agree about it."""
+        narrow = [held for held in self._held if isinstance(held, HeldTable) and not _wide(held)]
+        moved = agreed([held.measurement for held in narrow], self._total)
+        for held, values in zip(narrow, moved, strict=True):
+            held.wanted = values
+
+    def _sweep(self, order: Sequence[Held]) -> None:
+        """Project on one measurement after the other; each pass looks at what the next needs."""
+        if not order:
+            return
+        seen = self._histogram.look(order[0].target)
+        for held, following in zip(order, [*order[1:], None], strict=True):
+            then = following.target if following else None
+            after = self._project(held, seen, then)
+            seen = seen if after is None else after
+
+    def _project(self, held: Held, seen: Floats, then: Target | None) -> Floats | None:
+        """One step, and the look at what comes next."""
+        if isinstance(held, HeldQuestion) and isinstance(held.target, Product):
+            inside, wanted = float(seen), held.measurement.value / self.total
+            outside = self._histogram.outside(held.target, inside)
+            factors = inside_and_outside(inside, outside, wanted)
+            return self._histogram.tilt(held.target, *factors, then)
+        scope = held.target.scope
+        return self._histogram.spread(scope, self._factors(held, seen), then)
+
+    def _factors(self, held: Held, marginal: Floats) -> Floats:
+        """One factor for each cell of what was measured."""
+        if isinstance(held, HeldQuestion):
+            weights = held.measurement.product.over(held.target.scope).reshape(marginal.shape)
+            return to_mean(marginal, weights, held.measurement.value / self.total)
+        wanted, variance = held.wanted / self.total, held.measurement.variance
+        if not _wide(held) or variance == 0:
+            return to_marginal(marginal, wanted)
+        trust = self._sharpness * self.total / variance
+        factors, held.theta = soft_to_marginal(marginal, wanted, trust, held.theta)
+        return factors

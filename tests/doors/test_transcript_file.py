@@ -1,0 +1,107 @@
+"""What only the SQLite form promises: its place beside the ledger, torn ends, and damage."""
+
+import shutil
+import sqlite3
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from doors.doorway import FACTS
+
+from casemate.doors.entry import Closed
+from casemate.doors.transcript import open_transcript
+from casemate.errors import LedgerUnavailable, Misconfigured, TranscriptDamaged
+from casemate.privacy.cost import Pure
+from casemate.privacy.ledger import open_ledger
+
+
+def by_hand(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def filled(path: Path, count: int = 3) -> None:
+    with open_transcript(path) as transcript:
+        for number in range(count):
+            transcript.append(Closed(f"r{number}", "tired"))
+
+
+def test_a_ledger_and_its_transcript_share_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "hospital.ledger"
+    for number in range(2):
+        with open_ledger(path, **FACTS) as ledger, open_transcript(path) as transcript:
+            ledger.charge(Pure(Fraction(1)), key=f"q{number}", purpose="count")
+            transcript.append(Closed(f"r{number}", ""))
+            assert ledger.verify().number == number + 1
+            assert len(list(transcript.replay())) == number + 1
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "statement", ["UPDATE transcript SET text = '{}'", "DELETE FROM transcript WHERE number = 2"]
+)
+def test_entries_that_were_written_stay_written(tmp_path: Path, statement: str) -> None:
+    filled(tmp_path / "t")
+    with pytest.raises(sqlite3.IntegrityError, match="the transcript is append-only"):
+        by_hand(tmp_path / "t", statement)
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        ("UPDATE transcript SET text = '{}' WHERE number = 1", "entry 1 .* its hash"),
+        ("DELETE FROM transcript WHERE number = 1", "entry 1 .* it is missing"),
+        ("UPDATE transcript SET runs = 9 WHERE number = 0", "entry 0 .* its hash"),
+    ],
+)
+def test_a_tampered_transcript_is_named_when_it_is_replayed(
+    tmp_path: Path, statement: str, found: str
+) -> None:
+    filled(tmp_path / "t")
+    by_hand(
+        tmp_path / "t",
+        "DROP TRIGGER transcript_never_changes",
+        "DROP TRIGGER transcript_never_shrinks",
+        statement,
+    )
+    with (
+        open_transcript(tmp_path / "t") as transcript,
+        pytest.raises(TranscriptDamaged, match=found),
+    ):
+        list(transcript.replay())
+
+
+@pytest.mark.parametrize("lost", [1, 100, 4096, 5000])
+def test_a_torn_end_of_the_log_is_left_out_and_the_rest_is_whole(tmp_path: Path, lost: int) -> None:
+    """What a loss of power in the middle of a write leaves: a log that ends within a page."""
+    with open_transcript(tmp_path / "t") as transcript:
+        for number in range(5):
+            transcript.append(Closed(f"r{number}", "tired"))
+        for suffix in ("", "-wal"):
+            shutil.copy(tmp_path / f"t{suffix}", tmp_path / f"copy{suffix}")
+    log = tmp_path / "copy-wal"
+    with log.open("r+b") as file:
+        file.truncate(log.stat().st_size - lost)
+    with open_transcript(tmp_path / "copy") as copy:
+        assert 0 < len(list(copy.replay())) < 5
+        copy.append(Closed("r4", "again"))
+        list(copy.replay())
+
+
+def test_a_file_that_is_no_database_is_damage_and_a_folder_is_misconfigured(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "t").write_text("not a database, and long enough to be looked at " * 20)
+    with pytest.raises(TranscriptDamaged, match="holds no sound transcript"):
+        open_transcript(tmp_path / "t")
+    with pytest.raises(Misconfigured, match="name a file that can be written"):
+        open_transcript(tmp_path / "missing" / "t")
+
+
+def test_a_closed_transcript_says_so(tmp_path: Path) -> None:
+    transcript = open_transcript(tmp_path / "t")
+    transcript.close()
+    with pytest.raises(LedgerUnavailable, match="ask again"):
+        transcript.append(Closed("r", ""))
