@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from casemate.errors import Misconfigured as Misconfigured
     from casemate.errors import PositivesSpent as PositivesSpent
     from casemate.errors import Refused as Refused
+    from casemate.errors import ScanFailed as ScanFailed
+    from casemate.errors import TranscriptDamaged as TranscriptDamaged
     from casemate.errors import Unsupported as Unsupported
     from casemate.privacy.binary_mechanism import BinaryMechanism as BinaryMechanism
     from casemate.privacy.exponential import exponential as exponential
@@ -65,7 +67,9 @@ _HOME = {
     "Policy": "casemate.table.schema",
     "PositivesSpent": "casemate.errors",
     "Refused": "casemate.errors",
+    "ScanFailed": "casemate.errors",
     "Table": "casemate.table.table",
+    "TranscriptDamaged": "casemate.errors",
     "Unsupported": "casemate.errors",
     "discrete_gaussian": "casemate.privacy.noise",
     "discrete_laplace": "casemate.privacy.noise",
