@@ -2,32 +2,23 @@
 
 import json
 import xml.etree.ElementTree as ET
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cyclopts import App
 
-from casemate.cli.exits import end_of
+from casemate.cli import main
 
 Captured = pytest.CaptureFixture[str]
-
-app = App(name="attack", help_format="plaintext")
-app.command("casemate.cli.attack_plan:plan", name="plan")
 
 
 def ended(*arguments: str) -> tuple[int, str]:
     """How the command ends, and what it says on an error."""
-    try:
-        code = app(
-            ["plan", *arguments],
-            print_error=False,
-            exit_on_error=False,
-            result_action="return_int_as_exit_code_else_zero",
-        )
-    except Exception as error:  # noqa: BLE001 - as the outermost edge of the program does
-        return end_of(error)
-    return int(code), ""
+    with redirect_stderr(StringIO()) as said:
+        code = main.ended(["attack", "plan", *arguments])
+    return code, said.getvalue().removeprefix("casemate: ").strip()
 
 
 def planned(capsys: Captured, *options: str) -> dict[str, Any]:

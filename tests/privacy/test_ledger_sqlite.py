@@ -14,7 +14,7 @@ import pytest
 from ledger_race import race
 
 from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured
-from casemate.privacy import ledger_sqlite
+from casemate.privacy import write_ahead
 from casemate.privacy.cost import Pure
 from casemate.privacy.ledger import Ledger, Receipt, answer_once, open_ledger
 
@@ -99,7 +99,7 @@ def test_a_lock_held_too_long_is_unavailable_and_charges_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(path)
-    monkeypatch.setattr(ledger_sqlite, "PATIENCE", 0.05)
+    monkeypatch.setattr(write_ahead, "PATIENCE", 0.05)
     with opened(path) as ledger, by_hand(path, disarmed=False) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerUnavailable, match=r"locked.*retry with the same key"):

@@ -16,10 +16,7 @@ from pathlib import Path
 from casemate.doors.transcript_sql import TABLES, SqlBook
 from casemate.doors.transcript_store import Book, Result
 from casemate.errors import LedgerUnavailable, Misconfigured, TranscriptDamaged
-from casemate.privacy.write_ahead import write_ahead
-
-PATIENCE = 30.0
-"""Seconds to wait for another process that holds the write lock."""
+from casemate.privacy.write_ahead import connected, locked, make_durable
 
 TRIGGERS = (
     """CREATE TRIGGER transcript_never_changes BEFORE UPDATE ON transcript
@@ -42,9 +39,7 @@ class FileStore:
                 f"can be written"
             ) from reason
         with self._translated():
-            self._connection = sqlite3.connect(
-                path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
+            self._connection = connected(path)
             try:
                 self._prepare()
             except BaseException:
@@ -59,7 +54,7 @@ class FileStore:
 
     def run(self, work: Callable[[Book], Result]) -> Result:
         """Do the work under the write lock, and return its result once that is durable."""
-        with self._lock, self._translated(), self._transaction():
+        with self._lock, self._translated(), locked(self._connection):
             return work(self._book)
 
     def close(self) -> None:
@@ -69,24 +64,12 @@ class FileStore:
 
     def _prepare(self) -> None:
         execute = self._connection.execute
-        execute("PRAGMA synchronous = FULL")
-        write_ahead(self._connection, PATIENCE)
-        with self._transaction():
+        make_durable(self._connection)
+        with locked(self._connection):
             names = {name for (name,) in execute("SELECT name FROM sqlite_master")}
             if "transcript" not in names:
                 for statement in (*TABLES, *TRIGGERS):
                     execute(statement.format(prefix="", integer="INTEGER", bytes="BLOB"))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -24,10 +24,7 @@ from casemate.privacy.ledger_chain import State
 from casemate.privacy.ledger_entry import Head
 from casemate.privacy.ledger_sql import SqlBook, create
 from casemate.privacy.ledger_store import Book
-from casemate.privacy.write_ahead import write_ahead
-
-PATIENCE = 30.0
-"""Seconds to wait for another process that holds the write lock."""
+from casemate.privacy.write_ahead import connected, locked, make_durable
 
 TRIGGERS = (
     """CREATE TRIGGER entries_never_change BEFORE UPDATE ON entries
@@ -69,9 +66,7 @@ class _LedgerFile:
         _make_private(path)
         self._head = os.open(_head_path(path), os.O_RDWR | os.O_CREAT, 0o600)
         with _translated(path):
-            self._connection = sqlite3.connect(
-                path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
+            self._connection = connected(path)
             try:
                 self._prepare()
             except BaseException:
@@ -80,9 +75,8 @@ class _LedgerFile:
 
     def _prepare(self) -> None:
         execute = self._connection.execute
-        execute("PRAGMA synchronous = FULL")
-        write_ahead(self._connection, PATIENCE)
-        with self._locked():
+        make_durable(self._connection)
+        with locked(self._connection):
             names = {name for (name,) in execute("SELECT name FROM sqlite_master")}
             if names and not {"entries", "head"} <= names:
                 raise Misconfigured(
@@ -96,7 +90,7 @@ class _LedgerFile:
     @contextmanager
     def transaction(self) -> Iterator[Book]:
         """The book under the write lock; durable when the block has ended."""
-        with _translated(self._path), self._locked():
+        with _translated(self._path), locked(self._connection):
             book = SqlBook(self._connection, "")
             yield book
             book.flush()
@@ -106,17 +100,6 @@ class _LedgerFile:
     def _keep_head(self, state: State) -> None:
         with suppress(OSError):  # the commit stands; a head that lags behind is still true
             os.pwrite(self._head, f"{state.number:020d} {state.hash.hex()}\n".encode(), 0)
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            raise
 
     def close(self) -> None:
         """Let go of the file."""

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import Column, ColumnType, Role, Value
-from casemate.table.source import Frame, Source
+from casemate.table.source import Source
+from casemate.table.source_view import SourceView
 from casemate.table.sql_text import literal, quoted
 
 SQL_TYPES = {
@@ -21,16 +22,12 @@ SQL_TYPES = {
 }
 
 
-class OutsideSource:
+class OutsideSource(SourceView):
     """A source with filler for the private columns that it does not have."""
 
     def __init__(self, source: Source, unseen: Sequence[Column]) -> None:
-        self._source, self._unseen = source, tuple(unseen)
-
-    @property
-    def dialect(self) -> str:
-        """What sqlglot calls the engine's SQL."""
-        return self._source.dialect
+        super().__init__(source)
+        self._unseen = tuple(unseen)
 
     def relation(self, public: str | None = None) -> str:
         """The text to put after FROM."""
@@ -46,14 +43,6 @@ class OutsideSource:
         if public is not None:
             return seen
         return {**seen, **{each.name: each.type for each in self._unseen if each.type}}
-
-    def read(self, sql: str) -> Frame:
-        """Run one SELECT and return its columns."""
-        return self._source.read(sql)
-
-    def close(self) -> None:
-        """Let go of the source."""
-        self._source.close()
 
 
 def unseen(column: Column) -> Column:

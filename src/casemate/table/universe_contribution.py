@@ -5,10 +5,8 @@ at every question, and no value of a row has a part in it. A row that says of no
 (its person is NULL) cannot be counted towards anybody's rows, and is left out.
 """
 
-from collections.abc import Mapping
-
-from casemate.table.schema import ColumnType
-from casemate.table.source import RECORD, Frame, Source
+from casemate.table.source import RECORD, Source
+from casemate.table.source_view import SourceView
 from casemate.table.sql_text import literal, quoted
 from casemate.table.universe import Universe
 
@@ -21,18 +19,14 @@ HASHES = {
 }
 
 
-class BoundedSource:
+class BoundedSource(SourceView):
     """A source of which at most so many rows of each person are seen."""
 
     def __init__(self, source: Source, person: str, most: int, key: bytes) -> None:
         if len(key) < SHORTEST_KEY:
             raise ValueError(f"the key needs at least {SHORTEST_KEY} bytes, got {len(key)}")
-        self._source, self._person, self._most, self._key = source, person, most, key
-
-    @property
-    def dialect(self) -> str:
-        """What sqlglot calls the engine's SQL."""
-        return self._source.dialect
+        super().__init__(source)
+        self._person, self._most, self._key = person, most, key
 
     def relation(self, public: str | None = None) -> str:
         """The text to put after FROM."""
@@ -47,18 +41,6 @@ class BoundedSource:
             f"WHERE {person} IS NOT NULL"
         )
         return f"(SELECT * FROM ({inner}) AS casemate_kept WHERE casemate_place <= {self._most})"
-
-    def fields(self, public: str | None = None) -> Mapping[str, ColumnType]:
-        """The columns of a relation and their types."""
-        return self._source.fields(public)
-
-    def read(self, sql: str) -> Frame:
-        """Run one SELECT and return its columns."""
-        return self._source.read(sql)
-
-    def close(self) -> None:
-        """Let go of the source."""
-        self._source.close()
 
     def __repr__(self) -> str:
         """How many rows of each person there are; never the key."""
