@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from casemate.attack.answers_file import Given, read_answers
-from casemate.attack.evidence import Evidence, Queries, read_entries
+from casemate.attack.evidence import Evidence, read_entries
 from casemate.attack.features import Features
 from casemate.attack.leave_one_out import Solve, squares
 from casemate.attack.noise_law import NoiseLaw
@@ -25,9 +25,10 @@ from casemate.attack.subjects import Subjects
 from casemate.errors import Misconfigured
 from casemate.published.knowledge import Knowledge
 from casemate.query.compared import compared_with_text
+from casemate.query.log import Queries
 from casemate.query.sql import DIALECT
 from casemate.solve.least_squares import Progress
-from casemate.table.table import Table
+from casemate.table.table import Table, opened_table
 
 FEWEST_TARGETS = 20
 """On how many people an attack is judged at least, if they are there; `Options.targets` is most."""
@@ -123,8 +124,11 @@ class Attack:
         wanted, drawn = options or Options(), random or np.random.default_rng()
         given = read_answers(Path(answers)) if isinstance(answers, str | Path) else answers
         entries = read_entries(queries, dialect)
-        opened = _opened(table, private, [each.sql for each in entries], dialect)
-        try:
+        names = [private] if isinstance(private, str) else private
+        texts = compared_with_text((each.sql for each in entries), names, dialect)
+        with opened_table(table, names, outsider=True, texts=texts) as opened:
+            if not opened.policy.private():
+                raise Misconfigured("no column is private; name one with --private, or in a policy")
             evidence = Evidence.of(
                 entries,
                 opened,
@@ -144,27 +148,6 @@ class Attack:
             scores, finished = _judged(evidence, found, wanted, drawn)
             spent = time.process_time() - start
             return Attacked(evidence, found, wanted, scores, spent, finished)
-        finally:
-            if opened is not table:
-                opened.close()
-
-
-def _opened(
-    table: Table | str | Path, private: str | Sequence[str], statements: Sequence[str], dialect: str
-) -> Table:
-    names = [private] if isinstance(private, str) else list(private)
-    if isinstance(table, Table):
-        if names:
-            raise Misconfigured(
-                "`private` goes with a path; give it to Table.open with an open table"
-            )
-        return table
-    texts = compared_with_text(statements, names, dialect)
-    opened = Table.open(table, private=names, outsider=True, texts=texts)
-    if not opened.policy.private():
-        opened.close()
-        raise Misconfigured("no column is private; name one with --private, or in a policy")
-    return opened
 
 
 def _judged(

@@ -5,10 +5,9 @@ Source     Source document 002, "Database reconstruction": published aggregates 
            may be laid over them; an outsider brings the published answers instead.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from casemate.published.knowledge import Knowledge, box_of, region_of
 from casemate.published.publication import Publication, RefusedQuery, publication
 from casemate.published.truth import true_values
 from casemate.query.expression import Call, ColumnRef, Literal, walk
-from casemate.query.log import Logged, Unread, read_log
+from casemate.query.log import Logged, Queries, Unread, read_queries
 from casemate.query.sql import DIALECT, parse_statement
 from casemate.solve.box import Bound, Box
 from casemate.solve.rows import Floats, Rows
@@ -35,8 +34,6 @@ from casemate.table.outside import OutsideSource
 from casemate.table.schema import ColumnType, Policy
 from casemate.table.source import Source
 from casemate.table.table import Table
-
-Queries = str | Path | Iterable[str | Logged]
 
 EXACT = 1e-6
 """Beside rounded answers, an exact one counts as rounded to this share of the coarsest."""
@@ -122,15 +119,12 @@ class Evidence:
 
 
 def read_entries(queries: Queries, dialect: str) -> list[Logged]:
-    """The statements of a log file, or those that are given as texts; all must be readable."""
-    if isinstance(queries, str | Path):
-        entries = read_log(Path(queries), dialect)
-        unread = [each for each in entries if isinstance(each, Unread)]
-        if unread:
-            raise Misconfigured(f"{queries}, line {unread[0].line}: {unread[0].reason}; correct it")
-        return [each for each in entries if isinstance(each, Logged)]
-    listed = enumerate(queries, start=1)
-    return [Logged(each, i) if isinstance(each, str) else each for i, each in listed]
+    """The statements of a log, all of which must be readable."""
+    entries = read_queries(queries, dialect)
+    unread = [each for each in entries if isinstance(each, Unread)]
+    if unread:
+        raise Misconfigured(f"{queries}, line {unread[0].line}: {unread[0].reason}; correct it")
+    return [each for each in entries if isinstance(each, Logged)]
 
 
 def _sums_only(found: Publication) -> Publication:

@@ -25,7 +25,7 @@ from casemate.attack.plan_target import Targets
 from casemate.errors import Misconfigured
 from casemate.query.expression import Scalar
 from casemate.query.sql import DIALECT
-from casemate.table.table import Table
+from casemate.table.table import Table, opened_table
 
 SECONDS, SECONDS_FOR_ALL = 10.0, 120.0
 """How long the search for a plan may take, for one record and for all of them."""
@@ -115,8 +115,5 @@ def opened(
     if len(names) > 1:
         raise Misconfigured(f"a plan is for one private column; name one, not {len(names)}")
     name = names[0] if names else None
-    if isinstance(table, Table):
-        yield table, name
-    else:
-        with Table.open(table, private=names) as found:
-            yield found, name
+    with opened_table(table, () if isinstance(table, Table) else names) as found:
+        yield found, name

@@ -9,8 +9,7 @@ Departure  The document compares floating-point ranks, column by column; here th
 """
 
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -41,21 +40,18 @@ from casemate.audit.sensitive_cells import Dominance, sensitive_cells
 from casemate.audit.together import together
 from casemate.audit.whole_rows import with_whole_rows
 from casemate.audit.witness import SecondTables, second_tables
-from casemate.errors import Misconfigured
 from casemate.published.distinct import unique_columns
 from casemate.published.equations import equations
 from casemate.published.knowledge import Knowledge
 from casemate.published.large_numbers import is_large
 from casemate.published.publication import publication
 from casemate.query.expression import Scalar
-from casemate.query.log import Logged, Unread, read_log
+from casemate.query.log import Queries, read_queries
 from casemate.query.sql import DIALECT
 from casemate.solve.bounds import Bounds
 from casemate.solve.order_limit import Clock, Limit
 from casemate.solve.second import Change
-from casemate.table.table import Table
-
-Queries = str | Path | Iterable[str | Logged | Unread]
+from casemate.table.table import Table, opened_table
 
 
 @dataclass(frozen=True)
@@ -147,26 +143,6 @@ def witnesses(
         queries, table, knowledge=knowledge, private=private, options=wanted, dialect=dialect
     )
     return cast("Witnessed", found.witness)  # it was asked for
-
-
-def opened_table(
-    table: Table | str | Path, private: str | Sequence[str]
-) -> AbstractContextManager[Table]:
-    """The table, opened if it is a path; one that is open already stays open."""
-    if not isinstance(table, Table):
-        names = [private] if isinstance(private, str) else private
-        return Table.open(table, private=names)
-    if private:
-        raise Misconfigured("`private` goes with a path; give it to Table.open with an open table")
-    return nullcontext(table)
-
-
-def read_queries(queries: Queries, dialect: str) -> list[Logged | Unread]:
-    """The statements of a log file, or those that are given as texts."""
-    if isinstance(queries, str | Path):
-        return read_log(Path(queries), dialect)
-    listed = enumerate(queries, start=1)
-    return [Logged(each, i) if isinstance(each, str) else each for i, each in listed]
 
 
 def decided(case: Case, options: Options, start: float) -> Audited:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from casemate.audit.admission import Admission, Offer, chosen
 from casemate.audit.case import Case
-from casemate.audit.exposure import Audit, Options, Queries, opened_table, read_queries
+from casemate.audit.exposure import Audit, Options
 from casemate.audit.result import Audited, Repaired, Verdict
 from casemate.audit.rows_shown import Shown, rows_shown
 from casemate.audit.stakes import Stakes
@@ -30,9 +30,9 @@ from casemate.published.equations import equations
 from casemate.published.knowledge import Knowledge
 from casemate.published.large_numbers import is_large
 from casemate.published.publication import publication
-from casemate.query.log import Logged, Unread
+from casemate.query.log import Logged, Queries, Unread, read_queries
 from casemate.query.sql import DIALECT
-from casemate.table.table import Table
+from casemate.table.table import Table, opened_table
 
 FILE = "repaired.sql"
 

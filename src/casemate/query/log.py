@@ -6,7 +6,7 @@ known), and PostgreSQL's csvlog, in which the values of parameters stand beside 
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
@@ -44,6 +44,10 @@ class Unread:
     reason: str
 
 
+Queries = str | Path | Iterable[str | Logged | Unread]
+"""A log file, or statements as texts."""
+
+
 def read_log(path: Path, dialect: str = DIALECT) -> list[Logged | Unread]:
     """The statements of a log in order, each line that could not be read among them."""
     try:
@@ -56,6 +60,14 @@ def read_log(path: Path, dialect: str = DIALECT) -> list[Logged | Unread]:
     if not found:
         raise Misconfigured(f"{path} holds no statement; expected SQL, or a CSV with a column sql")
     return found
+
+
+def read_queries(queries: Queries, dialect: str) -> list[Logged | Unread]:
+    """The statements of a log file, or those that are given as texts."""
+    if isinstance(queries, str | Path):
+        return read_log(Path(queries), dialect)
+    listed = enumerate(queries, start=1)
+    return [Logged(each, i) if isinstance(each, str) else each for i, each in listed]
 
 
 def _entries(text: str, path: Path, dialect: str) -> Iterator[Logged | Unread]:

@@ -1,6 +1,7 @@
 """`Table`: a policy together with the open source it speaks of."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -91,6 +92,25 @@ class Table:
         where = shown(self.policy.source)
         width, hidden = len(self.policy.columns), len(self.policy.private())
         return f"<Table {where}: {width} columns, {hidden} private>"
+
+
+@contextmanager
+def opened_table(
+    table: Table | str | Path,
+    private: str | Sequence[str],
+    *,
+    outsider: bool = False,
+    texts: Collection[str] = (),
+) -> Iterator[Table]:
+    """The table, opened if it is a path; one that is open already stays open."""
+    names = [private] if isinstance(private, str) else list(private)
+    if not isinstance(table, Table):
+        with Table.open(table, private=names, outsider=outsider, texts=texts) as opened:
+            yield opened
+        return
+    if names:
+        raise Misconfigured("`private` goes with a path; give it to Table.open with an open table")
+    yield table
 
 
 # Where the table is ---------------------------------------------------------------------------
