@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.universe import MOST_EXACT, Attribute, Kind, Universe
+from casemate.table.universe import MOST_EXACT, USUAL_BINS, Attribute, Kind, Universe
 from casemate.table.universe_cuts import cuts, image, point
 
 INTEGER, DECIMAL, DOUBLE = ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DOUBLE
@@ -60,8 +60,6 @@ def test_an_identifier_is_not_even_named() -> None:
     [
         ({"type": TEXT}, "x has no cells; declare its `values` in the policy"),
         ({"type": INTEGER}, "x has no cells; declare `min`, `max` and `bins` in the policy"),
-        ({"type": DOUBLE, "low": 0, "high": 1}, "x has no cells; declare `bins` in the policy"),
-        ({"type": INTEGER, "low": 0, "high": MOST_EXACT}, "declare `bins`"),
         ({"type": INTEGER, "unbounded": True}, "declare `min`, `max` and `bins`"),
         ({"low": 0, "high": 5}, "the type of x is not known; set `type` for it"),
     ],
@@ -70,6 +68,14 @@ def test_a_column_without_cells_is_left_out_with_the_reason(
     settings: dict[str, Any], reason: str
 ) -> None:
     assert reason in left_out(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"type": DOUBLE, "low": 0, "high": 1}, {"type": INTEGER, "low": 0, "high": MOST_EXACT}],
+)
+def test_bounds_without_bins_get_the_usual_number_of_them(settings: dict[str, Any]) -> None:
+    assert attribute(**settings).size == USUAL_BINS + 1
 
 
 def test_asking_for_a_column_without_cells_says_why() -> None:

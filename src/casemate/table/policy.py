@@ -11,14 +11,25 @@ from pathlib import Path
 from casemate.errors import Misconfigured
 from casemate.table.column_section import read_column
 from casemate.table.place import FORMS, DuckDBTable, Files, Place, PostgresTable, beside, find
-from casemate.table.schema import Budget, Column, Neighbours, Policy, Protects, PublicTable
+from casemate.table.schema import (
+    Answering,
+    Budget,
+    Column,
+    Exhausted,
+    Neighbours,
+    Policy,
+    Protects,
+    PublicTable,
+    Strategy,
+)
 from casemate.table.shipped import names
 from casemate.table.toml import Section, listed, read_document
 
-SECTIONS = ("table", "columns", "public", "budget")
-TABLE = ("source", "key", "person", "rows_per_person")
+SECTIONS = ("table", "columns", "public", "budget", "answer")
+TABLE = ("source", "key", "person", "rows_per_person", "version")
 PUBLIC = ("source", "key")
 BUDGET = ("epsilon", "delta", "neighbours", "protects", "ledger")
+ANSWER = ("strategy", "start", "surprises", "ration", "questions", "confidence", "exhausted")
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -39,6 +50,8 @@ def load_policy(path: str | Path) -> Policy:
         rows_per_person=rows_per_person,
         public_tables=_public_tables(document, place),
         budget=_budget(document.section("budget")),
+        answering=_answering(document.section("answer")),
+        version=table.text("version") or "1",
         path=document.file,
     )
 
@@ -165,3 +178,34 @@ def _ledger(section: Section) -> str | None:
         known = listed(("a file", "postgresql://host/database"), mark="")
         raise section.mistake("ledger", f"has an address casemate does not know; expected {known}")
     return str((section.file.parent / ledger).absolute())
+
+
+# Answers --------------------------------------------------------------------------------------
+
+
+def _answering(section: Section | None) -> Answering:
+    if section is None:
+        return Answering()
+    section.allow(*ANSWER)
+    usual = Answering()
+    found = Answering(
+        strategy=section.choice("strategy", Strategy) or usual.strategy,
+        start=_share(section, "start", usual.start),
+        surprises=section.whole("surprises", least=1) or usual.surprises,
+        ration=section.whole("ration", least=1),
+        questions=section.whole("questions", least=1),
+        confidence=_share(section, "confidence", usual.confidence),
+        exhausted=section.choice("exhausted", Exhausted) or usual.exhausted,
+    )
+    if found.strategy in (Strategy.GAUSSIAN, Strategy.LAPLACE) and found.questions is None:
+        raise section.mistake(
+            "questions", f"is missing; `{found.strategy}` needs to know how many share the budget"
+        )
+    return found
+
+
+def _share(section: Section, key: str, usual: Fraction) -> Fraction:
+    number = section.number(key)
+    if number is not None and not 0 < number < 1:
+        raise section.mistake(key, "must be a number above 0 and below 1")
+    return usual if number is None else Fraction(number)

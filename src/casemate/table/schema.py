@@ -103,6 +103,38 @@ class Budget:
     ledger: str | None = field(default=None, repr=False)  # None: casemate.ledger beside the file
 
 
+class Strategy(StrEnum):
+    """How questions are answered privately."""
+
+    AUTO = "auto"  # what the plan predicts to be best when nothing is known of the questions
+    WARM = "warm"  # tables first, then only surprises are paid for
+    COLD = "cold"  # only surprises are paid for, from nothing
+    TABLES = "tables"  # all tables of few attributes, and nothing checks what they cannot say
+    HISTOGRAM = "histogram"  # every cell once
+    GAUSSIAN = "gaussian"  # noise on every answer
+    LAPLACE = "laplace"
+
+
+class Exhausted(StrEnum):
+    """What happens to a question that can no longer be checked."""
+
+    REFUSE = "refuse"
+    UNVERIFIED = "unverified"  # the stand-in answers, and says that nothing is proven
+
+
+@dataclass(frozen=True)
+class Answering:
+    """How the budget is used to answer questions."""
+
+    strategy: Strategy = Strategy.AUTO
+    start: Fraction = Fraction(1, 4)  # of the budget, for the tables that come first
+    surprises: int = 25  # how many questions may find the stand-in wrong
+    ration: int | None = None  # the same for one principal; None: no limit of its own
+    questions: int | None = None  # how many are expected; needed where each is paid for
+    confidence: Fraction = Fraction(19, 20)
+    exhausted: Exhausted = Exhausted.REFUSE
+
+
 @dataclass(frozen=True)
 class Policy:
     """One protected table: where it is, what its columns are, and what may be spent on it."""
@@ -114,6 +146,8 @@ class Policy:
     rows_per_person: int = 1
     public_tables: tuple[PublicTable, ...] = ()
     budget: Budget | None = None
+    answering: Answering = Answering()
+    version: str = "1"  # of the data: what was answered about another one is not about this
     path: Path | None = field(default=None, compare=False)
 
     def column(self, name: str) -> Column | None:

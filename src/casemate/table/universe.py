@@ -21,6 +21,9 @@ from casemate.table.universe_cuts import Point, cuts, image, typed, whole_values
 MOST_EXACT = 64
 """Whole numbers and days without bins get a cell each if there are no more of them."""
 
+USUAL_BINS = 16
+"""Bins of any other column with bounds that declares none."""
+
 
 class Kind(StrEnum):
     """What the cells of an attribute are: declared values, or bins between two bounds."""
@@ -117,7 +120,7 @@ class Universe:
 
         >>> from casemate.table.hospital import policy
         >>> Universe.of(policy()).shape
-        (17, 3)
+        (17, 3, 17)
         """
         usable = [each for each in policy.columns if each.role is not Role.IDENTIFIER]
         found = [_attribute(column) for column in usable]
@@ -172,7 +175,6 @@ def _attribute(column: Column) -> Attribute | LeftOut:
         wanted = "`min`, `max` and `bins`" if kind in ORDERED else "its `values`"
         return LeftOut(column.name, f"{column.name} has no cells; declare {wanted} in the policy")
     count = whole_values(column.low, column.high, kind)
-    if column.bins is None and (count is None or count > MOST_EXACT):
-        return LeftOut(column.name, f"{column.name} has no cells; declare `bins` in the policy")
-    drawn = cuts(column.low, column.high, column.bins or count or 1, kind)
+    exact = count if count is not None and count <= MOST_EXACT else USUAL_BINS
+    drawn = cuts(column.low, column.high, column.bins or exact, kind)
     return Attribute(column, kind, Kind.BINS, drawn)

@@ -1,0 +1,55 @@
+"""What is known of each number that a question asked for, in units, before it is shown as SQL."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Self
+
+
+class Origin(StrEnum):
+    """Where an answer comes from."""
+
+    SURROGATE = "surrogate"  # the stand-in's, and the gate let it pass
+    MEASURED = "measured"  # a fresh measurement of the table, with noise
+    CACHED = "cached"  # the same question was answered before
+    UNVERIFIED = "unverified"  # the stand-in's, and nothing checked it
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One number: its proven bounds at the stated confidence, and a typical error, a guess.
+
+    `session_lo` and `session_hi` hold for all answers of a dataset at once. All are None where
+    nothing is proven.
+    """
+
+    value: float
+    lo: float | None = None
+    hi: float | None = None
+    error: float | None = None
+    session_lo: float | None = None
+    session_hi: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The numbers of every part of a question, cell by cell."""
+
+    parts: tuple[tuple[Estimate, ...], ...]
+    origin: Origin
+
+    def to_text(self) -> str:
+        """As it is kept in the transcript."""
+        cells = [[list(asdict(each).values()) for each in part] for part in self.parts]
+        return json.dumps({"origin": self.origin, "parts": cells}, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """What `to_text` wrote."""
+        plain = json.loads(text)
+        parts = tuple(tuple(Estimate(*each) for each in part) for part in plain["parts"])
+        return cls(parts, Origin(plain["origin"]))
+
+    def again(self) -> Self:
+        """The same numbers, asked for again."""
+        return replace(self, origin=Origin.CACHED)

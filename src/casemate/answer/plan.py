@@ -1,0 +1,154 @@
+"""The public plan of a dataset's budget: what is measured first, the gate, and its surprises.
+
+Source     Source document 003, OnlineIC, with part of the budget spent on tables before the first
+           question, which source document 003 does not do.
+Guarantee  A pure function of the policy: whoever has the policy knows the plan. All of it together
+           costs at most the budget: every scale is rounded up, and costs are those of the scales.
+Split      `start` of the budget for the number of people and the first tables; of the rest one half
+           for opening runs of the gate and one half for measuring what they find.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+from casemate.answer.relation import Relation
+from casemate.answer.schedule import EXPECTED, PRACTICE, GateSchedule
+from casemate.doors.law import GaussianLaw, LaplaceLaw, Law
+from casemate.privacy.cost import Currency, price, rho_of
+from casemate.privacy.sparse_vector import Side
+from casemate.privacy.sparse_vector_calibration import Calibration, accuracy_share
+from casemate.surrogate.product import Scope
+from casemate.table.schema import Answering, Budget, Strategy
+
+MOST_START_CELLS = 10**5
+"""All first tables together have no more cells; else they are of fewer attributes."""
+
+USUAL_ORDER = 2
+"""The first tables are those of two attributes: they say most for what they cost."""
+
+BETA = 0.05
+"""The chance with which the gate's own error bounds may fail, over all questions."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """A budget in its currency, under a relation: it buys noise."""
+
+    amount: Fraction
+    currency: Currency
+    relation: Relation
+
+    @classmethod
+    def of(cls, budget: Budget, relation: Relation) -> "Means":
+        """The whole budget of a policy."""
+        if budget.delta:
+            return cls(rho_of(budget.epsilon, budget.delta), Currency.RHO, relation)
+        return cls(budget.epsilon, Currency.EPSILON, relation)
+
+    def part(self, share: Fraction) -> "Means":
+        """A share of it."""
+        return Means(self.amount * share, self.currency, self.relation)
+
+    def table_law(self, tables: int = 1) -> Law:
+        """The noise with which so many tables of counts cost all of this together."""
+        if self.currency is Currency.RHO:
+            return GaussianLaw.within(self.amount / tables, self.relation.squared_of_table)
+        return LaplaceLaw.within(self.amount / tables, self.relation.of_table)
+
+    def gate(self, runs: int, beta: float = BETA) -> GateSchedule:
+        """A gate all of whose runs together cost this."""
+        if self.currency is Currency.RHO:
+            return GateSchedule.within(self.amount, runs, beta)
+        share = accuracy_share(EXPECTED, beta, runs=runs)
+        calibration = Calibration.of(self.amount / runs, share)
+        return GateSchedule(calibration, runs, beta, PRACTICE, Side.MAGNITUDE)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured when, and with which noise."""
+
+    strategy: Strategy
+    currency: Currency
+    relation: Relation
+    start: tuple[Scope, ...] = ()  # tables measured before the first question
+    start_law: Law | None = None  # of each of them
+    total_law: Law | None = None  # None where the number of people is public
+    gate: GateSchedule | None = None
+    surprise_law: Law | None = None  # of the table measured when the gate fires
+    answer: Fraction | None = None  # what each answer may cost, where each is paid for
+
+    def price_of(self, law: Law | None) -> Fraction:
+        """What one use of a law costs, in the plan's currency."""
+        amount = Fraction(0) if law is None else price(law.cost, self.currency)
+        if amount is None:
+            raise ValueError("this noise has no price in this currency")
+        return amount
+
+    @property
+    def start_price(self) -> Fraction:
+        """What everything before the first question costs."""
+        return len(self.start) * self.price_of(self.start_law) + self.price_of(self.total_law)
+
+    @property
+    def run_price(self) -> Fraction:
+        """What opening a run of the gate costs."""
+        if self.gate is None:
+            return Fraction(0)
+        return price(self.gate.calibration.cost, self.currency) or Fraction(0)
+
+
+def first_tables(shape: tuple[int, ...], order: int, most: int = MOST_START_CELLS) -> list[Scope]:
+    """All tables of so many attributes, or of fewer where those would have too many cells."""
+    for size in range(min(order, len(shape)), 0, -1):
+        scopes = list(combinations(range(len(shape)), size))
+        if sum(math.prod(shape[a] for a in scope) for scope in scopes) <= most:
+            return scopes
+    return []
+
+
+def plan_of(
+    means: Means, shape: tuple[int, ...], answering: Answering, order: int = USUAL_ORDER
+) -> Plan:
+    """The plan that a policy's budget and its settings lead to."""
+    strategy = Strategy.WARM if answering.strategy is Strategy.AUTO else answering.strategy
+    plan = Plan(strategy, means.currency, means.relation)
+    if strategy in (Strategy.GAUSSIAN, Strategy.LAPLACE):
+        return _each_paid(plan, means, answering)
+    checked = strategy in (Strategy.WARM, Strategy.COLD)
+    scopes = [] if strategy is Strategy.COLD else first_tables(shape, order)
+    if strategy is Strategy.HISTOGRAM:
+        scopes = [tuple(range(len(shape)))]
+    first = means.part(answering.start if checked and scopes else Fraction(1))
+    if checked and not scopes:
+        first = means.part(answering.start / 8)  # the number of people alone
+    rest = means.part((means.amount - first.amount) / means.amount) if checked else None
+    return _learning(plan, first, rest, scopes, answering)
+
+
+def _each_paid(plan: Plan, means: Means, answering: Answering) -> Plan:
+    questions = answering.questions or 1
+    return Plan(plan.strategy, plan.currency, plan.relation, answer=means.amount / questions)
+
+
+def _learning(
+    plan: Plan, first: Means, rest: Means | None, scopes: list[Scope], answering: Answering
+) -> Plan:
+    counted = not plan.relation.exchanged
+    law = first.table_law(len(scopes) + counted)
+    gate = surprise = None
+    if rest is not None:
+        half = rest.part(Fraction(1, 2))
+        gate, surprise = half.gate(answering.surprises), half.table_law(answering.surprises)
+    return Plan(
+        plan.strategy,
+        plan.currency,
+        plan.relation,
+        start=tuple(scopes),
+        start_law=law if scopes else None,
+        total_law=law if counted else None,
+        gate=gate,
+        surprise_law=surprise,
+    )
