@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-NOT_BENCHMARKS = {"__init__", "__main__", "claims"}
+NOT_BENCHMARKS = {"__init__", "__main__", "claims", "survey"}
 
 
 def benchmarks() -> list[str]:

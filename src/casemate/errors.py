@@ -5,6 +5,8 @@ CasemateError
         BudgetExhausted  the ledger cannot pay for it; says what is left
         HorizonReached   a stream is longer than its mechanism was calibrated for
         PositivesSpent   a sparse vector has given all the positive answers it was calibrated for
+            GateClosed   a dataset's questions can no longer be checked; says what is left
+        RationSpent      a principal has found as many surprises as its ration allows
         LedgerDamaged    the ledger's history does not add up, so nothing can be charged to it
         TranscriptDamaged  the transcript's history does not add up, so nothing more can leave
         ScanFailed       private data could not be read; what was charged for it stays charged
@@ -57,6 +59,30 @@ class PositivesSpent(Refused):
         super().__init__(
             f"this mechanism was calibrated for {positives} positive answers and has given them "
             f"all; start a new one, which spends its own epsilon"
+        )
+
+
+class GateClosed(PositivesSpent):
+    """The questions of a dataset can no longer be checked."""
+
+    def __init__(self, positives: int, left: Fraction, unit: str) -> None:
+        super().__init__(positives)
+        self.left, self.unit = left, unit
+        self.args = (
+            f"the gate has found its {positives} surprises, so questions can no longer be checked; "
+            f"{float(left):.6g} of {unit} is left: have this one measured, or let the stand-in "
+            f'answer with `exhausted = "unverified"` in the policy',
+        )
+
+
+class RationSpent(Refused):
+    """A principal has found the stand-in wrong as often as its ration allows."""
+
+    def __init__(self, ration: int) -> None:
+        self.ration = ration
+        super().__init__(
+            f"this principal has used its ration of {ration} surprises, so no more of its "
+            f"questions are checked; ask as another principal, or raise `ration` in the policy"
         )
 
 

@@ -115,6 +115,15 @@ def test_extremes_and_medians_are_named_as_not_used() -> None:
     assert found.problem.equations.height == 3
 
 
+def test_quantiles_are_named_as_not_used() -> None:
+    quantiles = ["SELECT quantile_cont(pay, 0.9) FROM t", "SELECT quantile_disc(pay, 0.5) FROM t"]
+    found = evidence([quantiles[0], *SUMS, quantiles[1]])
+    refused = found.publication.refused
+    assert [(each.query, each.text) for each in refused] == [(1, quantiles[0]), (5, quantiles[1])]
+    assert all("only median(x) is read" in each.reason for each in refused)
+    assert found.problem.equations.height == 3
+
+
 def test_what_is_known_becomes_the_box() -> None:
     known = Knowledge(Fraction(0), Fraction(90), True, {2: (Fraction(20), Fraction(20))})
     problem = evidence(SUMS, knowledge=known).problem

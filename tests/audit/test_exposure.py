@@ -74,6 +74,28 @@ def test_what_was_refused_makes_the_audit_incomplete() -> None:
     assert "single quotation marks" in found.refused[0].reason
 
 
+@pytest.mark.parametrize(
+    "quantile",
+    [
+        'percentile_cont(0.25) WITHIN GROUP (ORDER BY "Blood sugar")',
+        'percentile_disc(0.5) WITHIN GROUP (ORDER BY "Blood sugar")',
+        '2 * quantile_cont("Blood sugar", 0.9)',
+    ],
+)
+def test_a_quantile_that_is_no_median_makes_the_audit_incomplete(quantile: str) -> None:
+    found = hospital(HOSPITAL[0], f"SELECT {quantile} AS q FROM t WHERE ZIP < 40000")
+    assert found.verdict is Verdict.INCOMPLETE
+    (refused,) = found.refused
+    assert refused.reason == (
+        "the column q: of quantiles of something secret only median(x) is read"
+    )
+
+
+def test_a_quantile_of_what_everybody_knows_is_audited() -> None:
+    quantile = "SELECT Gender, quantile_disc(ZIP, 0.25) FROM t GROUP BY Gender"
+    assert hospital(HOSPITAL[0], quantile).verdict is Verdict.NONE_EXPOSED
+
+
 def test_a_query_that_matches_nobody_exposes_nobody() -> None:
     found = hospital('SELECT SUM("Blood sugar") FROM t WHERE ZIP < 0')
     assert (found.verdict, found.equations) == (Verdict.NONE_EXPOSED, 0)

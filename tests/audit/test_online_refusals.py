@@ -81,6 +81,25 @@ def test_decisions_are_the_same_on_any_table_that_gives_the_same_answers(tmp_pat
         assert len(one.history) > 8
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT quantile_cont(pay, 0.9) FROM staff",
+        "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY pay) AS q FROM staff",
+        "SELECT team, COUNT(*) FROM staff GROUP BY team HAVING quantile_cont(pay, 0.2) > 4",
+    ],
+)
+def test_quantiles_of_something_private_are_refused(tmp_path: Path, sql: str) -> None:
+    with OnlineAuditor(written(tmp_path), private=PRIVATE) as auditor:
+        decision = auditor.would_expose(sql)
+        assert not decision.allowed
+        assert decision.reason is not None and (
+            "shows something other than sums, averages, minima and maxima" in decision.reason
+            or "HAVING decides by something private" in decision.reason
+        )
+        assert auditor.would_expose("SELECT quantile_disc(age, 0.2) FROM staff").allowed
+
+
 # Refusals, as the asker sees them -----------------------------------------------------------------
 
 

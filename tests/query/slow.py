@@ -1,5 +1,6 @@
 """The slow, obvious way: every row, every condition, one value at a time, in plain Python."""
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,24 +63,36 @@ def answer(aggregate: Aggregate, table: Sequence[dict[str, Any]]) -> dict[Any, A
             key = tuple(value(each, row) for each in aggregate.keys)
             entry = 1 if aggregate.argument is None else value(aggregate.argument, row)
             cells[key] += [entry] if entry is not None else []
-    return {key: compute(aggregate.function, found) for key, found in cells.items()}
+    return {key: compute(aggregate, found) for key, found in cells.items()}
 
 
-def compute(function: Function, found: list[Any]) -> Any:
+def compute(aggregate: Aggregate, found: list[Any]) -> Any:
     """One aggregate of a list of values, in exact arithmetic where they are exact."""
-    if function is Function.COUNT:
-        return len(found)
-    if function is Function.COUNT_DISTINCT:
-        return len(set(found))
+    function = aggregate.function
+    if function in (Function.COUNT, Function.COUNT_DISTINCT):
+        return len(found if function is Function.COUNT else set(found))
     if not found:
         return None
     if function is Function.MEDIAN:
         return float(statistics.median([float(each) for each in found]))
+    if function is Function.QUANTILE:
+        assert aggregate.fraction is not None
+        return quantile(sorted(found), aggregate.fraction, aggregate.discrete)
     if function in (Function.MIN, Function.MAX):
         return min(found) if function is Function.MIN else max(found)
     total = sum(Fraction(each) for each in found)
     exact = total if function is Function.SUM else total / len(found)
     return float(exact)
+
+
+def quantile(found: list[Any], fraction: Fraction, discrete: bool) -> Any:
+    """The first value with so large a share at or below it, or a point between two values."""
+    if discrete:
+        ranks = enumerate(found, start=1)
+        return next(each for rank, each in ranks if Fraction(rank, len(found)) >= fraction)
+    place = fraction * (len(found) - 1)
+    below, above = (Fraction(found[index]) for index in (math.floor(place), math.ceil(place)))
+    return float(below + (place - math.floor(place)) * (above - below))
 
 
 def close(left: Any, right: Any) -> bool:

@@ -12,9 +12,11 @@ import pytest
 from casemate.errors import Misconfigured
 from casemate.table.policy import load_policy
 from casemate.table.schema import (
+    Answering,
     Budget,
     Column,
     ColumnType,
+    Exhausted,
     Neighbours,
     PerPerson,
     Policy,
@@ -22,6 +24,7 @@ from casemate.table.schema import (
     Provenance,
     PublicTable,
     Role,
+    Strategy,
 )
 
 HOSPITAL = """
@@ -30,6 +33,7 @@ source  = "hospital.csv"
 key     = "id"
 person  = "id"
 rows_per_person = 1
+version = "2026-01"
 [columns.ZIP]
 role = "public"
 min = 20000
@@ -51,6 +55,14 @@ delta = 1e-9
 neighbours = "replace"
 protects = "private-columns"
 ledger = "spent/casemate.ledger"
+[answer]
+strategy = "cold"
+start = 0.3
+surprises = 40
+ration = 5
+questions = 1000
+confidence = 0.99
+exhausted = "unverified"
 """
 MINIMAL = """
 [table]
@@ -107,6 +119,16 @@ def test_every_key_becomes_a_value(write: Write, tmp_path: Path) -> None:
             protects=Protects.PRIVATE_COLUMNS,
             ledger=str(tmp_path / "spent/casemate.ledger"),
         ),
+        answering=Answering(
+            strategy=Strategy.COLD,
+            start=Fraction(3, 10),
+            surprises=40,
+            ration=5,
+            questions=1000,
+            confidence=Fraction(99, 100),
+            exhausted=Exhausted.UNVERIFIED,
+        ),
+        version="2026-01",
     )
     assert policy.path == tmp_path / "casemate.toml"
 
@@ -118,6 +140,20 @@ def test_what_is_not_said_has_its_default(write: Write) -> None:
     budget = load_policy(write(MINIMAL + "[budget]\nepsilon = 2")).budget
     assert budget == Budget(Fraction(2))
     assert budget.delta == 0
+
+
+def test_how_questions_are_answered_has_defaults_key_by_key(write: Write) -> None:
+    policy = load_policy(write(MINIMAL))
+    assert policy.answering == Answering() and policy.version == "1"
+    assert load_policy(write(MINIMAL + "[answer]")).answering == Answering()
+    policy = load_policy(write(MINIMAL + "[answer]\nsurprises = 3"))
+    assert policy.answering == replace(Answering(), surprises=3)
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_every_strategy_can_be_named(write: Write, strategy: Strategy) -> None:
+    text = f'{MINIMAL}[answer]\nstrategy = "{strategy}"\nquestions = 10'
+    assert load_policy(write(text)).answering == Answering(strategy=strategy, questions=10)
 
 
 def test_a_private_number_may_be_declared_to_have_no_bounds(write: Write) -> None:
@@ -198,6 +234,10 @@ def table(lines: str) -> str:
 
 def budget(lines: str) -> str:
     return f"{MINIMAL}[budget]\n{lines}"
+
+
+def answer(lines: str) -> str:
+    return f"{MINIMAL}[answer]\n{lines}"
 
 
 MISTAKES = {
@@ -367,6 +407,49 @@ MISTAKES = {
     ),
     "unknown protects": (budget('epsilon = 1\nprotects = "all"'), "`budget.protects`", '"person"'),
     "unknown ledger": (budget('epsilon=1\nledger="redis://h"'), "`budget.ledger`", "postgresql"),
+    "version is a number": (
+        table('source = "hospital.csv"\nversion = 2'),
+        "`table.version`",
+        "a string, not a whole number",
+    ),
+    "version is empty": (
+        table('source = "hospital.csv"\nversion = ""'),
+        "`table.version`",
+        "is empty",
+    ),
+    "answer is a value": ("answer = 3\n" + MINIMAL, "`answer`", "a section, not a whole number"),
+    "unknown key of answer": (answer("surprise = 3"), "`answer.surprise`", "`surprises`?"),
+    "unlike any key of answer": (answer("zzz = 3"), "`answer.zzz`", "expected `strategy`"),
+    "unknown strategy": (answer('strategy = "hot"'), "`answer.strategy`", '"auto", "warm", "cold"'),
+    "misspelt strategy": (answer('strategy = "gausian"'), "`answer.strategy`", "`gaussian`?"),
+    "strategy is a number": (answer("strategy = 1"), "`answer.strategy`", "a string"),
+    "start is 0": (answer("start = 0"), "`answer.start`", "above 0 and below 1"),
+    "start is 1": (answer("start = 1.0"), "`answer.start`", "above 0 and below 1"),
+    "start is a string": (answer('start = "0.5"'), "`answer.start`", "a number, not a string"),
+    "no surprises": (answer("surprises = 0"), "`answer.surprises`", "at least 1"),
+    "half a surprise": (answer("surprises = 0.5"), "`answer.surprises`", "a whole number"),
+    "no ration": (answer("ration = 0"), "`answer.ration`", "at least 1"),
+    "ration is true": (answer("ration = true"), "`answer.ration`", "a whole number"),
+    "no questions": (answer("questions = 0"), "`answer.questions`", "at least 1"),
+    "questions is a string": (answer('questions = "9"'), "`answer.questions`", "a whole number"),
+    "Gaussian for nobody knows how many": (
+        answer('strategy = "gaussian"'),
+        "`answer.questions`",
+        "is missing; `gaussian` needs",
+    ),
+    "Laplace for nobody knows how many": (
+        answer('strategy = "laplace"'),
+        "`answer.questions`",
+        "is missing; `laplace` needs",
+    ),
+    "confidence is 0": (answer("confidence = 0"), "`answer.confidence`", "above 0 and below 1"),
+    "confidence in per cent": (answer("confidence = 95"), "`answer.confidence`", "below 1"),
+    "confidence is not a number": (answer("confidence = nan"), "`answer.confidence`", "a number"),
+    "unknown exhausted": (
+        answer('exhausted = "guess"'),
+        "`answer.exhausted`",
+        '"refuse" or "unverified"',
+    ),
     "not TOML": ("[table]\nsource = ", "not valid TOML", "line 2, column 10"),
     "not TOML at its end": ('[table]\nsource = """', "not valid TOML", "line 2, column 13"),
     "a key twice": (table('source = "a"\nsource = "b"'), "not valid TOML", "line 3"),

@@ -74,6 +74,22 @@ def test_what_needs_a_decision_is_warned_of(tmp_path: Path) -> None:
     assert "more rows than `rows_per_person`" in warnings
 
 
+def test_the_grid_for_private_answers_is_part_of_a_review(tmp_path: Path) -> None:
+    universe = reviewed(tmp_path, POLICY).universe
+    assert [each.name for each in universe.attributes] == ["Age", "Gender", "Day", "Ratio"]
+    assert universe.shape == (17, 4, 17, 17)  # bounds without bins have sixteen, and NULL one more
+    assert universe.left_out == ()  # an identifier is not asked about
+
+
+def test_a_column_without_cells_is_left_out_and_says_why(tmp_path: Path) -> None:
+    policy = '[table]\nsource="people.csv"\n[columns.Age]\n[columns.Note]\n[columns.Gender]\n'
+    universe = reviewed(tmp_path, policy + 'values = ["m", "f"]').universe
+    assert universe.cells == 3
+    age, note = (each.reason for each in universe.left_out)
+    assert "Age has no cells; declare `min`, `max` and `bins`" in age
+    assert "Note has no cells; declare its `values`" in note
+
+
 def test_a_policy_that_foresees_everything_has_no_warnings(tmp_path: Path) -> None:
     policy = '[table]\nsource="people.csv"\n[columns.Age]\nrole="private"\nmin=-1\nmax=101'
     found = reviewed(tmp_path, policy)

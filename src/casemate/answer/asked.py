@@ -45,7 +45,7 @@ class Linear:
         """The least and the most that one row adds to a cell, nothing included."""
         low, high = 0, 0
         for product in (each for cell in self.cells for each in cell):
-            ends = [(0, 1)] * bool(product.masks or not product.weights)
+            ends = [(0, int(mask.any())) for mask in product.masks.values()]
             ends += [(int(w.min()), int(w.max())) for w in product.weights.values()]
             lowest, highest = _times(ends)
             low, high = min(low, lowest), max(high, highest)
@@ -84,11 +84,13 @@ class Asked:
     """One statement as one question: the parts it is compared by.
 
     `together` says of how many cells at most one shown number is made: a proof of the number needs
-    the proofs of as many cells at once.
+    the proofs of as many cells at once. `ratios` has the parts that will be divided, cell by cell:
+    a sum, and the count of the same cells.
     """
 
     parts: tuple[Linear, ...]
     together: int = 1
+    ratios: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         if not self.parts or not all(part.cells for part in self.parts):
@@ -117,6 +119,27 @@ class Asked:
         if len(written) <= LONGEST_TEXT:
             return written
         return f"sha256:{hashlib.sha256(written.encode()).hexdigest()}"
+
+
+def off_ratio(above: Linear, below: Linear, ratios: Sequence[float]) -> Linear:
+    """A sum less so many times the count, cell by cell: what a ratio errs by, times the count."""
+    cells = []
+    for sums, counts, ratio in zip(above.cells, below.cells, ratios, strict=True):
+        cells.append(
+            tuple(
+                Product(count.shape, count.masks, _less(added, count, ratio))
+                for added, count in zip(sums, counts, strict=True)
+            )
+        )
+    return Linear(tuple(cells), above.unit)
+
+
+def _less(added: Product, count: Product, ratio: float) -> dict[int, Floats]:
+    """The weights of a sum, on the attribute that it adds up, less a constant."""
+    places = added.weights or {a: added.factor(a) for a in added.scope if a not in count.masks}
+    if not places:
+        return {0: added.factor(0) - ratio}
+    return {place: added.factor(place) - ratio for place in places}
 
 
 def _canonical(cell: Sequence[Product]) -> object:

@@ -29,6 +29,19 @@ class Estimate:
     error: float | None = None
     session_lo: float | None = None
     session_hi: float | None = None
+    ratio_error: float | None = None  # of a sum that will be divided, around its ratio
+
+    def above(self, least: float) -> Self:
+        """The same number, of which it is known that it is not below this."""
+        ends = (self.lo, self.hi, self.session_lo, self.session_hi)
+        lo, hi, first, last = (None if end is None else max(end, least) for end in ends)
+        value = max(self.value, least)
+        return replace(self, value=value, lo=lo, hi=hi, session_lo=first, session_hi=last)
+
+    def with_guess(self, value: float, error: float) -> Self:
+        """A better guess of the same number, as far as the bounds allow it."""
+        low = value if self.lo is None else max(value, self.lo)
+        return replace(self, value=low if self.hi is None else min(low, self.hi), error=error)
 
 
 @dataclass(frozen=True)

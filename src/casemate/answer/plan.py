@@ -15,7 +15,7 @@ from itertools import combinations
 
 from casemate.answer.relation import Relation
 from casemate.answer.schedule import EXPECTED, PRACTICE, GateSchedule
-from casemate.doors.law import GaussianLaw, LaplaceLaw, Law
+from casemate.doors.law import ROOT_BITS, GaussianLaw, LaplaceLaw, Law
 from casemate.privacy.cost import Currency, price, rho_of
 from casemate.privacy.sparse_vector import Side
 from casemate.privacy.sparse_vector_calibration import Calibration, accuracy_share
@@ -27,6 +27,9 @@ MOST_START_CELLS = 10**5
 
 USUAL_ORDER = 2
 """The first tables are those of two attributes: they say most for what they cost."""
+
+COUNT_ALONE = Fraction(1, 8)
+"""Of the start, what the number of people gets where nothing else is measured first."""
 
 BETA = 0.05
 """The chance with which the gate's own error bounds may fail, over all questions."""
@@ -87,6 +90,13 @@ class Plan:
             raise ValueError("this noise has no price in this currency")
         return amount
 
+    def epsilon_of(self, amount: Fraction) -> Fraction:
+        """The most pure epsilon that this amount of the plan's currency pays for."""
+        if self.currency is Currency.EPSILON:
+            return amount
+        root = math.isqrt(math.floor(2 * amount * 4**ROOT_BITS))
+        return Fraction(root, 2**ROOT_BITS)
+
     @property
     def start_price(self) -> Fraction:
         """What everything before the first question costs."""
@@ -121,11 +131,12 @@ def plan_of(
     scopes = [] if strategy is Strategy.COLD else first_tables(shape, order)
     if strategy is Strategy.HISTOGRAM:
         scopes = [tuple(range(len(shape)))]
-    first = means.part(answering.start if checked and scopes else Fraction(1))
-    if checked and not scopes:
-        first = means.part(answering.start / 8)  # the number of people alone
-    rest = means.part((means.amount - first.amount) / means.amount) if checked else None
-    return _learning(plan, first, rest, scopes, answering)
+    share = Fraction(1)
+    if checked:
+        tables = len(scopes) + (not means.relation.counted)
+        share = answering.start if scopes else answering.start * COUNT_ALONE * tables
+    rest = means.part(1 - share) if checked else None
+    return _learning(plan, means.part(share), rest, scopes, answering)
 
 
 def _each_paid(plan: Plan, means: Means, answering: Answering) -> Plan:
@@ -136,8 +147,9 @@ def _each_paid(plan: Plan, means: Means, answering: Answering) -> Plan:
 def _learning(
     plan: Plan, first: Means, rest: Means | None, scopes: list[Scope], answering: Answering
 ) -> Plan:
-    counted = not plan.relation.exchanged
-    law = first.table_law(len(scopes) + counted)
+    counted = not plan.relation.counted
+    tables = len(scopes) + counted
+    law = first.table_law(tables) if tables else None
     gate = surprise = None
     if rest is not None:
         half = rest.part(Fraction(1, 2))

@@ -23,13 +23,15 @@ class Relation:
 
     exchanged: bool = False  # rows become others, instead of coming or going
     rows: int = 1  # of one person
+    counted: bool = False  # whether everybody knows the number of rows
 
     @classmethod
     def of(cls, policy: Policy, budget: Budget) -> Self:
         """The relation under which the budget is counted."""
         replaced = budget.neighbours is Neighbours.REPLACE
         values_only = budget.protects is Protects.PRIVATE_COLUMNS
-        return cls(replaced or values_only, policy.rows_per_person)
+        rows = policy.rows_per_person
+        return cls(replaced or values_only, rows, values_only or (replaced and rows == 1))
 
     def of_sum(self, low: int, high: int) -> int:
         """How far a sum moves to which a row adds a number from low to high, or nothing."""

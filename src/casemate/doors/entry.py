@@ -9,7 +9,7 @@ check a copy in any language.
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any
@@ -30,6 +30,7 @@ class Kind(StrEnum):
     MEASURED = "measured"
     TOTAL = "total"
     CLOSED = "closed"
+    ANSWERED = "answered"
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Easy:
     at: int  # the question's number in the public schedule of thresholds
     threshold: int
     after: int  # the number of the newest entry that the stand-in knew; -1 if it knew none
+    principal: str = field(default="", kw_only=True)  # who asked
 
     kind = Kind.EASY
 
@@ -153,10 +155,27 @@ class Closed:
         return f"closed {self.run}"
 
 
-Content = Opened | Easy | Hard | Measured | Total | Closed
+@dataclass(frozen=True)
+class Answered:
+    """What was made of the entries before it in answer to a question, as it was sent."""
+
+    question: str
+    policy: str
+    data: str
+    answer: str
+
+    kind = Kind.ANSWERED
+
+    @property
+    def key(self) -> str:
+        """The same for every answer to this question."""
+        return answered_key(self.question, Edition(self.policy, self.data))
+
+
+Content = Opened | Easy | Hard | Measured | Total | Closed | Answered
 
 FORMS: dict[str, type[Content]] = {
-    form.kind: form for form in (Opened, Easy, Hard, Measured, Total, Closed)
+    form.kind: form for form in (Opened, Easy, Hard, Measured, Total, Closed, Answered)
 }
 ENDS_A_RUN = (Kind.HARD, Kind.CLOSED)
 IS_A_QUESTION = (Kind.EASY, Kind.HARD)
@@ -165,6 +184,11 @@ IS_A_QUESTION = (Kind.EASY, Kind.HARD)
 def asked_key(question: str, edition: Edition) -> str:
     """The key of the gate's answer to a question."""
     return f"asked {edition.key(question)}"
+
+
+def answered_key(question: str, edition: Edition) -> str:
+    """The key of the answer that was sent to a question."""
+    return f"answered {edition.key(question)}"
 
 
 @dataclass(frozen=True)
@@ -213,7 +237,7 @@ def _unhashed(newest: Entry | None, content: Content) -> Entry:
         number=number + 1,
         kind=content.kind.value,
         key=content.key,
-        run="" if isinstance(content, Measured) else content.run,
+        run="" if isinstance(content, Measured | Answered) else content.run,
         questions=questions + (content.kind in IS_A_QUESTION),
         runs=runs + (content.kind is Kind.OPENED),
         text=to_text(content),

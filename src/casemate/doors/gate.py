@@ -120,7 +120,7 @@ class Gate:
         with self._secrets.held():
             secret = self._ready(principal)
             entries = self._transcript.run(
-                lambda book: self._written(book, secret, questions, deviations)
+                lambda book: self._written(book, secret, questions, deviations, principal)
             )
             if _fired_in(secret, entries[-1]):
                 self._settle(entries[-1])
@@ -132,20 +132,21 @@ class Gate:
         secret: RunSecret,
         questions: Sequence[Question],
         deviations: Mapping[str, Deviation],
+        principal: str,
     ) -> list[Entry]:
         """Draw and append, question by question, until one fires."""
         entries: list[Entry] = []
         for question in questions:
             entry = book.find(asked_key(question.text, self.edition))
             if entry is None:
-                asked = self._asked(book.newest(), secret.run, question)
+                asked = self._asked(book.newest(), secret.run, question, principal)
                 entry = write_once(book, self._answer(secret, asked, deviations[asked.question]))
             entries.append(entry)
             if _fired_in(secret, entry):
                 break
         return entries
 
-    def _asked(self, newest: Entry | None, run: str, question: Question) -> Easy:
+    def _asked(self, newest: Entry | None, run: str, question: Question, principal: str) -> Easy:
         """The question at its place in the schedule, as it will be recorded if it passes."""
         at = 1 if newest is None else newest.questions + 1
         return Easy(
@@ -156,6 +157,7 @@ class Gate:
             at=at,
             threshold=self.schedule(at),
             after=question.after,
+            principal=principal,
         )
 
     def _answer(self, secret: RunSecret, asked: Easy, deviation: Deviation) -> Easy:
@@ -179,6 +181,12 @@ class Gate:
         """How many runs have been opened, by anybody, and so are spent."""
         newest = self._transcript.newest()
         return 0 if newest is None else newest.runs
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the newest run has not ended, as far as everybody can see."""
+        events = self._transcript.of_kinds((Kind.OPENED, *ENDS_A_RUN))
+        return bool(events) and events[-1].kind == Kind.OPENED
 
     def _ready(self, principal: str) -> RunSecret:
         """The open run, opened now if there is none; the caller holds the lock."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from casemate.doors.entry import Content, Entry, damaged, following, require_follows
+from casemate.doors.entry import Content, Entry, Kind, damaged, following, require_follows
 from casemate.doors.transcript_store import Book, MemoryStore, Result, Store
 from casemate.privacy.ledger_entry import Head
 
@@ -45,6 +45,10 @@ class Transcript:
     def append(self, content: Content) -> Entry:
         """Write the content unless its key has an entry, and return the entry under the key."""
         return self.run(lambda book: write_once(book, content))
+
+    def append_all(self, contents: Sequence[Content]) -> list[Entry]:
+        """Write several contents in one wait for the disk."""
+        return self.run(lambda book: [write_once(book, content) for content in contents])
 
     def run(self, work: Callable[[Book], Result]) -> Result:
         """Do the work in one transaction, alone, and return its result once that is durable."""
@@ -74,6 +78,10 @@ class Transcript:
                 yield entry
         if expected_head is not None and (before is None or before.number < expected_head.number):
             raise damaged(expected_head.number, "it is missing, and a head kept elsewhere has it")
+
+    def of_kinds(self, kinds: Sequence[Kind], first: int = 0) -> Sequence[Entry]:
+        """Every entry of these kinds in order, from this number on."""
+        return self._store.read(lambda book: book.of_kinds([str(kind) for kind in kinds], first))
 
     def _page(self, first: int) -> Sequence[Entry]:
         return self._store.read(lambda book: book.rows(first, PAGE))

@@ -17,6 +17,7 @@ TABLES = (
         hash {bytes} NOT NULL CHECK (length(hash) = 32)
     )""",
     "CREATE INDEX {prefix}transcript_runs ON {prefix}transcript (run, number)",
+    "CREATE INDEX {prefix}transcript_kinds ON {prefix}transcript (kind, number)",
 )
 _COLUMNS = ", ".join(COLUMNS)
 
@@ -50,6 +51,12 @@ class SqlBook:
     def rows(self, first: int, count: int) -> Sequence[Entry]:
         """At most `count` entries in order, from number `first`."""
         return self._select("WHERE number >= ? ORDER BY number LIMIT ?", first, count)
+
+    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[Entry]:
+        """Every entry of these kinds in order, from number `first`."""
+        marks = ", ".join("?" * len(kinds))
+        clauses = f"WHERE kind IN ({marks}) AND number >= ? ORDER BY number"
+        return self._select(clauses, *kinds, first)
 
     def append(self, entry: Entry) -> None:
         """Write the next entry."""

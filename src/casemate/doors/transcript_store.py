@@ -28,6 +28,10 @@ class Book(Protocol):
         """At most `count` entries in order, from number `first`."""
         ...
 
+    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[Entry]:
+        """Every entry of these kinds in order, from number `first`."""
+        ...
+
     def append(self, entry: Entry) -> None:
         """Write the next entry."""
         ...
@@ -97,6 +101,10 @@ class MemoryStore:
     def rows(self, first: int, count: int) -> Sequence[Entry]:
         """At most `count` entries in order, from number `first`."""
         return self._rows[first : first + count]
+
+    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[Entry]:
+        """Every entry of these kinds in order, from number `first`."""
+        return [entry for entry in self._rows[first:] if entry.kind in kinds]
 
     def append(self, entry: Entry) -> None:
         """Write the next entry."""

@@ -25,6 +25,7 @@ from casemate.query.linear import ONE, Term, counting, linear_form
 ORDERED = (Function.MIN, Function.MAX, Function.MEDIAN)
 LINEAR = (Function.SUM, Function.COUNT, Function.AVG)
 NOT_LINEAR = "it is not linear in what is secret"
+QUANTILE = "of quantiles of something secret only median(x) is read"
 SEVERAL = "several secrets decide whether it is NULL"
 
 
@@ -76,6 +77,8 @@ def readable(select: Select, output: Output, form: Shown | None) -> Readable | s
     if _shows_order(select, output):
         return Readable()
     sums = [select.aggregates[index] for index, _ in form.weights]
+    if any(each.function is Function.QUANTILE for each in sums):
+        return QUANTILE
     if any(each.function not in LINEAR or linear_form(each) is None for each in sums):
         return NOT_LINEAR
     below = _below(select, form)

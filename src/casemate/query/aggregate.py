@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 
 from casemate.query.expression import (
     TRUE,
@@ -30,6 +31,7 @@ class Function(StrEnum):
     MIN = "min"
     MAX = "max"
     MEDIAN = "median"
+    QUANTILE = "quantile"
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Aggregate:
 
     `argument` is None for COUNT(*). `predicate` is WHERE, FILTER and the join conditions; a row
     is selected where it is true. Without `keys` there is one cell, even when nothing is selected.
+    A quantile has the share of rows at or below it as `fraction`; a `discrete` one is a value of
+    the rows themselves, any other one lies between two of them where it must.
     """
 
     function: Function
@@ -54,6 +58,8 @@ class Aggregate:
     predicate: Expression = TRUE
     keys: tuple[Expression, ...] = ()
     joins: tuple[Join, ...] = ()
+    fraction: Fraction | None = None
+    discrete: bool = False
 
     @property
     def membership(self) -> Expression:

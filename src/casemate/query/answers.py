@@ -22,6 +22,7 @@ from casemate.query.expression import (
     Scalar,
 )
 from casemate.query.interpret import evaluate
+from casemate.query.text import decimal
 from casemate.table.schema import ColumnType
 from casemate.table.source import Frame, Series, Source
 
@@ -104,20 +105,37 @@ def _results(
     simple = SIMPLE.get(aggregate.function)
     if simple is not None:
         return [(name, simple.format(column))]
-    if aggregate.function is Function.MEDIAN:
-        return [(name, MEDIANS[source.dialect].format(column))]
+    if aggregate.argument.type is ColumnType.TEXT:
+        column = engine_of(source).order(column)
+    if aggregate.function in (Function.MEDIAN, Function.QUANTILE):
+        return [(name, quantile(aggregate, column, source.dialect))]
     if aggregate.function in (Function.MIN, Function.MAX):
-        text = aggregate.argument.type is ColumnType.TEXT
-        column = engine_of(source).order(column) if text else column
         return [(name, f"{aggregate.function}({column})")]
     return [(name, f"sum({column})"), (f"n{index}", f"count({column})")]
 
 
 SIMPLE = {Function.COUNT: "count({})", Function.COUNT_DISTINCT: "count(DISTINCT {})"}
-MEDIANS = {
-    "duckdb": "quantile_cont(CAST({} AS DOUBLE), 0.5)",
-    "postgres": "percentile_cont(0.5) WITHIN GROUP (ORDER BY CAST({} AS double precision))",
+DISCRETE = {
+    "duckdb": "quantile_disc({}, {})",
+    "postgres": "percentile_disc({1}) WITHIN GROUP (ORDER BY {0})",
 }
+BETWEEN = {
+    "duckdb": "quantile_cont(CAST({} AS DOUBLE), {})",
+    "postgres": "percentile_cont({1}) WITHIN GROUP (ORDER BY CAST({0} AS double precision))",
+}
+DOWN = Fraction(2**50 - 1, 2**50)
+"""PostgreSQL multiplies a share by the number of rows in double precision and rounds up: 0.28 of 25
+rows would be 8. Of a share this much smaller that is exact up to 500 million rows, for shares
+of six digits."""
+
+
+def quantile(aggregate: Aggregate, column: str, dialect: str) -> str:
+    """A quantile of a column in an engine's own words."""
+    share = Fraction(1, 2) if aggregate.fraction is None else aggregate.fraction
+    if not aggregate.discrete:
+        return BETWEEN[dialect].format(column, decimal(share))
+    exact = dialect == "duckdb"  # which counts in whole numbers
+    return DISCRETE[dialect].format(column, decimal(share) if exact else repr(float(share * DOWN)))
 
 
 def _combined(index: int, aggregate: Aggregate, frame: Frame) -> list[Scalar]:

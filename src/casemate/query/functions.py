@@ -1,5 +1,7 @@
 """Aggregate functions in SQL to `Aggregate` values, collected once each for a grouping."""
 
+from fractions import Fraction
+
 from sqlglot import exp
 
 from casemate.query import operations as make
@@ -12,8 +14,9 @@ from casemate.query.expression import (
     all_of,
     private_columns,
 )
+from casemate.query.quantiles import Spelled, is_quantile, spelled
 from casemate.query.scope import Rows, read_condition, resolve
-from casemate.query.translate import AGGREGATES, Names, Refusal, only, translate
+from casemate.query.translate import Names, Refusal, is_aggregation, only, translate
 from casemate.table.schema import ColumnType
 
 FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -24,11 +27,12 @@ FUNCTIONS: dict[type[exp.Expr], Function] = {
     exp.Max: Function.MAX,
     exp.Median: Function.MEDIAN,
 }
+HALF = Fraction(1, 2)
 
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether an aggregate stands anywhere in the expression."""
-    return node.find(*AGGREGATES, exp.AggFunc) is not None
+    return any(isinstance(each, exp.AggFunc) or is_aggregation(each) for each in node.walk())
 
 
 class Collector:
@@ -54,16 +58,24 @@ class Collector:
         return ResultRef(index, result_type(aggregate), decimal)
 
     def _aggregate(self, node: exp.Expr, condition: Expression) -> Aggregate:
-        function, argument = self._function(node)
         predicate = all_of(self.source.predicate, condition)
+        if is_quantile(node):
+            return self._quantile(spelled(node), predicate)
+        function, argument = self._function(node)
         return Aggregate(function, argument, predicate, self.keys, self.source.joins)
 
+    def _quantile(self, asked: Spelled, predicate: Expression) -> Aggregate:
+        rows = (predicate, self.keys, self.source.joins)
+        if asked.fraction == HALF and not asked.discrete:
+            argument = self._argument(asked.argument, Function.MEDIAN)
+            return Aggregate(Function.MEDIAN, argument, *rows)
+        argument = self._argument(asked.argument, Function.QUANTILE, asked.discrete)
+        return Aggregate(Function.QUANTILE, argument, *rows, asked.fraction, asked.discrete)
+
     def _function(self, node: exp.Expr) -> tuple[Function, Expression | None]:
-        if isinstance(node, exp.WithinGroup | exp.PercentileCont):
-            return Function.MEDIAN, self._argument(median_argument(node), Function.MEDIAN)
         function = FUNCTIONS.get(type(node))
         if function is None:
-            raise Refusal(node, "only COUNT, SUM, AVG, MIN, MAX and MEDIAN are accepted")
+            raise Refusal(node, "only COUNT, SUM, AVG, MIN, MAX, MEDIAN and quantiles are accepted")
         if node.this is None:
             raise Refusal(node, f"{function} needs an argument")
         only(node, frozenset({"this", "big_int"}))
@@ -83,37 +95,14 @@ class Collector:
             raise Refusal(node, "COUNT(DISTINCT ...) of a private column is not accepted")
         return Function.COUNT_DISTINCT, argument
 
-    def _argument(self, node: exp.Expr, function: Function) -> Expression:
+    def _argument(self, node: exp.Expr, function: Function, discrete: bool = False) -> Expression:
         argument = translate(node, self._names)
-        numeric = function in (Function.SUM, Function.AVG, Function.MEDIAN)
-        if numeric and argument.type not in NUMBERS:
+        chosen = discrete or function in (Function.MIN, Function.MAX)  # a value that is there
+        if function is not Function.COUNT and not chosen and argument.type not in NUMBERS:
             raise Refusal(node, f"{function} needs numbers, and this is {argument.type}")
-        if function in (Function.MIN, Function.MAX) and argument.type is ColumnType.BOOLEAN:
+        if chosen and argument.type is ColumnType.BOOLEAN:
             raise Refusal(node, f"{function} of a boolean is not defined")
         return argument
-
-
-def median_argument(node: exp.Expr) -> exp.Expr:
-    """What percentile_cont(0.5) is taken of, in either spelling."""
-    if isinstance(node, exp.WithinGroup):
-        only(node, frozenset({"this", "expression"}))
-        share, order = node.this, node.expression
-        if not isinstance(share, exp.PercentileCont):
-            raise Refusal(node, "of ordered-set aggregates only percentile_cont(0.5) is accepted")
-        only(share, frozenset({"this"}))
-        items = order.expressions if isinstance(order, exp.Order) else []
-        if is_half(share.this) and len(items) == 1:
-            only(order, frozenset({"expressions"}))
-            only(items[0], frozenset({"this", "desc", "nulls_first"}))
-            return items[0].this  # type: ignore[no-any-return]  # sqlglot's own node
-    elif is_half(node.args.get("expression")):
-        only(node, frozenset({"this", "expression"}))
-        return node.this  # type: ignore[no-any-return]  # sqlglot's own node
-    raise Refusal(node, "of percentiles only the median, percentile_cont(0.5), is accepted")
-
-
-def is_half(node: exp.Expr | None) -> bool:
-    return isinstance(node, exp.Literal) and node.name in ("0.5", ".5", "0.50")
 
 
 def result_type(aggregate: Aggregate) -> ColumnType:
@@ -121,7 +110,8 @@ def result_type(aggregate: Aggregate) -> ColumnType:
     argument = aggregate.argument
     if argument is None or aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT):
         return ColumnType.INTEGER
-    if aggregate.function is Function.MEDIAN:
+    between = aggregate.function is Function.QUANTILE and not aggregate.discrete
+    if aggregate.function is Function.MEDIAN or between:
         return ColumnType.DOUBLE
     if aggregate.function is Function.AVG and argument.type is ColumnType.INTEGER:
         return ColumnType.DECIMAL

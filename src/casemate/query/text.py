@@ -1,6 +1,8 @@
 """Aggregates and expressions in words: how reports, messages and golden files write them."""
 
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.expression import (
@@ -44,12 +46,24 @@ def describe(aggregate: Aggregate) -> str:
         head = "count(*)"
     elif aggregate.function is Function.COUNT_DISTINCT:
         head = f"count(distinct {written(aggregate.argument)})"
+    elif aggregate.fraction is not None:
+        kind = "quantile_disc" if aggregate.discrete else "quantile_cont"
+        head = f"{kind}({written(aggregate.argument)}, {decimal(aggregate.fraction)})"
     else:
         head = f"{aggregate.function}({written(aggregate.argument)})"
     joins = "".join(f" join {quote(join.public)} {join.alias}" for join in aggregate.joins)
     where = "" if aggregate.predicate == TRUE else f" where {_bare(aggregate.predicate)}"
     by = f" by {', '.join(map(written, aggregate.keys))}" if aggregate.keys else ""
     return f"{head}{joins}{where}{by}"
+
+
+def decimal(fraction: Fraction) -> str:
+    """A fraction in decimal notation, which shares of quantiles have.
+
+    >>> decimal(Fraction(1, 4)), decimal(Fraction(1)), decimal(Fraction(1, 10**6))
+    ('0.25', '1', '0.000001')
+    """
+    return f"{Decimal(fraction.numerator) / Decimal(fraction.denominator):f}"
 
 
 def written(expression: Expression) -> str:

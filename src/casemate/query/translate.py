@@ -47,8 +47,12 @@ class Names:
 
 AGGREGATES: tuple[type[exp.Expr], ...] = (
     *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.Median),
-    *(exp.Filter, exp.WithinGroup, exp.PercentileCont),
+    *(exp.Filter, exp.WithinGroup, exp.PercentileCont, exp.PercentileDisc, exp.Quantile),
 )
+DISCRETE_CALL = "quantile_disc"
+QUANTILE_CALLS = ("quantile_cont", DISCRETE_CALL)
+"""Functions of DuckDB that are understood in every dialect, as median(x) is."""
+
 Reading = Callable[[exp.Expr, Names], Expression]
 
 
@@ -56,7 +60,7 @@ def translate(node: exp.Expr, names: Names) -> Expression:
     """The expression a node means."""
     if isinstance(node, exp.Column):
         return names.column(node)
-    if isinstance(node, AGGREGATES):
+    if is_aggregation(node):
         if names.aggregate is None:
             raise Refusal(node, "an aggregate does not stand here")
         return names.aggregate(node)
@@ -71,6 +75,16 @@ def translate(node: exp.Expr, names: Names) -> Expression:
         return make.negation(read) if node.args.get("negate") else read
     except Mismatch as mismatch:
         raise Refusal(node, str(mismatch)) from None
+
+
+def is_aggregation(node: exp.Expr) -> bool:
+    """Whether a node is itself an aggregate that may be accepted."""
+    return isinstance(node, AGGREGATES) or is_quantile_call(node)
+
+
+def is_quantile_call(node: exp.Expr) -> bool:
+    """Whether a node calls one of DuckDB's quantiles where the dialect has none."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in QUANTILE_CALLS
 
 
 def only(node: exp.Expr, parts: frozenset[str]) -> None:
@@ -124,7 +138,7 @@ REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ),
     (
         (exp.Stddev, exp.Variance, exp.AggFunc),
-        "of aggregates only COUNT, SUM, AVG, MIN, MAX and MEDIAN are accepted",
+        "of aggregates only COUNT, SUM, AVG, MIN, MAX, MEDIAN and quantiles are accepted",
     ),
     ((exp.Star,), "single rows are not shown; ask for an aggregate"),
     ((exp.Interval,), "intervals are not accepted: write the date out"),

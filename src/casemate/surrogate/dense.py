@@ -20,6 +20,7 @@ from casemate.surrogate.marginals import (
     MarginalTables,
     contracted,
     marginals,
+    over_many_ranges,
     over_ranges,
     summed_over,
 )
@@ -86,19 +87,10 @@ class Histogram:
             else:
                 values[place] = self.fraction(product)
         for scope, places in together.items():
+            area = self._tables.area(self._grid, scope)
             ranges = np.array([products[place].ranges for place in places])
-            values[places] = self._scale * self._over_many(scope, ranges)
+            values[places] = self._scale * over_many_ranges(area, ranges)
         return values
-
-    def _over_many(self, scope: Scope, ranges: NDArray[np.int64]) -> Floats:
-        """Corner by corner, in the order in which one question alone is worked out."""
-        area = self._tables.area(self._grid, scope)
-        corners = np.empty((2,) * len(scope) + (len(ranges),))
-        for corner in np.ndindex(corners.shape[:-1]):
-            corners[corner] = area[tuple(ranges[:, axis, end] for axis, end in enumerate(corner))]
-        for _ in scope:
-            corners = corners[1] - corners[0]
-        return corners
 
     def marginal(self, scope: Scope) -> Floats:
         """The probabilities over a scope, one axis for each attribute."""

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from casemate.surrogate.dense_kernel import sum_out
 from casemate.surrogate.product import Floats, MeasuredMarginal, Product, Scope
@@ -69,6 +70,19 @@ def over_ranges(area: Floats, firsts: Sequence[object], ends: Sequence[object]) 
     corners = area
     for first, end in zip(firsts, ends, strict=True):
         corners = corners[end] - corners[first]  # type: ignore[call-overload]  # an index
+    return corners
+
+
+def over_many_ranges(area: Floats, ranges: NDArray[np.int64]) -> Floats:
+    """The sums over many boxes: for each box and axis a first code and an end.
+
+    Corner by corner, in the order in which one box alone is worked out.
+    """
+    corners = np.empty((2,) * area.ndim + (len(ranges),))
+    for corner in np.ndindex(corners.shape[:-1]):
+        corners[corner] = area[tuple(ranges[:, axis, end] for axis, end in enumerate(corner))]
+    for _ in range(area.ndim):
+        corners = corners[1] - corners[0]
     return corners
 
 

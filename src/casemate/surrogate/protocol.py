@@ -33,3 +33,11 @@ class Surrogate(Protocol):
     def update(self, measurement: Measurement) -> None:
         """Learn from what a mechanism published."""
         ...
+
+
+class Fitted(Surrogate, Protocol):
+    """A stand-in that fits what was measured together, and all that came before."""
+
+    def learn(self, measurements: Sequence[Measurement], sweeps: int = ...) -> None:
+        """Learn from what was published together, going over everything so many times."""
+        ...

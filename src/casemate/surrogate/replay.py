@@ -83,6 +83,11 @@ def _wide(held: Held) -> bool:
     return isinstance(held, HeldTable) and len(held.target.scope) >= WIDE
 
 
+def _certain(held: Held) -> bool:
+    """Whether it is no measurement but a fact, which a sweep ends with."""
+    return held.measurement.variance == 0
+
+
 def _held(measurement: Measurement) -> Held:
     if isinstance(measurement, MeasuredMarginal):
         values = measurement.values
@@ -155,9 +160,9 @@ class DenseSurrogate:
         self._agree()
         if len(fresh) < len(self._held):
             self._sweep(fresh)
-        wide_first = sorted(self._held, key=lambda held: not _wide(held))
+        order = sorted(self._held, key=lambda held: (_certain(held), not _wide(held)))
         for _ in range(sweeps):
-            self._sweep(wide_first)
+            self._sweep(order)
 
     def _check(self, measurement: Measurement) -> None:
         """Refuse, before anything changes, what is about another grid."""

@@ -19,10 +19,9 @@ from casemate.table.source import Series, Source
 from casemate.table.sql_text import quoted
 from casemate.table.table import Table
 from casemate.table.toml import written, written_key
+from casemate.table.universe import MOST_EXACT, USUAL_BINS
 
 MOST_VALUES = 64  # of a text column that is worth listing
-BINS = 16
-MOST_BINS_OF_ONE = 64  # whole numbers up to this many get a bin each
 
 HEADER = """\
 # A first policy, written from the data itself. Read it line by line before you use it:
@@ -159,9 +158,9 @@ def _bins(low: Any, high: Any) -> int:
     if low == high:
         return 1
     if isinstance(low, float | Decimal | datetime):
-        return BINS
+        return USUAL_BINS
     steps = (high - low) // timedelta(days=1) if isinstance(low, date) else high - low
-    return steps + 1 if steps < MOST_BINS_OF_ONE else BINS
+    return steps + 1 if steps < MOST_EXACT else USUAL_BINS
 
 
 def _identifier(column: Column, profile: Profile) -> Iterator[str]:

@@ -32,8 +32,11 @@ BUDGET = ("epsilon", "delta", "neighbours", "protects", "ledger")
 ANSWER = ("strategy", "start", "surprises", "ration", "questions", "confidence", "exhausted")
 
 
-def load_policy(path: str | Path) -> Policy:
-    """Read a policy file; it is checked against its source only when the source is opened."""
+def load_policy(path: str | Path, *, absent: bool = False) -> Policy:
+    """Read a policy file; it is checked against its source only when the source is opened.
+
+    With `absent` the files it names need not be there: for what never opens them.
+    """
     document = read_document(Path(path))
     document.allow(*SECTIONS)
     table = document.section("table")
@@ -41,14 +44,14 @@ def load_policy(path: str | Path) -> Policy:
         raise document.mistake("table", "is missing; expected a section with the key `source`")
     table.allow(*TABLE)
     person, rows_per_person = _person(table)
-    source, place = _source(table)
+    source, place = _source(table, absent)
     return Policy(
         source=source,
         columns=_columns(document),
         key=_key(table, place),
         person=person,
         rows_per_person=rows_per_person,
-        public_tables=_public_tables(document, place),
+        public_tables=() if absent else _public_tables(document, place),
         budget=_budget(document.section("budget")),
         answering=_answering(document.section("answer")),
         version=table.text("version") or "1",
@@ -56,11 +59,13 @@ def load_policy(path: str | Path) -> Policy:
     )
 
 
-def _source(table: Section) -> tuple[str, Place | None]:
+def _source(table: Section, absent: bool) -> tuple[str, Place | None]:
     """The source with its path made absolute, and where it is; None for a shipped table."""
     source = table.text("source")
     if source is None:
         raise table.mistake("source", f"is missing; expected {FORMS}")
+    if absent:
+        return source, None
     place = _place(table, source)
     if place is not None:
         return place.source, place

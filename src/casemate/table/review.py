@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from casemate.table.schema import Column, ColumnType, Provenance, Role
 from casemate.table.sql_text import literal, quoted
 from casemate.table.table import Table
+from casemate.table.universe import Universe
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Review:
     columns: tuple[ColumnReview, ...]
     people: int | None  # None where a row is a person
     people_over_limit: int | None
+    universe: Universe  # the grid on which questions are answered privately
     warnings: tuple[str, ...]
 
 
@@ -41,7 +43,8 @@ def review(table: Table) -> Review:
     )
     people, over = _people(table)
     warnings = (*_about_columns(columns), *_about_table(table, over))
-    return Review(counts["n"], columns, people, over, warnings)
+    universe = Universe.of(table.policy)
+    return Review(counts["n"], columns, people, over, universe, warnings)
 
 
 def _counts(table: Table) -> dict[str, int]:

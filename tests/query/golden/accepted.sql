@@ -26,6 +26,24 @@ SELECT SUM(income), AVG(income), MIN(income), MAX(income), COUNT(bonus), SUM(bon
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY bonus), percentile_cont(0.5) WITHIN GROUP (ORDER BY income DESC) FROM people;
 --> median("bonus")
 --> median("income")
+SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY bonus), percentile_cont(0.9) WITHIN GROUP (ORDER BY income DESC) FROM people;
+--> quantile_cont("bonus", 0.25)
+--> quantile_cont("income", 0.1)
+SELECT sex, percentile_cont(0) WITHIN GROUP (ORDER BY age), percentile_cont(1) WITHIN GROUP (ORDER BY score) FROM people GROUP BY sex;
+--> quantile_cont("age", 0) by "sex"
+--> quantile_cont("score", 1) by "sex"
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY income), percentile_disc(0.333333) WITHIN GROUP (ORDER BY "Height") FROM people;
+--> quantile_disc("income", 0.5)
+--> quantile_disc("Height", 0.333333)
+SELECT member, percentile_disc(0.75) WITHIN GROUP (ORDER BY note), percentile_disc(0.1) WITHIN GROUP (ORDER BY born) FROM people GROUP BY member;
+--> quantile_disc("note", 0.75) by "member"
+--> quantile_disc("born", 0.1) by "member"
+SELECT percentile_disc(0.2) WITHIN GROUP (ORDER BY seen) FILTER (WHERE age > 7), 2 * percentile_cont(1e-1) WITHIN GROUP (ORDER BY age + 1) AS q FROM people WHERE area < 3;
+--> quantile_disc("seen", 0.2) where ("area" < 3) and ("age" > 7)
+--> quantile_cont(("age" + 1), 0.1) where "area" < 3
+SELECT percentile_disc(0.05) WITHIN GROUP (ORDER BY rate) FROM people JOIN areas USING (area) HAVING percentile_cont(0.3) WITHIN GROUP (ORDER BY rate) > 0;
+--> quantile_disc(j1."rate", 0.05) join "areas" j1 where "area" = j1."area"
+--> quantile_cont(j1."rate", 0.3) join "areas" j1 where "area" = j1."area"
 SELECT SUM(1), SUM(2.5), AVG(1), COUNT(1), COUNT(NULL) FROM people;
 --> sum(1)
 --> sum(2.5)
@@ -463,6 +481,14 @@ SELECT nullif(age, 18.0) / 4, least(age, NULL, 2.5), COUNT(*) FROM people GROUP 
 --! SELECT median(income), MEDIAN(bonus) FROM people;
 --> median("income")
 --> median("bonus")
+--! SELECT quantile_cont(income, 0.25), quantile_disc(bonus, .1), quantile(income, 1), Quantile_Cont(bonus, 0.5) FROM people;
+--> quantile_cont("income", 0.25)
+--> quantile_disc("bonus", 0.1)
+--> quantile_disc("income", 1)
+--> median("bonus")
+--! SELECT sex, quantile_cont(income, 0.4) FILTER (WHERE age > 20) FROM people GROUP BY sex HAVING quantile_disc(age, 0.5) > 1;
+--> quantile_cont("income", 0.4) where "age" > 20 by "sex"
+--> quantile_disc("age", 0.5) by "sex"
 --! SELECT round(score, 2), COUNT(*) FROM people GROUP BY 1;
 --> count(*) by round("score", 2)
 --! SELECT COUNT(*) FROM people WHERE AGE > 3 AND height > 0;

@@ -44,9 +44,9 @@ SELECT income, COUNT(*) FROM people GROUP BY sex;
 SELECT COUNT(*), people.* FROM people;
 --> 1:18 single rows are not shown; ask for an aggregate
 SELECT array_agg(income) FROM people;
---> 1:8 of aggregates only COUNT, SUM, AVG, MIN, MAX and MEDIAN are accepted
+--> 1:8 of aggregates only COUNT, SUM, AVG, MIN, MAX, MEDIAN and quantiles are accepted
 SELECT string_agg(diagnosis, ',') FROM people;
---> 1:8 of aggregates only COUNT, SUM, AVG, MIN, MAX and MEDIAN are accepted
+--> 1:8 of aggregates only COUNT, SUM, AVG, MIN, MAX, MEDIAN and quantiles are accepted
 SELECT SUM(x) FROM (SELECT income AS x FROM people LIMIT 1) AS q;
 --> 1:52 LIMIT on single rows is not accepted
 SELECT SUM(x) FROM (SELECT income AS x FROM people ORDER BY age OFFSET 3) AS q;
@@ -140,13 +140,41 @@ SELECT COUNT(*) FROM people FOR UPDATE;
 
 -- Aggregates outside the list
 SELECT stddev(income) FROM people;
---> 1:8 of aggregates only COUNT, SUM, AVG, MIN, MAX and MEDIAN are accepted
+--> 1:8 of aggregates only COUNT, SUM, AVG, MIN, MAX, MEDIAN and quantiles are accepted
 SELECT var_pop(income) FROM people;
---> 1:8 of aggregates only COUNT, SUM, AVG, MIN, MAX and MEDIAN are accepted
-SELECT percentile_cont(0.99) WITHIN GROUP (ORDER BY income) FROM people;
---> 1:8 of percentiles only the median, percentile_cont(0.5), is accepted
+--> 1:8 of aggregates only COUNT, SUM, AVG, MIN, MAX, MEDIAN and quantiles are accepted
+SELECT approx_quantile(income, 0.5) FROM people;
+--> 1:8 only COUNT, SUM, AVG, MIN, MAX, MEDIAN and quantiles are accepted
+SELECT percentile_cont(1.01) WITHIN GROUP (ORDER BY income) FROM people;
+--> 1:24 the share of a quantile is a constant from 0 to 1 with at most six digits after the point
+SELECT percentile_cont(-0.5) WITHIN GROUP (ORDER BY income) FROM people;
+--> 1:24 the share of a quantile is a constant from 0 to 1 with at most six digits after the point
+SELECT percentile_cont(0.1234567) WITHIN GROUP (ORDER BY income) FROM people;
+--> 1:24 the share of a quantile is a constant from 0 to 1 with at most six digits after the point
+SELECT percentile_cont('0.5') WITHIN GROUP (ORDER BY income) FROM people;
+--> 1:24 the share of a quantile is a constant from 0 to 1 with at most six digits after the point
+SELECT percentile_cont(ARRAY[0.2, 0.8]) WITHIN GROUP (ORDER BY income) FROM people;
+--> 1:24 the share of a quantile is a constant from 0 to 1 with at most six digits after the point
+SELECT quantile_cont(income, weight) FROM people;
+--> 1:30 the share of a quantile is a constant from 0 to 1 with at most six digits after the point
+SELECT quantile_cont(income) FROM people;
+--> 1:8 a quantile takes a value and its share; write percentile_cont(p) or percentile_disc(p) WITHIN GROUP (ORDER BY x), or quantile_cont(x, p) or quantile_disc(x, p)
+SELECT percentile_cont(income) FROM people;
+--> 1:8 a quantile needs its share; write percentile_cont(p) or percentile_disc(p) WITHIN GROUP (ORDER BY x), or quantile_cont(x, p) or quantile_disc(x, p)
+SELECT percentile_disc(0.2) WITHIN GROUP (ORDER BY income DESC) FROM people;
+--> 1:52 percentile_disc is read in ascending order only; leave DESC out
+SELECT percentile_disc(0.2) WITHIN GROUP (ORDER BY income, age) FROM people;
+--> 1:8 a quantile is taken of one value; write percentile_cont(p) or percentile_disc(p) WITHIN GROUP (ORDER BY x), or quantile_cont(x, p) or quantile_disc(x, p)
+SELECT percentile_cont(0.2) WITHIN GROUP (ORDER BY diagnosis) FROM people;
+--> 1:52 quantile needs numbers, and this is text
+SELECT percentile_disc(0.2) WITHIN GROUP (ORDER BY member) FROM people;
+--> 1:52 quantile of a boolean is not defined
+SELECT quantile_disc(DISTINCT income, 0.5) FROM people;
+--> 1:8 a quantile takes a value and its share; write percentile_cont(p) or percentile_disc(p) WITHIN GROUP (ORDER BY x), or quantile_cont(x, p) or quantile_disc(x, p)
+SELECT COUNT(*) FROM people WHERE quantile_cont(income, 0.5) > 3;
+--> 1:35 an aggregate does not stand here
 SELECT mode() WITHIN GROUP (ORDER BY diagnosis) FROM people;
---> 1:8 of ordered-set aggregates only percentile_cont(0.5) is accepted
+--> 1:8 of ordered-set aggregates only percentile_cont and percentile_disc are accepted
 SELECT SUM(DISTINCT income) FROM people;
 --> 1:8 DISTINCT is accepted in COUNT of one public column only
 SELECT COUNT(DISTINCT income) FROM people;
@@ -270,7 +298,7 @@ SELECT floor() FROM people GROUP BY 1 HAVING COUNT(*) > 1;
 SELECT substr(note), COUNT(*) FROM people GROUP BY 1;
 --> 1:8 substr needs a position to start from
 SELECT percentile_cont(0.5) WITHIN GROUP () FROM people;
---> 1:8 of percentiles only the median, percentile_cont(0.5), is accepted
+--> 1:8 a quantile is taken of one value; write percentile_cont(p) or percentile_disc(p) WITHIN GROUP (ORDER BY x), or quantile_cont(x, p) or quantile_disc(x, p)
 SELECT age::numeric(x), COUNT(*) FROM people GROUP BY 1;
 --> 1:8 numeric takes at most 38 digits, 12 of them after the point
 SELECT age::numeric(5, 1, 1), COUNT(*) FROM people GROUP BY 1;

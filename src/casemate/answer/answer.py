@@ -1,0 +1,72 @@
+"""A private answer as a value: rows, what is proven of them, what they cost and what is left."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from casemate.answer.outcome import Origin
+from casemate.answer.shown import Cell
+from casemate.privacy.cost import epsilon_of
+from casemate.privacy.ledger_terms import Terms
+
+
+@dataclass(frozen=True)
+class Spending:
+    """An amount of privacy: rho, and the epsilon it is at the policy's delta.
+
+    Epsilons of this kind do not add up; rhos do. A budget with delta = 0 has no rho.
+    """
+
+    rho: Fraction | None
+    epsilon: Fraction
+
+    @classmethod
+    def of(cls, amount: Fraction, terms: Terms) -> "Spending":
+        """An amount in the ledger's currency."""
+        if not terms.delta:
+            return cls(None, amount)
+        return cls(amount, epsilon_of(amount, terms.delta) if amount else Fraction(0))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a statement shows; every noised cell of it comes from one origin."""
+
+    sql: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    origin: Origin
+    confidence: float
+    cost: Spending
+    remaining: Spending
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a statement would cost at most, and why."""
+
+    sql: str
+    cost: Spending
+    remaining: Spending
+    known: bool  # it was answered before, so it costs nothing
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a dataset's budget stands."""
+
+    dataset: str
+    budget: Spending
+    spent: Spending
+    remaining: Spending
+    delta: Fraction
+    neighbours: str
+    protects: str
+    strategy: str
+    questions: int  # that the gate was asked
+    surprises: int  # that it found
+    surprises_left: int
+    principals: dict[str, int]  # surprises of each
+    statement: str
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,261 @@
+"""One aggregate of a statement as numbers on the grid, and how its result is read from them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from fractions import Fraction
+
+import numpy as np
+
+from casemate.answer.asked import Asked, Linear
+from casemate.answer.compile_grid import centre_of, grid_of, summand_of
+from casemate.answer.compile_rank import rank_of
+from casemate.answer.direct import Measured
+from casemate.answer.shown_rank import Quantile, RankReading
+from casemate.answer.shown_readings import AverageReading, CountReading, Reading, SumReading
+from casemate.errors import Unsupported
+from casemate.query.aggregate import Aggregate, Function
+from casemate.query.expression import ColumnRef, Expression, present
+from casemate.query.snapping import Snapped, selection, summed, unconditional
+from casemate.query.snapping_groups import Groups
+from casemate.query.snapping_interval import Interval
+from casemate.query.snapping_products import Product as Cells
+from casemate.surrogate.product import Floats, Product
+from casemate.table.universe import Universe
+
+MOST_CELLS = 100_000
+"""A statement of which one aggregate needs more numbers is refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Numbers of one kind in every group: on the grid, and measured without it.
+
+    `places` has the cell of the linear question for each of the numbers that rows are made of.
+    """
+
+    linear: Linear
+    text: str
+    places: tuple[int, ...]
+    measured: Measured | None = None
+
+
+class Parts:
+    """The parts of a statement, each once."""
+
+    def __init__(self) -> None:
+        self.found: list[Part] = []
+        self._known: dict[object, int] = {}
+
+    def add(self, linear: Linear, places: tuple[int, ...], measured: Measured | None = None) -> int:
+        """The number of a part, which is new or known."""
+        text = Asked((linear,)).text
+        name = (text, places, measured)
+        if name not in self._known:
+            self._known[name] = len(self.found)
+            self.found.append(Part(linear, text, places, measured))
+        return self._known[name]
+
+
+@dataclass(eq=False)
+class Compiler:
+    """Compiles the aggregates of one select: its groups are those of all of them.
+
+    Cells are asked for in an order that does not depend on how the groups are written.
+    """
+
+    universe: Universe
+    keys: tuple[Expression, ...]
+    groups: Groups
+    parts: Parts
+    notes: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)  # what was said of limits inside cells
+
+    def __post_init__(self) -> None:
+        named = [_name(each.cells) for each in self.groups.groups]
+        self._order = sorted(range(len(named)), key=named.__getitem__)
+        self._cells = [self.groups.groups[place].cells for place in self._order]
+        self._places = tuple(np.argsort(self._order).tolist())
+        self._keys = tuple(each.key for each in self.groups.groups)
+
+    def reading(self, aggregate: Aggregate) -> Reading:
+        """The parts of an aggregate are added to the statement's; how to read them comes back."""
+        if aggregate.joins:
+            raise Unsupported("a joined table has no cells in the universe; ask without the join")
+        aggregate = unconditional(_counted_once(aggregate, self.universe))
+        compile_one = COMPILERS.get(aggregate.function)
+        if compile_one is None:
+            raise Unsupported(
+                f"{aggregate.function} is not a sum over cells and has no private answer here; "
+                f"ask for COUNT, or for COUNT(*) grouped by the column"
+            )
+        return compile_one(self, aggregate)
+
+    # Kinds of aggregates ------------------------------------------------------------------------
+
+    def count(self, aggregate: Aggregate) -> Reading:
+        """COUNT(*) and COUNT(x)."""
+        return CountReading(self._counted(aggregate.membership))
+
+    def sum(self, aggregate: Aggregate) -> Reading:
+        """SUM(x)."""
+        argument = _argument(aggregate)
+        found = self._selected(aggregate.predicate)
+        place, spans = summed(argument, self.universe)
+        return self._summed(argument, aggregate.predicate, found, (place, spans))
+
+    def average(self, aggregate: Aggregate) -> Reading:
+        """AVG(x)."""
+        argument = _argument(aggregate)
+        condition = aggregate.membership
+        found = self._selected(condition)
+        place, spans = summed(argument, self.universe)
+        there = self._there(argument, place)
+        kept = [span for span, inside in zip(spans, there, strict=True) if inside]
+        if not kept:
+            raise Unsupported("what is averaged here is always NULL; average a column with values")
+        centre = centre_of(kept, argument.type)
+        shifted = [
+            Interval(span.low - centre, span.high - centre) if inside else NOTHING
+            for span, inside in zip(spans, there, strict=True)
+        ]
+        added = self._summed(argument, condition, found, (place, shifted), centre)
+        low, high = min(each.low for each in kept), max(each.high for each in kept)
+        return AverageReading(self._counted(condition), added, centre, float(low), float(high))
+
+    def rank(self, aggregate: Aggregate) -> Reading:
+        """MEDIAN, quantiles, MIN and MAX."""
+        argument, condition = _argument(aggregate), aggregate.membership
+        rank = rank_of(argument, self.universe)
+        found = self._selected(condition)
+        size = len(rank.steps)
+        if size * len(self._cells) > MOST_CELLS:
+            raise Unsupported(
+                f"this asks for more than {MOST_CELLS:,} numbers; group by fewer columns"
+            )
+        below: list[Cells] = [{rank.place: rank.up_to(step)} for step in range(size)]
+        cells = [
+            self._products(found.within(group).within(each))
+            for group in self._cells
+            for each in below
+        ]
+        places = tuple(place * size + step for place in self._places for step in range(size))
+        measured = Measured(self.keys, self._keys, condition, ranked=rank.place, steps=rank.step_of)
+        part = self.parts.add(Linear(tuple(cells)), places, measured)
+        extreme = aggregate.function in EXTREMES
+        if extreme:
+            self.notes.append(EXTREME_NOTE)
+        return RankReading(part, rank, _quantile(aggregate), extreme)
+
+    # Parts --------------------------------------------------------------------------------------
+
+    def _selected(self, condition: Expression) -> Snapped:
+        found = selection(condition, self.universe)
+        self.moved += found.notes
+        return found
+
+    def _there(self, argument: Expression, place: int) -> Sequence[bool]:
+        """The cells of an attribute in which an expression of it is not NULL."""
+        size = self.universe.attributes[place].size
+        found = np.zeros(size, np.bool_)
+        for product in selection(present(argument), self.universe).products:
+            found |= product.get(place, np.ones(size, np.bool_))
+        return [bool(each) for each in found]
+
+    def _counted(self, condition: Expression) -> int:
+        measured = Measured(self.keys, self._keys, condition)
+        return self._added(self._selected(condition), Fraction(1), None, measured)
+
+    def _summed(
+        self,
+        argument: Expression,
+        condition: Expression,
+        found: Snapped,
+        spans: tuple[int, list[Interval]],
+        centre: Fraction = Fraction(0),
+    ) -> SumReading:
+        place, each = spans
+        grid = grid_of(each)
+        true = [Interval(span.low + centre, span.high + centre) for span in each]
+        summand, unit = summand_of(argument, true, centre)
+        measured = Measured(self.keys, self._keys, condition, summand, unit)
+        part = self._added(found, grid.unit, {place: grid.weights}, measured)
+        slack = None
+        if not grid.exact:
+            slack = self._added(found, grid.unit, {place: grid.slack})
+        return SumReading(part, slack, grid.unit)
+
+    def _added(
+        self,
+        found: Snapped,
+        unit: Fraction,
+        weights: dict[int, Floats] | None,
+        measured: Measured | None = None,
+    ) -> int:
+        cells = tuple(self._products(found.within(each), weights) for each in self._cells)
+        return self.parts.add(Linear(cells, unit), self._places, measured)
+
+    def _products(
+        self, found: Snapped, weights: dict[int, Floats] | None = None
+    ) -> tuple[Product, ...]:
+        """The products of one cell; one that holds nothing where there is none."""
+        shape = self.universe.shape
+        products = tuple(Product(shape, dict(each), weights or {}) for each in found.products)
+        if not products and not shape:
+            raise Unsupported("no column has cells; declare bounds or values in the policy")
+        return products or (Product(shape, {0: np.zeros(shape[0], np.bool_)}),)
+
+
+NOTHING = Interval(Fraction(0), Fraction(0))
+EXTREMES = (Function.MIN, Function.MAX)
+EXTREME_NOTE = (
+    "MIN and MAX are answered as extreme quantiles: what is proved is a rank, and on the open side "
+    "the declared bound stands"
+)
+COMPILERS: dict[Function, Callable[[Compiler, Aggregate], Reading]] = {
+    Function.COUNT: Compiler.count,
+    Function.SUM: Compiler.sum,
+    Function.AVG: Compiler.average,
+    Function.MIN: Compiler.rank,
+    Function.MAX: Compiler.rank,
+    Function.MEDIAN: Compiler.rank,
+    Function.QUANTILE: Compiler.rank,
+}
+
+
+def _name(cells: Cells) -> tuple[tuple[int, bytes], ...]:
+    """A group by its cells."""
+    return tuple((place, mask.tobytes()) for place, mask in sorted(cells.items()))
+
+
+def _counted_once(aggregate: Aggregate, universe: Universe) -> Aggregate:
+    """COUNT(DISTINCT person) where each person has one row is COUNT(*)."""
+    argument = aggregate.argument
+    if (
+        aggregate.function is Function.COUNT_DISTINCT
+        and isinstance(argument, ColumnRef)
+        and universe.person == argument.column.name
+        and universe.rows_per_person == 1
+    ):
+        return changed(aggregate, function=Function.COUNT, argument=None)
+    return aggregate
+
+
+def _argument(aggregate: Aggregate) -> Expression:
+    if aggregate.argument is None:
+        raise Unsupported(f"{aggregate.function} needs an argument")
+    return aggregate.argument
+
+
+FIXED = {
+    Function.MIN: Fraction(0),
+    Function.MAX: Fraction(1),
+    Function.MEDIAN: Fraction(1, 2),
+}
+
+
+def _quantile(aggregate: Aggregate) -> Quantile:
+    found = FIXED.get(aggregate.function, aggregate.fraction)
+    if found is None or not 0 <= found <= 1:
+        raise Unsupported("a quantile is taken at a constant between 0 and 1")
+    return Quantile(found, aggregate.discrete)

@@ -1,0 +1,346 @@
+"""The online construction: a stand-in answers, a gate checks it, only surprises are paid for.
+
+Source     Source document 003, OnlineIC (section 5.2.2), in the practical form: part of the budget
+           on tables before the first question, one gate question for a whole statement, and a
+           fresh measurement of a table for each surprise. `casemate.answer.literal` has the other.
+Guarantee  Only the two doors read the private cells, and each charges the ledger, durably, before
+           it draws. Everything else is a function of the transcript, so it costs nothing and a
+           restart loses nothing. The same question again is the stored answer.
+Order      start (total, tables) -> gate -> easy: the stand-in's answer; hard: measure, learn,
+           answer -> the answer itself is durable in the transcript -> send.
+Intervals  An easy answer is within what the gate lets pass, `Holds.ALONE`; a measured one within
+           the quantile of its own fresh noise, drawn after the gate fired, so that having fired
+           does not bias it. Which of the two is decided by the gate, never by their widths.
+Cost       An easy answer is one look-up in the stand-in and one in the private marginals.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Protocol
+
+from casemate.answer.asked import Asked, off_ratio
+from casemate.answer.beginning import Beginning, Progress
+from casemate.answer.doorway import Doorway
+from casemate.answer.intervals import Level, Parts, easy_estimates, measured_estimates
+from casemate.answer.measured_table import MeasuredTable, TableQuestion
+from casemate.answer.outcome import Estimate, Origin, Outcome
+from casemate.answer.plan import Plan
+from casemate.answer.private_cells import PrivateCells
+from casemate.answer.replicates import TypicalErrors
+from casemate.answer.stand_in import Make, StandIn
+from casemate.answer.surprise import predicted, require_answerable, table_for
+from casemate.doors.entry import Answered, Easy, Entry, Hard, answered_key
+from casemate.doors.gate import Gate
+from casemate.doors.question import Part, Question, on_grid
+from casemate.errors import BudgetExhausted, GateClosed, PositivesSpent, RationSpent, Refused
+from casemate.surrogate.choice import stand_in_for
+from casemate.surrogate.product import Floats, Scope
+
+EXHAUSTED = (PositivesSpent, BudgetExhausted, RationSpent)
+
+
+@dataclass(frozen=True)
+class Manners:
+    """How answers are given: their confidence, and what happens when nothing can be checked."""
+
+    confidence: float = 0.95
+    ration: int | None = None  # surprises of one principal
+    unverified: bool = False  # whether the stand-in goes on alone
+
+
+USUAL = Manners()
+
+
+class Guess(Protocol):
+    """What guesses typical errors: `TypicalErrors`, or less where nobody looks at them."""
+
+    def errors(self, asked: Asked) -> Sequence[Floats]:
+        """One array for each part, one number for each cell."""
+        ...
+
+
+class OnlineConstruction:
+    """Answers questions on the grid of one dataset, for ever.
+
+    `public` lists the attributes of which everything is public, where only private values are
+    protected.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        doors: Doorway,
+        cells: PrivateCells,
+        names: Sequence[str],
+        manners: Manners = USUAL,
+        *,
+        public: Scope = (),
+        make: Make = stand_in_for,
+        typical: Callable[..., Guess] = TypicalErrors,
+    ) -> None:
+        self.plan, self.manners = plan, manners
+        self._doors, self._cells, self._public = doors, cells, public
+        self._gate = doors.gate(plan)
+        self._stand_in = StandIn(names, cells.shape, doors.edition, make)
+        self._beginning = Beginning(plan, doors, cells, public)
+        self._guess = typical
+        self._errors: tuple[StandIn, int, Guess] | None = None
+
+    @property
+    def stand_in(self) -> StandIn:
+        """The public stand-in, as far as the transcript was read."""
+        return self._stand_in
+
+    @property
+    def runs_left(self) -> int:
+        """How many more runs of the gate may be opened."""
+        return 0 if self._gate is None else max(0, self._gate.runs - self._gate.opened)
+
+    # Asking -----------------------------------------------------------------------------------
+
+    def known(self, text: str) -> Outcome | None:
+        """The answer that was given to a question, if there is one; nothing is read."""
+        entry = self._doors.transcript.find(answered_key(text, self._doors.edition))
+        if entry is None:
+            return None
+        content = entry.content
+        assert isinstance(content, Answered), "the key of an answer holds an answer"
+        return Outcome.from_text(content.answer).again()
+
+    def ask(self, asked: Asked, principal: str = "") -> Outcome:
+        """Answer one question."""
+        known = self.known(asked.text)
+        if known is not None:
+            return known
+        require_answerable(asked)
+        self.start(principal)
+        if self.plan.relation.counted and set(asked.scope) <= set(self._public):
+            return self.keep(asked.text, self._exactly(asked))
+        if self._gate is None:
+            return self._from_tables(asked)
+        try:
+            verdict = self._verdict(self._gate, asked, principal)
+            return self.keep(asked.text, self._made(asked, verdict, principal))
+        except EXHAUSTED as reason:
+            if not self.manners.unverified:
+                raise self._refusal(reason) from None
+            return self._unverified(asked)
+
+    def _refusal(self, reason: Refused) -> Refused:
+        """The reason, with what is left where the gate itself is closed."""
+        if not isinstance(reason, PositivesSpent):
+            return reason
+        return GateClosed(reason.positives, self._doors.ledger.remaining(), self.plan.currency)
+
+    def ask_all(self, several: Sequence[Asked], principal: str = "") -> list[Outcome]:
+        """Answer many questions; those up to the next surprise share one wait for the disk."""
+        found: dict[str, Outcome] = {}
+        waiting = [asked for asked in several if self.known(asked.text) is None]
+        if waiting and self._gate is not None and self._may_ask(principal):
+            self.start(principal)
+            questions = [self._question(asked) for asked in waiting]
+            try:
+                verdicts = self._gate.ask_all(questions, principal)
+            except EXHAUSTED:
+                verdicts = []
+            for asked, verdict in zip(waiting, verdicts, strict=False):
+                found[asked.text] = self._made(asked, verdict, principal)
+            found = self._keep_all(found)
+        return [found.get(asked.text) or self.ask(asked, principal) for asked in several]
+
+    def at_most(self, measured: bool) -> Fraction:
+        """What one more question costs at most, in the ledger's currency; nothing is read."""
+        self._catch_up()
+        plan = self.plan
+        if measured or plan.answer is not None:
+            return self.measuring_price
+        missing = self._stand_in.missing(self._beginning.questions())
+        noised = [each for each in missing if not self._beginning.is_public(each.classes.scope)]
+        start = len(noised) * plan.price_of(plan.start_law)
+        if self._stand_in.total is None:
+            start += plan.price_of(plan.total_law)
+        if self._gate is None:
+            return start
+        run = Fraction(0) if self._gate.is_open else plan.run_price
+        return start + run + plan.price_of(plan.surprise_law)
+
+    @property
+    def measuring_price(self) -> Fraction:
+        """What a measurement that somebody asks for costs: as much as one of a surprise."""
+        if self.plan.answer is not None:
+            return self.plan.answer
+        return self.plan.price_of(self.plan.surprise_law or self.plan.start_law)
+
+    def _may_ask(self, principal: str) -> bool:
+        ration = self.manners.ration
+        return ration is None or self._stand_in.surprises[principal] < ration
+
+    def _verdict(self, gate: Gate, asked: Asked, principal: str) -> Easy:
+        verdict = gate.known(asked.text)
+        if verdict is not None:
+            return verdict
+        if not self._may_ask(principal):
+            raise RationSpent(self.manners.ration or 0)
+        return gate.ask(self._question(asked), principal)
+
+    def _question(self, asked: Asked) -> Question:
+        """The stand-in's answers on the grid, to be compared with the private cells."""
+        parts = tuple(
+            Part(on_grid(values), part.sensitivity(self.plan.relation))
+            for part, values in zip(asked.parts, _answers(self._stand_in, asked), strict=True)
+        )
+
+        def scan() -> list[list[int]]:
+            return self._cells.exact(asked)
+
+        return Question(asked.text, parts, scan, self._stand_in.number)
+
+    def _made(self, asked: Asked, verdict: Easy, principal: str) -> Outcome:
+        """What the gate's verdict leads to, from the stand-in that it was given about."""
+        if isinstance(verdict, Hard):
+            return self._surprised(asked, verdict, principal)
+        assert self.plan.gate is not None, "a verdict comes from a gate"
+        judged = self._stand_in.at(verdict.after, self._doors.transcript)
+        estimates = easy_estimates(
+            asked,
+            _answers(judged, asked),
+            self._typical(judged).errors(asked),
+            gate=self.plan.gate,
+            at=verdict.at,
+            relation=self.plan.relation,
+            confidence=self.manners.confidence,
+        )
+        return self._with_ratios(asked, Outcome(estimates, Origin.SURROGATE), judged)
+
+    # Surprises --------------------------------------------------------------------------------
+
+    def _surprised(self, asked: Asked, verdict: Hard, principal: str) -> Outcome:
+        """Measure the table that answers the question best, and learn from it."""
+        law, relation = self.plan.surprise_law, self.plan.relation
+        assert law is not None, "a plan with a gate measures what the gate finds"
+        shape = self._cells.shape
+        classes = table_for(asked, shape, law, relation, verdict.threshold)
+        digest = hashlib.sha256(asked.text.encode()).hexdigest()
+        question = TableQuestion(classes, about=digest)
+        self._doors.measure(question, law, self._cells, self._stand_in.names, principal)
+        self._catch_up()
+        table = next(each for each in self._stand_in.tables if each.question == question)
+        ordinal = self._stand_in.fresh[question.text(self._stand_in.names)]
+        return self._read(asked, table, Level.of(asked, self.manners.confidence, ordinal))
+
+    def _read(self, asked: Asked, table: MeasuredTable, level: Level) -> Outcome:
+        values = _answers(self._stand_in, asked)
+        errors = self._typical(self._stand_in).errors(asked)
+        estimates = measured_estimates(asked, table, values, errors, level)
+        return self._with_ratios(asked, Outcome(estimates, Origin.MEASURED), self._stand_in)
+
+    def _with_ratios(self, asked: Asked, outcome: Outcome, stand_in: StandIn) -> Outcome:
+        """The same, with the typical errors of sums around what they will be divided to."""
+        parts = list(outcome.parts)
+        for above, below in asked.ratios:
+            pairs = zip(parts[above], parts[below], strict=True)
+            ratios = [total.value / max(count.value, 1.0) for total, count in pairs]
+            off = off_ratio(asked.parts[above], asked.parts[below], ratios)
+            (errors,) = self._typical(stand_in).errors(Asked((off,)))
+            parts[above] = tuple(
+                replace(each, ratio_error=float(error))
+                for each, error in zip(parts[above], errors, strict=True)
+            )
+        return replace(outcome, parts=tuple(parts))
+
+    # Without the gate -------------------------------------------------------------------------
+
+    def _from_tables(self, asked: Asked) -> Outcome:
+        """From the measured table that answers the question by itself with the least noise."""
+        able = [table for table in self._stand_in.tables if table.classes.answers(asked)]
+        if not able:
+            return self._unverified(asked)
+        best = min(able, key=lambda table: self._predicted(asked, table))
+        return self._read(asked, best, Level.of(asked, self.manners.confidence, 1))
+
+    def _predicted(self, asked: Asked, table: MeasuredTable) -> float:
+        if table.law is None:
+            return 0.0
+        return predicted(asked, table.classes, table.law, self.plan.relation)
+
+    def _unverified(self, asked: Asked) -> Outcome:
+        errors = self._typical(self._stand_in).errors(asked)
+        parts = (
+            tuple(
+                Estimate(value, error=error)
+                for value, error in zip(found.tolist(), typical.tolist(), strict=True)
+            )
+            for found, typical in zip(_answers(self._stand_in, asked), errors, strict=True)
+        )
+        outcome = Outcome(tuple(parts), Origin.UNVERIFIED)
+        return self._with_ratios(asked, outcome, self._stand_in)
+
+    def _exactly(self, asked: Asked) -> Outcome:
+        """What everybody knows, where only private values are protected."""
+        return Outcome(_exact_parts(self._cells.exact(asked)), Origin.MEASURED)
+
+    # The stand-in -----------------------------------------------------------------------------
+
+    def start(self, principal: str = "", progress: Progress | None = None) -> None:
+        """Measure the number of people and the first tables, those that are still missing."""
+        self._catch_up()
+        self._beginning.measure(self._stand_in, principal, progress)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        self._stand_in.catch_up(self._doors.transcript)
+
+    # What is kept -----------------------------------------------------------------------------
+
+    def keep(self, text: str, outcome: Outcome) -> Outcome:
+        """Make an answer durable, and return the one that is: the first."""
+        return self._keep_all({text: outcome})[text]
+
+    def _keep_all(self, outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
+        edition = self._doors.edition
+        contents = [
+            Answered(text, edition.policy, edition.data, outcome.to_text())
+            for text, outcome in outcomes.items()
+        ]
+        entries = self._doors.transcript.append_all(contents)
+        return {
+            text: self._first(entry, content, outcomes[text])
+            for text, entry, content in zip(outcomes, entries, contents, strict=True)
+        }
+
+    def _first(self, entry: Entry, own: Answered, outcome: Outcome) -> Outcome:
+        """The answer that is stored: another process may have been first."""
+        stored = entry.content
+        assert isinstance(stored, Answered), "the key of an answer holds an answer"
+        return outcome if stored == own else Outcome.from_text(stored.answer)
+
+    def _typical(self, stand_in: StandIn) -> Guess:
+        """Estimates of errors, made again when the stand-in has learnt something."""
+        held = self._errors
+        if held is None or held[0] is not stand_in or held[1] != stand_in.number:
+            typical = self._guess(
+                stand_in.surrogate, stand_in.measurements, stand_in.total_variance
+            )
+            self._errors = held = (stand_in, stand_in.number, typical)
+        return held[2]
+
+
+def _answers(stand_in: StandIn, asked: Asked) -> list[Floats]:
+    """The stand-in's answers to each part, in units."""
+    surrogate, found = stand_in.surrogate, []
+    for part in asked.parts:
+        products = part.products
+        alone = len(products) == 1  # the usual question, and the quick way
+        values = [surrogate.answer(products[0])] if alone else surrogate.answers(products)
+        found.append(part.gathered(values))
+    return found
+
+
+def _exact_parts(cells: Sequence[Sequence[int]]) -> Parts:
+    return tuple(tuple(_certain(float(each)) for each in part) for part in cells)
+
+
+def _certain(value: float) -> Estimate:
+    return Estimate(value, value, value, 0.0, value, value)

@@ -1,0 +1,163 @@
+"""One dataset, open: its table, its ledger and transcript, and the construction over them."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from casemate.answer.answer import Spending, Standing
+from casemate.answer.construction import Manners, OnlineConstruction
+from casemate.answer.dataset_key import dataset_key
+from casemate.answer.doorway import Doorway
+from casemate.answer.identity import dataset_of, edition_of, ledger_of, secrets_of
+from casemate.answer.plan import Means, Plan
+from casemate.answer.planner import chosen
+from casemate.answer.private_cells import PrivateCells
+from casemate.answer.relation import Relation
+from casemate.doors.gate_state import MemorySecrets, SecretFile
+from casemate.doors.law import Sources
+from casemate.doors.transcript import open_transcript
+from casemate.errors import Misconfigured
+from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
+from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.surrogate.product import Scope
+from casemate.table.schema import Budget, Exhausted, Policy, Protects, Role
+from casemate.table.table import Table
+from casemate.table.universe import Universe
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A protected table with everything that answers questions about it."""
+
+    table: Table
+    universe: Universe
+    doors: Doorway
+    construction: OnlineConstruction
+    key: bytes | None
+
+    @property
+    def policy(self) -> Policy:
+        """What is public about the table."""
+        return self.table.policy
+
+    @property
+    def plan(self) -> Plan:
+        """How the budget is used."""
+        return self.construction.plan
+
+    @property
+    def ledger(self) -> Ledger:
+        """What may still be spent."""
+        return self.doors.ledger
+
+    def standing(self) -> Standing:
+        """Where the budget stands."""
+        terms, ledger, construction = self.ledger.terms, self.ledger, self.construction
+        newest = self.doors.transcript.newest()
+        construction.stand_in.catch_up(self.doors.transcript)
+        surprises = construction.stand_in.surprises
+        return Standing(
+            dataset=terms.dataset,
+            budget=Spending.of(terms.budget, terms),
+            spent=Spending.of(ledger.spent().amount, terms),
+            remaining=Spending.of(ledger.remaining(), terms),
+            delta=terms.delta,
+            neighbours=terms.neighbours,
+            protects=terms.protects,
+            strategy=self.plan.strategy,
+            questions=0 if newest is None else newest.questions,
+            surprises=surprises.total(),
+            surprises_left=construction.runs_left,
+            principals=dict(sorted(surprises.items())),
+            statement=ledger.statement(),
+        )
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.doors.transcript.close()
+        self.ledger.close()
+        self.table.close()
+
+
+def durable(table: Table) -> Dataset:
+    """A dataset whose ledger, transcript and secrets outlive the process."""
+    policy, budget = table.policy, required_budget(table.policy)
+    where = ledger_of(policy, budget)
+    beside = secrets_of(policy, where)
+    ledger = _ledger(where, policy, budget)
+    doors = Doorway(
+        ledger, open_transcript(where), SecretFile.beside(beside), edition_of(policy, budget)
+    )
+    key = dataset_key(beside) if Universe.of(policy).person is not None else None
+    return assembled(table, budget, doors, key)
+
+
+def simulated(table: Table, seed: int) -> Dataset:
+    """A dataset in memory with seeded noise: for simulations, which protect nobody."""
+    policy, budget = table.policy, required_budget(table.policy)
+    bits = seeded_bits(seed)
+    laplace = partial(discrete_laplace, bits=bits)
+    doors = Doorway(
+        _ledger(IN_MEMORY, policy, budget),
+        open_transcript(IN_MEMORY),
+        MemorySecrets(),
+        edition_of(policy, budget),
+        Sources(partial(discrete_gaussian, bits=bits), laplace),
+        laplace,
+    )
+    return assembled(table, budget, doors, bytes(32))
+
+
+def assembled(table: Table, budget: Budget, doors: Doorway, key: bytes | None) -> Dataset:
+    """A dataset from its parts."""
+    policy = table.policy
+    universe, relation = Universe.of(policy), Relation.of(policy, budget)
+    if not universe.attributes:
+        raise Misconfigured(
+            f"no column of {dataset_of(policy)} can be asked about; declare `values`, or `min` and "
+            f"`max`, for the columns that questions may use"
+        )
+    plan = chosen(Means.of(budget, relation), universe.shape, policy.answering)
+    manners = Manners(
+        float(policy.answering.confidence),
+        policy.answering.ration,
+        policy.answering.exhausted is Exhausted.UNVERIFIED,
+    )
+    construction = OnlineConstruction(
+        plan,
+        doors,
+        PrivateCells.of(universe, table.source, key),
+        [attribute.name for attribute in universe.attributes],
+        manners,
+        public=_public(universe, budget),
+    )
+    return Dataset(table, universe, doors, construction, key)
+
+
+def required_budget(policy: Policy) -> Budget:
+    """The budget of a policy that has one."""
+    if policy.budget is None:
+        raise Misconfigured(
+            f"{dataset_of(policy)} has no budget, so nothing can be answered privately; write a "
+            f"policy with a [budget] section (casemate policy init drafts one)"
+        )
+    return policy.budget
+
+
+def _public(universe: Universe, budget: Budget) -> Scope:
+    """The attributes of which everything is public."""
+    if budget.protects is not Protects.PRIVATE_COLUMNS:
+        return ()
+    return tuple(i for i, each in enumerate(universe.attributes) if each.role is Role.PUBLIC)
+
+
+def _ledger(where: str | Path, policy: Policy, budget: Budget) -> Ledger:
+    return open_ledger(
+        where,
+        dataset=dataset_of(policy),
+        policy=edition_of(policy, budget).policy,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        neighbours=budget.neighbours,
+        protects=budget.protects,
+    )

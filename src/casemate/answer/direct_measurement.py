@@ -1,0 +1,113 @@
+"""A statement measured by itself: fresh noise on its own cells, at the price of one surprise.
+
+Guarantee  Each part leaves through the measurement door with noise for its own sensitivity; the
+           parts share the price equally. Counts of whole cells are learnt by the stand-in too.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from casemate.answer.dataset import Dataset
+from casemate.answer.direct import Direct, Spread
+from casemate.answer.measured_table import variance
+from casemate.answer.outcome import Outcome
+from casemate.answer.widths import half_width
+from casemate.doors.law import GaussianLaw, LaplaceLaw, Law
+from casemate.privacy.cost import Currency
+from casemate.table.schema import Strategy
+
+MOST_LEARNT = 256
+"""A part of more cells is answered and not learnt from."""
+
+
+@dataclass(frozen=True)
+class DirectMeasurement:
+    """One statement to be measured for a dataset."""
+
+    direct: Direct
+    dataset: Dataset
+
+    @property
+    def name(self) -> str:
+        """The statement, the same however it is written, and not snapped."""
+        return hashlib.sha256(repr((self.direct.parts, self.direct.relation)).encode()).hexdigest()
+
+    @property
+    def key(self) -> str:
+        """Under which its answer is kept."""
+        return f"measured {self.name}"
+
+    def answered(self, principal: str) -> Outcome:
+        """The noised answer, paid for once."""
+        construction = self.dataset.construction
+        known = construction.known(self.key)
+        if known is not None:
+            return known
+        laws, texts = self.laws(), self.texts()
+        cells = cache(lambda: self.direct.cells(self.dataset.table.source, self.dataset.key))
+        noised = [
+            self.dataset.doors.measurement.measure(
+                text,
+                lambda place=place: cells()[place],  # type: ignore[misc]  # bound now
+                cells=size,
+                law=law,
+                principal=principal,
+            ).values
+            for place, (text, law, size) in enumerate(
+                zip(texts, laws, self.direct.sizes, strict=True)
+            )
+        ]
+        construction.stand_in.catch_up(self.dataset.doors.transcript)
+        outcome = self.direct.outcome(noised, self._noise(laws, texts))
+        return construction.keep(self.key, outcome)
+
+    def laws(self) -> list[Law]:
+        """The noise of each part, all of them together at the price of one measurement."""
+        plan = self.dataset.plan
+        share = self.dataset.construction.measuring_price / len(self.direct.parts)
+        gaussian = plan.currency is Currency.RHO and plan.strategy is not Strategy.LAPLACE
+        found: list[Law] = []
+        for sensitivity in self.direct.sensitivities:
+            if gaussian:
+                found.append(GaussianLaw.within(share, sensitivity.squared))
+            else:
+                epsilon = plan.epsilon_of(share)
+                found.append(LaplaceLaw.within(epsilon, sensitivity.in_all))
+        return found
+
+    def texts(self) -> list[str]:
+        """How the transcript names each part."""
+        return [
+            json.dumps(
+                {"statement": self.name, "part": place, "learn": self._learnt(place)},
+                sort_keys=True,
+                separators=(",", ":"),
+            )
+            for place in range(len(self.direct.parts))
+        ]
+
+    def _learnt(self, place: int) -> list[dict[str, object]]:
+        """The cells of a part as products, where it counts whole cells of the grid."""
+        products = self.direct.on_grid[place]
+        if products is None or len(products) > MOST_LEARNT:
+            return []
+        written = (product.to_dict() for product in products)
+        return [{"masks": each["masks"], "weights": each["weights"]} for each in written]
+
+    def _noise(self, laws: Sequence[Law], texts: Sequence[str]) -> Callable[[int, int], Spread]:
+        chance = 1 - self.dataset.construction.manners.confidence
+        cells = sum(self.direct.sizes)
+
+        def spread(place: int, added: int) -> Spread:
+            law, ordinal = laws[place], self.dataset.construction.stand_in.fresh[texts[place]]
+            ones = [1] * added
+            return Spread(
+                (added * variance(law)) ** 0.5,
+                half_width(law, ones, 1 - chance / self.direct.together),
+                half_width(law, ones, 1 - chance / 2 / (2 * ordinal**2) / cells),
+            )
+
+        return spread

@@ -1,0 +1,71 @@
+"""Everything through which private data of one dataset can leave, held together."""
+
+import secrets as tokens
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from casemate.answer.measured_table import TableQuestion
+from casemate.answer.plan import Plan
+from casemate.answer.private_cells import PrivateCells
+from casemate.doors.entry import Edition, Measured
+from casemate.doors.gate import Gate
+from casemate.doors.gate_state import Secrets
+from casemate.doors.law import Law, Sources
+from casemate.doors.measurement import Measurement
+from casemate.doors.transcript import Transcript
+from casemate.privacy.ledger import Ledger
+from casemate.privacy.noise import Noise, discrete_laplace
+
+
+@dataclass(frozen=True)
+class Doorway:
+    """The ledger, the transcript and the secret of one dataset, and where noise comes from."""
+
+    ledger: Ledger
+    transcript: Transcript
+    secrets: Secrets
+    edition: Edition
+    sources: Sources = field(default_factory=Sources)
+    noise: Noise = discrete_laplace
+    name: Callable[[], str] = tokens.token_hex
+
+    def gate(self, plan: Plan) -> Gate | None:
+        """The gate of a plan that has one."""
+        if plan.gate is None:
+            return None
+        return Gate(
+            self.ledger,
+            self.transcript,
+            self.secrets,
+            self.edition,
+            calibration=plan.gate.calibration,
+            schedule=plan.gate.threshold,
+            runs=plan.gate.runs,
+            reserve=plan.price_of(plan.surprise_law),
+            side=plan.gate.side,
+            noise=self.noise,
+            name=self.name,
+        )
+
+    @cached_property
+    def measurement(self) -> Measurement:
+        """The door through which noised cells leave."""
+        return Measurement(self.ledger, self.transcript, self.edition, self.sources)
+
+    def measure(
+        self,
+        question: TableQuestion,
+        law: Law,
+        cells: PrivateCells,
+        names: Sequence[str],
+        principal: str,
+    ) -> Measured:
+        """The noised counts of a table."""
+        return self.measurement.measure(
+            question.text(names),
+            lambda: cells.classified(question.classes),
+            cells=question.classes.cells,
+            law=law,
+            principal=principal,
+        )

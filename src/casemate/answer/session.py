@@ -1,0 +1,131 @@
+"""`Session`: SQL in, private answers out, one dataset at a time.
+
+Guarantee  Everything that leaves is charged to the dataset's ledger first; its total, over all
+           sessions and principals, stays within the policy's budget. A session keeps nothing that
+           is not in the ledger, the transcript and the secrets beside them.
+"""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Self
+
+from casemate.answer.answer import Answer, Forecast, Spending, Standing
+from casemate.answer.beginning import Progress
+from casemate.answer.compile import Compiled, compiled
+from casemate.answer.dataset import Dataset, durable, simulated
+from casemate.answer.direct_measurement import DirectMeasurement
+from casemate.answer.outcome import Origin, Outcome
+from casemate.answer.shown import Shown
+from casemate.query.public_join import flattened, public_rows
+from casemate.query.sql import parse_statement
+from casemate.table.schema import Policy
+from casemate.table.table import Table
+
+DIALECT = "postgres"
+SEEDED = "not private: seeded"
+
+
+class Session:
+    """Private answers about one protected table, charged to its ledger.
+
+    `principal` is who asks: surprises are counted, and rationed, for each. `progress` is told how
+    many of how many tables have been measured before the first answer.
+    """
+
+    def __init__(
+        self,
+        policy: str | Path | Policy,
+        *,
+        principal: str = "",
+        dialect: str = DIALECT,
+        progress: Progress | None = None,
+    ) -> None:
+        self._begin(durable(Table.open(policy)), principal, dialect, progress)
+
+    @classmethod
+    def simulated(cls, policy: str | Path | Policy, seed: int, *, principal: str = "") -> Self:
+        """A session with noise from a seed and a ledger in memory: it protects nobody."""
+        session = cls.__new__(cls)
+        session._begin(simulated(Table.open(policy), seed), principal, DIALECT, None)
+        session._notes = (SEEDED,)
+        return session
+
+    def _begin(
+        self, dataset: Dataset, principal: str, dialect: str, progress: Progress | None
+    ) -> None:
+        self._dataset, self._principal, self._dialect = dataset, principal, dialect
+        self._progress, self._notes = progress, tuple[str, ...]()
+
+    # Asking -----------------------------------------------------------------------------------
+
+    def query(self, sql: str, *, measure: bool = False) -> Answer:
+        """Answer one statement; `measure` pays for a fresh measurement of it."""
+        question, dataset = self._compiled(sql), self._dataset
+        before = dataset.ledger.spent().amount
+        if measure or dataset.plan.answer is not None:
+            direct = question.direct(dataset.plan.relation)
+            outcome = DirectMeasurement(direct, dataset).answered(self._principal)
+            shown, notes = direct.rows(outcome), direct.notes
+        else:
+            outcome = self._asked(question)
+            shown, notes = question.rows(outcome), question.notes
+        spent = dataset.ledger.spent().amount - before
+        return self._answer(sql, shown, outcome.origin, spent, notes)
+
+    def _asked(self, question: Compiled) -> Outcome:
+        construction = self._dataset.construction
+        if construction.known(question.asked.text) is None:
+            construction.start(self._principal, self._progress)
+        return construction.ask(question.asked, self._principal)
+
+    def _compiled(self, sql: str) -> Compiled:
+        """The question of a statement: from its text, the policy and public tables alone."""
+        dataset = self._dataset
+        statement = parse_statement(sql, dataset.policy, self._dialect)
+        rows = public_rows(dataset.table.source, dataset.policy, statement)
+        return compiled(flattened(statement, rows, dataset.universe), dataset.universe)
+
+    def _answer(
+        self, sql: str, shown: Shown, origin: Origin, cost: Fraction, notes: tuple[str, ...]
+    ) -> Answer:
+        terms = self._dataset.ledger.terms
+        return Answer(
+            sql,
+            shown.columns,
+            shown.rows,
+            origin,
+            self._dataset.construction.manners.confidence,
+            Spending.of(cost, terms),
+            Spending.of(self._dataset.ledger.remaining(), terms),
+            (*self._notes, *notes, *shown.notes),
+        )
+
+    # Looking ----------------------------------------------------------------------------------
+
+    def forecast(self, sql: str, *, measure: bool = False) -> Forecast:
+        """What a statement would cost at most; nothing of the protected table is read."""
+        question, dataset = self._compiled(sql), self._dataset
+        construction, terms = dataset.construction, dataset.ledger.terms
+        known = not measure and construction.known(question.asked.text) is not None
+        most = Fraction(0) if known else construction.at_most(measure)
+        return Forecast(
+            sql,
+            Spending.of(most, terms),
+            Spending.of(dataset.ledger.remaining(), terms),
+            known,
+            (*self._notes, *question.notes),
+        )
+
+    def standing(self) -> Standing:
+        """Where the budget stands."""
+        return self._dataset.standing()
+
+    def close(self) -> None:
+        """Let go of the table, the ledger and the transcript."""
+        self._dataset.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
