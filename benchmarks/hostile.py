@@ -22,10 +22,10 @@ from casemate.errors import RationSpent, Refused
 from casemate.surrogate.product import Floats, Product
 from casemate.table.schema import Answering
 
-MOST = 2_000
+MOST = 600
 ORDINARY = 2_000
 SEED = 3
-CLIMBS, STEPS = 3, 4
+CLIMBS, STEPS = 6, 3
 
 
 def counting(shape: tuple[int, ...], masks: dict[int, np.ndarray]) -> Asked:
@@ -37,7 +37,8 @@ def furthest(survey: Survey, room: OnlineConstruction, random: Generator) -> Ask
 
     Given all masks but one, the best mask of that one keeps the codes that are off one way.
     """
-    scope = tuple(sorted(random.choice(len(survey.shape), 4, replace=False).tolist()))
+    size = int(random.integers(4, len(survey.shape) + 1))
+    scope = tuple(sorted(random.choice(len(survey.shape), size, replace=False).tolist()))
     off = survey.counts(scope) - room.stand_in.surrogate.marginal(scope)
     best, chosen = -1.0, [np.ones(survey.shape[a], bool) for a in scope]
     for _ in range(CLIMBS):
@@ -83,12 +84,13 @@ def siege(survey: Survey, analyst: str) -> list[Claim]:
     room.start()
     before = ordinary(survey, room)
     asked, closed = 0, False
-    while asked < MOST and not closed:
+    for _ in range(MOST):
         question = (furthest if analyst == "knows all" else blind)(survey, room, random)
         try:
             asked += room.ask(question).origin is not Origin.CACHED
         except Refused:
             closed = True
+            break
     end = f"closed after {asked} questions" if closed else f"open after {asked} questions"
     found = room.stand_in.surprises.total()
     name = f"{survey.name}, an analyst who {analyst}"

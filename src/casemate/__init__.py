@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from casemate import _version
 
 if TYPE_CHECKING:
+    from casemate.answer.session import Session as Session
     from casemate.attack.attack import Attack as Attack
     from casemate.attack.online import OnlineReconstruction as OnlineReconstruction
     from casemate.attack.plan import Plan as Plan
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
     from casemate.audit.repair import repair as repair
     from casemate.errors import BudgetExhausted as BudgetExhausted
     from casemate.errors import CasemateError as CasemateError
+    from casemate.errors import GateClosed as GateClosed
     from casemate.errors import HorizonReached as HorizonReached
     from casemate.errors import LedgerDamaged as LedgerDamaged
     from casemate.errors import LedgerUnavailable as LedgerUnavailable
     from casemate.errors import Misconfigured as Misconfigured
     from casemate.errors import PositivesSpent as PositivesSpent
+    from casemate.errors import RationSpent as RationSpent
     from casemate.errors import Refused as Refused
     from casemate.errors import ScanFailed as ScanFailed
     from casemate.errors import TranscriptDamaged as TranscriptDamaged
@@ -56,6 +59,7 @@ _HOME = {
     "BudgetExhausted": "casemate.errors",
     "CasemateError": "casemate.errors",
     "GapSparseVector": "casemate.privacy.sparse_vector",
+    "GateClosed": "casemate.errors",
     "HorizonReached": "casemate.errors",
     "LedgerDamaged": "casemate.errors",
     "LedgerUnavailable": "casemate.errors",
@@ -66,8 +70,10 @@ _HOME = {
     "Plan": "casemate.attack.plan",
     "Policy": "casemate.table.schema",
     "PositivesSpent": "casemate.errors",
+    "RationSpent": "casemate.errors",
     "Refused": "casemate.errors",
     "ScanFailed": "casemate.errors",
+    "Session": "casemate.answer.session",
     "Table": "casemate.table.table",
     "TranscriptDamaged": "casemate.errors",
     "Unsupported": "casemate.errors",

@@ -69,7 +69,31 @@ def test_check_shows_columns_by_role_and_what_was_not_foreseen(capsys: Captured)
     assert [line.split()[0] for line in lines[1:4]] == ["private", "public", "identifier"]
     assert lines[1].endswith("1 NULL, 1 outside the bounds")
     assert "for the custodian, not for publication" in lines[4]
-    assert lines[5].startswith("warning: ZIP: bounds, values or bins were taken from the data")
+    assert lines[5] == "cells for private answers: 289 (ZIP 17, Blood sugar 17)"
+    assert lines[6].startswith("warning: ZIP: bounds, values or bins were taken from the data")
+
+
+def test_check_says_which_columns_are_not_on_the_grid_and_why(
+    folder: Path, capsys: Captured
+) -> None:
+    (folder / "casemate.toml").write_text(POLICY.replace('role = "identifier"', ""))
+    assert ended(["policy", "check", "casemate.toml"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[5:7] == [
+        "cells for private answers: 289 (ZIP 17, Blood sugar 17)",
+        "left out: id has no cells; declare `min`, `max` and `bins` in the policy",
+    ]
+    assert ended(["policy", "check", "casemate.toml", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["universe"] == {
+        "cells": 289,
+        "attributes": [{"name": "ZIP", "cells": 17}, {"name": "Blood sugar", "cells": 17}],
+        "left_out": [
+            {
+                "name": "id",
+                "reason": "id has no cells; declare `min`, `max` and `bins` in the policy",
+            }
+        ],
+    }
 
 
 def test_check_prints_one_versioned_object_as_json(capsys: Captured) -> None:
@@ -82,6 +106,7 @@ def test_check_prints_one_versioned_object_as_json(capsys: Captured) -> None:
         "people",
         "people_over_limit",
         "columns",
+        "universe",
         "warnings",
         "note",
     ]

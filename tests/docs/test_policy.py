@@ -15,6 +15,7 @@ BEFORE = {
     "columns.NAME": '[table]\nsource = "hospital"',
     "public.NAME": '[table]\nsource = "hospital"\n[columns.x]',
     "budget": '[table]\nsource = "hospital"\n[columns.x]',
+    "answer": '[table]\nsource = "hospital"\n[columns.x]',
 }
 """What a policy needs before a section is read."""
 

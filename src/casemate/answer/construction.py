@@ -95,8 +95,10 @@ class OnlineConstruction:
 
     @property
     def runs_left(self) -> int:
-        """How many more runs of the gate may be opened."""
-        return 0 if self._gate is None else max(0, self._gate.runs - self._gate.opened)
+        """How many surprises the gate can still find: runs to come, and the one that is open."""
+        if self._gate is None:
+            return 0
+        return max(0, self._gate.runs - self._gate.opened) + self._gate.is_open
 
     # Asking -----------------------------------------------------------------------------------
 

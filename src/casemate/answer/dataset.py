@@ -1,6 +1,6 @@
 """One dataset, open: its table, its ledger and transcript, and the construction over them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from casemate.table.schema import Budget, Exhausted, Policy, Protects, Role
 from casemate.table.table import Table
 from casemate.table.universe import Universe
 
+SEEDED = "not private: seeded"
+
 
 @dataclass(frozen=True)
 class Dataset:
@@ -34,6 +36,7 @@ class Dataset:
     doors: Doorway
     construction: OnlineConstruction
     key: bytes | None
+    notes: tuple[str, ...] = ()  # on everything that is said of it
 
     @property
     def policy(self) -> Policy:
@@ -70,6 +73,7 @@ class Dataset:
             surprises_left=construction.runs_left,
             principals=dict(sorted(surprises.items())),
             statement=ledger.statement(),
+            notes=self.notes,
         )
 
     def close(self) -> None:
@@ -92,6 +96,29 @@ def durable(table: Table) -> Dataset:
     return assembled(table, budget, doors, key)
 
 
+def looked_at(table: Table) -> Dataset:
+    """A dataset that nothing will be asked of: no ledger is made where there is none."""
+    policy, budget = table.policy, required_budget(table.policy)
+    where = ledger_of(policy, budget)
+    if not isinstance(where, Path) or _is_there(where):
+        return durable(table)
+    doors = Doorway(
+        _ledger(IN_MEMORY, policy, budget),
+        open_transcript(IN_MEMORY),
+        MemorySecrets(),
+        edition_of(policy, budget),
+    )
+    note = f"nothing was asked yet: there is no ledger {where}"
+    return replace(assembled(table, budget, doors, None), notes=(note,))
+
+
+def _is_there(ledger: Path) -> bool:
+    """Whether a ledger's file, or anything that stands beside one, is there."""
+    if not ledger.parent.is_dir():
+        return False
+    return any(each.name.startswith(ledger.name) for each in ledger.parent.iterdir())
+
+
 def simulated(table: Table, seed: int) -> Dataset:
     """A dataset in memory with seeded noise: for simulations, which protect nobody."""
     policy, budget = table.policy, required_budget(table.policy)
@@ -105,7 +132,7 @@ def simulated(table: Table, seed: int) -> Dataset:
         Sources(partial(discrete_gaussian, bits=bits), laplace),
         laplace,
     )
-    return assembled(table, budget, doors, bytes(32))
+    return replace(assembled(table, budget, doors, bytes(32)), notes=(SEEDED,))
 
 
 def assembled(table: Table, budget: Budget, doors: Doorway, key: bytes | None) -> Dataset:

@@ -12,7 +12,7 @@ from typing import Self
 from casemate.answer.answer import Answer, Forecast, Spending, Standing
 from casemate.answer.beginning import Progress
 from casemate.answer.compile import Compiled, compiled
-from casemate.answer.dataset import Dataset, durable, simulated
+from casemate.answer.dataset import Dataset, durable, looked_at, simulated
 from casemate.answer.direct_measurement import DirectMeasurement
 from casemate.answer.outcome import Origin, Outcome
 from casemate.answer.shown import Shown
@@ -22,7 +22,6 @@ from casemate.table.schema import Policy
 from casemate.table.table import Table
 
 DIALECT = "postgres"
-SEEDED = "not private: seeded"
 
 
 class Session:
@@ -47,14 +46,20 @@ class Session:
         """A session with noise from a seed and a ledger in memory: it protects nobody."""
         session = cls.__new__(cls)
         session._begin(simulated(Table.open(policy), seed), principal, DIALECT, None)
-        session._notes = (SEEDED,)
+        return session
+
+    @classmethod
+    def looking(cls, policy: str | Path | Policy, *, dialect: str = DIALECT) -> Self:
+        """A session for forecasts and the standing only: it makes no ledger where there is none."""
+        session = cls.__new__(cls)
+        session._begin(looked_at(Table.open(policy)), "", dialect, None)
         return session
 
     def _begin(
         self, dataset: Dataset, principal: str, dialect: str, progress: Progress | None
     ) -> None:
         self._dataset, self._principal, self._dialect = dataset, principal, dialect
-        self._progress, self._notes = progress, tuple[str, ...]()
+        self._progress = progress
 
     # Asking -----------------------------------------------------------------------------------
 
@@ -97,7 +102,7 @@ class Session:
             self._dataset.construction.manners.confidence,
             Spending.of(cost, terms),
             Spending.of(self._dataset.ledger.remaining(), terms),
-            (*self._notes, *notes, *shown.notes),
+            (*self._dataset.notes, *notes, *shown.notes),
         )
 
     # Looking ----------------------------------------------------------------------------------
@@ -106,14 +111,18 @@ class Session:
         """What a statement would cost at most; nothing of the protected table is read."""
         question, dataset = self._compiled(sql), self._dataset
         construction, terms = dataset.construction, dataset.ledger.terms
-        known = not measure and construction.known(question.asked.text) is not None
+        name, notes = question.asked.text, question.notes
+        if measure or dataset.plan.answer is not None:
+            direct = question.direct(dataset.plan.relation)
+            name, notes = DirectMeasurement(direct, dataset).key, direct.notes
+        known = construction.known(name) is not None
         most = Fraction(0) if known else construction.at_most(measure)
         return Forecast(
             sql,
             Spending.of(most, terms),
             Spending.of(dataset.ledger.remaining(), terms),
             known,
-            (*self._notes, *question.notes),
+            (*dataset.notes, *notes),
         )
 
     def standing(self) -> Standing:

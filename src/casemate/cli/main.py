@@ -32,7 +32,18 @@ app.command(
     name="attack",
     help="Take back from published answers what was private.",
 )
+app.command("casemate.cli.ask:ask", name="ask", help="Answer SQL privately.")
+app.command(
+    "casemate.cli.budget:budget",
+    name="budget",
+    help="Say what was spent on a table, what is left, and what is guaranteed.",
+)
 app.command("casemate.cli.demo:demo", name="demo", help="Walk through an example in a minute.")
+app.command(
+    "casemate.cli.plan:plan",
+    name="plan",
+    help="Compare the ways to spend a budget by their predicted errors.",
+)
 app.command(
     "casemate.cli.policy:app", name="policy", help="Write or check the policy of a protected table."
 )

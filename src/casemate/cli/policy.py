@@ -1,5 +1,6 @@
 """`casemate policy`: write a first policy from the data, and check one against them."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
@@ -10,6 +11,7 @@ from casemate.errors import Misconfigured
 if TYPE_CHECKING:
     from casemate.table.review import ColumnReview, Review
     from casemate.table.schema import Policy
+    from casemate.table.universe import Universe
 
 app = App(name="policy", help="Write or check the policy of a protected table.")
 
@@ -79,7 +81,8 @@ def as_text(policy: "Policy", found: "Review") -> str:
             if item.column.role == role:
                 name, type_ = item.column.name, item.column.type or ""
                 lines.append(f"  {role:<10}  {name:<{width}}  {type_:<9}  {_counts(item)}")
-    lines += [FOR_THE_CUSTODIAN, *(f"warning: {warning}" for warning in found.warnings)]
+    lines += [FOR_THE_CUSTODIAN, *_cells(found.universe)]
+    lines += (f"warning: {warning}" for warning in found.warnings)
     return "\n".join(lines)
 
 
@@ -90,6 +93,13 @@ def _counts(item: "ColumnReview") -> str:
     if item.undeclared is not None:
         counts.append(f"{item.undeclared} not listed")
     return ", ".join(counts)
+
+
+def _cells(universe: "Universe") -> Iterator[str]:
+    """The grid on which questions are answered privately, and what is not on it."""
+    sizes = ", ".join(f"{each.name} {each.size:,}" for each in universe.attributes)
+    yield f"cells for private answers: {universe.cells:,}" + (f" ({sizes})" if sizes else "")
+    yield from (f"left out: {each.reason}" for each in universe.left_out)
 
 
 def as_json(policy: "Policy", found: "Review") -> dict[str, Any]:
@@ -112,6 +122,15 @@ def as_json(policy: "Policy", found: "Review") -> dict[str, Any]:
             }
             for item in found.columns
         ],
+        "universe": {
+            "cells": found.universe.cells,
+            "attributes": [
+                {"name": each.name, "cells": each.size} for each in found.universe.attributes
+            ],
+            "left_out": [
+                {"name": each.name, "reason": each.reason} for each in found.universe.left_out
+            ],
+        },
         "warnings": list(found.warnings),
         "note": FOR_THE_CUSTODIAN,
     }

@@ -1,0 +1,102 @@
+"""A private answer as text for the terminal and as the object `casemate.answer/1`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from casemate.answer.answer import Answer
+from casemate.answer.shown import Cell
+from casemate.answer.shown_number import Noised
+from casemate.report.answer_cells import (
+    SOURCES,
+    UNKNOWN,
+    cell_json,
+    decimals,
+    key_words,
+    percent,
+    range_words,
+    spending_json,
+    spending_words,
+    written,
+)
+
+SCHEMA = "casemate.answer/1"
+
+
+# Text -----------------------------------------------------------------------------------------
+
+
+def as_text(answer: Answer, *, session: bool = False) -> str:
+    """An answer as an aligned table, what it cost, and what there is to know about it."""
+    return "\n".join([*_aligned(grid(answer, session)), *_below(answer)])
+
+
+def _below(answer: Answer) -> Iterator[str]:
+    if not answer.rows:
+        yield "no rows"
+    yield ""
+    yield f"{answer.origin.value}: {SOURCES[answer.origin]}"
+    yield f"cost: {spending_words(answer.cost)}; left: {spending_words(answer.remaining)}"
+    yield from (f"note: {each}" for each in answer.notes)
+
+
+def grid(answer: Answer, session: bool) -> list[tuple[str, list[str], bool]]:
+    """The columns that are shown: a heading, what stands below it, and whether it is numbers."""
+    columns: list[tuple[str, list[str], bool]] = []
+    for place, name in enumerate(answer.columns):
+        columns += _column(name, answer, place, session)
+    if any(isinstance(cell, Noised) for row in answer.rows for cell in row):
+        columns.append(("source", [answer.origin.value] * len(answer.rows), False))
+    return columns
+
+
+def _column(
+    name: str, answer: Answer, place: int, session: bool
+) -> Iterator[tuple[str, list[str], bool]]:
+    """One column of the statement: a key as it is, a noised one with its error and its range."""
+    cells = [row[place] for row in answer.rows]
+    found = [cell if isinstance(cell, Noised) else None for cell in cells]
+    known = [each for each in found if each is not None]
+    places = decimals(known)
+    yield name, [_value(cell, places) for cell in cells], bool(known)
+    if not known:
+        return
+    errors = [None if each is None else each.error for each in found]
+    yield "±", [UNKNOWN if e is None else written(e, places) for e in errors], True
+    ranges = [UNKNOWN if e is None else range_words(e.lo, e.hi, places) for e in found]
+    yield f"proven, {percent(answer.confidence)}", ranges, False
+    if session:
+        ends = [
+            UNKNOWN if e is None else range_words(e.session_lo, e.session_hi, places) for e in found
+        ]
+        yield "all answers at once", ends, False
+
+
+def _value(cell: Cell, places: int) -> str:
+    return written(cell.value, places) if isinstance(cell, Noised) else key_words(cell)
+
+
+def _aligned(columns: Sequence[tuple[str, list[str], bool]]) -> Iterator[str]:
+    widths = [max(map(len, (name, *below))) for name, below, _ in columns]
+    height = max((len(below) for _, below, _ in columns), default=0)
+    for line in range(-1, height):
+        words = [name if line < 0 else below[line] for name, below, _ in columns]
+        yield "  ".join(
+            word.rjust(width) if right else word.ljust(width)
+            for word, width, (_, _, right) in zip(words, widths, columns, strict=True)
+        ).rstrip()
+
+
+# JSON -----------------------------------------------------------------------------------------
+
+
+def as_json(answer: Answer, *, session: bool = False) -> dict[str, Any]:
+    """An answer as the object that `--format json` prints."""
+    return {
+        "schema": SCHEMA,
+        "columns": list(answer.columns),
+        "rows": [[cell_json(cell, answer.origin, session) for cell in row] for row in answer.rows],
+        "confidence": answer.confidence,
+        "cost": spending_json(answer.cost),
+        "remaining": spending_json(answer.remaining),
+        "notes": list(answer.notes),
+    }

@@ -1,0 +1,94 @@
+"""What was typed before is kept for its owner alone, and never stands in the way."""
+
+import os
+import readline
+import stat
+from pathlib import Path
+
+import pytest
+
+from casemate.cli import ask_history
+from casemate.cli.ask_history import history_file, remembered
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def typed() -> list[str | None]:
+    """The lines that the arrow keys bring back."""
+    return [
+        readline.get_history_item(place + 1)
+        for place in range(readline.get_current_history_length())
+    ]
+
+
+def test_lines_are_there_again_the_next_time(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "history"
+    with remembered(file):
+        readline.add_history("SELECT 1;")
+        readline.add_history("SELECT 'ü';")
+    with remembered(file):
+        assert typed() == ["SELECT 1;", "SELECT 'ü';"]
+        readline.add_history("SELECT 3;")
+    assert file.read_text() == "SELECT 1;\nSELECT 'ü';\nSELECT 3;\n"
+
+
+def test_only_the_owner_may_read_them(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "history"
+    file.parent.mkdir()
+    file.write_text("old\n")
+    file.chmod(0o644)
+    with remembered(file):
+        pass
+    assert mode(file) == 0o600 and [each.name for each in file.parent.iterdir()] == ["history"]
+
+
+def test_a_new_folder_is_for_the_owner_alone(tmp_path: Path) -> None:
+    with remembered(tmp_path / "state" / "history"):
+        pass
+    assert mode(tmp_path / "state") == 0o700
+
+
+def test_only_the_newest_lines_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask_history, "LONGEST", 2)
+    with remembered(tmp_path / "history"):
+        for line in "abc":
+            readline.add_history(line)
+    assert (tmp_path / "history").read_text() == "b\nc\n"
+
+
+def test_they_are_kept_when_a_conversation_ends_in_an_accident(tmp_path: Path) -> None:
+    def conversation() -> None:
+        with remembered(tmp_path / "history"):
+            readline.add_history("a")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        conversation()
+    assert (tmp_path / "history").read_text() == "a\n"
+
+
+def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with remembered(tmp_path / "file" / "history"):
+        readline.add_history("a")
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_a_failure_leaves_the_old_lines_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "history").write_text("old\n")
+    monkeypatch.setattr(os, "replace", fail)
+    with remembered(tmp_path / "history"):
+        readline.add_history("new")
+    assert (tmp_path / "history").read_text() == "old\n" and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("given", [{}, {"XDG_STATE_HOME": ""}, {"XDG_STATE_HOME": "relative"}])
+def test_without_a_folder_of_its_own_it_is_the_usual_one(given: dict[str, str]) -> None:
+    assert history_file(given) == Path.home() / ".local" / "state" / "casemate" / "history"
