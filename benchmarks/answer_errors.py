@@ -9,67 +9,28 @@ modulo 4) all tables of two attributes are flat: no measurement hints at what th
 estimate fails there as every estimate from them must.
 """
 
-import csv
-import gzip
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.claims import Claim, real_table, show
+from benchmarks.survey import BUDGET, FILE, adult, parity
 from casemate.answer.asked import Asked, Linear
-from casemate.answer.plan import Means, plan_of
-from casemate.answer.relation import Relation
+from casemate.answer.plan import plan_of
 from casemate.answer.replicates import TypicalErrors
 from casemate.answer.schedule import Holds, easy_interval
 from casemate.answer.widths import half_width
-from casemate.privacy.cost import Currency, rho_of
 from casemate.surrogate.marginals import over_ranges, summed_area
 from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Product, Scope
 from casemate.surrogate.replay import DenseSurrogate
 from casemate.table.schema import Answering
 
-FILE = "adult_encoded.csv.gz"
-COLUMNS = {  # the codes there are, and the cells they are put into
-    "age": (85, 10),
-    "education-num": (16, 16),
-    "marital-status": (7, 7),
-    "relationship": (6, 6),
-    "race": (5, 5),
-    "sex": (2, 2),
-    "hours-per-week": (99, 8),
-    "income>50K": (2, 2),
-}
-PEOPLE = 48_842
 SEEDS = range(101, 106)  # the estimate was made while looking at others
 QUESTIONS = 12_000  # ranges over three attributes; a quarter of that over two and over one
 HIDDEN = ((0, 1, 2), (3, 4, 5))
-BUDGET = Means(rho_of(Fraction(1), Fraction(1, 10**6)), Currency.RHO, Relation())
-
-
-def adult(path: Path) -> Floats:
-    with gzip.open(path, "rt") as file:
-        rows = list(csv.DictReader(file))
-    codes = [
-        np.array([int(row[name]) for row in rows]) * cells // there
-        for name, (there, cells) in COLUMNS.items()
-    ]
-    table = np.zeros([cells for _, cells in COLUMNS.values()])
-    np.add.at(table, tuple(codes), 1)
-    return table
-
-
-def parity() -> Floats:
-    people = np.random.default_rng(0).integers(0, 4, (PEOPLE, 8))
-    people[:, 2] = (people[:, 0] + people[:, 1]) % 4
-    people[:, 5] = (people[:, 3] + people[:, 4]) % 4
-    table = np.zeros((4,) * 8)
-    np.add.at(table, tuple(people.T), 1)
-    return table
 
 
 def summed(table: Floats, scope: Scope) -> Floats:
@@ -208,8 +169,8 @@ def coverage(table: Floats, name: str) -> list[Claim]:
 
 def failures() -> list[Claim]:
     """The two triples of the parity table that no table of two attributes shows."""
-    before = tallied(parity(), lambda scope: scope in HIDDEN)
-    after = tallied(parity(), lambda scope: scope in HIDDEN, HIDDEN)
+    before = tallied(parity().table, lambda scope: scope in HIDDEN)
+    after = tallied(parity().table, lambda scope: scope in HIDDEN, HIDDEN)
     shown = [(f"parity, where it hides, {what}", "fails", each) for what, each in before.items()]
     shown += [(f"parity, once measured, {what}", "stated", each) for what, each in after.items()]
     return [tally.claim(what, asked) for what, asked, tally in shown]
@@ -254,11 +215,11 @@ def latency(table: Floats) -> list[Claim]:
 
 
 def main() -> None:
-    hidden = parity()
+    hidden = parity().table
     shown = [*coverage(hidden, "parity"), *failures()]
     path = real_table(FILE)
     if path is not None:
-        table = adult(path)
+        table = adult(path).table
         shown = [*coverage(table, "Adult"), *shown, *proven(table), *latency(table)]
     show(shown)
 

@@ -6,17 +6,15 @@ NumPy's and seeded: this measures predictions and protects nobody. Errors are me
 shares of the people.
 """
 
-import csv
-import gzip
 import itertools
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 from numpy.random import Generator, Philox
 
 from benchmarks.claims import Claim, real_table, show
+from benchmarks.survey import FILE, adult, parity
 from casemate.answer.asked import Asked, Linear
 from casemate.answer.plan import Means, Plan
 from casemate.answer.planner_forecasts import (
@@ -36,34 +34,8 @@ from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Produ
 from casemate.surrogate.replay import DenseSurrogate
 from casemate.table.schema import Answering, Budget
 
-FILE = "adult_encoded.csv.gz"
-SHAPE = (10, 16, 7, 6, 5, 2, 8, 2)
-COLUMNS = ("age", "education-num", "marital-status", "relationship", "race", "sex")
 QUESTIONS = 3_000
 BUDGET = Budget(Fraction(1), Fraction(1, 10**6))
-
-
-def adult(path: Path) -> Floats:
-    """Counts of the people in each cell."""
-    with gzip.open(path, "rt") as lines:
-        rows = list(csv.DictReader(lines))
-    codes = [
-        [int(row[name]) for row in rows] for name in (*COLUMNS, "hours-per-week", "income>50K")
-    ]
-    codes[0] = [each * 10 // 85 for each in codes[0]]
-    codes[6] = [each * 8 // 99 for each in codes[6]]
-    grid = np.zeros(SHAPE)
-    np.add.at(grid, tuple(np.array(codes)), 1)
-    return grid
-
-
-def parities(people: int, random: Generator) -> Floats:
-    """A table whose two-way tables are all uniform."""
-    codes = random.integers(0, 4, (8, people))
-    codes[2], codes[5] = (codes[0] + codes[1]) % 4, (codes[3] + codes[4]) % 4
-    grid = np.zeros((4,) * 8)
-    np.add.at(grid, tuple(codes), 1)
-    return grid
 
 
 def ranges(shape: tuple[int, ...], random: Generator) -> list[Product]:
@@ -172,9 +144,9 @@ def main() -> None:
     if path is None:
         return
     random = Generator(Philox(0))
-    grid = adult(path)
+    grid = adult(path).table
     found = Simulation(grid, random).claims("Adult")
-    show(found + Simulation(parities(int(grid.sum()), random), random).claims("parities"))
+    show(found + Simulation(parity().table, random).claims("parities"))
 
 
 if __name__ == "__main__":

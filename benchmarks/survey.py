@@ -68,6 +68,11 @@ class Survey:
         return table
 
     @property
+    def table(self) -> Floats:
+        """How many people fall into each cell of the whole grid."""
+        return self.counts(tuple(range(len(self.shape)))).astype(np.float64)
+
+    @property
     def cells(self) -> PrivateCells:
         """Its exact cells."""
         return PrivateCells(self.shape, self.counts)

@@ -36,6 +36,17 @@ def test_two_runs_differ_only_in_their_noise() -> None:
     assert first.half_width == second.half_width == 90
 
 
+def test_the_same_sums_over_many_people_expose_one_man_and_privately_say_nothing_of_him() -> None:
+    cure = demo.run().cure
+    assert (cure.record, cure.certificate) == ("4171", "query 1 - query 2 - query 3")
+    low, high = cure.about_one
+    assert low < -1000 and high > 1000  # he can have 0 to 40
+    assert [each.source for each in cure.measured] == ["measured"] * 3
+    assert {each.source for each in cure.free} == {"surrogate"}
+    assert all(each.lo <= each.value <= each.hi for each in (*cure.measured, *cure.free))
+    assert 0.7 < cure.left < cure.budget == 1
+
+
 def test_it_prints_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(["demo"]) == 0
     printed = capsys.readouterr().out

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from casemate.surrogate.local import LocalSurrogate
 from casemate.surrogate.median import Committee, MedianMechanism
+from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.perceptron import Perceptron
 from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.surrogate.protocol import Surrogate
@@ -18,6 +20,8 @@ MAKERS: dict[str, Callable[[], Surrogate]] = {
     "weights": lambda: MultiplicativeWeights(SHAPE, TOTAL),
     "literal weights": lambda: MultiplicativeWeights(SHAPE, TOTAL, literal_step(0.1)),
     "perceptron": lambda: Perceptron(SHAPE, TOTAL),
+    "mixture": lambda: MixtureSurrogate(SHAPE, TOTAL),
+    "local": lambda: LocalSurrogate(SHAPE, TOTAL),
     "median": lambda: MedianMechanism(SHAPE, TOTAL, candidates=Committee(members=101)),
 }
 QUESTIONS = [

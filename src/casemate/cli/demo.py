@@ -2,7 +2,8 @@
 
 The table and the three queries are the example of source document 002. The audit finds by itself
 who is exposed and by which combination, and which of the sums to leave out so that nobody is; the
-same sums with noise say nothing about anybody.
+same sums with noise say nothing about anybody. `casemate.cli.demo_cure` goes on with a table that
+is large enough for private answers.
 """
 
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from casemate.cli.demo_cure import Cure, as_fields, as_lines, cured
 from casemate.cli.output import Output
 
 if TYPE_CHECKING:
@@ -53,12 +55,14 @@ class Shown:
     noisy_value: Fraction
     half_width: Fraction
     spent: str
+    cure: Cure
 
 
 def demo(*, output: Output | None = None) -> None:
     """Walk through an example in a minute: three sums that expose one patient, and the cure."""
     output = output or Output()
-    shown = run()
+    with output.progress("auditing and answering"):
+        shown = run()
     output.emit(as_text(shown), as_json(shown))
 
 
@@ -92,6 +96,7 @@ def run() -> Shown:
         sum((w * each for w, each in zip(weights, noisy, strict=True)), Fraction(0)),
         half_width,
         spent,
+        cured(),
     )
 
 
@@ -154,11 +159,8 @@ def as_text(shown: Shown) -> str:
         "",
         f"Combined they say {plain(shown.noisy_value)} for record {shown.record}: no help at all.",
         f"The ledger: {shown.spent}.",
-        "",
-        "Six patients are too few to be described both usefully and privately, and that is the",
-        "truth about them. Audit your own statistics with `casemate audit`; the gateway that",
-        "answers questions privately, and for ever, is still to come.",
     ]
+    lines += as_lines(shown.cure)
     return "\n".join(lines)
 
 
@@ -188,4 +190,5 @@ def as_json(shown: Shown) -> dict[str, Any]:
         "noisy_value": float(shown.noisy_value),
         "half_width": float(shown.half_width),
         "spent": shown.spent,
+        "cure": as_fields(shown.cure),
     }

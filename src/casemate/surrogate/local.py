@@ -19,10 +19,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from casemate.surrogate.dense import LARGEST
+from casemate.surrogate.known_total import KnownTotal, check_grid, checked_shape
 from casemate.surrogate.local_restriction import narrowed, restricted
 from casemate.surrogate.local_tree import PairTree
 from casemate.surrogate.marginals import agreed
-from casemate.surrogate.mixture_total import KnownTotal, check_grid, checked_shape
 from casemate.surrogate.product import (
     Floats,
     Marginal,

@@ -25,9 +25,9 @@ import numpy as np
 
 from casemate.surrogate import mixture_kernel as kernel
 from casemate.surrogate.dense import LARGEST
+from casemate.surrogate.known_total import KnownTotal, check_grid, checked_shape
 from casemate.surrogate.mixture_evidence import Layout, Mixture, balanced, chain, evidence
 from casemate.surrogate.mixture_fit import fitted, start
-from casemate.surrogate.mixture_total import KnownTotal, check_grid, checked_shape
 from casemate.surrogate.product import Floats, Marginal, Measurement, Product, Scope
 
 COMPONENTS = 200

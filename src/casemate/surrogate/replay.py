@@ -14,13 +14,13 @@ Soft       The cells of a table of three or more attributes are few people each,
            `test_a_noisy_wide_table_is_approached_and_not_matched` shows both.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from casemate.surrogate.dense import Histogram, Target
+from casemate.surrogate.known_total import KnownTotal, check_grid
 from casemate.surrogate.marginals import agreed
 from casemate.surrogate.product import (
     Floats,
@@ -112,21 +112,18 @@ class DenseSurrogate:
         prior: Floats | None = None,
         sharpness: float = SHARPNESS,
     ) -> None:
-        if not math.isfinite(total) or not total_variance >= 0 or not sharpness > 0:
-            raise ValueError(
-                f"a stand-in needs a finite total, a variance that is not negative and a positive "
-                f"sharpness, got {total}, {total_variance} and {sharpness}"
-            )
+        if not sharpness > 0:
+            raise ValueError(f"a stand-in needs a positive sharpness, got {sharpness}")
         self.shape = tuple(int(width) for width in shape)
         self._histogram = Histogram(self.shape, prior)
         self._sharpness = float(sharpness)
-        self._total, self._variance = float(total), float(total_variance)
+        self._total = KnownTotal(total, total_variance)
         self._held: list[Held] = []
 
     @property
     def total(self) -> float:
         """How many records there are, as far as is known; at least one."""
-        return max(self._total, 1.0)
+        return self._total.records
 
     def answer(self, product: Product) -> float:
         """The value of one question, in counts."""
@@ -152,9 +149,9 @@ class DenseSurrogate:
     def learn(self, measurements: Sequence[Measurement], sweeps: int = SWEEPS) -> None:
         """Learn from what was published together, such as all tables of two attributes."""
         for measurement in measurements:
-            self._check(measurement)
+            check_grid(self.shape, measurement)
         for measurement in measurements:
-            self._count(measurement)
+            self._total.count(measurement)
         fresh = [held for held in map(_held, measurements) if held.target.scope]
         self._held += fresh
         self._agree()
@@ -164,36 +161,10 @@ class DenseSurrogate:
         for _ in range(sweeps):
             self._sweep(order)
 
-    def _check(self, measurement: Measurement) -> None:
-        """Refuse, before anything changes, what is about another grid."""
-        if isinstance(measurement, MeasuredMarginal):
-            scope, widths = measurement.marginal.scope, measurement.values.shape
-            fits = all(0 <= a < len(self.shape) for a in scope)
-            fits = fits and widths == tuple(self.shape[a] for a in scope)
-        else:
-            fits = measurement.product.shape == self.shape
-        if not fits:
-            raise ValueError(f"this measurement is not about the grid {self.shape}")
-
-    def _count(self, measurement: Measurement) -> None:
-        """Sharpen the total by one that was measured, each weighed by its variance."""
-        if isinstance(measurement, MeasuredMarginal):
-            measured, cells = float(measurement.values.sum()), measurement.values.size
-        elif not measurement.product.scope:
-            measured, cells = measurement.value, 1
-        else:
-            return
-        if self._variance == 0:
-            return
-        variance = cells * measurement.variance
-        share = 1.0 if math.isinf(self._variance) else self._variance / (self._variance + variance)
-        self._total += share * (measured - self._total)
-        self._variance = variance if math.isinf(self._variance) else (1 - share) * self._variance
-
     def _agree(self) -> None:
         """Let the narrow tables that share an attribute agree about it."""
         narrow = [held for held in self._held if isinstance(held, HeldTable) and not _wide(held)]
-        moved = agreed([held.measurement for held in narrow], self._total)
+        moved = agreed([held.measurement for held in narrow], self._total.value)
         for held, values in zip(narrow, moved, strict=True):
             held.wanted = values
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.surrogate.mixture_total import KnownTotal, check_grid, checked_shape
+from casemate.surrogate.known_total import KnownTotal, check_grid, checked_shape
 from casemate.surrogate.product import (
     Marginal,
     MeasuredMarginal,

@@ -1,0 +1,241 @@
+"""A process that asks the same statements in life after life, and is killed at a step of some.
+
+Run as `python dying_session.py FOLDER HABIT NUMBERS…`. FOLDER/casemate.toml is the policy. Each
+life is a process of its own, forked here, that opens a session, asks every statement from the first
+on and writes each answer to FOLDER/sent as it is sent. A step is a call of the ledger, the
+transcript or the secret file, a draw of noise, or a scan of the table; before and after each there
+is a moment to die, and one after each answer was sent. HABIT says what happens:
+
+`lives`      the life number i dies at moment NUMBERS[i], by SIGKILL, and a last one lives;
+`careless`   the same, with a mistake: measurements are sent before they are durable;
+`forgetful`  the same, with a mistake: the secret of the gate is not kept;
+`generous`   the same, with a mistake: a measurement that has left is charged again by the next life;
+`every`      NUMBERS are the first moment and a step: one folder for each moment of a life;
+`race`       NUMBERS is one: so many processes ask at the same time, each in an order of its own.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from answer.small_dataset import counting, world
+
+from casemate.answer.session import Session
+from casemate.answer.stand_in import StandIn
+from casemate.doors.entry import Entry
+from casemate.doors.gate_state import MemorySecrets
+from casemate.doors.law import Sources
+from casemate.doors.transcript_store import Book
+
+STATEMENTS: dict[str, tuple[str, bool]] = {  # and whether a measurement is asked for
+    "total": ("SELECT count(*) FROM t", False),
+    "surprise": ("SELECT count(*) FROM t WHERE a = 0 AND b = 0 AND c = 0", False),
+    "measured": ("SELECT count(*), sum(c) FROM t WHERE a = 1", True),
+    "learnt": ("SELECT a, avg(c) FROM t WHERE b = 1 GROUP BY a", False),
+}
+FINISHED, FAILED, KILLED = 0, 1, -signal.SIGKILL
+SAVED = ("casemate.toml", "parity.csv")
+
+
+class Steps:
+    """Counts moments, and ends the process at one of them."""
+
+    def __init__(self, last: int | None) -> None:
+        self.count, self.last = 0, last
+
+    def pass_one(self) -> None:
+        if self.count == self.last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.count += 1
+
+    def around(self, thing: object, name: str) -> None:
+        """Make a method of this object a step."""
+        object.__setattr__(thing, name, self.around_call(getattr(thing, name)))
+
+    def around_call(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def stepped(*args: Any, **options: Any) -> Any:
+            self.pass_one()
+            result = call(*args, **options)
+            self.pass_one()
+            return result
+
+        return stepped
+
+
+class Life:
+    """One process's session, each step of which may be its last."""
+
+    def __init__(self, folder: Path, habit: str, steps: Steps) -> None:
+        self.folder, self.steps = folder, steps
+        self.session = Session(folder / "casemate.toml")
+        dataset = self.session._dataset
+        self.doors, self.construction = dataset.doors, dataset.construction
+        if habit in MISTAKES:
+            MISTAKES[habit](self)
+        for name in ("charge", "record_output"):
+            steps.around(self.doors.ledger, name)
+        steps.around(self.doors.transcript, "run")
+        steps.around(self.gate._secrets, "write")
+        steps.around(self.gate, "_noise")
+        steps.around(self.construction._cells, "_count")
+        sources = self.doors.sources
+        stepped = map(steps.around_call, (sources.gaussian, sources.laplace))
+        object.__setattr__(self.doors, "sources", Sources(*stepped))
+
+    @property
+    def gate(self) -> Any:
+        return self.construction._gate
+
+    def send(self, key: str, text: str) -> None:
+        """What somebody outside has seen, and from which stand-in."""
+        stand_in = self.construction.stand_in
+        row = [key, text, stand_in.number, digest(stand_in)]
+        with (self.folder / "sent").open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        self.steps.pass_one()
+
+    def ask(self, names: Sequence[str]) -> None:
+        for name in names:
+            sql, measure = STATEMENTS[name]
+            answer = self.session.query(sql, measure=measure)
+            self.send(name, repr((answer.columns, answer.rows)))
+        self.session.close()
+
+
+def digest(stand_in: StandIn) -> str:
+    """The stand-in to the last bit; nothing before there is one."""
+    if stand_in.total is None:
+        return ""
+    everything = stand_in.surrogate.marginal(tuple(range(len(stand_in.shape))))
+    return hashlib.sha256(everything.tobytes()).hexdigest()
+
+
+# Mistakes that a test has to notice -------------------------------------------------------------
+
+
+def careless(life: Life) -> None:
+    """What a transaction appends is sent before the transaction is durable."""
+    run = life.doors.transcript.run
+
+    def told(work: Callable[[Book], Any]) -> Any:
+        def early(book: Book) -> Any:
+            result = work(book)
+            if isinstance(result, Entry) and result.kind == "measured":
+                with (life.folder / "sent").open("a") as file:
+                    file.write(json.dumps([result.key, result.text, -1, ""]) + "\n")
+                life.steps.pass_one()
+            return result
+
+        return run(early)
+
+    life.doors.transcript.run = told  # type: ignore[method-assign]  # the mistake itself
+
+
+def forgetful(life: Life) -> None:
+    """The threshold's noise ends with the process."""
+    life.gate._secrets = MemorySecrets()
+
+
+def generous(life: Life) -> None:
+    """A charge is named by the process and not by what it is for."""
+    charge, record = life.doors.ledger.charge, life.doors.ledger.record_output
+
+    def again(cost: Any, *, key: str, **facts: Any) -> Any:
+        return charge(cost, key=f"{key} {os.getpid()}", **facts)
+
+    life.doors.ledger.charge = again  # type: ignore[method-assign]  # the mistake itself
+    life.doors.ledger.record_output = (  # type: ignore[method-assign]  # of it
+        lambda key, output: record(f"{key} {os.getpid()}", output)
+    )
+
+
+MISTAKES = {"careless": careless, "forgetful": forgetful, "generous": generous}
+
+# Processes --------------------------------------------------------------------------------------
+
+
+def forked(work: Callable[[], None]) -> int:
+    """Start a process that does the work, and return its number."""
+    child = os.fork()
+    if child == 0:
+        status = FAILED
+        try:
+            work()
+            status = FINISHED
+        finally:
+            if status == FAILED:
+                traceback.print_exc()
+            os._exit(status)  # nothing of the parent's is cleaned up here
+    return child
+
+
+def ended(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def live(folder: Path, habit: str, last: int | None, turned: int = 0) -> None:
+    names = list(STATEMENTS)
+    Life(folder, habit, Steps(last)).ask(names[turned:] + names[:turned])
+
+
+def lives(folder: Path, habit: str, deaths: Sequence[int]) -> list[int]:
+    """How each life ended."""
+    return [
+        ended(forked(lambda last=last: live(folder, habit, last)))  # type: ignore[misc]  # a default binds it
+        for last in (*deaths, None)
+    ]
+
+
+def race(folder: Path, count: int) -> list[int]:
+    """How each of several processes ended that were alive at the same time."""
+    children = [
+        forked(lambda turned=i % len(STATEMENTS): live(folder, "lives", None, turned))  # type: ignore[misc]  # a default binds it
+        for i in range(count)
+    ]
+    return [ended(child) for child in children]
+
+
+def every(where: Path, first: int, step: int) -> None:
+    """One folder for each moment of a first life, until it outlives the moment meant for it.
+
+    The second life dies too, a little later in its own course than half way to that moment.
+    """
+    moment = first
+    while True:
+        folder = where / f"moment-{moment}"
+        folder.mkdir()
+        for name in SAVED:
+            shutil.copy(where / name, folder / name)
+        if lives(folder, "lives", [moment, moment // 2 + 1])[0] == FINISHED:
+            return
+        moment += step
+
+
+def warm_up() -> None:
+    """Load the compiled kernels once, before anything forks; no file and no engine is opened."""
+    rows = np.array([[0, 0, 0], [1, 0, 1], [1, 1, 0]])
+    room = world(rows, shape=(3, 3, 3), names=("a", "b", "c"), seed=0)
+    room.construction().ask(counting({0: [0], 1: [0], 2: [1]}, (3, 3, 3)))
+
+
+def main(folder: str, habit: str, *numbers: str) -> None:
+    where, wanted = Path(folder), [int(number) for number in numbers]
+    warm_up()
+    if habit == "every":
+        every(where, wanted[0], wanted[1])
+    elif habit == "race":
+        print(json.dumps(race(where, wanted[0])))
+    else:
+        print(json.dumps(lives(where, habit, wanted)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,190 @@
+"""Sessions are killed between any two steps, or run at once: one answer, and one charge for it.
+
+What is checked does not depend on the noise: every answer to a statement has the same bytes, every
+entry that costs something was charged once and nothing else was, every run of the gate but the last
+has ended, and each stand-in that answered is the one that its part of the transcript leads to.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from answer.dying_session import KILLED, STATEMENTS, digest
+from answer.parity_policy import write_policy
+from servers import PostgresServer
+
+from casemate.answer.dataset import Dataset, durable
+from casemate.answer.stand_in import StandIn
+from casemate.doors.entry import ENDS_A_RUN, Answered, Kind, Measured, Opened
+from casemate.privacy.ledger_entry import Kind as Row
+from casemate.table.table import Table
+
+TESTS = Path(__file__).parents[1]
+SCRIPT = Path(__file__).with_name("dying_session.py")
+
+
+def run(folder: Path, habit: str, *numbers: int) -> str:
+    command = [sys.executable, str(SCRIPT), str(folder), habit, *map(str, numbers)]
+    environment = os.environ | {"PYTHONPATH": str(TESTS)}
+    return subprocess.run(
+        command, env=environment, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def sent(folder: Path) -> dict[str, set[str]]:
+    """Every text that ever left as the answer to each statement."""
+    texts = defaultdict(set)
+    for key, text, _, _ in rows(folder):
+        texts[key].add(text)
+    return texts
+
+
+def rows(folder: Path) -> list[tuple[str, str, int, str]]:
+    return [tuple(json.loads(line)) for line in (folder / "sent").read_text().splitlines()]
+
+
+# What must be true of a folder whatever happened in it ------------------------------------------
+
+
+def require_sound(folder: Path) -> None:
+    answers = sent(folder)
+    assert sorted(answers) == sorted(STATEMENTS)
+    assert all(len(texts) == 1 for texts in answers.values()), "a statement had two answers"
+    dataset = durable(Table.open(folder / "casemate.toml"))
+    try:
+        require_paid_once(dataset)
+        require_runs_ended(dataset)
+        require_replayed(dataset, folder)
+    finally:
+        dataset.close()
+
+
+def require_paid_once(dataset: Dataset) -> None:
+    """Whatever left was charged, once, and nothing else was; the ledger names what each bought."""
+    costly = {}
+    for entry in dataset.doors.transcript.replay():
+        match entry.content:
+            case Opened() as content:
+                costly[f"gate run {content.run}"] = entry
+            case Measured() as content:
+                costly[content.key] = entry
+    charges = [row for row in dataset.ledger.history() if row.kind == Row.CHARGE]
+    keys = [row.key for row in charges]
+    assert sorted(keys) == sorted(costly), "something was free, or paid twice, or paid for nothing"
+    for key, entry in costly.items():
+        if entry.kind != Kind.OPENED:
+            assert dataset.ledger.outcome(key) == str(entry.head).encode()
+
+
+def require_runs_ended(dataset: Dataset) -> None:
+    """Every run but the last ended with a surprise, so that no run was opened for nothing."""
+    entries = dataset.doors.transcript.of_kinds((Kind.OPENED, *ENDS_A_RUN))
+    kinds = [entry.kind for entry in entries]
+    assert kinds.count(Kind.CLOSED) == 0, "a secret was lost"
+    assert kinds == [Kind.OPENED, Kind.HARD] * (len(kinds) // 2) + [Kind.OPENED] * (len(kinds) % 2)
+    assert Kind.HARD in kinds, "there was no surprise"
+
+
+def require_replayed(dataset: Dataset, folder: Path) -> None:
+    """Each stand-in that answered, in any life, is that of the transcript up to its number."""
+    transcript, construction = dataset.doors.transcript, dataset.construction
+    kept = [e for e in transcript.replay() if isinstance(e.content, Answered)]
+    assert len(kept) == len(STATEMENTS)
+    shared = construction.stand_in
+    answered = [(number, seen) for _, _, number, seen in rows(folder) if number >= 0]
+    found = {}
+    for number in {number for number, _ in answered}:
+        again = StandIn(shared.names, shared.shape, dataset.doors.edition)
+        again.catch_up(transcript, number)
+        found[number] = digest(again)
+    assert answered and all(found[number] == seen for number, seen in answered)
+
+
+# Killed -----------------------------------------------------------------------------------------
+
+
+def require_sound_at(where: Path, first: int, step: int, least: int) -> None:
+    write_policy(where)
+    run(where, "every", first, step)
+    folders = [folder for folder in where.iterdir() if folder.is_dir()]
+    assert len(folders) > least, "every step has a moment before it and one after"
+    for folder in folders:
+        require_sound(folder)
+
+
+def test_killed_at_any_step_and_again_a_retry_gets_identical_bytes_and_pays_once(
+    tmp_path: Path,
+) -> None:
+    require_sound_at(tmp_path, 2, 7, least=14)
+
+
+@pytest.mark.slow
+def test_killed_at_every_step_and_again_a_retry_gets_identical_bytes_and_pays_once(
+    tmp_path: Path,
+) -> None:
+    require_sound_at(tmp_path, 0, 1, least=100)
+
+
+def test_killed_in_every_life_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Twelve lives, each of which gets a little further or not at all."""
+    write_policy(tmp_path)
+    deaths = [3, 5, 9, 11, 14, 14, 16, 20, 20, 24, 12, 8]
+    ends = json.loads(run(tmp_path, "lives", *deaths))
+    assert ends[-1] == 0 and ends.count(KILLED) > 8
+    require_sound(tmp_path)
+
+
+@pytest.mark.parametrize("processes", [2, 4])
+def test_processes_at_once_get_one_answer_and_pay_once(tmp_path: Path, processes: int) -> None:
+    """Each begins with another statement, so they meet in every order."""
+    write_policy(tmp_path)
+    assert json.loads(run(tmp_path, "race", processes)) == [0] * processes
+    require_sound(tmp_path)
+
+
+# Twins ------------------------------------------------------------------------------------------
+
+
+def test_the_tests_above_would_notice_a_measurement_sent_before_it_is_durable(
+    tmp_path: Path,
+) -> None:
+    write_policy(tmp_path)
+    run(tmp_path, "careless", *range(6, 20))
+    assert max(len(texts) for texts in sent(tmp_path).values()) > 1
+
+
+@pytest.mark.parametrize("habit", ["forgetful", "generous"])
+def test_the_tests_above_would_notice_a_lost_secret_and_a_charge_made_again(
+    tmp_path: Path, habit: str
+) -> None:
+    write_policy(tmp_path)
+    last = len(STATEMENTS) * 40
+    run(tmp_path, habit, 70, last)
+    with pytest.raises(AssertionError, match="secret was lost|ended|paid twice|kinds"):
+        require_sound(tmp_path)
+
+
+# PostgreSQL -------------------------------------------------------------------------------------
+
+
+@pytest.mark.postgres
+def test_killed_with_a_ledger_in_postgresql_a_retry_gets_identical_bytes_and_pays_once(
+    tmp_path: Path, postgres_server: PostgresServer
+) -> None:
+    for moment in range(1, 130, 9):
+        with postgres_server.database() as url:
+            folder = tmp_path / str(moment)
+            write_policy(folder, ledger=url)
+            run(folder, "lives", moment, moment // 2 + 1)
+            require_sound(folder)
+
+
+@pytest.mark.postgres
+def test_processes_at_once_share_a_ledger_in_postgresql(tmp_path: Path, postgres: str) -> None:
+    write_policy(tmp_path, ledger=postgres)
+    assert json.loads(run(tmp_path, "race", 4)) == [0] * 4
+    require_sound(tmp_path)
