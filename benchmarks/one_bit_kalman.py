@@ -27,6 +27,7 @@ from casemate.solve.one_bit.laws import (
     Triangular,
     Uniform,
 )
+from casemate.solve.one_bit.laws_combined import Shifted
 from casemate.solve.one_bit.laws_protocol import effective_scale
 from casemate.solve.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
 from casemate.solve.one_bit.protocol import Floats
@@ -79,6 +80,10 @@ def known(stream: Stream, law: Law, _rng: np.random.Generator) -> OneBitKalman:
 
 def unknown(stream: Stream, _law: Law, rng: np.random.Generator) -> OneBitKalman:
     return OneBitKalman(stream.basis.shape[1], stream.basis, random=rng)
+
+
+def explorer(stream: Stream, _law: Law, rng: np.random.Generator) -> OneBitKalman:
+    return OneBitKalman(stream.basis.shape[1], stream.basis, symmetric=True, random=rng)
 
 
 def ratio(setting: Setting, law: Law, learners: Learners, levels: int = 2) -> str:
@@ -137,6 +142,16 @@ def unknown_scale() -> list[Claim]:
         for name, law in HELD_OUT.items()
     ]
     return rows + held
+
+
+def better_thresholds() -> list[Claim]:
+    """Symmetric noise: two humps, and laws for which there is nothing better than the median."""
+    humps = Mixture((Shifted(Gaussian(1.2), -3.0), Shifted(Gaussian(1.2), 3.0)), (0.5, 0.5))
+    laws = {"two humps": humps} | {name: law(6.4) for name, law in LAWS.items()}
+    return [
+        Claim(f"symmetric, {name}, {SETTINGS[1]}", "stated", ratio(SETTINGS[1], law, explorer))
+        for name, law in laws.items()
+    ]
 
 
 def several_answers() -> list[Claim]:
@@ -245,7 +260,7 @@ def speed() -> list[Claim]:
 
 def main() -> None:
     show([*speed(), *noiseless(), stuck(), *several_answers(), *fresh()])
-    show([*known_scale(), *unknown_scale()])
+    show([*known_scale(), *unknown_scale(), *better_thresholds()])
 
 
 if __name__ == "__main__":

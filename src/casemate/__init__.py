@@ -11,6 +11,9 @@ from casemate import _version
 if TYPE_CHECKING:
     from casemate.answer.session import Session as Session
     from casemate.attack.attack import Attack as Attack
+    from casemate.attack.extract import extract as extract
+    from casemate.attack.one_bit import OneBitAttack as OneBitAttack
+    from casemate.attack.one_bit_oracle import TableOracle as TableOracle
     from casemate.attack.online import OnlineReconstruction as OnlineReconstruction
     from casemate.attack.plan import Plan as Plan
     from casemate.attack.plan_adaptive import AdaptivePlan as AdaptivePlan
@@ -45,6 +48,12 @@ if TYPE_CHECKING:
     from casemate.query.lineage import lineage as lineage
     from casemate.query.membership import membership as membership
     from casemate.query.sql import parse as parse
+    from casemate.solve.one_bit.automatic import AutomaticKalman as AutomaticKalman
+    from casemate.solve.one_bit.bisection import OnlineBisection as OnlineBisection
+    from casemate.solve.one_bit.edge import EdgeKalman as EdgeKalman
+    from casemate.solve.one_bit.kalman import OneBitKalman as OneBitKalman
+    from casemate.solve.one_bit.laws import parse_law as parse_law
+    from casemate.solve.one_bit.limit import one_bit_limit as one_bit_limit
     from casemate.table.policy import load_policy as load_policy
     from casemate.table.schema import Policy as Policy
     from casemate.table.table import Table as Table
@@ -55,9 +64,11 @@ _HOME = {
     "Aggregate": "casemate.query.aggregate",
     "Attack": "casemate.attack.attack",
     "Audit": "casemate.audit.exposure",
+    "AutomaticKalman": "casemate.solve.one_bit.automatic",
     "BinaryMechanism": "casemate.privacy.binary_mechanism",
     "BudgetExhausted": "casemate.errors",
     "CasemateError": "casemate.errors",
+    "EdgeKalman": "casemate.solve.one_bit.edge",
     "GapSparseVector": "casemate.privacy.sparse_vector",
     "GateClosed": "casemate.errors",
     "HorizonReached": "casemate.errors",
@@ -65,7 +76,10 @@ _HOME = {
     "LedgerUnavailable": "casemate.errors",
     "Misconfigured": "casemate.errors",
     "NumericSparse": "casemate.privacy.sparse_vector",
+    "OneBitAttack": "casemate.attack.one_bit",
+    "OneBitKalman": "casemate.solve.one_bit.kalman",
     "OnlineAuditor": "casemate.audit.online",
+    "OnlineBisection": "casemate.solve.one_bit.bisection",
     "OnlineReconstruction": "casemate.attack.online",
     "Plan": "casemate.attack.plan",
     "Policy": "casemate.table.schema",
@@ -75,16 +89,20 @@ _HOME = {
     "ScanFailed": "casemate.errors",
     "Session": "casemate.answer.session",
     "Table": "casemate.table.table",
+    "TableOracle": "casemate.attack.one_bit_oracle",
     "TranscriptDamaged": "casemate.errors",
     "Unsupported": "casemate.errors",
     "discrete_gaussian": "casemate.privacy.noise",
     "discrete_laplace": "casemate.privacy.noise",
     "exponential": "casemate.privacy.exponential",
+    "extract": "casemate.attack.extract",
     "lineage": "casemate.query.lineage",
     "load_policy": "casemate.table.policy",
     "membership": "casemate.query.membership",
+    "one_bit_limit": "casemate.solve.one_bit.limit",
     "open_ledger": "casemate.privacy.ledger",
     "parse": "casemate.query.sql",
+    "parse_law": "casemate.solve.one_bit.laws",
     "reconstruct": "casemate.attack.reconstruct",
     "repair": "casemate.audit.repair",
     "score": "casemate.attack.score",

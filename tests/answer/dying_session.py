@@ -9,7 +9,7 @@ is a moment to die, and one after each answer was sent. HABIT says what happens:
 `lives`      the life number i dies at moment NUMBERS[i], by SIGKILL, and a last one lives;
 `careless`   the same, with a mistake: measurements are sent before they are durable;
 `forgetful`  the same, with a mistake: the secret of the gate is not kept;
-`generous`   the same, with a mistake: a measurement that has left is charged again by the next life;
+`generous`   the same, with a mistake: a run of the gate is charged again by the next life;
 `every`      NUMBERS are the first moment and a step: one folder for each moment of a life;
 `race`       NUMBERS is one: so many processes ask at the same time, each in an order of its own.
 """
@@ -22,6 +22,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,16 +123,17 @@ def digest(stand_in: StandIn) -> str:
 
 
 def careless(life: Life) -> None:
-    """What a transaction appends is sent before the transaction is durable."""
+    """What a transaction appends is sent before it is durable; the first such life dies of it."""
     run = life.doors.transcript.run
 
     def told(work: Callable[[Book], Any]) -> Any:
         def early(book: Book) -> Any:
             result = work(book)
             if isinstance(result, Entry) and result.kind == "measured":
-                with (life.folder / "sent").open("a") as file:
-                    file.write(json.dumps([result.key, result.text, -1, ""]) + "\n")
-                life.steps.pass_one()
+                first = not (life.folder / "sent").exists()
+                life.send(result.key, result.text)
+                if first:
+                    os.kill(os.getpid(), signal.SIGKILL)
             return result
 
         return run(early)
@@ -145,16 +147,19 @@ def forgetful(life: Life) -> None:
 
 
 def generous(life: Life) -> None:
-    """A charge is named by the process and not by what it is for."""
-    charge, record = life.doors.ledger.charge, life.doors.ledger.record_output
+    """A run of the gate is charged by whoever uses it."""
+    for name in ("charge", "record_output"):
+        usual = getattr(life.doors.ledger, name)
+        object.__setattr__(life.doors.ledger, name, partial(_by_process, usual))
 
-    def again(cost: Any, *, key: str, **facts: Any) -> Any:
-        return charge(cost, key=f"{key} {os.getpid()}", **facts)
 
-    life.doors.ledger.charge = again  # type: ignore[method-assign]  # the mistake itself
-    life.doors.ledger.record_output = (  # type: ignore[method-assign]  # of it
-        lambda key, output: record(f"{key} {os.getpid()}", output)
-    )
+def _by_process(usual: Callable[..., Any], *args: Any, **facts: Any) -> Any:
+    def named(key: str) -> str:
+        return f"{key} {os.getpid()}" if key.startswith("gate run") else key
+
+    if "key" in facts:
+        return usual(*args, **facts | {"key": named(facts["key"])})
+    return usual(named(args[0]), *args[1:], **facts)
 
 
 MISTAKES = {"careless": careless, "forgetful": forgetful, "generous": generous}
@@ -188,18 +193,13 @@ def live(folder: Path, habit: str, last: int | None, turned: int = 0) -> None:
 
 def lives(folder: Path, habit: str, deaths: Sequence[int]) -> list[int]:
     """How each life ended."""
-    return [
-        ended(forked(lambda last=last: live(folder, habit, last)))  # type: ignore[misc]  # a default binds it
-        for last in (*deaths, None)
-    ]
+    return [ended(forked(partial(live, folder, habit, last))) for last in (*deaths, None)]
 
 
 def race(folder: Path, count: int) -> list[int]:
     """How each of several processes ended that were alive at the same time."""
-    children = [
-        forked(lambda turned=i % len(STATEMENTS): live(folder, "lives", None, turned))  # type: ignore[misc]  # a default binds it
-        for i in range(count)
-    ]
+    work = [partial(live, folder, "lives", None, i % len(STATEMENTS)) for i in range(count)]
+    children = [forked(each) for each in work]
     return [ended(child) for child in children]
 
 

@@ -257,9 +257,10 @@ def test_where_only_private_values_are_protected_public_questions_are_exact_and_
     found = cell(construction.ask(asked))
     (truth,) = room.cells.exact(asked)[0]
     assert found.lo == found.hi == found.value == truth
+    assert room.ledger.spent().amount == 0
+    assert cell(construction.ask(counting({2: [1]}))).lo != found.hi
     table = construction.stand_in.surrogate.marginal((0, 1))
     assert np.allclose(table, room.cells.marginal((0, 1)), atol=0.5)
-    assert cell(construction.ask(counting({2: [1]}))).lo != found.hi
 
 
 def test_tables_without_a_gate_prove_what_they_hold_and_nothing_else() -> None:

@@ -85,7 +85,8 @@ def require_runs_ended(dataset: Dataset) -> None:
     entries = dataset.doors.transcript.of_kinds((Kind.OPENED, *ENDS_A_RUN))
     kinds = [entry.kind for entry in entries]
     assert kinds.count(Kind.CLOSED) == 0, "a secret was lost"
-    assert kinds == [Kind.OPENED, Kind.HARD] * (len(kinds) // 2) + [Kind.OPENED] * (len(kinds) % 2)
+    whole = [Kind.OPENED, Kind.HARD] * len(kinds)
+    assert kinds == whole[: len(kinds)], "a run was opened for nothing"
     assert Kind.HARD in kinds, "there was no surprise"
 
 
@@ -153,7 +154,7 @@ def test_the_tests_above_would_notice_a_measurement_sent_before_it_is_durable(
     tmp_path: Path,
 ) -> None:
     write_policy(tmp_path)
-    run(tmp_path, "careless", *range(6, 20))
+    run(tmp_path, "careless", 10**6)
     assert max(len(texts) for texts in sent(tmp_path).values()) > 1
 
 
@@ -162,9 +163,8 @@ def test_the_tests_above_would_notice_a_lost_secret_and_a_charge_made_again(
     tmp_path: Path, habit: str
 ) -> None:
     write_policy(tmp_path)
-    last = len(STATEMENTS) * 40
-    run(tmp_path, habit, 70, last)
-    with pytest.raises(AssertionError, match="secret was lost|ended|paid twice|kinds"):
+    run(tmp_path, habit, 44, 44, 44)
+    with pytest.raises(AssertionError, match=r"for nothing|paid twice"):
         require_sound(tmp_path)
 
 

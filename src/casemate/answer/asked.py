@@ -110,11 +110,16 @@ class Asked:
 
     @cached_property
     def text(self) -> str:
-        """The name of the question: canonical JSON of its cells, or a digest of that."""
-        parts = [
+        """The name of the question: canonical JSON of its cells, or a digest of that.
+
+        What is made of the cells is part of it, because it decides how much is proven of each.
+        """
+        parts: list[dict[str, object]] = [
             {"unit": str(part.unit), "cells": [_canonical(cell) for cell in part.cells]}
             for part in self.parts
         ]
+        if self.together > 1 or self.ratios:
+            parts.append({"together": self.together, "ratios": self.ratios})
         written = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         if len(written) <= LONGEST_TEXT:
             return written

@@ -55,9 +55,8 @@ class Compiled:
 
     def direct(self, relation: Relation) -> Direct:
         """The same statement to be measured on the table itself, not snapped."""
-        measured = tuple(
-            dict.fromkeys(each.measured for each in self.parts if each.measured is not None)
-        )
+        parts = {each.measured for each in self.parts if each.measured is not None}
+        measured = tuple(sorted(parts, key=repr))  # in whatever order they are written
         return Direct(
             self.universe,
             relation,

@@ -15,6 +15,7 @@ from casemate.answer.shown_rank import Quantile, RankReading
 from casemate.answer.shown_readings import AverageReading, CountReading, Reading, SumReading
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Function
+from casemate.query.canonical import canonical
 from casemate.query.expression import ColumnRef, Expression, present
 from casemate.query.snapping import Snapped, selection, summed, unconditional
 from casemate.query.snapping_groups import Groups
@@ -140,7 +141,9 @@ class Compiler:
             for each in below
         ]
         places = tuple(place * size + step for place in self._places for step in range(size))
-        measured = Measured(self.keys, self._keys, condition, ranked=rank.place, steps=rank.step_of)
+        measured = Measured(
+            self.keys, self._keys, canonical(condition), ranked=rank.place, steps=rank.step_of
+        )
         part = self.parts.add(Linear(tuple(cells)), places, measured)
         extreme = aggregate.function in EXTREMES
         if extreme:
@@ -163,7 +166,7 @@ class Compiler:
         return [bool(each) for each in found]
 
     def _counted(self, condition: Expression) -> int:
-        measured = Measured(self.keys, self._keys, condition)
+        measured = Measured(self.keys, self._keys, canonical(condition))
         return self._added(self._selected(condition), Fraction(1), None, measured)
 
     def _summed(
@@ -178,7 +181,7 @@ class Compiler:
         grid = grid_of(each)
         true = [Interval(span.low + centre, span.high + centre) for span in each]
         summand, unit = summand_of(argument, true, centre)
-        measured = Measured(self.keys, self._keys, condition, summand, unit)
+        measured = Measured(self.keys, self._keys, canonical(condition), summand, unit)
         part = self._added(found, grid.unit, {place: grid.weights}, measured)
         slack = None
         if not grid.exact:

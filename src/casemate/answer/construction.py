@@ -15,7 +15,7 @@ Cost       An easy answer is one look-up in the stand-in and one in the private 
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
@@ -87,6 +87,7 @@ class OnlineConstruction:
         self._beginning = Beginning(plan, doors, cells, public)
         self._guess = typical
         self._errors: tuple[StandIn, int, Guess] | None = None
+        self._vouched = False
 
     @property
     def stand_in(self) -> StandIn:
@@ -111,15 +112,15 @@ class OnlineConstruction:
         assert isinstance(content, Answered), "the key of an answer holds an answer"
         return Outcome.from_text(content.answer).again()
 
-    def ask(self, asked: Asked, principal: str = "") -> Outcome:
+    def ask(self, asked: Asked, principal: str = "", progress: Progress | None = None) -> Outcome:
         """Answer one question."""
         known = self.known(asked.text)
         if known is not None:
             return known
         require_answerable(asked)
-        self.start(principal)
-        if self.plan.relation.counted and set(asked.scope) <= set(self._public):
+        if self.is_public(asked.scope):
             return self.keep(asked.text, self._exactly(asked))
+        self.start(principal, progress)
         if self._gate is None:
             return self._from_tables(asked)
         try:
@@ -129,6 +130,10 @@ class OnlineConstruction:
             if not self.manners.unverified:
                 raise self._refusal(reason) from None
             return self._unverified(asked)
+
+    def is_public(self, scope: Collection[int]) -> bool:
+        """Whether everybody knows all about these attributes: then answers are exact and free."""
+        return self.plan.relation.counted and set(scope) <= set(self._public)
 
     def _refusal(self, reason: Refused) -> Refused:
         """The reason, with what is left where the gate itself is closed."""
@@ -140,6 +145,9 @@ class OnlineConstruction:
         """Answer many questions; those up to the next surprise share one wait for the disk."""
         found: dict[str, Outcome] = {}
         waiting = [asked for asked in several if self.known(asked.text) is None]
+        for asked in waiting:
+            require_answerable(asked)
+        waiting = [asked for asked in waiting if not self.is_public(asked.scope)]
         if waiting and self._gate is not None and self._may_ask(principal):
             self.start(principal)
             questions = [self._question(asked) for asked in waiting]
@@ -156,7 +164,7 @@ class OnlineConstruction:
         """What one more question costs at most, in the ledger's currency; nothing is read."""
         self._catch_up()
         plan = self.plan
-        if measured or plan.answer is not None:
+        if plan.answer is not None or (measured and plan.gate is not None):
             return self.measuring_price
         missing = self._stand_in.missing(self._beginning.questions())
         noised = [each for each in missing if not self._beginning.is_public(each.classes.scope)]
@@ -164,7 +172,7 @@ class OnlineConstruction:
         if self._stand_in.total is None:
             start += plan.price_of(plan.total_law)
         if self._gate is None:
-            return start
+            return start + (self.measuring_price if measured else 0)
         run = Fraction(0) if self._gate.is_open else plan.run_price
         return start + run + plan.price_of(plan.surprise_law)
 
@@ -287,6 +295,9 @@ class OnlineConstruction:
 
     def start(self, principal: str = "", progress: Progress | None = None) -> None:
         """Measure the number of people and the first tables, those that are still missing."""
+        if not self._vouched:
+            self._doors.vouch()
+            self._vouched = True
         self._catch_up()
         self._beginning.measure(self._stand_in, principal, progress)
         self._catch_up()
@@ -301,7 +312,10 @@ class OnlineConstruction:
         return self._keep_all({text: outcome})[text]
 
     def _keep_all(self, outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
-        edition = self._doors.edition
+        edition, confidence = self._doors.edition, self.manners.confidence
+        outcomes = {
+            text: replace(outcome, confidence=confidence) for text, outcome in outcomes.items()
+        }
         contents = [
             Answered(text, edition.policy, edition.data, outcome.to_text())
             for text, outcome in outcomes.items()

@@ -1,5 +1,6 @@
 """One dataset, open: its table, its ledger and transcript, and the construction over them."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -88,12 +89,18 @@ def durable(table: Table) -> Dataset:
     policy, budget = table.policy, required_budget(table.policy)
     where = ledger_of(policy, budget)
     beside = secrets_of(policy, where)
-    ledger = _ledger(where, policy, budget)
-    doors = Doorway(
-        ledger, open_transcript(where), SecretFile.beside(beside), edition_of(policy, budget)
-    )
-    key = dataset_key(beside) if Universe.of(policy).person is not None else None
-    return assembled(table, budget, doors, key)
+    person = required_universe(policy).person
+    with ExitStack() as opened:
+        ledger = _ledger(where, policy, budget)
+        opened.callback(ledger.close)
+        transcript = open_transcript(where)
+        opened.callback(transcript.close)
+        secrets = SecretFile.beside(beside)
+        doors = Doorway(ledger, transcript, secrets, edition_of(policy, budget))
+        key = dataset_key(beside) if person is not None else None
+        dataset = assembled(table, budget, doors, key)
+        opened.pop_all()  # what is open stays open
+    return dataset
 
 
 def looked_at(table: Table) -> Dataset:
@@ -138,12 +145,7 @@ def simulated(table: Table, seed: int) -> Dataset:
 def assembled(table: Table, budget: Budget, doors: Doorway, key: bytes | None) -> Dataset:
     """A dataset from its parts."""
     policy = table.policy
-    universe, relation = Universe.of(policy), Relation.of(policy, budget)
-    if not universe.attributes:
-        raise Misconfigured(
-            f"no column of {dataset_of(policy)} can be asked about; declare `values`, or `min` and "
-            f"`max`, for the columns that questions may use"
-        )
+    universe, relation = required_universe(policy), Relation.of(policy, budget)
     plan = chosen(Means.of(budget, relation), universe.shape, policy.answering)
     manners = Manners(
         float(policy.answering.confidence),
@@ -159,6 +161,17 @@ def assembled(table: Table, budget: Budget, doors: Doorway, key: bytes | None) -
         public=_public(universe, budget),
     )
     return Dataset(table, universe, doors, construction, key)
+
+
+def required_universe(policy: Policy) -> Universe:
+    """The grid of a policy that has one."""
+    universe = Universe.of(policy)
+    if not universe.attributes:
+        raise Misconfigured(
+            f"no column of {dataset_of(policy)} can be asked about; declare `values`, or `min` and "
+            f"`max`, for the columns that questions may use"
+        )
+    return universe
 
 
 def required_budget(policy: Policy) -> Budget:

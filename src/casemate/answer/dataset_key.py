@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from casemate.errors import Misconfigured
@@ -13,21 +14,43 @@ BYTES = 32
 def dataset_key(beside: Path) -> bytes:
     """The key kept beside a file, made now if there is none; only its owner may read it."""
     path = beside.with_name(beside.name + SUFFIX)
+    if not path.exists():
+        try:
+            _make(path)
+        except OSError as reason:
+            raise Misconfigured(
+                f"the dataset's key {path} cannot be written ({reason.strerror}); keep the ledger "
+                f"in a folder that can"
+            ) from reason
+    return _read(path)
+
+
+def _make(path: Path) -> None:
+    """Write a key as a whole, then give it its name unless another process was first.
+
+    So nobody ever sees half a key: neither a process that comes at the same time, nor one after a
+    crash.
+    """
+    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        return _read(path)
-    except OSError as reason:
-        raise Misconfigured(
-            f"the dataset's key {path} cannot be written ({reason.strerror}); keep the ledger in "
-            f"a folder that can"
-        ) from reason
-    key = secrets.token_bytes(BYTES)
-    with os.fdopen(handle, "wb") as file:
-        file.write(key)
-        file.flush()
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(BYTES))
+            file.flush()
+            os.fsync(handle)
+        with suppress(FileExistsError):
+            os.link(new, path)
+        _flush(path.parent)
+    finally:
+        new.unlink()
+
+
+def _flush(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
         os.fsync(handle)
-    return key
+    finally:
+        os.close(handle)
 
 
 def _read(path: Path) -> bytes:

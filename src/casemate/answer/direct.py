@@ -19,7 +19,15 @@ from casemate.answer.relation import Relation
 from casemate.answer.shown import Layout, Shown, show
 from casemate.query.answers import Key, values
 from casemate.query.engine import engine_of, grouped, rows
-from casemate.query.expression import TRUE, Call, ColumnRef, Expression, Literal, Operation
+from casemate.query.expression import (
+    TRUE,
+    Call,
+    ColumnRef,
+    Expression,
+    Literal,
+    Operation,
+    columns_of,
+)
 from casemate.query.histogram import Summand, as_declared, code, declared
 from casemate.query.render import PROTECTED, quote, render
 from casemate.surrogate.product import Product
@@ -57,6 +65,13 @@ class Measured:
     def size(self) -> int:
         """How many cells there are; public."""
         return len(self.groups) * self.width
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that it depends on, but for that by which it is ranked."""
+        added = () if self.summand is None else (self.summand.expression,)
+        found = (columns_of(each) for each in (*self.keys, self.condition, *added))
+        return frozenset(each.column.name for columns in found for each in columns)
 
     @property
     def span(self) -> tuple[int, int]:
@@ -143,6 +158,13 @@ class Direct:
     def sensitivities(self) -> tuple[Sensitivity, ...]:
         """How far one person moves each part."""
         return tuple(Sensitivity.of(part, self.relation) for part in self.parts)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The columns that it depends on."""
+        ranked = (each.ranked for each in self.parts if each.ranked is not None)
+        names = frozenset(self.universe.attributes[place].name for place in ranked)
+        return names.union(*(part.reads for part in self.parts))
 
     def cells(self, source: Source, key: bytes | None = None) -> list[list[int]]:
         """The exact cells of each part: never an answer."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from casemate.answer.beginning import Progress
 from casemate.answer.dataset import Dataset
 from casemate.answer.direct import Direct, Spread
 from casemate.answer.measured_table import variance
@@ -40,12 +41,32 @@ class DirectMeasurement:
         """Under which its answer is kept."""
         return f"measured {self.name}"
 
-    def answered(self, principal: str) -> Outcome:
-        """The noised answer, paid for once."""
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody knows the answer, because only private values are protected."""
+        places = self.dataset.universe.places
+        reads = self.direct.reads
+        if not reads <= places.keys():  # a column without cells is in no list of public ones
+            return False
+        return self.dataset.construction.is_public([places[name] for name in reads])
+
+    def answered(self, principal: str, progress: Progress | None = None) -> Outcome:
+        """The answer, paid for once: with noise, or as everybody knows it."""
         construction = self.dataset.construction
         known = construction.known(self.key)
         if known is not None:
             return known
+        if self.is_public:
+            return construction.keep(self.key, self._exactly())
+        if self.dataset.plan.answer is None and self.dataset.plan.gate is None:
+            construction.start(principal, progress)  # which needs all of the budget
+        return construction.keep(self.key, self._noised(principal))
+
+    def _exactly(self) -> Outcome:
+        cells = self.direct.cells(self.dataset.table.source, self.dataset.key)
+        return self.direct.outcome(cells, lambda _place, _added: Spread(0.0, 0.0, 0.0))
+
+    def _noised(self, principal: str) -> Outcome:
         laws, texts = self.laws(), self.texts()
         cells = cache(lambda: self.direct.cells(self.dataset.table.source, self.dataset.key))
         noised = [
@@ -60,9 +81,8 @@ class DirectMeasurement:
                 zip(texts, laws, self.direct.sizes, strict=True)
             )
         ]
-        construction.stand_in.catch_up(self.dataset.doors.transcript)
-        outcome = self.direct.outcome(noised, self._noise(laws, texts))
-        return construction.keep(self.key, outcome)
+        self.dataset.construction.stand_in.catch_up(self.dataset.doors.transcript)
+        return self.direct.outcome(noised, self._noise(laws, texts))
 
     def laws(self) -> list[Law]:
         """The noise of each part, all of them together at the price of one measurement."""

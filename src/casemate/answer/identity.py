@@ -40,6 +40,11 @@ def ledger_of(policy: Policy, budget: Budget) -> str | Path:
     """Where the ledger of a policy is; beside the policy's file unless it says otherwise."""
     if budget.ledger is not None:
         return budget.ledger if "://" in budget.ledger else Path(budget.ledger)
+    return _usual(policy)
+
+
+def _usual(policy: Policy) -> Path:
+    """Beside the policy's file; without one, named after the dataset in the folder one is in."""
     if policy.path is not None:
         return policy.path.parent / "casemate.ledger"
     return Path(f"{dataset_of(policy).replace(':', '-')}.ledger")
@@ -49,5 +54,4 @@ def secrets_of(policy: Policy, ledger: str | Path) -> Path:
     """The file beside which secrets are kept: the ledger, or where it would be by itself."""
     if isinstance(ledger, Path):
         return ledger
-    folder = policy.path.parent if policy.path is not None else Path()
-    return folder / "casemate.ledger"
+    return _usual(policy)

@@ -92,7 +92,11 @@ def measured_estimates(
     errors: Sequence[Floats],
     level: Level,
 ) -> Parts:
-    """The stand-in's answers after it learnt from a table that answers the question by itself."""
+    """What a table that answers the question by itself says, or the stand-in that learnt from it.
+
+    The stand-in's guess is taken where it is the closer one by its own account, and the table does
+    not contradict it.
+    """
     found = []
     for part, guesses, typical in zip(asked.parts, values, errors, strict=True):
         least = _least(part)
@@ -100,9 +104,16 @@ def measured_estimates(
         for cell, guess, error in zip(part.cells, guesses, typical, strict=True):
             reading, weights = table.read(cell)
             bounds = noised(reading, table.law, weights, level).above(least)
-            cells.append(bounds.with_guess(float(guess), float(error)))
+            cells.append(_better(bounds, float(guess), float(error)))
         found.append(tuple(cells))
     return tuple(found)
+
+
+def _better(reading: Estimate, guess: float, error: float) -> Estimate:
+    closer = reading.error is None or error <= reading.error
+    if closer and reading.with_guess(guess, error).value == guess:
+        return reading.with_guess(guess, error)
+    return reading
 
 
 def noised(reading: float, law: Law | None, weights: Floats, level: Level) -> Estimate:

@@ -46,22 +46,27 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The numbers of every part of a question, cell by cell."""
+    """The numbers of every part of a question, cell by cell.
+
+    What is proven of them is proven at `confidence`; None where nothing has been kept of it.
+    """
 
     parts: tuple[tuple[Estimate, ...], ...]
     origin: Origin
+    confidence: float | None = None
 
     def to_text(self) -> str:
         """As it is kept in the transcript."""
         cells = [[list(asdict(each).values()) for each in part] for part in self.parts]
-        return json.dumps({"origin": self.origin, "parts": cells}, separators=(",", ":"))
+        plain = {"origin": self.origin, "confidence": self.confidence, "parts": cells}
+        return json.dumps(plain, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
         """What `to_text` wrote."""
         plain = json.loads(text)
         parts = tuple(tuple(Estimate(*each) for each in part) for part in plain["parts"])
-        return cls(parts, Origin(plain["origin"]))
+        return cls(parts, Origin(plain["origin"]), plain["confidence"])
 
     def again(self) -> Self:
         """The same numbers, asked for again."""

@@ -112,11 +112,24 @@ class Plan:
 
 def first_tables(shape: tuple[int, ...], order: int, most: int = MOST_START_CELLS) -> list[Scope]:
     """All tables of so many attributes, or of fewer where those would have too many cells."""
+    cells = cells_by_order(shape)
     for size in range(min(order, len(shape)), 0, -1):
-        scopes = list(combinations(range(len(shape)), size))
-        if sum(math.prod(shape[a] for a in scope) for scope in scopes) <= most:
-            return scopes
+        if cells[size] <= most:
+            return list(combinations(range(len(shape)), size))
     return []
+
+
+def cells_by_order(shape: tuple[int, ...]) -> list[int]:
+    """How many cells all tables of 0, 1, 2, ... attributes have together, none of them listed.
+
+    >>> cells_by_order((2, 3, 5))
+    [1, 10, 31, 30]
+    """
+    found = [1]
+    for size in shape:
+        wider = [0, *(each * size for each in found)]
+        found = [a + b for a, b in zip([*found, 0], wider, strict=True)]
+    return found
 
 
 def plan_of(

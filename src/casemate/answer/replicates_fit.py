@@ -149,7 +149,7 @@ class LocalFit:
 
     def _meet(self, weights: Floats, wanted: Floats) -> Step:
         """One Newton step of the tilt that gives a single question its value."""
-        reach = max(float(np.abs(weights).max()), NOTHING)
+        reach = float(np.abs(weights).max()) or 1.0  # of a question that nobody can be in
         unit, axes = weights / reach, tuple(range(weights.ndim - 1))
 
         def step(cells: Floats) -> None:

@@ -5,6 +5,7 @@ Guarantee  Everything that leaves is charged to the dataset's ledger first; its 
            is not in the ledger, the transcript and the secrets beside them.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Self
@@ -14,7 +15,7 @@ from casemate.answer.beginning import Progress
 from casemate.answer.compile import Compiled, compiled
 from casemate.answer.dataset import Dataset, durable, looked_at, simulated
 from casemate.answer.direct_measurement import DirectMeasurement
-from casemate.answer.outcome import Origin, Outcome
+from casemate.answer.outcome import Outcome
 from casemate.answer.shown import Shown
 from casemate.query.public_join import flattened, public_rows
 from casemate.query.sql import parse_statement
@@ -39,20 +40,21 @@ class Session:
         dialect: str = DIALECT,
         progress: Progress | None = None,
     ) -> None:
-        self._begin(durable(Table.open(policy)), principal, dialect, progress)
+        self._begin(_opened(policy, durable), principal, dialect, progress)
 
     @classmethod
     def simulated(cls, policy: str | Path | Policy, seed: int, *, principal: str = "") -> Self:
         """A session with noise from a seed and a ledger in memory: it protects nobody."""
         session = cls.__new__(cls)
-        session._begin(simulated(Table.open(policy), seed), principal, DIALECT, None)
+        dataset = _opened(policy, lambda table: simulated(table, seed))
+        session._begin(dataset, principal, DIALECT, None)
         return session
 
     @classmethod
     def looking(cls, policy: str | Path | Policy, *, dialect: str = DIALECT) -> Self:
         """A session for forecasts and the standing only: it makes no ledger where there is none."""
         session = cls.__new__(cls)
-        session._begin(looked_at(Table.open(policy)), "", dialect, None)
+        session._begin(_opened(policy, looked_at), "", dialect, None)
         return session
 
     def _begin(
@@ -67,21 +69,21 @@ class Session:
         """Answer one statement; `measure` pays for a fresh measurement of it."""
         question, dataset = self._compiled(sql), self._dataset
         before = dataset.ledger.spent().amount
-        if measure or dataset.plan.answer is not None:
-            direct = question.direct(dataset.plan.relation)
-            outcome = DirectMeasurement(direct, dataset).answered(self._principal)
-            shown, notes = direct.rows(outcome), direct.notes
+        direct = self._direct(question, measure)
+        if direct is not None:
+            outcome = direct.answered(self._principal, self._progress)
+            shown, notes = direct.direct.rows(outcome), direct.direct.notes
         else:
-            outcome = self._asked(question)
+            construction = dataset.construction
+            outcome = construction.ask(question.asked, self._principal, self._progress)
             shown, notes = question.rows(outcome), question.notes
-        spent = dataset.ledger.spent().amount - before
-        return self._answer(sql, shown, outcome.origin, spent, notes)
+        return self._answer(sql, shown, outcome, dataset.ledger.spent().amount - before, notes)
 
-    def _asked(self, question: Compiled) -> Outcome:
-        construction = self._dataset.construction
-        if construction.known(question.asked.text) is None:
-            construction.start(self._principal, self._progress)
-        return construction.ask(question.asked, self._principal)
+    def _direct(self, question: Compiled, measure: bool) -> DirectMeasurement | None:
+        """The statement as it is asked of the table itself: for a price, or as all know it."""
+        plan = self._dataset.plan
+        found = DirectMeasurement(question.direct(plan.relation), self._dataset)
+        return found if measure or plan.answer is not None or found.is_public else None
 
     def _compiled(self, sql: str) -> Compiled:
         """The question of a statement: from its text, the policy and public tables alone."""
@@ -91,15 +93,15 @@ class Session:
         return compiled(flattened(statement, rows, dataset.universe), dataset.universe)
 
     def _answer(
-        self, sql: str, shown: Shown, origin: Origin, cost: Fraction, notes: tuple[str, ...]
+        self, sql: str, shown: Shown, outcome: Outcome, cost: Fraction, notes: tuple[str, ...]
     ) -> Answer:
         terms = self._dataset.ledger.terms
         return Answer(
             sql,
             shown.columns,
             shown.rows,
-            origin,
-            self._dataset.construction.manners.confidence,
+            outcome.origin,
+            outcome.confidence or self._dataset.construction.manners.confidence,
             Spending.of(cost, terms),
             Spending.of(self._dataset.ledger.remaining(), terms),
             (*self._dataset.notes, *notes, *shown.notes),
@@ -111,12 +113,12 @@ class Session:
         """What a statement would cost at most; nothing of the protected table is read."""
         question, dataset = self._compiled(sql), self._dataset
         construction, terms = dataset.construction, dataset.ledger.terms
-        name, notes = question.asked.text, question.notes
-        if measure or dataset.plan.answer is not None:
-            direct = question.direct(dataset.plan.relation)
-            name, notes = DirectMeasurement(direct, dataset).key, direct.notes
+        name, notes, free = question.asked.text, question.notes, False
+        direct = self._direct(question, measure)
+        if direct is not None:
+            name, notes, free = direct.key, direct.direct.notes, direct.is_public
         known = construction.known(name) is not None
-        most = Fraction(0) if known else construction.at_most(measure)
+        most = Fraction(0) if known or free else construction.at_most(measure)
         return Forecast(
             sql,
             Spending.of(most, terms),
@@ -138,3 +140,17 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        """Which table it is about; nothing of what is in it."""
+        return f"<Session of {self._dataset.ledger.terms.dataset}>"
+
+
+def _opened(policy: str | Path | Policy, dataset: Callable[[Table], Dataset]) -> Dataset:
+    """The dataset of a policy; its table does not stay open if there is none."""
+    table = Table.open(policy)
+    try:
+        return dataset(table)
+    except BaseException:
+        table.close()
+        raise

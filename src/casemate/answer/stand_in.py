@@ -49,6 +49,7 @@ class StandIn:
         self.total: Total | None = None
         self._surrogate: Fitted | None = None
         self._pending: list[Measurement] = []
+        self._early: list[Measurement] = []  # measured before the number of people was
 
     @property
     def surrogate(self) -> Fitted:
@@ -138,7 +139,9 @@ class StandIn:
 
     def _take(self, fresh: Sequence[Measurement]) -> None:
         self._settle()
-        if fresh and self._surrogate is not None:
+        if self._surrogate is None:
+            self._early += fresh
+        elif fresh:
             self._surrogate.learn(fresh, sweeps=1)
             self.measurements += fresh
 
@@ -148,10 +151,11 @@ class StandIn:
             return
         if self._surrogate is None:
             self._surrogate = self.make(self.shape, float(self.total.value), self.total_variance)
-        if self._pending:
-            self._surrogate.learn(self._pending)
-            self.measurements += self._pending
-            self._pending = []
+        for fresh in (self._pending, self._early):
+            if fresh:
+                self._surrogate.learn(fresh)
+                self.measurements += fresh
+        self._pending, self._early = [], []
 
 
 def _products(content: Measured, shape: tuple[int, ...]) -> list[Measurement]:

@@ -24,6 +24,16 @@ app.command(
     name="plan",
     help="Choose the fewest queries that give away a record.",
 )
+app.command(
+    "casemate.cli.attack_one_bit:one_bit",
+    name="one-bit",
+    help="Learn totals of a private column from noisy yes/no answers.",
+)
+app.command(
+    "casemate.cli.attack_extract:extract",
+    name="extract",
+    help="Copy a linear classifier by asking it for labels.",
+)
 
 
 @app.command

@@ -97,9 +97,9 @@ def told(answer: "Answer", column: int) -> list[Told]:
     for row in answer.rows:
         cell: Any = row[column]
         label = str(row[0]) if column else ""
-        numbers = [float(each) for each in (cell.value, cell.lo, cell.hi, cell.error)]
-        cost = float(answer.cost.epsilon)
-        found.append(Told(answer.sql, label, *numbers, answer.origin.value, cost))
+        value, lo, hi, error = (float(each) for each in (cell.value, cell.lo, cell.hi, cell.error))
+        source, cost = answer.origin.value, float(answer.cost.epsilon)
+        found.append(Told(answer.sql, label, value, lo, hi, error, source, cost))
     return found
 
 

@@ -1,9 +1,9 @@
 """Compiled steps of the one-bit filter with a known scale: a bit, a cell of K, a whole stream.
 
 A belief is (mean, root): the coordinates of w are normal with this mean and the covariance
-root root'. A room is (pulled, gain): two vectors as long as the mean, root' x and root pulled, which
-`predict` fills and `correct` reads. The plain version stands in the tests; both agree to 1e-9 of the
-answers on a stream, as sums are taken in another order.
+root root'. A room is (pulled, gain): root' x and root pulled, two vectors as long as the mean,
+which `predict` fills and `correct` reads. The plain version is `kalman_scale.KnownScale`; on a
+stream both agree to 1e-9, not to the bit, as sums are taken in another order.
 """
 
 import math
@@ -24,7 +24,7 @@ def above_moments(k: Any) -> Any:
         inverse = 1.0 / (k * k)
         mean = k * (1.0 + inverse * (1.0 - 2.0 * inverse))
         chance = -0.5 * k * k - math.log(k * math.sqrt(2.0 * math.pi)) - inverse
-        return mean, MOST_SHRINK, chance
+        return mean, min(1.0 - inverse, MOST_SHRINK), chance
     tail = 0.5 * math.erfc(k / math.sqrt(2.0))
     mean = math.exp(-0.5 * k * k) / (math.sqrt(2.0 * math.pi) * tail)
     return mean, min(mean * (mean - k), MOST_SHRINK), math.log(tail)
@@ -90,12 +90,13 @@ def predict(belief: Any, x: Any, room: Any) -> Any:
 
 
 @njit(cache=True)
-def correct(belief: Any, room: Any, variance: Any, noise: Any, rho: Any, moments: Any) -> None:
+def correct(belief: Any, room: Any, spread: Any, moments: Any) -> None:
     """Move the mean and shrink the root along the query: Potter's form.
 
-    `noise` is the variance of the noise, `moments` (step, shrink) of the standardised answer; `rho`
-    slows the shrinking only while the variance is not small beside the noise.
+    `spread` is (variance of w . q, variance of the noise, rho), `moments` (step, shrink) of the
+    standardised answer; rho slows shrinking only while the first is not small beside the second.
     """
+    variance, noise, rho = spread
     if not variance > 0.0:
         return
     mean, root = belief
@@ -130,7 +131,7 @@ def run(belief: Any, room: Any, model: Any, stream: Any, trail: Any) -> None:
         answers[place] = centre - hidden(belief[0], x, first)
         above[place] = noisy[place] > centre
         step = MEDIAN_STEP if above[place] else -MEDIAN_STEP
-        correct(belief, room, variance, noise, rho, (step, MEDIAN_SHRINK))
+        correct(belief, room, (variance, noise, rho), (step, MEDIAN_SHRINK))
 
 
 @njit(cache=True)
@@ -163,4 +164,4 @@ def run_cells(belief: Any, room: Any, model: Any, stream: Any, trail: Any) -> No
                 cell += 1
         cells[place] = cell
         step, shrink, _ = cell_moments(ends[cell], ends[cell + 1])
-        correct(belief, room, variance, noise, rho, (step, shrink))
+        correct(belief, room, (variance, noise, rho), (step, shrink))

@@ -1,0 +1,247 @@
+"""The attack on a table through yes/no answers: totals, from one noisy bit a query.
+
+Source     Source document 000: an adversary who answers statistical queries online with nothing but
+           the bits of a threshold oracle.
+Method     `one_bit_oracle` (the table as a secret vector), `one_bit_stream` (random weightings of
+           its groups), `one_bit_learners` (who learns), `one_bit_limit` (the best anybody can do).
+           The stream goes by in blocks, so that an attack of any length takes the same memory.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+
+from casemate.attack.one_bit_learners import Learner, LearnerName, Told, chosen, learner_for
+from casemate.attack.one_bit_limit import Limits
+from casemate.attack.one_bit_oracle import (
+    DIMENSIONS,
+    Bounds,
+    GroupTotals,
+    TableOracle,
+    read_totals,
+)
+from casemate.attack.one_bit_result import Errors, GroupValue, Moment, OneBitFound
+from casemate.attack.one_bit_stream import Weighting, drawn_queries
+from casemate.errors import Misconfigured
+from casemate.solve.one_bit.laws import Law, parse_law
+from casemate.solve.one_bit.protocol import Bits, Floats
+from casemate.table.table import Table
+
+BLOCK = 1 << 20
+"""Numbers that are drawn at a time: a query has one for each group."""
+
+A_DECADE = 5
+"""How many points the curve of errors has between two powers of ten."""
+
+SEEN = 1e-9
+"""What part of a group may lie outside what the queries span, by rounding."""
+
+Progress = Callable[[int], None]
+"""Told after each block how many queries it had."""
+
+
+@dataclass(frozen=True)
+class OneBitOptions:
+    """Who learns, what the attacker is told of the noise, and how queries are drawn.
+
+    Without `weights` they are even, except for bisection, which needs nearly one group a query.
+    """
+
+    learner: LearnerName = LearnerName.AUTO
+    told: Told = Told.LAW
+    weights: Weighting | None = None
+    confidence: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise Misconfigured(
+                f"a confidence of {self.confidence:g} must lie between 0 and 1; give for example "
+                f"0.9"
+            )
+
+
+class OneBitAttack:
+    """Attacks through a threshold oracle over a table.
+
+    >>> found = OneBitAttack.of("hospital", noise="laplace:1", queries=2_000, dimensions=3,
+    ...                         random=np.random.default_rng(1))
+    >>> found.learner.value, found.errors.kind, found.errors.error < found.errors.baseline / 5
+    ('kalman', 'median', True)
+    """
+
+    @staticmethod
+    def of(
+        table: Table | str | Path,
+        *,
+        noise: Law | str,
+        queries: int,
+        private: str | None = None,
+        dimensions: int = DIMENSIONS,
+        bounds: Bounds | None = None,
+        options: OneBitOptions | None = None,
+        random: np.random.Generator | None = None,
+        progress: Progress | None = None,
+    ) -> OneBitFound:
+        """Ask a table about `queries` random weightings of its groups, one bit each.
+
+        `noise` is the law on a total, in the column's unit, as a value or as LAW:SCALE.
+        """
+        if queries < 1:
+            raise Misconfigured(f"--queries {queries} leaves nothing to ask; give 1 or more")
+        law = parse_law(noise) if isinstance(noise, str) else noise
+        totals = read_totals(table, private, dimensions, bounds)
+        run = _Run(totals, law, queries, options or OneBitOptions(), random)
+        finished = run.went_through(progress)
+        return run.found(noise if isinstance(noise, str) else law.name, finished)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reached:
+    """Where a stream stands after a block: averages, and which groups can be told apart."""
+
+    queries: int
+    errors: Errors
+    told: Bits
+
+    @property
+    def moment(self) -> Moment:
+        """The point of the curve."""
+        return Moment(self.queries, self.errors.error, self.errors.limit)
+
+
+class _Run:
+    """One attack while it goes on."""
+
+    def __init__(
+        self,
+        totals: GroupTotals,
+        law: Law,
+        queries: int,
+        options: OneBitOptions,
+        random: np.random.Generator | None,
+    ) -> None:
+        self.start = time.process_time()
+        self.totals, self.law, self.wanted, self.options = totals, law, queries, options
+        groups = len(totals.groups)
+        self.name = chosen(options.learner, options.told, law, queries, groups)
+        self.weights = options.weights or _weighting(self.name)
+        stream, noise, own = (random or np.random.default_rng()).spawn(3)
+        self.stream, self.oracle = stream, TableOracle(totals, law, noise)
+        self.learner: Learner = learner_for(
+            self.name, options.told, law, totals.reach, queries=queries, random=own
+        )
+        self.limits = Limits(law, groups)
+        self.sums = np.zeros(3)  # of errors, of their squares, of errors without any oracle
+        self.spanned = np.zeros((groups, groups))
+        self.curve: list[Moment] = []
+        self.reached: _Reached | None = None
+
+    def went_through(self, progress: Progress | None) -> bool:
+        """Ask and learn until the end; whether nobody interrupted it."""
+        try:
+            for count, marked in _blocks(self.wanted, max(1, BLOCK // len(self.totals.groups))):
+                self._ask(count)
+                self.reached = self._state()  # at once: an interrupt finds the last whole block
+                if marked:
+                    self.curve.append(self.reached.moment)
+                if progress is not None:
+                    progress(count)
+        except KeyboardInterrupt:
+            if self.reached is None:
+                raise
+            return False
+        return True
+
+    def _ask(self, count: int) -> None:
+        reach = self.totals.reach
+        queries = drawn_queries(self.weights, reach, count, self.stream)
+        answers = self.learner.follow(queries, self.oracle.noisy(queries))
+        truth = queries @ self.totals.means
+        off, blind = np.abs(answers - truth), np.abs(queries.sum(axis=1) / 2 - truth)
+        self.limits.add(queries)
+        self.sums += off.sum(), (off**2).sum(), blind.sum()
+        self.spanned += (queries / reach).T @ (queries / reach)
+
+    def _state(self) -> "_Reached":
+        asked = self.limits.queries
+        error, square, blind = (self.sums / asked).tolist()
+        errors = Errors(
+            error=error,
+            root_mean_square=math.sqrt(square),
+            baseline=blind,
+            limit=self.limits.mean,
+            van_trees=self.limits.van_trees,
+            full_limit=self.limits.full_mean,
+            kind=self.limits.kind,
+        )
+        return _Reached(asked, errors, identifiable(self.spanned))
+
+    def found(self, noise: str, finished: bool) -> OneBitFound:
+        """What there is by now."""
+        assert self.reached is not None  # nobody comes here before the first query
+        if self.curve[-1:] != [self.reached.moment]:
+            self.curve.append(self.reached.moment)
+        values, inside = self._values(self.reached.told)
+        return OneBitFound(
+            totals=self.totals,
+            law=self.law,
+            noise=noise,
+            learner=self.name,
+            told=self.options.told,
+            weights=self.weights,
+            confidence=self.options.confidence,
+            queries=self.reached.queries,
+            errors=self.reached.errors,
+            curve=tuple(self.curve),
+            values=values,
+            inside=inside,
+            seconds=time.process_time() - self.start,
+            finished=finished,
+        )
+
+    def _values(self, told: Bits) -> tuple[tuple[GroupValue, ...], int]:
+        """The belief about each group that the queries can see, inside the column's bounds."""
+        ends = self.learner.ends(NormalDist().inv_cdf((1 + self.options.confidence) / 2))
+        value, low, high = (np.clip(each, 0.0, 1.0) for each in ends)
+        groups = self.totals.groups
+        found = tuple(
+            GroupValue(
+                groups.names[j],
+                int(groups.sizes[j]),
+                *(self.totals.value(float(each[j])) for each in (value, low, high)),
+            )
+            for j in np.flatnonzero(told)
+        )
+        inside = told & (low <= self.totals.means) & (self.totals.means <= high)
+        return found, int(inside.sum())
+
+
+def identifiable(spanned: Floats) -> Bits:
+    """Which coordinates lie in the space of the queries, whose products are summed up here.
+
+    >>> identifiable(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]])).tolist()
+    [False, False, True]
+    """
+    sizes, directions = np.linalg.eigh(spanned)
+    unseen = directions[:, sizes <= sizes[-1] * 1e-12]
+    return np.asarray((unseen**2).sum(axis=1) < SEEN)
+
+
+def _weighting(name: LearnerName) -> Weighting:
+    return Weighting.SINGLE if name is LearnerName.BISECTION else Weighting.EVEN
+
+
+def _blocks(queries: int, most: int) -> Iterator[tuple[int, bool]]:
+    """How many queries to ask at a time, and after which of them the curve has a point."""
+    steps = range(math.floor(A_DECADE * math.log10(queries)) + 1)
+    marks = {round(10 ** (step / A_DECADE)) for step in steps} | {queries}
+    for before, after in pairwise([0, *sorted(marks)]):
+        for start in range(before, after, most):
+            stop = min(after, start + most)
+            yield stop - start, stop == after

@@ -1,0 +1,83 @@
+"""Sessions whose noise comes from a tape beside the ledger, so that a new process reads on.
+
+Run as `python tape_session.py POLICY STATEMENT…`: one process that asks these statements. A
+statement that begins with `measure ` asks for a fresh measurement.
+"""
+
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+from casemate.answer.dataset import assembled, durable
+from casemate.answer.doorway import Doorway
+from casemate.answer.session import DIALECT, Session
+from casemate.doors.law import Sources
+from casemate.privacy.noise import discrete_gaussian, discrete_laplace
+from casemate.table.table import Table
+
+MEASURE = "measure "
+
+
+class Tape:
+    """Pseudo-random bytes in a fixed order, and a file that says how many have been read."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._position = int(place.read_text()) if place.exists() else 0
+
+    def __call__(self, size: int) -> bytes:
+        """The next bytes, as a source of random bits gives them."""
+        self._position += size
+        return bytes(map(_byte, range(self._position - size, self._position)))
+
+    def save(self) -> None:
+        self._place.write_text(str(self._position))
+
+
+def _byte(position: int) -> int:
+    return hashlib.sha256(position.to_bytes(8, "big")).digest()[0]
+
+
+@contextmanager
+def on_tape(policy: Path) -> Iterator[Session]:
+    """A durable session over this policy; the runs of its gate are named in order too."""
+    table = Table.open(policy)
+    found = durable(table)
+    bits, doors = Tape(policy.with_name("tape")), found.doors
+    laplace = partial(discrete_laplace, bits=bits)
+    newest = doors.transcript.newest()
+    names = count(0 if newest is None else newest.runs)
+    doors = Doorway(
+        doors.ledger,
+        doors.transcript,
+        doors.secrets,
+        doors.edition,
+        Sources(partial(discrete_gaussian, bits=bits), laplace),
+        laplace,
+        lambda: f"run-{next(names)}",
+    )
+    budget = table.policy.budget
+    assert budget is not None, "a policy with a ledger has a budget"
+    session = Session.__new__(Session)
+    session._begin(assembled(table, budget, doors, found.key), "", DIALECT, None)
+    with session:
+        yield session
+    bits.save()
+
+
+def asked(session: Session, statements: Sequence[str]) -> list[str]:
+    """The bytes of each answer."""
+    found = []
+    for text in statements:
+        answer = session.query(text.removeprefix(MEASURE), measure=text.startswith(MEASURE))
+        found.append(repr((answer.columns, answer.rows)))
+    return found
+
+
+if __name__ == "__main__":
+    with on_tape(Path(sys.argv[1])) as opened:
+        print("\n".join(asked(opened, sys.argv[2:])))

@@ -1,0 +1,345 @@
+"""Sessions over every kind of source, column and table: files, databases, shipped tables."""
+
+import os
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import psycopg
+import pytest
+from answer.session_world import (
+    BY_SEX,
+    COLUMNS,
+    COUNT,
+    HEAD,
+    LAVISH,
+    MODERATE,
+    Kinds,
+    close_to,
+    csv,
+    modes,
+    number,
+    numbers,
+    people,
+    policy,
+    truth,
+    values,
+    world,
+)
+
+from casemate import Policy, Session
+from casemate.answer.outcome import Origin
+from casemate.errors import Misconfigured, Unsupported
+from casemate.table.policy import load_policy
+
+KINDS = [
+    "SELECT flag, COUNT(*) FROM t GROUP BY flag",
+    'SELECT "Mixed Case", COUNT(*) FROM t GROUP BY "Mixed Case"',
+    "SELECT COUNT(*) FROM t WHERE \"Mixed Case\" = 'it''s' AND flag",
+    'SELECT COUNT(*) FROM t WHERE "Mixed Case" IS NULL',
+    "SELECT COUNT(*) FROM t WHERE born >= DATE '2001-01-01'",
+    "SELECT COUNT(score), COUNT(*) FROM t WHERE NOT flag",
+    "SELECT COUNT(*) FROM t WHERE paid < 2.5 OR paid >= 7.5",
+]
+
+
+def kinds_in(folder: Path, source: str) -> Path:
+    """The policy of a column of each kind over a source of this kind."""
+    if source == "csv":
+        csv(folder / "kinds.csv", Kinds.head, Kinds.rows())
+        table = 'source = "kinds.csv"'
+    else:
+        Kinds.in_duckdb(folder / "kinds.db")
+        table = 'source = "kinds.parquet"'
+        if source == "duckdb":
+            table = f'source = "duckdb:///{folder}/kinds.db#Kinds"\nkey = "key"'
+    return policy(folder, table=table, columns=Kinds.columns, budget=LAVISH)
+
+
+@pytest.mark.parametrize("source", ["csv", "parquet", "duckdb"])
+def test_columns_of_every_kind_are_answered_from_every_file(source: str, tmp_path: Path) -> None:
+    path = kinds_in(tmp_path, source)
+    with Session(path) as session:
+        for sql in KINDS:
+            answer = session.query(sql)
+            exact = {row[:-1]: row for row in truth(path, sql)}
+            for row in values(answer):
+                wanted = exact.get(row[:-1], (*row[:-1], 0)) if len(row) < 3 else row
+                if "GROUP" not in sql:
+                    (wanted,) = exact.values()
+                assert all(close_to(*pair, 3) for pair in zip(row, wanted, strict=True))
+        latest = number(session.query("SELECT COUNT(*), MIN(born), MAX(born) FROM t"))
+    assert isinstance(latest.value, date) and latest.hi == date(2001, 12, 31)
+
+
+def test_every_declared_group_is_there_and_one_for_everything_else(tmp_path: Path) -> None:
+    path = kinds_in(tmp_path, "csv")
+    with Session(path) as session:
+        found = {sql: [row[0] for row in values(session.query(sql))] for sql in KINDS[:2]}
+    assert list(found.values()) == [[False, True, None], ["a b", "it's", None]]
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SELECT COUNT(*) FROM t WHERE undeclared = 3", "undeclared"),
+        ("SELECT COUNT(*) FROM t WHERE Mixed = 3", "mixed"),
+        ("SELECT COUNT(*) FROM t WHERE \"mixed case\" = 'a'", "mixed case"),
+        ("SELECT SUM(flag) FROM t", "SUM"),
+        ("SELECT SUM(born) FROM t", "SUM"),
+    ],
+)
+def test_what_a_column_cannot_be_asked_is_said_with_its_name(
+    sql: str, why: str, tmp_path: Path
+) -> None:
+    with Session(kinds_in(tmp_path, "csv")) as session:
+        with pytest.raises(Unsupported, match=f"(?i){why}"):
+            session.query(sql)
+        assert session.standing().spent.epsilon == 0
+
+
+def test_a_column_without_cells_is_refused_with_what_to_declare(tmp_path: Path) -> None:
+    csv(tmp_path / "t.csv", ("a", "b"), [(1, 2), (3, 4)])
+    columns = '[columns.a]\nrole = "public"\n[columns.b]\nvalues = [2, 4]\n'
+    path = policy(tmp_path, table='source = "t.csv"', columns=columns)
+    with Session(path) as session:
+        with pytest.raises(Unsupported, match="a has no cells; declare `min`, `max` and `bins`"):
+            session.query("SELECT COUNT(*) FROM t WHERE a > 2")
+        assert session.query("SELECT COUNT(*) FROM t WHERE b = 2").rows
+
+
+def test_bounds_without_bins_get_sixteen(tmp_path: Path) -> None:
+    csv(tmp_path / "t.csv", ("x",), [(i,) for i in range(1000)])
+    columns = "[columns.x]\nmin = 0\nmax = 1599\n"
+    path = policy(tmp_path, table='source = "t.csv"', columns=columns, budget=LAVISH)
+    with Session(path) as session:
+        fits = session.query("SELECT COUNT(*) FROM t WHERE x < 500")
+        moved = session.query("SELECT COUNT(*) FROM t WHERE x < 540")
+    assert not fits.notes and any("moved" in note for note in moved.notes)
+    assert moved.origin is Origin.CACHED and number(moved) == number(fits)
+    assert number(fits).value == pytest.approx(500, abs=15)
+
+
+def test_bounds_taken_from_the_data_stamp_every_answer(tmp_path: Path) -> None:
+    csv(tmp_path / "t.csv", ("x",), [(i % 9,) for i in range(100)])
+    columns = '[columns.x]\nmin = 0\nmax = 8\nfrom = "data"\n'
+    with Session(policy(tmp_path, table='source = "t.csv"', columns=columns)) as session:
+        for measure in (False, True):
+            notes = session.query(COUNT, measure=measure).notes
+            assert any(each.startswith("guarantee conditional on the policy") for each in notes)
+
+
+# Small tables -----------------------------------------------------------------------------------
+
+ONE = "[columns.x]\nvalues = [0, 1]\n"
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+@pytest.mark.parametrize("strategy", ["auto", "cold", "histogram", "tables"])
+def test_a_table_of_one_column_and_hardly_any_rows_is_answered(
+    rows: int, strategy: str, tmp_path: Path
+) -> None:
+    csv(tmp_path / "t.csv", ("x", "y"), [(1, 2)] * rows)
+    more = f'[answer]\nstrategy = "{strategy}"\n'
+    declared = '[columns.x]\ntype = "integer"\nvalues = [0, 1]\n'
+    path = policy(tmp_path, table='source = "t.csv"', columns=declared, more=more)
+    with Session(path) as session:
+        for sql in (
+            COUNT,
+            "SELECT x, COUNT(*) FROM t GROUP BY x",
+            "SELECT SUM(x), AVG(x), MEDIAN(x), MIN(x), MAX(x) FROM t",
+        ):
+            for cell in numbers(session.query(sql)):
+                assert cell.lo is not None and cell.hi is not None
+                if cell.value is not None:
+                    assert cell.lo <= cell.value <= cell.hi  # type: ignore[operator]  # numbers
+
+
+@pytest.mark.parametrize("relation", ['neighbours = "replace"', 'protects = "private-columns"'])
+@pytest.mark.parametrize("rows", [0, 3])
+def test_an_empty_table_is_answered_under_every_relation(
+    relation: str, rows: int, tmp_path: Path
+) -> None:
+    csv(tmp_path / "people.csv", HEAD, people(rows))
+    typed = COLUMNS.replace("[columns.age]", '[columns.age]\ntype = "integer"')
+    typed = typed.replace("[columns.ill]", '[columns.ill]\ntype = "integer"')
+    typed = typed.replace("[columns.visits]", '[columns.visits]\ntype = "integer"')
+    typed = typed.replace("[columns.sex]", '[columns.sex]\ntype = "text"')
+    path = policy(tmp_path, columns=typed, budget=f"{MODERATE}\n{relation}")
+    with Session(path) as session:
+        assert number(session.query(COUNT)).value == rows
+        for sql in ("SELECT AVG(visits) FROM t WHERE ill = 1", "SELECT MEDIAN(age) FROM t"):
+            for measure in (False, True):
+                assert len(session.query(sql, measure=measure).rows) == 1
+
+
+# Shipped tables ---------------------------------------------------------------------------------
+
+SHIPPED = {
+    "hospital": 'SELECT "Gender", AVG("Blood sugar") FROM patients GROUP BY "Gender"',
+    "population:2000:1": "SELECT sex, COUNT(*) FROM people WHERE age >= 50 GROUP BY sex",
+    "rand_hie": "SELECT COUNT(*) FROM t",
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["hospital", "population:2000:1", pytest.param("rand_hie", marks=pytest.mark.slow)]
+)
+def test_a_shipped_table_is_answered_and_its_ledger_is_in_the_folder_one_is_in(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Session(name) as session:
+        answer = session.query(SHIPPED[name])
+    assert answer.rows and all(cell.lo is not None for cell in numbers(answer))
+    assert all(each.startswith(f"{name.replace(':', '-')}.ledger") for each in os.listdir())
+    with Session(name) as session:
+        assert session.query(SHIPPED[name]).origin is Origin.CACHED
+
+
+def test_a_source_without_a_policy_has_no_budget(tmp_path: Path) -> None:
+    csv(tmp_path / "t.csv", ("x",), [(1,)])
+    with pytest.raises(Misconfigured, match="has no budget"):
+        Session(str(tmp_path / "t.csv"))
+
+
+def test_a_policy_may_be_given_as_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = load_policy(world(tmp_path))
+    assert isinstance(loaded, Policy)
+    monkeypatch.chdir(tmp_path)
+    with Session(loaded) as session:
+        first = session.query(COUNT)
+    with Session(tmp_path / "casemate.toml") as session:
+        assert session.query(COUNT).rows == first.rows
+
+
+# Public tables ----------------------------------------------------------------------------------
+
+
+def test_joins_to_public_tables_are_answered_like_what_they_say(tmp_path: Path) -> None:
+    csv(tmp_path / "areas.csv", ("letter", "area"), [("f", "north"), ("m", "south")])
+    more = '[public.areas]\nsource = "areas.csv"\nkey = "letter"\n'
+    path = world(tmp_path, more=more)
+    joined = "SELECT COUNT(*) FROM t JOIN areas ON t.sex = areas.letter WHERE area = 'north'"
+    with Session(path) as session:
+        first = session.query("SELECT COUNT(*) FROM t WHERE sex = 'f'")
+        again = session.query(joined)
+        grouped = session.query(
+            "SELECT area, COUNT(*) FROM t JOIN areas ON sex = letter GROUP BY 1"
+        )
+    assert again.origin is Origin.CACHED and numbers(again) == numbers(first)
+    assert [row[0] for row in grouped.rows] == ["north", "south"]
+
+
+# Dialects ---------------------------------------------------------------------------------------
+
+
+def test_another_dialect_asks_the_same_question(tmp_path: Path) -> None:
+    path = world(tmp_path)
+    with Session(path) as session:
+        first = session.query("SELECT COUNT(*) FROM t WHERE \"sex\" = 'f'")
+    with Session(path, dialect="mysql") as session:
+        again = session.query("SELECT COUNT(*) FROM t WHERE `sex` = 'f'")
+    assert again.origin is Origin.CACHED and again.rows == first.rows
+
+
+# PostgreSQL -------------------------------------------------------------------------------------
+
+
+def in_postgres(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute(
+            'CREATE TABLE "People" (id BIGINT, age INTEGER, sex TEXT, bonus NUMERIC(8,2), '
+            "ill INTEGER, visits INTEGER)"
+        )
+        for row in people(600):
+            connection.execute('INSERT INTO "People" VALUES (%s,%s,%s,%s,%s,%s)', row)
+
+
+@pytest.mark.postgres
+def test_a_table_in_postgresql_is_answered_like_the_same_table_in_a_file(
+    postgres: str, tmp_path: Path
+) -> None:
+    in_postgres(postgres)
+    files, server = tmp_path / "files", tmp_path / "server"
+    for folder in (files, server):
+        folder.mkdir()
+    table = f'source = "{postgres}#People"\nkey = "id"'
+    paths = [world(files, budget=LAVISH), policy(server, table=table, budget=LAVISH)]
+    for sql in (COUNT, BY_SEX, "SELECT SUM(visits), AVG(bonus) FROM t WHERE age < 50"):
+        for measure in (False, True):
+            found = []
+            for path in paths:
+                with Session.simulated(path, 5) as session:
+                    found.append(session.query(sql, measure=measure).rows)
+            assert found[0] == found[1]
+    with Session(paths[1]) as session:
+        assert session.query(BY_SEX).origin is not Origin.CACHED
+    with Session(paths[1]) as session:
+        assert session.query(BY_SEX).origin is Origin.CACHED
+
+
+@pytest.mark.postgres
+def test_people_with_several_rows_are_bounded_in_postgresql_too(
+    postgres: str, tmp_path: Path
+) -> None:
+    with psycopg.connect(postgres) as connection:
+        connection.execute("CREATE TABLE seen (id BIGINT, who TEXT, ill INTEGER)")
+        for place in range(300):
+            row = (place, f"p{place % 50}", place % 2)
+            connection.execute("INSERT INTO seen VALUES (%s,%s,%s)", row)
+    table = f'source = "{postgres}#seen"\nkey = "id"\nperson = "who"\nrows_per_person = 2'
+    columns = '[columns.who]\nrole = "identifier"\n[columns.ill]\nvalues = [0, 1]\n'
+    path = policy(tmp_path, table=table, columns=columns, budget="epsilon = 99999\ndelta = 1e-6")
+    with Session(path) as session:
+        assert number(session.query(COUNT, measure=True)).value == 100
+    assert modes(tmp_path)["casemate.ledger-key"] == 0o600
+
+
+@pytest.mark.postgres
+def test_a_ledger_in_postgresql_has_its_secrets_beside_the_policy(
+    postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    path = world(rules, budget=f'{MODERATE}\nledger = "{postgres}"')
+    with Session(path) as session:
+        first = session.query(BY_SEX)
+    with Session(path) as session:
+        again = session.query(BY_SEX)
+        assert again.origin is Origin.CACHED and again.rows == first.rows
+        assert session.query("SELECT COUNT(*) FROM t WHERE ill = 1").cost.epsilon == 0
+        assert postgres not in repr(session) and "postgresql" not in str(session.standing())
+    secrets = {"casemate.ledger-gate", "casemate.ledger-gate.lock"}
+    assert set(modes(rules)) == {"people.csv", "casemate.toml", *secrets}
+    assert not os.listdir(elsewhere)
+
+
+@pytest.mark.postgres
+def test_a_policy_without_a_file_keeps_secrets_under_the_name_of_its_dataset(
+    postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    monkeypatch.chdir(tmp_path)
+    loaded = load_policy(world(tmp_path, budget=f'{MODERATE}\nledger = "{postgres}"'))
+    with Session(replace(loaded, path=None)) as session:
+        session.query(COUNT)
+    assert {"people.csv.ledger-gate", "people.csv.ledger-gate.lock"} <= set(os.listdir())
+    assert "casemate.ledger-gate" not in os.listdir()
+
+
+def test_the_source_is_only_read(tmp_path: Path) -> None:
+    path = kinds_in(tmp_path, "duckdb")
+    before = (tmp_path / "kinds.db").read_bytes()
+    with Session(path) as session:
+        session.query(COUNT)
+        session.query(KINDS[0], measure=True)
+    assert (tmp_path / "kinds.db").read_bytes() == before
+    with duckdb.connect(str(tmp_path / "kinds.db"), read_only=True) as connection:
+        found: Any = connection.execute("SELECT count(*) FROM duckdb_tables()").fetchone()
+    assert found == (1,)

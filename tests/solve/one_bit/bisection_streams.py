@@ -1,0 +1,45 @@
+"""One simulated run of OnlineBisection, as the tests of its figures and errata need it."""
+
+import numpy as np
+
+from casemate.solve.one_bit.bisection_reading import CORRECTED, PRINTED, Constants, Reading
+from casemate.solve.one_bit.bisection_search import BisectionSearch
+from casemate.solve.one_bit.bisection_simulation import BisectionRun, simulate
+from casemate.solve.one_bit.laws import Law, Uniform
+from casemate.solve.one_bit.streams import group_basis, near_basis
+
+Settings = tuple[int, int, float, int]
+"""D, d, u and T: noise is uniform on [-D u, D u]."""
+
+BLOCK = 1 << 18
+
+
+def once(
+    settings: Settings,
+    random: list[int],
+    *,
+    reading: Reading = CORRECTED,
+    constants: Constants = PRINTED,
+    horizon: int | None = -1,
+    factor: float = 1.0,
+    law: Law | None = None,
+    oracle: Law | None = None,
+) -> BisectionRun:
+    """A stream near its basis, an even secret; `factor` shortens queries; -1 tells the length."""
+    dimension, directions, u, count = settings
+    rng = np.random.default_rng(random)
+    secret = group_basis(dimension, directions) @ rng.random(dimension)
+    known = Uniform(dimension * u) if law is None else law
+    search = BisectionSearch(
+        dimension,
+        directions,
+        known,
+        horizon=count if horizon == -1 else horizon,
+        reading=reading,
+        constants=constants,
+    )
+    blocks = (
+        factor * near_basis(rng, dimension, directions, min(BLOCK, count - start)).coordinates
+        for start in range(0, count, BLOCK)
+    )
+    return simulate(search, blocks, secret, oracle or known, rng)

@@ -1,0 +1,146 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+
+from casemate.solve.one_bit.laws import (
+    Cauchy,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Law,
+    Logistic,
+    Mixture,
+    RaisedCosine,
+    Shifted,
+    StudentT,
+    Triangular,
+    Truncated,
+    Uniform,
+)
+from casemate.solve.one_bit.limit_information import (
+    bit_information,
+    edge_pays_after,
+    full_information,
+    information_at,
+)
+
+ROOT3 = math.sqrt(3)
+HUMPS = Mixture((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
+SMOOTH: dict[str, tuple[Law, float, float]] = {  # deviation 1: the median bit, the whole answer
+    "gaussian": (Gaussian(1.0), 2 / math.pi, 1.0),
+    "laplace": (Laplace(1 / math.sqrt(2)), 2.0, 2.0),
+    "logistic": (Logistic(ROOT3 / math.pi), math.pi**2 / 12, math.pi**2 / 9),
+    "student": (StudentT(3.0, 1 / ROOT3), 16 / math.pi**2, 2.0),
+    "cauchy (of scale 1)": (Cauchy(1.0), 4 / math.pi**2, 0.5),
+}
+EDGED: dict[str, tuple[Law, float]] = {  # the median bit
+    "uniform": (Uniform(ROOT3), 1 / 3),
+    "exponential": (Exponential(1.0), 1.0),
+    "cut at 2": (Truncated(Gaussian(1.0), -2.0, 2.0), 0.6987607),
+    "cut at 3": (Truncated(Gaussian(1.0), -3.0, 3.0), 0.6400712),
+    "cut off centre": (Truncated(Gaussian(1.0), -1.0, 6.0), math.nan),
+    "cut to almost nothing": (Truncated(Gaussian(1.0), -1e-8, 1e-8), 1e16),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_the_median_is_best_for_the_usual_laws_and_carries_what_is_known(name: str) -> None:
+    law, median, full = SMOOTH[name]
+    found = bit_information(law)
+    assert (found.kind, found.offset) == ("median", 0.0)
+    assert found.best == found.median == pytest.approx(median, rel=1e-9)
+    assert full_information(law) == pytest.approx(full, rel=1e-5)
+
+
+def test_a_bit_about_laplace_noise_carries_as_much_as_the_whole_answer() -> None:
+    assert full_information(Laplace(2.5)) == pytest.approx(1 / 2.5**2, rel=1e-9)
+    assert bit_information(Laplace(2.5)).best == pytest.approx(1 / 2.5**2, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", EDGED)
+def test_an_edge_with_a_jump_has_no_best_threshold(name: str) -> None:
+    law, median = EDGED[name]
+    found = bit_information(law)
+    assert (found.kind, found.best, full_information(law)) == ("none", math.inf, math.inf)
+    if not math.isnan(median):
+        assert found.median == pytest.approx(median, rel=1e-6)
+    edge = found.offset + float(law.quantile(0.5))
+    inward = math.copysign(min(law.scale, law.edges[1] - law.edges[0]), -found.offset)
+    near = [information_at(law, edge + inward * 10.0**-k) for k in (3, 4, 5)]
+    assert near[0] < near[1] < near[2]
+
+
+def test_at_an_edge_that_falls_in_a_line_the_bit_is_bounded_and_the_answer_is_not() -> None:
+    law = Triangular(math.sqrt(6))
+    assert bit_information(law).kind == "median"
+    assert bit_information(law).best == pytest.approx(2 / 3)
+    assert full_information(law) == math.inf
+
+
+def test_a_bounded_law_that_comes_in_flat_gives_nothing_at_its_edge() -> None:
+    law = RaisedCosine(2.0)
+    assert bit_information(law).kind == "median"
+    assert bit_information(law).best == pytest.approx(4 / 2.0**2)
+    assert full_information(law) == pytest.approx((math.pi / 2.0) ** 2, rel=1e-3)
+
+
+def test_between_two_humps_the_median_is_194_times_worse_than_the_best() -> None:
+    found = bit_information(HUMPS)
+    assert found.kind == "supremum"
+    assert found.best / found.median == pytest.approx(193.644, abs=0.01)
+    assert abs(found.offset) == pytest.approx(1.176, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        HUMPS,
+        Mixture((Shifted(Laplace(0.2), -3.0), Gaussian(2.0)), (0.3, 0.7)),
+        Mixture((Gaussian(0.01), Gaussian(1.0)), (0.02, 0.98)),
+        Mixture((Shifted(Uniform(0.3), 0.5), Gaussian(1.0)), (0.3, 0.7)),
+        Shifted(StudentT(2.0, 1.0), 5.0),
+        Truncated(Cauchy(1.0), -math.inf, math.inf),
+    ],
+)
+def test_no_threshold_of_a_dense_scan_is_better(law: Law) -> None:
+    places = law.quantile(np.linspace(1e-6, 1 - 1e-6, 30_001))
+    below = law.cdf(places)
+    scan = float((law.density(places) ** 2 / (below * (1 - below))).max())
+    assert scan * (1 - 1e-3) <= bit_information(law).best <= scan * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("law", [HUMPS, Logistic(0.7), RaisedCosine(1.0)])
+def test_what_a_whole_answer_carries_is_the_integral_of_the_squared_score(law: Law) -> None:
+    step = 1e-6
+
+    def squared_score(x: float) -> float:
+        slope = float(law.density(x + step) - law.density(x - step)) / (2 * step)
+        return slope**2 / float(law.density(x))
+
+    low, high = law.quantile([1e-9, 1 - 1e-9])
+    value, _ = integrate.quad(squared_score, low, high, limit=500)
+    assert full_information(law) == pytest.approx(value, rel=2e-3)
+
+
+def test_a_jump_inside_has_a_best_threshold_and_no_end_to_the_whole_answer() -> None:
+    law = Mixture((Uniform(1.0), Gaussian(1.0)), (0.5, 0.5))
+    assert bit_information(law).kind != "none"
+    assert full_information(law) == math.inf
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e-2, 1e4])
+def test_information_goes_with_the_inverse_square_of_the_scale(factor: float) -> None:
+    for law, scaled in ((Gaussian(1.0), Gaussian(factor)), (StudentT(3.0), StudentT(3.0, factor))):
+        assert bit_information(scaled).best * factor**2 == pytest.approx(bit_information(law).best)
+        assert full_information(scaled) * factor**2 == pytest.approx(full_information(law))
+
+
+def test_an_edge_pays_the_sooner_the_higher_it_is() -> None:
+    assert edge_pays_after(Uniform(3.0)) == pytest.approx(8.5, abs=0.01)
+    cut = [edge_pays_after(Truncated(Gaussian(1.0), -at, at)) for at in (2.0, 3.0, 4.0)]
+    assert 100 < cut[0] < 1_000
+    assert 1e4 < cut[1] < 1e5
+    assert cut[2] > 1e6
+    assert edge_pays_after(Gaussian(1.0)) == edge_pays_after(Triangular(1.0)) == math.inf
