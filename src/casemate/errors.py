@@ -70,8 +70,8 @@ class GateClosed(PositivesSpent):
         self.left, self.unit = left, unit
         self.args = (
             f"the gate has found its {positives} surprises, so questions can no longer be checked; "
-            f"{float(left):.6g} of {unit} is left: have this one measured if that is enough, or let "
-            f'the stand-in answer with `exhausted = "unverified"` in the policy',
+            f"{float(left):.6g} of {unit} is left: have this one measured if that is enough, or "
+            f'let the stand-in answer with `exhausted = "unverified"` in the policy',
         )
 
 

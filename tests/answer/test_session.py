@@ -494,6 +494,24 @@ def test_a_policy_of_which_no_column_can_be_asked_about_makes_no_ledger(tmp_path
     assert set(modes(tmp_path)) == {"people.csv", "casemate.toml"}
 
 
+def test_a_histogram_of_too_large_a_grid_is_refused_before_anything_is_charged(
+    tmp_path: Path,
+) -> None:
+    wide = "".join(f"[columns.c{i}]\nvalues = [0, 1]\n" for i in range(40))
+    csv(tmp_path / "wide.csv", [f"c{i}" for i in range(40)], [[1] * 40])
+    more = '[answer]\nstrategy = "histogram"\n'
+    with pytest.raises(Misconfigured, match="histogram"):
+        Session(policy(tmp_path, table='source = "wide.csv"', columns=wide, more=more))
+    assert set(modes(tmp_path)) == {"wide.csv", "casemate.toml"}
+
+
+def test_a_table_of_many_columns_is_opened_at_once(tmp_path: Path) -> None:
+    wide = "".join(f"[columns.c{i}]\nvalues = [0, 1]\n" for i in range(60))
+    csv(tmp_path / "wide.csv", [f"c{i}" for i in range(60)], [[1] * 60])
+    with Session(policy(tmp_path, table='source = "wide.csv"', columns=wide)) as session:
+        assert session.forecast("SELECT COUNT(*) FROM t WHERE c3 = 1").cost.epsilon > 0
+
+
 def test_another_relation_needs_another_ledger(tmp_path: Path) -> None:
     with Session(world(tmp_path)) as session:
         session.query(COUNT)

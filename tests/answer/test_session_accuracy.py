@@ -3,9 +3,8 @@
 The tables are held out: nothing here is tuned to them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -44,9 +43,10 @@ EXACT: list[tuple[int, list[float], str]] = [  # keys, what a person moves each 
 ]
 
 
-@cache
-def single_cells(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of which every value is a cell of its own, so that nothing is snapped."""
+    folder = tmp_path_factory.mktemp("single")
     csv(folder / "areas.csv", ("letter", "area", "rate"), AREAS)
     more = '[public.areas]\nsource = "areas.csv"\nkey = "letter"\n'
     columns = COLUMNS.replace("bins = 10\n", "bins = 100\n")
@@ -54,21 +54,22 @@ def single_cells(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return single_cells(tmp_path_factory.mktemp("single"))
+def session(table: Path) -> Iterator[Session]:
+    with Session(table) as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("measure", [False, True])
-@pytest.mark.parametrize(("keys", "moves", "sql"), EXACT)
+@pytest.mark.parametrize("case", EXACT)
 def test_with_a_large_budget_answers_are_close_to_the_exact_ones(
-    keys: int, moves: list[float], sql: str, measure: bool, table: Path
+    case: tuple[int, list[float], str], measure: bool, table: Path, session: Session
 ) -> None:
+    keys, moves, sql = case
     true = truth(table, f"SELECT {sql}")
     if "LIMIT 2" in sql:  # which the custodian's view does not have
         true = sorted(true, key=lambda row: -row[1])[:2]
     exact = by_key(true, keys)
-    with Session(table) as session:
-        answer = session.query(f"SELECT {sql}", measure=measure)
+    answer = session.query(f"SELECT {sql}", measure=measure)
     assert not any("moved" in note for note in answer.notes)
     found = by_key(values(answer), keys)
     assert set(exact) <= set(found)
@@ -221,7 +222,6 @@ def test_half_of_everybody_is_answered_within_a_few_of_them(tmp_path: Path) -> N
     assert found[:2] == pytest.approx([2000, 2000], abs=200) and abs(found[2]) < 200
 
 
-def test_costs_are_fractions_and_are_never_rounded(table: Path) -> None:
-    with Session(table) as session:
-        cost = session.query("SELECT COUNT(*) FROM t WHERE ill = 0", measure=True).cost
+def test_costs_are_fractions_and_are_never_rounded(session: Session) -> None:
+    cost = session.query("SELECT COUNT(*) FROM t WHERE ill = 0", measure=True).cost
     assert isinstance(cost.rho, Fraction) and isinstance(cost.epsilon, Fraction)

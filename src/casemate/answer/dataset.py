@@ -14,6 +14,7 @@ from casemate.answer.plan import Means, Plan
 from casemate.answer.planner import chosen
 from casemate.answer.private_cells import PrivateCells
 from casemate.answer.relation import Relation
+from casemate.answer.surprise import MOST_CELLS
 from casemate.doors.gate_state import MemorySecrets, SecretFile
 from casemate.doors.law import Sources
 from casemate.doors.transcript import open_transcript
@@ -21,7 +22,7 @@ from casemate.errors import Misconfigured
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
 from casemate.surrogate.product import Scope
-from casemate.table.schema import Budget, Exhausted, Policy, Protects, Role
+from casemate.table.schema import Budget, Exhausted, Policy, Protects, Role, Strategy
 from casemate.table.table import Table
 from casemate.table.universe import Universe
 
@@ -164,12 +165,17 @@ def assembled(table: Table, budget: Budget, doors: Doorway, key: bytes | None) -
 
 
 def required_universe(policy: Policy) -> Universe:
-    """The grid of a policy that has one."""
+    """The grid of a policy that has one, of a size that its strategy can measure."""
     universe = Universe.of(policy)
     if not universe.attributes:
         raise Misconfigured(
             f"no column of {dataset_of(policy)} can be asked about; declare `values`, or `min` and "
             f"`max`, for the columns that questions may use"
+        )
+    if policy.answering.strategy is Strategy.HISTOGRAM and universe.cells > MOST_CELLS:
+        raise Misconfigured(
+            f"`answer.strategy` is histogram, and the grid of {dataset_of(policy)} has more than "
+            f"{MOST_CELLS:,} cells to measure; declare fewer bins, or choose another strategy"
         )
     return universe
 

@@ -157,7 +157,7 @@ class LocalFit:
             spread = (cells * unit**2).sum(axis=axes) - mean**2
             eta = np.clip((wanted / reach - mean) / np.maximum(spread, 1e-12), -FURTHEST, FURTHEST)
             cells *= np.exp(eta * unit)
-            cells /= cells.sum(axis=axes)
+            cells /= np.maximum(cells.sum(axis=axes), NOTHING)  # a world may be empty
 
         return step
 
