@@ -7,6 +7,7 @@ has ended, and each stand-in that answered is the one that its part of the trans
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -162,10 +163,20 @@ def test_the_tests_above_would_notice_a_measurement_sent_before_it_is_durable(
 def test_the_tests_above_would_notice_a_lost_secret_and_a_charge_made_again(
     tmp_path: Path, habit: str
 ) -> None:
-    write_policy(tmp_path)
-    run(tmp_path, habit, 44, 44, 44)
-    with pytest.raises(AssertionError, match=r"for nothing|paid twice"):
-        require_sound(tmp_path)
+    """Which moments fall between the two depends on the noise, so several are tried."""
+    found = (complaint(tmp_path / str(moment), habit, moment) for moment in (44, 40, 48, 36, 52))
+    assert re.search("for nothing|paid twice", next(filter(None, found), ""))
+
+
+def complaint(folder: Path, habit: str, moment: int) -> str:
+    """What is found wrong after three lives that end at this moment; nothing if all is sound."""
+    write_policy(folder)
+    run(folder, habit, moment, moment, moment)
+    try:
+        require_sound(folder)
+    except AssertionError as noticed:
+        return str(noticed)
+    return ""
 
 
 # PostgreSQL -------------------------------------------------------------------------------------

@@ -9,8 +9,13 @@ from casemate.cli import demo
 from casemate.cli.main import ended
 
 
-def test_three_sums_expose_record_2_exactly() -> None:
-    shown = demo.run()
+@pytest.fixture(scope="module")
+def shown() -> demo.Shown:
+    """One walk, looked at from several sides."""
+    return demo.run()
+
+
+def test_three_sums_expose_record_2_exactly(shown: demo.Shown) -> None:
     assert [each.answer for each in shown.sums] == [
         Fraction("32.1"),
         Fraction("15.5"),
@@ -21,23 +26,24 @@ def test_three_sums_expose_record_2_exactly() -> None:
     assert (shown.combination, shown.certificate) == ((1, -1, -1), "query 1 - query 2 - query 3")
 
 
-def test_without_the_smallest_sum_nobody_is_exposed() -> None:
-    shown = demo.run()
+def test_without_the_smallest_sum_nobody_is_exposed(shown: demo.Shown) -> None:
     assert (shown.left_out, shown.repaired) == ((3,), "none-exposed")
 
 
-def test_the_noisy_sums_are_charged_in_full() -> None:
-    assert demo.run().spent.startswith("spent epsilon 1 of 1 at delta 0")
+def test_the_noisy_sums_are_charged_in_full(shown: demo.Shown) -> None:
+    assert shown.spent.startswith("spent epsilon 1 of 1 at delta 0")
 
 
-def test_two_runs_differ_only_in_their_noise() -> None:
-    first, second = demo.run(), demo.run()
+def test_two_runs_differ_only_in_their_noise(shown: demo.Shown) -> None:
+    first, second = shown, demo.run()
     assert [each.answer for each in first.sums] == [each.answer for each in second.sums]
     assert first.half_width == second.half_width == 90
 
 
-def test_the_same_sums_over_many_people_expose_one_man_and_privately_say_nothing_of_him() -> None:
-    cure = demo.run().cure
+def test_the_same_sums_over_many_people_expose_one_man_and_privately_say_nothing_of_him(
+    shown: demo.Shown,
+) -> None:
+    cure = shown.cure
     assert (cure.record, cure.certificate) == ("4171", "query 1 - query 2 - query 3")
     low, high = cure.about_one
     assert low < -1000 and high > 1000  # he can have 0 to 40
