@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.claims import Claim, show
+from casemate.solve.one_bit.bisection_search import BisectionSearch
+from casemate.solve.one_bit.bisection_simulation import simulate_trail
 from casemate.solve.one_bit.kalman import OneBitKalman
 from casemate.solve.one_bit.laws import (
     Cauchy,
@@ -59,6 +61,7 @@ SETTINGS = [
     Setting(64, 8, 0.1, near_basis),
     Setting(256, 16, 0.05, generic),
 ]
+BESIDE = [(4, 2, 0.1), (16, 2, 1.0), (64, 4, 0.1), (64, 8, 0.1), (256, 8, 0.1)]
 LAWS: dict[str, Callable[[float], Law]] = {
     "uniform": Uniform,
     "gaussian": Gaussian,
@@ -187,6 +190,24 @@ def is_stuck(make: Streams, dimensions: int, width: float, rng: np.random.Genera
     return bool(np.abs(said - truth)[-100:].mean() > 30 * learner.scale)
 
 
+def beside_bisection(size: int, dimensions: int, noise: float) -> Claim:
+    """Both learners on one stream of a million queries near a basis, uniform noise."""
+    rng, law, count = np.random.default_rng(0), Uniform(size * noise), 1_000_000
+    stream = near_basis(rng, size, dimensions, count)
+    secret = stream.basis @ rng.random(size)
+    truth = stream.coordinates @ secret
+    noisy = truth + law.sample(rng, count)
+    said = known(stream, law, rng).follow(stream.coordinates, noisy).answers
+    search = BisectionSearch(size, dimensions, law, horizon=count)
+    trail = simulate_trail(search, stream.coordinates, secret, noisy - truth)
+    ours, theirs = (float(np.abs(each - truth).mean()) for each in (said, trail.answers))
+    return Claim(
+        f"OnlineBisection over the filter, one stream of 1e6, {size},{dimensions},{noise:g}",
+        ">= 20",
+        f"{theirs / ours:.0f} ({theirs:.4g} over {ours:.4g})",
+    )
+
+
 def noiseless() -> list[Claim]:
     return [
         Claim(
@@ -260,6 +281,7 @@ def speed() -> list[Claim]:
 
 def main() -> None:
     show([*speed(), *noiseless(), stuck(), *several_answers(), *fresh()])
+    show([beside_bisection(*sizes) for sizes in BESIDE])
     show([*known_scale(), *unknown_scale(), *better_thresholds()])
 
 
