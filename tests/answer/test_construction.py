@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answer.small_dataset import SHAPE, World, cells_of, counting, people, world
+from answer.small_dataset import SHAPE, World, cells_of, counting, means, people, world
 from chance import assert_rate_at_most
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -173,6 +173,19 @@ def test_an_answer_that_passed_and_was_not_kept_is_made_again_from_the_same_stan
     expected = construction._made(lost, gate.known(lost.text), "")  # type: ignore[arg-type]
     construction.ask(ODD[0])  # a surprise, so that the stand-in moves
     assert room.construction().ask(lost).parts == expected.parts
+
+
+def test_after_a_change_of_the_budget_a_verdict_proves_what_its_own_noise_proves() -> None:
+    room = world(CODES)
+    construction = room.construction()
+    construction.start()
+    asked = counting({0: [0]})
+    gate = room.doors.gate(room.plan)
+    assert gate is not None
+    gate.ask(construction._question(asked))  # and then the process died
+    expected = construction._made(asked, gate.known(asked.text), "")  # type: ignore[arg-type]
+    room.plan = plan_of(means(epsilon=50), SHAPE, Answering())
+    assert room.construction().ask(asked).parts == expected.parts
 
 
 # Many questions ----------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from casemate.answer.outcome import Estimate, Origin, Outcome
 from casemate.answer.plan import Plan
 from casemate.answer.private_cells import PrivateCells
 from casemate.answer.replicates import TypicalErrors
+from casemate.answer.schedule import GateSchedule
 from casemate.answer.stand_in import Make, StandIn
 from casemate.answer.surprise import predicted, require_answerable, table_for
 from casemate.doors.entry import Answered, Easy, Entry, Hard, answered_key
@@ -211,18 +212,26 @@ class OnlineConstruction:
         """What the gate's verdict leads to, from the stand-in that it was given about."""
         if isinstance(verdict, Hard):
             return self._surprised(asked, verdict, principal)
-        assert self.plan.gate is not None, "a verdict comes from a gate"
         judged = self._stand_in.at(verdict.after, self._doors.transcript)
         estimates = easy_estimates(
             asked,
             _answers(judged, asked),
             self._typical(judged).errors(asked),
-            gate=self.plan.gate,
+            gate=self._as_it_was(verdict),
             at=verdict.at,
             relation=self.plan.relation,
             confidence=self.manners.confidence,
         )
         return self._with_ratios(asked, Outcome(estimates, Origin.SURROGATE), judged)
+
+    def _as_it_was(self, verdict: Easy) -> GateSchedule:
+        """The gate that gave a verdict: the policy may have been changed since."""
+        gate, opened = self.plan.gate, self._doors.opening(verdict.run)
+        assert gate is not None, "a verdict comes from a gate"
+        noise = replace(
+            gate.calibration, threshold=opened.threshold_scale, query=opened.query_scale
+        )
+        return replace(gate, calibration=noise)
 
     # Surprises --------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from casemate.answer.measured_table import EXACT, TableQuestion
 from casemate.answer.plan import Plan
 from casemate.answer.private_cells import PrivateCells
-from casemate.doors.entry import Edition, Kind, Measured
+from casemate.doors.entry import Edition, Kind, Measured, Opened, opened_key
 from casemate.doors.gate import Gate
 from casemate.doors.gate_state import Secrets
 from casemate.doors.law import Law, Sources
@@ -69,6 +69,14 @@ class Doorway:
             law=law,
             principal=principal,
         )
+
+    def opening(self, run: str) -> Opened:
+        """What was said when a run of the gate was opened."""
+        entry = self.transcript.find(opened_key(run))
+        assert entry is not None, "a run that compared was opened"
+        content = entry.content
+        assert isinstance(content, Opened), "the key of an opening holds one"
+        return content
 
     def vouch(self) -> None:
         """Name in the ledger what each charge bought, where a crash came before that was done.

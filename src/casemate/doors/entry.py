@@ -65,7 +65,7 @@ class Opened:
     @property
     def key(self) -> str:
         """The name under which there is at most one entry."""
-        return f"opened {self.run}"
+        return opened_key(self.run)
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,11 @@ IS_A_QUESTION = (Kind.EASY, Kind.HARD)
 def asked_key(question: str, edition: Edition) -> str:
     """The key of the gate's answer to a question."""
     return f"asked {edition.key(question)}"
+
+
+def opened_key(run: str) -> str:
+    """The key of the opening of a run."""
+    return f"opened {run}"
 
 
 def answered_key(question: str, edition: Edition) -> str:
