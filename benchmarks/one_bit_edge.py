@@ -52,9 +52,9 @@ CASES = [
         Case(f"bound wrong by {part:+.0%}", RIGHT, Uniform(BOUND * (1 + part)), "<= 1.3")
         for part in (-0.1, -0.03, -0.01, 0.01, 0.03, 0.1)
     ),
-    Case("Gaussian cut at 2 deviations, by table", CUT, CUT, "study: .44"),
-    Case("exponential, by table", Exponential(8.0), Exponential(8.0), "study: .052"),
-    Case("Gaussian, by table", Gaussian(8.0), Gaussian(8.0), "study: 1.03"),
+    Case("Gaussian cut at 2 deviations, by table", CUT, CUT, "about .44"),
+    Case("exponential, by table", Exponential(8.0), Exponential(8.0), "about .052"),
+    Case("Gaussian, by table", Gaussian(8.0), Gaussian(8.0), "about 1.03"),
     *(
         Case(f"taken for uniform: {law}", law, RIGHT, "")
         for law in (Gaussian(5.0), Gaussian(60.0), Laplace(4.0), Laplace(16.0), Cauchy(5.0))

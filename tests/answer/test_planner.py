@@ -74,7 +74,7 @@ def test_laplace_noise_under_a_pure_budget_is_predicted_as_it_was_measured() -> 
 
 
 def test_tables_and_a_warm_start_are_predicted_near_what_was_measured() -> None:
-    """The study: .0008 / .0068 from all two-way tables, .0015 / .014 warm."""
+    """Measured elsewhere: .0008 / .0068 from all two-way tables, .0015 / .014 warm."""
     work = usual_questions(ADULT, 10**5)
     assert 0.0004 <= shares(tables(SETTING, work, 2))[0] <= 0.0012
     assert 0.004 <= shares(tables(SETTING, work, 2))[1] <= 0.009
