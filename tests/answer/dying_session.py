@@ -20,7 +20,6 @@ import os
 import shutil
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from answer.small_dataset import counting, world
+from forked import FINISHED, ended, forked
 
 from casemate.answer.session import Session
 from casemate.answer.stand_in import StandIn
@@ -42,7 +42,7 @@ STATEMENTS: dict[str, tuple[str, bool]] = {  # and whether a measurement is aske
     "measured": ("SELECT count(*), sum(c) FROM t WHERE a = 1", True),
     "learnt": ("SELECT a, avg(c) FROM t WHERE b = 1 GROUP BY a", False),
 }
-FINISHED, FAILED, KILLED = 0, 1, -signal.SIGKILL
+KILLED = -signal.SIGKILL
 SAVED = ("casemate.toml", "parity.csv")
 
 
@@ -165,25 +165,6 @@ def _by_process(usual: Callable[..., Any], *args: Any, **facts: Any) -> Any:
 MISTAKES = {"careless": careless, "forgetful": forgetful, "generous": generous}
 
 # Processes --------------------------------------------------------------------------------------
-
-
-def forked(work: Callable[[], None]) -> int:
-    """Start a process that does the work, and return its number."""
-    child = os.fork()
-    if child == 0:
-        status = FAILED
-        try:
-            work()
-            status = FINISHED
-        finally:
-            if status == FAILED:
-                traceback.print_exc()
-            os._exit(status)  # nothing of the parent's is cleaned up here
-    return child
-
-
-def ended(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def live(folder: Path, habit: str, last: int | None, turned: int = 0) -> None:

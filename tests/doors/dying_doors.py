@@ -14,7 +14,6 @@ With HABIT `race`, DEATHS is one number: so many processes ask all questions at 
 import json
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from doors.doorway import Doorway, asking, in_file
+from forked import FINISHED, ended, forked
 
 from casemate.doors.entry import Entry, to_text
 from casemate.doors.gate import Gate
@@ -35,7 +35,7 @@ from casemate.privacy.sparse_vector_calibration import Calibration
 
 LAW = LaplaceLaw(Fraction(1000))  # so wide that two draws are hardly ever the same
 CALIBRATION = Calibration(Fraction(1000), Fraction(1000))
-FINISHED, FAILED, DEAD = 0, 1, 9
+DEAD = 9
 
 Send = Callable[[str], None]
 
@@ -117,25 +117,6 @@ def confess(doorway: Doorway, send: Callable[[str, str], None]) -> None:
         return run(told)
 
     doorway.transcript.run = careless  # type: ignore[method-assign]  # the mistake itself
-
-
-def forked(work: Callable[[], None]) -> int:
-    """Start a process that does the work, and return its number."""
-    child = os.fork()
-    if child == 0:
-        status = FAILED
-        try:
-            work()
-            status = FINISHED
-        finally:
-            if status == FAILED:
-                traceback.print_exc()
-            os._exit(status)  # nothing of the parent's is cleaned up here
-    return child
-
-
-def ended(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def lives(folder: Path, habit: str, deaths: list[int]) -> list[int]:

@@ -3,61 +3,31 @@
 import itertools
 import json
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from surrogate.small_tables import EVERYTHING, PAIRS, SCOPES, SHAPE, TOTAL, TRIPLES, Tables
 
 from casemate.surrogate import local
 from casemate.surrogate.local import LocalSurrogate
 from casemate.surrogate.marginals import marginals
 from casemate.surrogate.product import (
-    Floats,
     Marginal,
     MeasuredMarginal,
     MeasuredProduct,
     Measurement,
     Product,
-    Scope,
     measurement_from_dict,
 )
 from casemate.surrogate.replay import DenseSurrogate
 
-SHAPE, TOTAL = (3, 4, 2, 3), 5_000.0
-EVERYTHING = (0, 1, 2, 3)
-PAIRS: list[Scope] = list(itertools.combinations(range(4), 2))
-TRIPLES: list[Scope] = list(itertools.combinations(range(4), 3))
-SCOPES: list[Scope] = [(), *((a,) for a in range(4)), *PAIRS, *TRIPLES, EVERYTHING]
-
-
-def counts(seed: int) -> Floats:
-    draw = np.random.default_rng([seed, 61])
-    return draw.multinomial(5_000, draw.dirichlet(np.full(72, 0.3))).reshape(SHAPE).astype(float)
-
-
-def measured(
-    cells: Floats, scopes: Sequence[Scope], deviation: float = 0.0, seed: int = 0
-) -> list[MeasuredMarginal]:
-    draw, exact = np.random.default_rng([seed, 62]), marginals(cells, scopes)
-    return [
-        MeasuredMarginal(
-            Marginal(s), exact[s] + draw.normal(0, deviation, exact[s].shape), deviation**2
-        )
-        for s in scopes
-    ]
-
-
-def question(seed: int, scope: Scope, weighted: bool = False) -> Product:
-    draw = np.random.default_rng([seed, 63])
-    masks = {a: draw.random(SHAPE[a]) < 0.6 for a in scope}
-    weights = {scope[0]: draw.normal(0, 3, SHAPE[scope[0]])} if weighted else {}
-    return Product(SHAPE, masks, weights)
-
-
-def every_question(seed: int) -> list[Product]:
-    return [question(seed, scope, weighted) for scope in SCOPES[1:] for weighted in (False, True)]
+TABLES = Tables(salt=60)
+counts = TABLES.counts
+measured = TABLES.measured
+question = TABLES.question
+every_question = TABLES.every_question
 
 
 def transcript(seed: int) -> list[Measurement]:

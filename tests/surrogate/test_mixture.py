@@ -3,13 +3,13 @@
 import itertools
 import json
 import math
-from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from surrogate.small_tables import EVERYTHING, PAIRS, SCOPES, SHAPE, TOTAL, TRIPLES, Tables
 
 from casemate.surrogate.marginals import marginals
 from casemate.surrogate.mixture import MixtureSurrogate
@@ -20,46 +20,16 @@ from casemate.surrogate.product import (
     MeasuredProduct,
     Measurement,
     Product,
-    Scope,
     measurement_from_dict,
 )
 from casemate.surrogate.replay import DenseSurrogate
 
-SHAPE, TOTAL = (3, 4, 2, 3), 5_000.0
-EVERYTHING = (0, 1, 2, 3)
-PAIRS: list[Scope] = list(itertools.combinations(range(4), 2))
-TRIPLES: list[Scope] = list(itertools.combinations(range(4), 3))
-SCOPES: list[Scope] = [(), *((a,) for a in range(4)), *PAIRS, *TRIPLES, EVERYTHING]
 ROUGH = {"components": 9, "steps": 6}  # where it does not matter how well it fits
-
-
-def counts(seed: int, shape: tuple[int, ...] = SHAPE, total: int = 5_000) -> Floats:
-    draw = np.random.default_rng([seed, 21])
-    shares = draw.dirichlet(np.full(math.prod(shape), 0.3))
-    return draw.multinomial(total, shares).reshape(shape).astype(float)
-
-
-def measured(
-    cells: Floats, scopes: Sequence[Scope], deviation: float = 0.0, seed: int = 0
-) -> list[MeasuredMarginal]:
-    draw, exact = np.random.default_rng([seed, 22]), marginals(cells, scopes)
-    return [
-        MeasuredMarginal(
-            Marginal(s), exact[s] + draw.normal(0, deviation, exact[s].shape), deviation**2
-        )
-        for s in scopes
-    ]
-
-
-def question(seed: int, scope: Scope, weighted: bool = False) -> Product:
-    draw = np.random.default_rng([seed, 23])
-    masks = {a: draw.random(SHAPE[a]) < 0.6 for a in scope}
-    weights = {scope[0]: draw.normal(0, 3, SHAPE[scope[0]])} if weighted else {}
-    return Product(SHAPE, masks, weights)
-
-
-def every_question(seed: int) -> list[Product]:
-    return [question(seed, scope, weighted) for scope in SCOPES[1:] for weighted in (False, True)]
+TABLES = Tables(salt=20)
+counts = TABLES.counts
+measured = TABLES.measured
+question = TABLES.question
+every_question = TABLES.every_question
 
 
 def transcript(seed: int) -> list[Measurement]:

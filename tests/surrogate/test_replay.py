@@ -1,6 +1,5 @@
 """The stand-in for daily use: what it fits, what it leaves to the noise, the same bits again."""
 
-import itertools
 import json
 import math
 
@@ -9,6 +8,7 @@ import pytest
 from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
+from surrogate.small_tables import EVERYTHING, PAIRS, SHAPE, TRIPLES, Tables
 
 from casemate.surrogate.marginals import marginals
 from casemate.surrogate.product import (
@@ -24,34 +24,10 @@ from casemate.surrogate.product import (
 from casemate.surrogate.projection import on_simplex, soft_to_marginal
 from casemate.surrogate.replay import SHARPNESS, DenseSurrogate
 
-SHAPE = (3, 4, 2, 3)
-EVERYTHING = (0, 1, 2, 3)
-PAIRS: list[Scope] = list(itertools.combinations(range(4), 2))
-TRIPLES: list[Scope] = list(itertools.combinations(range(4), 3))
-
-
-def counts(seed: int) -> Floats:
-    draw = np.random.default_rng([seed, 11])
-    return draw.multinomial(5_000, draw.dirichlet(np.full(72, 0.3))).reshape(SHAPE).astype(float)
-
-
-def measured(
-    cells: Floats, scopes: list[Scope], deviation: float = 0.0, seed: int = 0
-) -> list[MeasuredMarginal]:
-    draw, exact = np.random.default_rng([seed, 12]), marginals(cells, scopes)
-    return [
-        MeasuredMarginal(
-            Marginal(s), exact[s] + draw.normal(0, deviation, exact[s].shape), deviation**2
-        )
-        for s in scopes
-    ]
-
-
-def question(seed: int, scope: Scope, weighted: bool = False) -> Product:
-    draw = np.random.default_rng([seed, 13])
-    masks = {a: draw.random(SHAPE[a]) < 0.6 for a in scope}
-    weights = {scope[0]: draw.normal(0, 3, SHAPE[scope[0]])} if weighted else {}
-    return Product(SHAPE, masks, weights)
+TABLES = Tables(salt=10)
+counts = TABLES.counts
+measured = TABLES.measured
+question = TABLES.question
 
 
 def transcript(seed: int) -> list[Measurement]:

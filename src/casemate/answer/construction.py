@@ -88,7 +88,8 @@ class OnlineConstruction:
         self._beginning = Beginning(plan, doors, cells, public)
         self._guess = typical
         self._errors: tuple[StandIn, int, Guess] | None = None
-        self._vouched = False
+        self._begun = False  # whether everything that comes first is in the transcript
+        self._gates: dict[str, GateSchedule] = {}  # by run
 
     @property
     def stand_in(self) -> StandIn:
@@ -226,12 +227,14 @@ class OnlineConstruction:
 
     def _as_it_was(self, verdict: Easy) -> GateSchedule:
         """The gate that gave a verdict: the policy may have been changed since."""
-        gate, opened = self.plan.gate, self._doors.opening(verdict.run)
-        assert gate is not None, "a verdict comes from a gate"
-        noise = replace(
-            gate.calibration, threshold=opened.threshold_scale, query=opened.query_scale
-        )
-        return replace(gate, calibration=noise)
+        if verdict.run not in self._gates:
+            gate, opened = self.plan.gate, self._doors.opening(verdict.run)
+            assert gate is not None, "a verdict comes from a gate"
+            noise = replace(
+                gate.calibration, threshold=opened.threshold_scale, query=opened.query_scale
+            )
+            self._gates[verdict.run] = replace(gate, calibration=noise)
+        return self._gates[verdict.run]
 
     # Surprises --------------------------------------------------------------------------------
 
@@ -304,12 +307,13 @@ class OnlineConstruction:
 
     def start(self, principal: str = "", progress: Progress | None = None) -> None:
         """Measure the number of people and the first tables, those that are still missing."""
-        if not self._vouched:
-            self._doors.vouch()
-            self._vouched = True
         self._catch_up()
+        if self._begun:
+            return
+        self._doors.vouch()
         self._beginning.measure(self._stand_in, principal, progress)
         self._catch_up()
+        self._begun = True
 
     def _catch_up(self) -> None:
         self._stand_in.catch_up(self._doors.transcript)

@@ -82,8 +82,11 @@ class Session:
     def _direct(self, question: Compiled, measure: bool) -> DirectMeasurement | None:
         """The statement as it is asked of the table itself: for a price, or as all know it."""
         plan = self._dataset.plan
+        paid = measure or plan.answer is not None
+        if not paid and not plan.relation.counted:  # the usual case: nothing is public
+            return None
         found = DirectMeasurement(question.direct(plan.relation), self._dataset)
-        return found if measure or plan.answer is not None or found.is_public else None
+        return found if paid or found.is_public else None
 
     def _compiled(self, sql: str) -> Compiled:
         """The question of a statement: from its text, the policy and public tables alone."""

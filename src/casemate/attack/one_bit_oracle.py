@@ -21,6 +21,7 @@ import numpy as np
 
 from casemate.attack.one_bit_groups import Groups, grouped
 from casemate.attack.plan_language import read_language
+from casemate.attack.private_column import private_column
 from casemate.errors import Misconfigured
 from casemate.query.coercion import NUMBERS
 from casemate.query.membership import Records
@@ -171,15 +172,7 @@ def read_totals(
 
 def private_number(policy: Policy, private: str | None) -> Column:
     """The private column that is meant; it has to be a number."""
-    columns = policy.private()
-    if not columns:
-        raise Misconfigured("no column is private; name one with --private, or in a policy")
-    if private is None and len(columns) > 1:
-        names = ", ".join(column.name for column in columns)
-        raise Misconfigured(f"several columns are private ({names}); name one with --private")
-    column = next((each for each in columns if private in (None, each.name)), None)
-    if column is None:
-        raise Misconfigured(f"the column {private!r} is not private; name one that is")
+    column = private_column(policy, private)
     if column.type not in NUMBERS:
         raise Misconfigured(
             f"the private column {column.name!r} is not numeric, so it has no totals; name a "

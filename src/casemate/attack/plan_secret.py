@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from casemate.attack.plan_language import Box, Language
 from casemate.attack.plan_text import Writer
+from casemate.attack.private_column import private_column
 from casemate.errors import Misconfigured
 from casemate.query.coercion import NUMBERS
 from casemate.query.expression import Scalar
@@ -82,15 +83,7 @@ def _ends(values: Sequence[Scalar]) -> tuple[Scalar, Scalar]:
 
 def read_secret(policy: Policy, private: str | None) -> Secret:
     """The private column to plan for; with several, it has to be named."""
-    columns = policy.private()
-    if not columns:
-        raise Misconfigured("no column is private; name one with --private, or in a policy")
-    if private is None and len(columns) > 1:
-        names = ", ".join(column.name for column in columns)
-        raise Misconfigured(f"several columns are private ({names}); name one with --private")
-    column = next((each for each in columns if private in (None, each.name)), None)
-    if column is None:
-        raise Misconfigured(f"the column {private!r} is not private; name one that is")
+    column = private_column(policy, private)
     if column.type in NUMBERS:
         return Secret(column)
     values = possible_values(column)
