@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from query import slow, world
-from servers import PostgresServer, service_or_skip
+from servers import NatsServer, PostgresServer, RedisServer, service_or_skip
 
 from casemate.table.table import Table
 
@@ -55,6 +55,20 @@ def postgres(postgres_server: PostgresServer) -> Iterator[str]:
     """The URL of an empty database, dropped afterwards."""
     with postgres_server.database() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def nats_server() -> Iterator[NatsServer]:
+    """A real NATS for the whole run, on loopback."""
+    with service_or_skip("NATS", NatsServer.start) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    """A real Redis for the whole run, on loopback."""
+    with service_or_skip("Redis", RedisServer.start) as server:
+        yield server
 
 
 # The world of `query/world.py`, opened once

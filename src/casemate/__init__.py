@@ -25,16 +25,20 @@ if TYPE_CHECKING:
     from casemate.audit.repair import repair as repair
     from casemate.errors import BudgetExhausted as BudgetExhausted
     from casemate.errors import CasemateError as CasemateError
+    from casemate.errors import ClockWentBackwards as ClockWentBackwards
     from casemate.errors import GateClosed as GateClosed
     from casemate.errors import HorizonReached as HorizonReached
+    from casemate.errors import JournalRewound as JournalRewound
     from casemate.errors import LedgerDamaged as LedgerDamaged
     from casemate.errors import LedgerUnavailable as LedgerUnavailable
     from casemate.errors import Misconfigured as Misconfigured
+    from casemate.errors import OtherWindow as OtherWindow
     from casemate.errors import PositivesSpent as PositivesSpent
     from casemate.errors import RationSpent as RationSpent
     from casemate.errors import Refused as Refused
     from casemate.errors import ScanFailed as ScanFailed
     from casemate.errors import TranscriptDamaged as TranscriptDamaged
+    from casemate.errors import UnknownSite as UnknownSite
     from casemate.errors import Unsupported as Unsupported
     from casemate.privacy.binary_mechanism import BinaryMechanism as BinaryMechanism
     from casemate.privacy.exponential import exponential as exponential
@@ -57,6 +61,9 @@ if TYPE_CHECKING:
     from casemate.table.policy import load_policy as load_policy
     from casemate.table.schema import Policy as Policy
     from casemate.table.table import Table as Table
+    from casemate.track.quota.quota import Quota as Quota
+    from casemate.track.tracker import CountTracker as CountTracker
+
 
 _HOME = {
     "AboveThreshold": "casemate.privacy.sparse_vector",
@@ -68,10 +75,13 @@ _HOME = {
     "BinaryMechanism": "casemate.privacy.binary_mechanism",
     "BudgetExhausted": "casemate.errors",
     "CasemateError": "casemate.errors",
+    "ClockWentBackwards": "casemate.errors",
+    "CountTracker": "casemate.track.tracker",
     "EdgeKalman": "casemate.solve.one_bit.edge",
     "GapSparseVector": "casemate.privacy.sparse_vector",
     "GateClosed": "casemate.errors",
     "HorizonReached": "casemate.errors",
+    "JournalRewound": "casemate.errors",
     "LedgerDamaged": "casemate.errors",
     "LedgerUnavailable": "casemate.errors",
     "Misconfigured": "casemate.errors",
@@ -81,9 +91,11 @@ _HOME = {
     "OnlineAuditor": "casemate.audit.online",
     "OnlineBisection": "casemate.solve.one_bit.bisection",
     "OnlineReconstruction": "casemate.attack.online",
+    "OtherWindow": "casemate.errors",
     "Plan": "casemate.attack.plan",
     "Policy": "casemate.table.schema",
     "PositivesSpent": "casemate.errors",
+    "Quota": "casemate.track.quota.quota",
     "RationSpent": "casemate.errors",
     "Refused": "casemate.errors",
     "ScanFailed": "casemate.errors",
@@ -91,6 +103,7 @@ _HOME = {
     "Table": "casemate.table.table",
     "TableOracle": "casemate.attack.one_bit_oracle",
     "TranscriptDamaged": "casemate.errors",
+    "UnknownSite": "casemate.errors",
     "Unsupported": "casemate.errors",
     "discrete_gaussian": "casemate.privacy.noise",
     "discrete_laplace": "casemate.privacy.noise",

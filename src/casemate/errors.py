@@ -10,9 +10,13 @@ CasemateError
         LedgerDamaged    the ledger's history does not add up, so nothing can be charged to it
         TranscriptDamaged  the transcript's history does not add up, so nothing more can leave
         ScanFailed       private data could not be read; what was charged for it stays charged
+        ClockWentBackwards  a tracker's clock shows less than the epoch its sites follow
+        JournalRewound   a quota's journal is older than the orders its sites follow
+        OtherWindow      a quota's site has used part of another window than its server's
     LedgerUnavailable    the ledger's store failed before the charge was known to be durable
     Unsupported          SQL outside the accepted fragment; says where and why
     Misconfigured        a policy, a source or an option is wrong; says which and what was expected
+        UnknownSite      a tracker or a quota was not made for this site
 
 A programmer's mistake (a negative epsilon) is a ValueError, not one of these. No message contains
 a private value.
@@ -127,3 +131,42 @@ class Unsupported(CasemateError):
 
 class Misconfigured(CasemateError):
     """A policy, a source or an option is wrong."""
+
+
+class ClockWentBackwards(Refused):
+    """The clock shows less than the epoch that sites already follow."""
+
+    def __init__(self, behind: float) -> None:
+        super().__init__(
+            f"the clock is {behind:.6g} s behind the epoch that sites follow, so a new round would "
+            f"be ignored and none was called; set the clock, or stop the other server"
+        )
+
+
+class JournalRewound(Refused):
+    """A site follows orders that this server has never given."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a site follows an order that is not in this quota's journal, which must be an old "
+            "copy; nothing is leased any more: put the newest journal back, or begin a new quota"
+        )
+
+
+class OtherWindow(Refused):
+    """An order came from a server that does not know what this site has used."""
+
+    def __init__(self, site: str) -> None:
+        super().__init__(
+            f"site {site!r} has used part of another window of this quota, whose server is not the "
+            f"one that answers; put that server's journal back, or give the site a new journal"
+        )
+
+
+class UnknownSite(Misconfigured):
+    """A site was named that this tracker or quota was not made for."""
+
+    def __init__(self, site: str) -> None:
+        super().__init__(
+            f"site {site!r} is none of the sites here; add it to `sites`, or check its name"
+        )

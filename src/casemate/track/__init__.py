@@ -1,0 +1,1 @@
+"""Distributed counts with few messages, right against somebody who adapts."""

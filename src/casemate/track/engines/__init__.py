@@ -1,0 +1,1 @@
+"""Engines: what each protocol does at the server."""

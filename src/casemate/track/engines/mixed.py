@@ -1,0 +1,224 @@
+"""Windows for some sites and sampling for the others: one protocol for every load.
+
+Guarantee  Let the sites with windows have counts between L and U in sum, and let the sampled ones
+           have had B when their round began. Their part is right within slack / p + alpha n, but
+           for the round's failure probability; the windows' part is held within alpha N plus the
+           alpha B - slack / p that the other leaves over, surely. So the published value is within
+           alpha of the truth (docs/derivations/allocated_tracking.md).
+Cost       Whatever comes, at most twice the words of centred windows on the same items, and k + 1.
+           Everybody begins with a centred window. What is changed from that must be paid for by
+           what centred windows would have sent by then, the way back included.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from casemate.track.engine import Change, EndRound, Estimate, Rules, Wish
+from casemate.track.engines.narrowing import narrowed
+from casemate.track.engines.plan import (
+    REVIEW,
+    Loads,
+    Plan,
+    Planner,
+    Sampling,
+    View,
+    rules_of,
+    windows_of,
+)
+from casemate.track.engines.price import Centred
+from casemate.track.engines.tally import Flags, Marks, Tally
+from casemate.track.engines.windows import centred_rule, fixed, weight_of_top
+from casemate.track.instruction import NEVER, ONE, Growth, Rule, Sample
+
+_FIRST_REVIEW = 32.0
+
+
+class Mixed:
+    """The engine of the trackers that divide alpha over the sites by their loads."""
+
+    def __init__(self, sites: int, alpha: float, planner: Planner) -> None:
+        a = fixed(alpha)
+        self.tally = Tally(sites, ONE + a, ONE - a, weight_of_top(alpha))
+        self._alpha, self._planner = alpha, planner
+        self._rule = centred_rule(alpha)
+        self._centred = Centred(self._rule)
+        self._history = Loads(sites)
+        self._loads = np.zeros(sites)
+        self._light = np.zeros(sites, dtype=np.bool_)  # who was told to sample
+        self._away = np.zeros(sites, dtype=np.bool_)  # whose rule is not the centred one
+        self._ordered = 0  # words to sites so far
+        self._pending: set[int] = set()  # sites that have not answered their last order
+        self._called: list[Rule] | None = None  # the rules of a round about to be called
+        self._sampling: Sampling | None = None
+        self._failure = 0.0  # the failure probabilities of all sampled rounds so far
+        self._least = sites // 8 + 8  # words that are not planned with
+        for site in range(sites):
+            self.tally.follow(site, self._rule)
+        self._set_marks(_FIRST_REVIEW)
+
+    # What a server asks of an engine
+
+    def opening(self) -> Rules:
+        """Everybody begins with a centred window."""
+        return self._rule
+
+    def summons(self) -> Rules:
+        """The rules of the round that was wished for, or of a fresh plan if somebody else calls."""
+        if self._called is None:
+            plan = self._plan()
+            orders = rules_of(plan, self.tally)
+            self._start(plan.sampling, orders, plan.review)
+            self._ordered += len(self._light) - len(orders)
+            self._called = [orders.get(i, self.tally.rule(i)) for i in range(len(self._light))]
+        rules, self._called = self._called, None
+        return rules
+
+    def begin(self, counts: Sequence[int]) -> None:
+        """Every count is known exactly."""
+        self.tally.heard += len(counts)
+        self.tally.begin(counts, self._light)
+        self._pending.clear()
+        self._set_marks(self.tally.marks.value)
+
+    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:
+        """Note the report; where a mark is reached, decide."""
+        self.tally.heard += 1
+        if isinstance(rule, Growth):
+            self.tally.hold(site, count, rule.top(count))
+        else:
+            self.tally.sample(site, begun, reports)
+        if self._pending:
+            self._pending.discard(site)
+            if self._pending:
+                return None
+            self._set_marks(self.tally.marks.value)
+        return self.decide() if self.tally.due() else None
+
+    def estimate(self) -> Estimate:
+        """A value inside the windows and the draws scaled up, with what they may be off."""
+        t, slack = self.tally, self._sampling.slack if self._sampling else 0.0
+        fewest = max(0.0, t.draws - slack) / (t.probability * (1.0 + self._alpha))
+        most = (t.draws + slack) / (t.probability * (1.0 - self._alpha)) if self._sampling else 0.0
+        lo, hi = t.low + t.base + fewest, t.high + t.base + most
+        return Estimate(t.value(), lo, hi, 1.0 - self._failure)
+
+    # Decisions
+
+    def decide(self) -> Wish:
+        """What to order where a mark is reached; nothing while answers are awaited."""
+        t = self.tally
+        if self._pending:
+            return None
+        if t.draws >= t.marks.draws or t.value() >= t.marks.value:
+            wish = self._adopt(self._plan())
+            if wish is not None:
+                return wish
+        if t.excess() > 0:
+            return self._narrow()
+        if self._left(self._away) < self._least:
+            return self._fall_back()
+        self._set_marks(t.marks.value)
+        return None
+
+    def _plan(self) -> Plan:
+        counts = self.tally.counts()
+        self._loads = self._history.update(counts)
+        return self._planner(View(self.tally, self._sampling, counts, self._loads, self._failure))
+
+    def _adopt(self, plan: Plan) -> Wish:
+        """Follow a plan, where there are words left for it and for the way back."""
+        going_on = plan.sampling is self._sampling
+        if going_on and self.tally.draws >= self.tally.marks.draws:
+            return self._fall_back()  # no round outlasts its draws
+        orders = (windows_of if going_on else rules_of)(plan, self.tally)
+        if not self._affordable(orders):
+            if not going_on:  # a round is over, so something must be ordered
+                return self._fall_back()
+            orders = {}
+        if not going_on:
+            return self._start(plan.sampling, orders, plan.review)
+        return self._send(orders, self._exact(), plan.review)
+
+    def _narrow(self) -> Wish:
+        """Set width free at once, from few sites that have much and use it little."""
+        orders = narrowed(self.tally, self._loads)
+        if orders and self._affordable(orders):
+            return self._send(orders, self._exact(), self.tally.marks.value)
+        return self._fall_back()
+
+    def _fall_back(self) -> Wish:
+        """Centred windows for everybody."""
+        orders: dict[int, Rule] = {int(i): self._rule for i in np.flatnonzero(self._away)}
+        return self._start(None, orders, REVIEW * self.tally.value())
+
+    # Words
+
+    def _left(self, away: Flags) -> int:
+        """What may still be spent if these sites must be led back to the centred window."""
+        t = self.tally
+        spent = t.heard + self._ordered + 2 * int(away.sum())
+        return 2 * self._centred.words(t.known + np.where(t.sampled, t.drawn, 0)) - spent
+
+    def _affordable(self, orders: Mapping[int, Rule]) -> bool:
+        away = self._away.copy()
+        for site, rule in orders.items():
+            away[site] = rule != self._rule
+        return self._left(away) >= 2 * len(orders) + self._least
+
+    # Orders
+
+    def _exact(self) -> Flags:
+        """Whose count is known exactly, so that a new window needs no answer."""
+        exact: Flags = ~self.tally.sampled & (self.tally.known == self.tally.top)
+        return exact
+
+    def _start(self, sampling: Sampling | None, orders: Mapping[int, Rule], review: float) -> Wish:
+        """End the sampled round, if there is one, and begin what is ordered."""
+        exact = self._exact()
+        self.tally.end_sampling()
+        self._sampling = sampling
+        if sampling is not None:
+            self.tally.probability = sampling.probability
+            self._failure += sampling.failure
+        return self._send(orders, exact, review)
+
+    def _send(self, orders: Mapping[int, Rule], exact: Flags, review: float) -> Wish:
+        """Note the orders, if any, and send them with or without a call for an answer."""
+        self._ordered += len(orders)
+        for site, rule in orders.items():
+            self._light[site] = isinstance(rule, Sample)
+            self._away[site] = rule != self._rule
+            self.tally.widen(site, rule)
+        if not orders:
+            self._set_marks(review)
+            return None
+        if self._light.all():
+            self._called = list(orders.values())
+            self._set_marks(review)
+            return EndRound()
+        silent = {i for i, rule in orders.items() if exact[i] and isinstance(rule, Growth)}
+        self._set_marks(review)
+        if len(silent) == len(orders) and self.tally.excess() > 0:
+            silent = set()  # the answers tell when to narrow
+        self._pending = set(orders) - silent
+        return Change(
+            {i: rule for i, rule in orders.items() if i in silent},
+            {i: rule for i, rule in orders.items() if i not in silent},
+        )
+
+    def _set_marks(self, review: float) -> None:
+        draws = self._sampling.draws if self._sampling else NEVER
+        heard = NEVER
+        if self._away.any():
+            heard = self.tally.heard + max(self._left(self._away) - self._least, 1)
+        self.tally.marks = Marks(self._room(), draws, heard, review)
+
+    def _room(self) -> int:
+        """Twice what sampling leaves of alpha N for the windows, in fixed point."""
+        if self._sampling is None:
+            return 0
+        t = self.tally
+        taken = 2.0 * ONE * self._sampling.slack / self._sampling.probability
+        return (t.up - t.down) * t.base - math.ceil(taken * (1.0 + 1e-12))

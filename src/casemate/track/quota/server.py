@@ -1,0 +1,274 @@
+"""The server of a quota: it leases parts of a limit to sites, and recalls what they have left.
+
+Guarantee  The bounds of all incarnations of all sites add up to at most the limit, in the journal
+           before any order leaves; docs/derivations/escrow.md proves that nothing more is admitted,
+           whatever happens to messages, sites and servers.
+           A site is refused n only when fewer than n + remainder * limit are left, apart from what
+           incarnations hold that do not answer any more.
+Cost       See docs/derivations/escrow.md; a request and a lease are one message each, a recall and
+           its answer as well.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from casemate.errors import JournalRewound, Misconfigured, UnknownSite
+from casemate.track.quota.allotment import Known, lease, spared
+from casemate.track.quota.holdings import Holding, Holdings
+from casemate.track.quota.messages import Claim, Lease, Order, Recall
+from casemate.track.quota.server_journal import ServerJournal, ServerMemory
+from casemate.track.quota.transport import Transport
+
+MOST = 1 << 62
+"""A limit is smaller than this."""
+
+TRIES = 3
+"""How often a recall is sent before its site is taken for gone."""
+
+Clock = Callable[[], float]
+
+
+class QuotaServer:
+    """One limit, leased in parts to sites."""
+
+    def __init__(
+        self,
+        limit: int,
+        sites: Sequence[str],
+        transport: Transport,
+        *,
+        remainder: float = 0.01,
+        journal: ServerJournal | None = None,
+        clock: Clock = time.monotonic,
+        pause: float = 0.2,  # seconds until an unanswered recall is repeated
+    ) -> None:
+        _check(limit, sites, remainder)
+        self._sites, self._share = frozenset(sites), remainder
+        self._transport, self._clock, self._pause = transport, clock, pause
+        self._journal = journal or ServerMemory()
+        self._limit, kept = self._journal.load(limit)
+        if self._limit != limit:
+            raise Misconfigured(
+                f"the journal of this quota says that its limit is {self._limit}, and not {limit}; "
+                f"open it with that one and then raise or lower it"
+            )
+        self._wish = limit  # the limit is lowered to this as soon as leases come back
+        self._holdings = Holdings(kept)
+        self._waiting: dict[int, Holding] = {}  # for a lease
+        self._recalled: dict[int, Holding] = {}  # asked to answer
+        self._changed: dict[int, Holding] = {}  # not in the journal yet
+        self._out: list[tuple[str, Order]] = []
+        self._rewound = False
+        self._lock = threading.RLock()
+        self.messages = {"request": 0, "answer": 0, "lease": 0, "refusal": 0, "recall": 0}
+        transport.serve(self.receive)
+
+    @property
+    def limit(self) -> int:
+        """The limit in force."""
+        return self._limit
+
+    @property
+    def granted(self) -> int:
+        """What all sites together may use by now; `limit - granted` is in nobody's hands."""
+        return self._holdings.granted
+
+    def receive(self, claim: Claim) -> None:
+        """Take a claim; one that is old or repeated changes nothing."""
+        with self._lock:
+            self._hear(claim)
+            orders = self._settled()
+        self._send(orders)
+
+    def raise_limit(self, limit: int) -> None:
+        """Allow more from now on."""
+        with self._lock:
+            if not self._limit <= limit < MOST:
+                raise ValueError(
+                    f"the limit is {self._limit}; it can be raised to less than 2^62, got {limit}"
+                )
+            self._limit = self._wish = limit
+            self._journal.keep(self._limit, ())
+            self._reopen()
+            orders = self._settled()
+        self._send(orders)
+
+    def lower_limit(self, limit: int) -> int:
+        """Recall every lease, and allow less: the limit in force, which is at least what is used.
+
+        Sites that answer later lower it further, down to what was asked for.
+        """
+        with self._lock:
+            if not 0 < limit <= self._limit:
+                raise ValueError(f"the limit is {self._limit}; it can be lowered, got {limit}")
+            self._wish = limit
+            for row in self._holdings:
+                if row.left and not row.silent:
+                    self._recall(row, (0, 1))
+            orders = self._settled()
+        self._send(orders)
+        return self._limit
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._journal.close()
+
+    # What a claim says
+
+    def _hear(self, claim: Claim) -> None:
+        row = self._holder(claim)
+        self._rewound |= (claim.sequence, claim.bound) > (row.sequence, row.bound)
+        if self._rewound:
+            raise JournalRewound
+        self.messages["request" if claim.wanted else "answer"] += 1
+        self._speak(row)
+        self._holdings.change(row, used=max(row.used, claim.used))
+        if claim.sequence == row.sequence:
+            self._agree(row, claim)
+        elif claim.wanted:
+            self._again(row)
+
+    def _holder(self, claim: Claim) -> Holding:
+        if claim.site not in self._sites:
+            raise UnknownSite(claim.site)
+        if claim.window not in (0, self._journal.window):
+            raise JournalRewound
+        row = self._holdings.find(claim.site, claim.incarnation)
+        if row is None:
+            row = self._holdings.add(claim.site, claim.incarnation)
+            self._changed[id(row)] = row
+        return row
+
+    def _speak(self, row: Holding) -> None:
+        """Who speaks is there; other incarnations of the same site are not."""
+        for other in self._holdings.others(row):
+            if not other.silent:
+                self._silence(other)
+        if row.silent:
+            self._holdings.change(row, silent=False)
+            if row.left:
+                self._reopen()
+
+    def _agree(self, row: Holding, claim: Claim) -> None:
+        """The site follows the newest order, so its bound is the one it says."""
+        self._recalled.pop(id(row), None)
+        if claim.bound < row.bound:
+            self._holdings.change(row, bound=claim.bound)
+            self._changed[id(row)] = row
+        row.wanted = claim.wanted
+        self._waiting.pop(id(row), None)
+        if claim.wanted:
+            self._waiting[id(row)] = row
+
+    # What follows from it
+
+    def _settled(self) -> list[tuple[str, Order]]:
+        """Serve whoever waits, write down what changed, and give what is to be sent then."""
+        self._lower()
+        for row in list(self._waiting.values()):
+            self._repeat_recalls()
+            self._serve(row)
+        if self._changed:
+            self._journal.keep(self._limit, self._changed.values())
+            self._changed.clear()
+        orders, self._out = self._out, []
+        return orders
+
+    def _lower(self) -> None:
+        limit = max(self._wish, self._holdings.granted)
+        if limit < self._limit:
+            self._limit = limit
+            self._journal.keep(limit, self._changed.values())
+
+    def _known(self) -> Known:
+        held = self._holdings
+        free = max(0, self._limit - held.granted)
+        return Known(self._limit, len(self._sites), free, held.used, held.bound)
+
+    def _serve(self, row: Holding) -> None:
+        """Lease, refuse, or wait for what is recalled from others."""
+        known, need = self._known(), max(1, row.wanted - row.left)
+        spare = known.possible - int(self._share * self._limit)
+        if need <= known.free:
+            self._grant(row, row.bound + lease(known, row.used, need), None)
+        elif spare < row.wanted:
+            self._grant(row, row.bound, max(0, spare))
+        elif all(late.times > 1 for late in self._recalled.values()):
+            self._recall_for(row, known, need)
+
+    def _recall_for(self, row: Holding, known: Known, need: int) -> None:
+        """Recall from others, and from twice as many as have left a recall unanswered."""
+        share = spared(known, known.bound - known.used - row.left, need)
+        busy = {id(row), *self._recalled}
+        for donor in self._holdings.donors(need, 2 * len(self._recalled), busy):
+            self._recall(donor, share)
+
+    def _grant(self, row: Holding, bound: int, ceiling: int | None) -> None:
+        self._waiting.pop(id(row), None)
+        self._recalled.pop(id(row), None)
+        row.wanted, row.told = 0, ceiling
+        if bound != row.bound:
+            self._holdings.change(row, bound=bound)
+        number = row.sequence + 1
+        self._issue(row, Lease(self._journal.window, row.incarnation, number, bound, ceiling))
+
+    def _recall(self, row: Holding, share: tuple[int, int]) -> None:
+        self._recalled[id(row)] = row
+        number = row.sequence + 1
+        self._issue(row, Recall(self._journal.window, row.incarnation, number, *share))
+
+    def _issue(self, row: Holding, order: Order) -> None:
+        row.sequence, row.order, row.times = order.sequence, order, 0
+        self._changed[id(row)] = row
+        self._again(row)
+
+    def _again(self, row: Holding) -> None:
+        """Send the newest order, perhaps once more; after a restart it is what is leased."""
+        if row.order is None:
+            window = self._journal.window
+            row.order = Lease(window, row.incarnation, row.sequence, row.bound, None)
+        row.sent, row.times = self._clock(), row.times + 1
+        self.messages[_kind(row.order)] += 1
+        self._out.append((row.site, row.order))
+
+    def _repeat_recalls(self) -> None:
+        """Recall once more from those who have not answered for a while, or give them up."""
+        now = self._clock()
+        for row in [row for row in self._recalled.values() if now - row.sent >= self._pause]:
+            if row.times < TRIES:
+                self._again(row)
+            else:
+                self._silence(row)
+
+    def _silence(self, row: Holding) -> None:
+        self._recalled.pop(id(row), None)
+        self._waiting.pop(id(row), None)
+        self._holdings.change(row, silent=True)
+
+    def _reopen(self) -> None:
+        """There is more to ask for: tell those who were told that there is not."""
+        for row in self._holdings:
+            if row.told is not None and not row.silent:
+                self._grant(row, row.bound, None)
+
+    def _send(self, orders: Sequence[tuple[str, Order]]) -> None:
+        for site, order in orders:
+            self._transport.order(site, order)
+
+
+def _kind(order: Order) -> str:
+    if isinstance(order, Recall):
+        return "recall"
+    return "lease" if order.ceiling is None else "refusal"
+
+
+def _check(limit: int, sites: Sequence[str], remainder: float) -> None:
+    if not 0 < limit < MOST:
+        raise Misconfigured(f"a quota's limit is at least 1 and less than 2^62, got {limit}")
+    if len(set(sites)) != len(sites) or not sites:
+        raise Misconfigured("a quota needs at least one site, and each a name of its own")
+    if not 0 <= remainder < 1:
+        raise Misconfigured(
+            f"the remainder is a share of the limit from 0 to less than 1, got {remainder}"
+        )

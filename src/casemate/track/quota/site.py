@@ -1,0 +1,141 @@
+"""A site of a quota: it admits from its lease, and asks for more when that is used up.
+
+Guarantee  What a site admits never exceeds its bound, and it writes down what it used before it
+           says yes and a lower bound before it answers a recall: killed at any moment, it goes on
+           as if nothing had happened. Any number of threads may acquire.
+Cost       No message while the lease lasts; otherwise one to ask and one back, and those that it
+           takes the server to recall what others have left.
+"""
+
+import operator
+import threading
+from dataclasses import replace
+
+from casemate.errors import OtherWindow
+from casemate.track.quota.messages import Claim, Lease, Order, Recall
+from casemate.track.quota.site_journal import Memory, SiteJournal, Standing
+from casemate.track.quota.transport import Transport
+
+TRIES = 6
+"""How often an unanswered question is asked before `acquire` gives up."""
+
+
+class QuotaSite:
+    """One of the places that share a limit.
+
+    >>> from casemate.track.quota.transport import InProcess
+    >>> from casemate.track.quota.server import QuotaServer
+    >>> transport = InProcess()
+    >>> server = QuotaServer(5, ["edge-7"], transport)
+    >>> site = QuotaSite("edge-7", transport)
+    >>> [site.acquire(2), site.acquire(2), site.acquire(2), site.acquire()]
+    [True, True, False, True]
+    """
+
+    def __init__(
+        self,
+        name: str,
+        transport: Transport,
+        journal: SiteJournal | None = None,
+        patience: float = 0.0,  # seconds for an answer; within one process it is there at once
+    ) -> None:
+        self.name = name
+        self._transport, self._patience = transport, patience
+        self._journal = journal or Memory()
+        self._cells = self._journal.cells
+        self._lock = threading.Lock()
+        self._heard = threading.Condition(self._lock)
+        self._follow(self._journal.load())
+        transport.join(name, self.take)
+
+    @property
+    def used(self) -> int:
+        """Everything this site has admitted."""
+        return self._cells[0]
+
+    @property
+    def left(self) -> int:
+        """What it can admit without asking."""
+        with self._lock:
+            return self._bound - self._cells[0]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the server has said that there is no more to ask for."""
+        return self._standing.ceiling == 0
+
+    def acquire(self, n: int = 1) -> bool:
+        """Admit n things at once, or none of them."""
+        with self._lock:
+            used = self._cells[0] + n
+            if n > 0 and used <= self._bound:
+                self._cells[0] = used  # written down before the answer is known to anybody
+                return True
+        return self._acquire_more(n)
+
+    def _acquire_more(self, n: int) -> bool:
+        if operator.index(n) < 1:
+            raise ValueError(f"a site admits at least one thing at a time, got n = {n}")
+        unanswered = 0
+        while unanswered < TRIES:
+            with self._lock:
+                known = self._known(n)
+                if known is not None:
+                    return known
+                claim = self._claim(wanted=n)
+            self._transport.claim(claim)  # without the lock: the answer may come at once
+            unanswered += not self._heard_since(claim.sequence)
+        return False
+
+    def _heard_since(self, sequence: int) -> bool:
+        """Wait for an order that is newer than this one."""
+        with self._heard:
+            return self._heard.wait_for(
+                lambda: self._standing.sequence > sequence, timeout=self._patience
+            )
+
+    def _known(self, n: int) -> bool | None:
+        """Admit or refuse without asking, or None."""
+        used, ceiling = self._cells[0] + n, self._standing.ceiling
+        if used <= self._bound:
+            self._cells[0] = used
+            return True
+        return False if ceiling is not None and n > ceiling else None
+
+    def take(self, order: Order) -> None:
+        """Follow an order; an old one is ignored, a repeated recall is answered again."""
+        with self._heard:
+            if order.incarnation != self._journal.incarnation:
+                return
+            if self._standing.window not in (0, order.window):
+                raise OtherWindow(self.name)
+            if order.sequence > self._standing.sequence:
+                standing = self._result(order)
+                self._journal.save(standing)
+                self._follow(standing)
+                self._heard.notify_all()
+            answer = None
+            if isinstance(order, Recall) and order.sequence == self._standing.sequence:
+                answer = self._claim(wanted=0)
+        if answer is not None:
+            self._transport.claim(answer)
+
+    def _result(self, order: Order) -> Standing:
+        """Where the site stands once it follows the order."""
+        if isinstance(order, Lease):
+            return Standing(order.window, order.sequence, order.bound, order.ceiling)
+        used = self._cells[0]
+        bound = used + order.kept(used, self._bound - used)
+        return replace(self._standing, window=order.window, sequence=order.sequence, bound=bound)
+
+    def _follow(self, standing: Standing) -> None:
+        self._standing, self._bound = standing, standing.bound
+
+    def _claim(self, wanted: int) -> Claim:
+        at, incarnation = self._standing, self._journal.incarnation
+        used = self._cells[0]
+        return Claim(at.window, self.name, incarnation, at.sequence, at.bound, used, wanted)
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self._journal.close()

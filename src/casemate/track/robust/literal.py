@@ -1,0 +1,115 @@
+"""The robust tracker of source document 001, as it is written.
+
+Source     Source document 001, Section 4: Algorithm 1 at the sites (`Blocks`), Algorithms 2 and 3
+           at the server (`Phases`), in rounds.
+Guarantee  Theorem 1: the count is within alpha N of N at all times until the horizon with
+           probability 1 - delta, against anybody who sees the published counts and nothing else.
+           Whether that is proved for these numbers is `Robust.proved` (`theorem_accuracy`); where
+           it is not, the confidence of an estimate is 0. Whoever sees when messages travel, or how
+           many there were, sees the thresholds, and is not covered.
+Cost       About 2Ck + 3k words for each factor 1 + alpha sqrt(k) / 4 of N, after a start in which
+           every item is reported (`theorem.predicted_words`).
+Departure  - Algorithm 1 sends "when c > r" with c from 0 to Delta - 1, by which some blocks never
+             send; a site sends when the count within the block, from 1 to Delta, reaches r, which
+             is uniform on 1 to Delta. Then the expected number of bits is N / Delta
+             (`test_the_bits_are_unbiased`, `test_the_printed_comparison_is_biased`).
+           - Thresholds are drawn when their block begins. A site's signal that it has passed k'
+             blocks is its report from the block after them.
+           - Blocks hold whole numbers of items. Before they hold two, every item is reported.
+"""
+
+import random
+from collections.abc import Sequence
+
+from casemate.track.engine import EndRound, Estimate, Wish
+from casemate.track.instruction import Blocks, Draw, Every, Rule
+from casemate.track.robust.literal_phases import Phases
+from casemate.track.robust.theorem import constants
+from casemate.track.robust.theorem_accuracy import accuracy
+from casemate.track.setting import Setting
+
+_UNPREDICTABLE = random.SystemRandom().random  # or somebody could foresee the thresholds
+
+
+class Robust:
+    """The engine of the tracker, for at most `horizon` items."""
+
+    def __init__(
+        self,
+        sites: int,
+        alpha: float,
+        delta: float,
+        horizon: int,
+        draw: Draw = _UNPREDICTABLE,
+    ) -> None:
+        self.constants = constants(Setting(sites, alpha, delta, horizon))
+        self._accuracy = accuracy(self.constants)
+        self._draw = draw
+        self._rounds = self._block = 0
+        self._phases: Phases | None = None  # while every item is reported
+        self._begin_exactly([0] * sites)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the promised accuracy is proved for these numbers."""
+        return self._accuracy.proved
+
+    def opening(self) -> Rule:
+        """Report every item."""
+        return Every()
+
+    def summons(self) -> None:
+        """Collect first: the rule depends on the exact count."""
+        return
+
+    def begin(self, counts: Sequence[int]) -> Rule:
+        """Begin a round, with blocks if they hold enough items."""
+        self._begin_exactly(counts)
+        if self._exact < self.constants.begins_at:
+            return Every()
+        self._rounds += 1
+        self._block = self.constants.block_size(self._exact)
+        self._phases = Phases(self.constants, self._draw)
+        return Blocks(float(self._block))
+
+    def _begin_exactly(self, counts: Sequence[int]) -> None:
+        self._counts = list(counts)
+        self._begun = list(counts)  # in a round
+        self._reports = [0] * len(counts)
+        self._exact = sum(counts)  # N0
+        self._phases = None
+
+    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:  # noqa: ARG002 - the engine gave all sites one rule
+        """Count an item, or the bits that a report stands for."""
+        over = (
+            self._hear_exactly(site, count)
+            if self._phases is None
+            else self._hear_bits(self._phases, site, begun, reports)
+        )
+        return EndRound() if over else None
+
+    def _hear_exactly(self, site: int, count: int) -> bool:
+        self._exact += count - self._counts[site]
+        self._counts[site] = count
+        return self._exact >= self.constants.begins_at
+
+    def _hear_bits(self, phases: Phases, site: int, begun: int, reports: int) -> bool:
+        if begun != self._begun[site]:  # the site began anew, and so do its blocks
+            self._begun[site], self._reports[site] = begun, 0
+        phases.take(reports - self._reports[site])
+        self._reports[site] = reports
+        return phases.over or reports > self.constants.blocks
+
+    def estimate(self) -> Estimate:
+        """The exact count of the last call, and the blocks that are privately counted since."""
+        exact = float(self._exact)
+        if self._phases is None:
+            return Estimate(exact, exact, exact, 1.0)
+        value = exact + float(self._phases.total * self._block)
+        reach = self.constants.setting.alpha * exact
+        lo = max(exact, value - reach)
+        return Estimate(value, lo, max(lo, value + reach), self._confidence())
+
+    def _confidence(self) -> float:
+        covered = self._rounds <= self._accuracy.rounds
+        return 1 - self.constants.setting.delta if self.proved and covered else 0.0

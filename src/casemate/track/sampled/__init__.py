@@ -1,0 +1,1 @@
+"""Sampled rounds: how long a round may be, and how likely a round is to fail."""

@@ -1,0 +1,1 @@
+"""A tracker as processes: a server, sites, and those who watch."""

@@ -1,0 +1,145 @@
+"""What a server on a network needs besides its protocol: a clock, patience, and attendance.
+
+Messages are lost, sites are away, and a site that is silent may have nothing to say or be gone. The
+attendant repeats calls that are not answered, begins rounds without those who stay away, and calls
+a round when one of them is back, because the round began without its count.
+
+Guarantee  `lag` is such that the count is right, within the bound of its engine, for a moment at
+           most `lag` seconds ago at every site that is not named stale, whatever was lost: a site's
+           newest report says everything, so what the server knows of a site was true when that
+           report was sent.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
+from casemate.track.count import Count
+from casemate.track.messages import Report
+from casemate.track.server import Server
+from casemate.track.transport.notes import Notes
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long a server waits, in seconds."""
+
+    repeat: float = 0.25  # until a call that was not answered is repeated
+    patience: float = 10.0  # until a silent site is stale and a round begins without it
+    interval: float = 1.0  # between two counts that are shown
+
+    def __post_init__(self) -> None:
+        if not 0 < self.repeat < self.patience or self.interval <= 0:
+            raise Misconfigured(
+                f"a server repeats its calls before its patience ends and shows a count now and "
+                f"then: need 0 < repeat < patience and interval > 0, got {self.repeat:g}, "
+                f"{self.patience:g} and {self.interval:g} s"
+            )
+
+
+class Attendant:
+    """A server together with what is known about who is there."""
+
+    def __init__(
+        self,
+        server: Server,
+        sites: Sequence[str],
+        timing: Timing,
+        clock: Callable[[], float] = time.monotonic,
+        notes: Notes | None = None,
+    ) -> None:
+        self.server = server
+        self._timing, self._clock, self._notes = timing, clock, notes or Notes()
+        self._heard = dict.fromkeys(sites, clock())  # when each was heard last
+        self._missing: set[str] = set()  # a round began without them
+        self._call_at = math.inf  # when a round is to be called, whatever the engine wants
+        self._epoch = 0
+        self._called = self._asked = self._heard[sites[0]]
+        self._travel = self._travel_before = 0.0  # the longest way there and back, in two calls
+        self._lag_when_called = 0.0
+
+    def open(self) -> None:
+        """Ask every site for its exact count: this is all that a server needs to begin."""
+        self.server.call_round()
+        self._see_call(self._clock())
+
+    def receive(self, report: Report) -> None:
+        """Take a report; one that cannot be taken is noted and changes nothing."""
+        if report.site not in self._heard:
+            self._notes.say(str(UnknownSite(report.site)), about=UnknownSite)
+            return
+        now, site = self._clock(), report.site
+        awaited, incarnation = self.server.awaits(site), self.server.incarnation(site)
+        try:
+            self.server.receive(report)
+        except ClockWentBackwards as error:  # try a later epoch when the clock may be right again
+            self._call_at = min(self._call_at, now + self._timing.patience)
+            self._notes.say(str(error), about=ClockWentBackwards)
+            return
+        self._heard[site] = now
+        if awaited and not self.server.awaits(site):
+            self._see_answer(site, now)
+        if incarnation not in (None, self.server.incarnation(site)):
+            self._call_at = now
+        self._see_call(now)
+
+    def tick(self) -> None:
+        """Do what is due; call this several times for each `repeat`."""
+        now = self._clock()
+        if now - self._asked < self._timing.repeat:
+            return
+        if now >= self._call_at:
+            self._call_at = math.inf
+            self.server.call_round()
+        elif self.server.awaited:
+            self._chase(now)
+        self._asked = now
+        self._see_call(now)
+
+    def read(self) -> Count:
+        """The count with its lag, and the sites whose counts are frozen."""
+        now = self._clock()
+        stale = tuple(site for site in self._heard if self._is_stale(site, now))
+        return replace(self.server.read(), lag=self._lag(now), stale_sites=stale)
+
+    def _see_answer(self, site: str, now: float) -> None:
+        """How long it took, and whether a round began without it."""
+        self._travel = max(self._travel, now - self._called)
+        if site in self._missing:
+            self._missing.discard(site)
+            self._call_at = now
+
+    def _see_call(self, now: float) -> None:
+        """Notice that a round was called, by us or by what a report led to."""
+        if self.server.epoch != self._epoch:
+            self._lag_when_called = self._age(now)
+            self._epoch, self._called, self._asked = self.server.epoch, now, now
+            self._travel_before, self._travel = self._travel, 0.0
+
+    def _chase(self, now: float) -> None:
+        stale = {site for site in self.server.awaited if self._is_stale(site, now)}
+        given_up = now - self._called >= self._timing.patience
+        if self.server.collecting and (given_up or len(stale) == len(self.server.awaited)):
+            self._missing.update(self.server.awaited)
+            self.server.begin_without()
+        else:
+            self.server.call_again(unless=stale)
+
+    def _is_stale(self, site: str, now: float) -> bool:
+        return site in self._missing or now - self._heard[site] >= self._timing.patience
+
+    def _age(self, now: float) -> float:
+        """How old the oldest news is that the count rests on."""
+        return max(
+            (now - at for site, at in self._heard.items() if not self._is_stale(site, now)),
+            default=0.0,
+        )
+
+    def _lag(self, now: float) -> float:
+        """That age and the time of travel; while answers are collected, as of the call."""
+        travel = max(self._travel, self._travel_before)
+        if self.server.collecting:
+            return travel + self._lag_when_called + now - self._called
+        return travel + self._age(now)

@@ -1,0 +1,132 @@
+"""A site's place in a tracker that runs elsewhere.
+
+>>> from casemate.track.service.membership import join
+>>> def work(address, hits):  # in each worker
+...     with join(address, "edge-7", journal="edge-7.journal") as site:
+...         for _ in hits:
+...             site.add()
+"""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from casemate.errors import Misconfigured
+from casemate.track.journal import FileJournal, Memory
+from casemate.track.messages import Order, Report
+from casemate.track.site import Send, Site
+from casemate.track.transport.address import open_transport
+from casemate.track.transport.in_process import Transport
+
+HEARTBEAT = 2.0
+"""Seconds of silence after which a site says again what it said last."""
+
+
+@contextmanager
+def join(
+    address: str | Transport,
+    name: str,
+    journal: str | os.PathLike[str] | None = None,
+    heartbeat: float = HEARTBEAT,
+) -> Iterator[Site]:
+    """Count as this site of a tracker for the length of the block; its last word is its count.
+
+    Without a journal a site that ends comes back as another one: its count starts at zero, and
+    what its predecessor had reported stays counted. One with a journal goes on where it was.
+    """
+    with _book(journal, heartbeat) as book:
+        transport = open_transport(address) if isinstance(address, str) else address
+        try:
+            with _living(transport, name, book, heartbeat) as site:
+                yield site
+        finally:
+            transport.close()
+
+
+@contextmanager
+def attached(
+    transport: Transport,
+    name: str,
+    journal: str | os.PathLike[str] | None = None,
+    heartbeat: float = HEARTBEAT,
+) -> Iterator[Site]:
+    """The same over a transport that is open already and stays open."""
+    with (
+        _book(journal, heartbeat) as book,
+        _living(transport, name, book, heartbeat) as site,
+    ):
+        yield site
+
+
+@contextmanager
+def _book(
+    journal: str | os.PathLike[str] | None, heartbeat: float
+) -> Iterator[Memory | FileJournal]:
+    """The journal, once it is known that nothing is wrong with what was asked for."""
+    if not 0 < heartbeat < threading.TIMEOUT_MAX:
+        raise Misconfigured(f"a heartbeat is a number of seconds above 0, got {heartbeat:g}")
+    if journal is None:
+        yield Memory(int.from_bytes(os.urandom(8), "little") >> 2)
+        return
+    with closing(FileJournal(Path(journal))) as book:
+        yield book
+
+
+@contextmanager
+def _living(
+    transport: Transport, name: str, book: Memory | FileJournal, heartbeat: float
+) -> Iterator[Site]:
+    with _Pulse(transport.report, heartbeat) as pulse:
+        site = Site(name, pulse.send, journal=book)
+        pulse.start(site)
+        transport.join(name, pulse.obey)
+        site.add(0)  # pass what it was killed before passing
+        site.report()
+        yield site
+    site.report()
+
+
+class _Pulse:
+    """A site's life on a network: it obeys, and says again what it said when nothing was sent."""
+
+    def __init__(self, send: Send, seconds: float) -> None:
+        self._send, self._seconds = send, seconds
+        self._sent = True
+        self._over = threading.Event()
+        self._obeying = threading.Lock()  # nothing is obeyed once the journal may be closed
+        self._thread: threading.Thread | None = None
+        self._site: Site | None = None
+
+    def send(self, report: Report) -> None:
+        """Send, and remember that something was."""
+        self._sent = True
+        self._send(report)
+
+    def start(self, site: Site) -> None:
+        """Begin to beat for this site."""
+        self._site = site
+        self._thread = threading.Thread(target=self._beat, args=(site,), daemon=True)
+        self._thread.start()
+
+    def obey(self, order: Order) -> None:
+        """Let the site obey, as long as it is there."""
+        with self._obeying:
+            if self._site is not None and not self._over.is_set():
+                self._site.obey(order)
+
+    def _beat(self, site: Site) -> None:
+        while not self._over.wait(self._seconds):
+            if not self._sent:
+                site.report()
+            self._sent = False
+
+    def __enter__(self) -> "_Pulse":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._obeying:
+            self._over.set()
+        if self._thread is not None:
+            self._thread.join()

@@ -1,0 +1,45 @@
+"""What is tracked, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from casemate.errors import Misconfigured
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Sites, accuracy, the probability of ever being wrong, and how many items will come."""
+
+    sites: int  # k in source document 001
+    alpha: float
+    delta: float = 0.01
+    items: int = 10**8  # N in source document 001
+
+    def __post_init__(self) -> None:
+        if self.sites < 1:
+            raise Misconfigured(f"a tracker needs at least one site, got {self.sites}")
+        if not 0 < self.alpha < 1:
+            raise Misconfigured(f"alpha is a relative error between 0 and 1, got {self.alpha}")
+        if not 0 < self.delta < 1:
+            raise Misconfigured(f"delta is a probability between 0 and 1, got {self.delta}")
+        if self.items < 1:
+            raise Misconfigured(f"at least one item must come, got {self.items}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one simulated run sent, and the largest error at any time."""
+
+    words_by_kind: Mapping[str, int]  # report, call, answer, rule, as `Server` counts them
+    max_error_over_alpha: float
+    rounds: int
+
+    @property
+    def words(self) -> int:
+        """Messages in both directions."""
+        return sum(self.words_by_kind.values())
+
+    @property
+    def violated(self) -> bool:
+        """Whether the count was ever off by more than alpha of the truth."""
+        return self.max_error_over_alpha > 1.0

@@ -1,0 +1,143 @@
+"""A site: it counts, and reports when its count reaches the next trigger of its rule.
+
+Cost       `add` is an addition, a store and a comparison; everything else happens at reports.
+Guarantee  A site with a file for its journal that is killed at any moment goes on, when it is made
+           again, as if nothing had happened: its messages are cumulative, so repeating the last
+           one counts nothing twice. One thread adds; orders may come from another, which takes the
+           lock that `add` takes only at reports.
+"""
+
+import random
+import threading
+from collections.abc import Callable
+
+from casemate.track.instruction import NEVER, Draw, Every, Rule, Standing
+from casemate.track.journal import Entry, Journal, Memory
+from casemate.track.messages import Order, Report
+
+Send = Callable[[Report], None]
+_UNPREDICTABLE = random.SystemRandom().random  # or somebody could foresee what is reported
+
+
+class Site:
+    """One of the places where things happen that are counted together.
+
+    >>> sent = []
+    >>> site = Site("edge-7", sent.append)
+    >>> site.add(); site.add(3)
+    >>> site.count, [report.count for report in sent]
+    (4, [1, 4])
+    """
+
+    __slots__ = (
+        "_cells",
+        "_count",
+        "_draw",
+        "_epoch",
+        "_journal",
+        "_lock",
+        "_next",
+        "_rule",
+        "_send",
+        "_standing",
+        "name",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        send: Send,
+        rule: Rule = Every(),  # noqa: B008 - immutable
+        journal: Journal | None = None,
+        draw: Draw = _UNPREDICTABLE,
+    ) -> None:
+        self.name = name
+        self._send, self._draw = send, draw
+        self._lock = threading.Lock()
+        self._journal = journal or Memory()
+        self._cells = self._journal.cells
+        self._count = self._cells[0]
+        entry = self._journal.load() or self._fresh(rule)
+        self._epoch, self._rule = entry.epoch, entry.rule
+        self._standing, self._next = entry.standing, entry.next_trigger
+        self._save()  # or one killed before its first report would begin where it was killed
+
+    def _fresh(self, rule: Rule) -> Entry:
+        count = self._count
+        standing = Standing(count, 0, count, count)
+        return Entry(0, rule, standing, rule.after(standing, self._draw))
+
+    @property
+    def count(self) -> int:
+        """Everything this site has counted."""
+        return self._count
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the order it follows; 0 before the first."""
+        return self._epoch
+
+    def add(self, n: int = 1) -> None:
+        """Count n things, now."""
+        if n < 0:
+            raise ValueError(f"a site counts upwards: n must be at least 0, got {n}")
+        self._cells[0] = self._count = count = self._count + n  # written before it can be sent
+        if count >= self._next:
+            self._due()
+
+    def _due(self) -> None:
+        """Pass every trigger up to the count, write that down, and report."""
+        with self._lock:
+            if not self._pass_triggers():
+                return
+            report = self._report()
+        self._send(report)  # without the lock: the server may order something at once
+
+    def _pass_triggers(self) -> bool:
+        count, before = self._count, self._standing.reports
+        while (rule := self._rule) is not None and count >= self._next:
+            at = self._standing
+            self._standing = Standing(at.begun, at.reports + 1, self._next, count)
+            self._next = rule.after(self._standing, self._draw)
+        passed = self._standing.reports > before
+        if passed:
+            self._save()
+        return passed
+
+    def report(self) -> None:
+        """Send what is known; repeating it is harmless."""
+        with self._lock:
+            report = self._report()
+        self._send(report)
+
+    def _report(self) -> Report:
+        at = self._standing
+        incarnation = self._journal.incarnation
+        return Report(self.name, incarnation, self._epoch, at.begun, at.reports, self._count)
+
+    def obey(self, order: Order) -> None:
+        """Take an order; an old one is ignored, a repeated one is answered again."""
+        with self._lock:
+            if order.epoch < self._epoch:
+                return
+            self._follow(order)
+            passed = self._pass_triggers()
+            report = self._report()
+        if order.answer or passed:
+            self._send(report)
+
+    def _follow(self, order: Order) -> None:
+        count = self._count
+        if order.epoch > self._epoch:
+            self._epoch = order.epoch
+            self._take(order.rule, Standing(count, 0, count, count))
+        elif self._rule is None and order.rule is not None:
+            self._take(order.rule, self._standing)
+
+    def _take(self, rule: Rule | None, standing: Standing) -> None:
+        self._rule, self._standing = rule, standing
+        self._next = NEVER if rule is None else rule.after(standing, self._draw)
+        self._save()
+
+    def _save(self) -> None:
+        self._journal.save(Entry(self._epoch, self._rule, self._standing, self._next))

@@ -1,0 +1,187 @@
+"""A count over many sites, for use as a library.
+
+>>> tracker = CountTracker(sites=4, alpha=0.05, mode="deterministic")
+>>> for i in range(4):
+...     tracker.site(i).add(1000)
+>>> count = tracker.read()
+>>> count.lo <= 4000 <= count.hi, count.words
+(True, 4)
+"""
+
+import operator
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from casemate.errors import Misconfigured, UnknownSite
+from casemate.track.count import Count
+from casemate.track.instruction import Rule
+from casemate.track.journal import FileJournal
+from casemate.track.modes import tracker_engine
+from casemate.track.server import Clock, Server
+from casemate.track.service.background import InBackground
+from casemate.track.service.membership import attached
+from casemate.track.setting import Setting
+from casemate.track.site import Site
+from casemate.track.transport.address import open_transport
+from casemate.track.transport.in_process import InProcess, Transport
+from casemate.track.transport.network import Network
+
+HORIZON = 10**12
+"""The count up to which almost all of delta is spent; the bound holds beyond it, too."""
+
+
+class CountTracker:
+    """The count of all sites within a factor of 1 +- alpha at all times, except with delta.
+
+    Without a transport all sites are in this process. With one, or with the address of a broker,
+    this is the server of sites anywhere; those that `site` gives are in this process, too.
+    """
+
+    def __init__(
+        self,
+        sites: int | Sequence[str],
+        alpha: float,
+        delta: float = 0.01,
+        mode: str = "auto",
+        *,
+        transport: Transport | str | None = None,
+        horizon: int = HORIZON,
+        journals: Path | None = None,  # a folder: sites survive being killed
+        clock: Clock = time.time,
+    ) -> None:
+        names = _names(sites)
+        engine = tracker_engine(mode, Setting(len(names), alpha, delta, horizon))
+        self._names = {name: i for i, name in enumerate(names)}
+        self._journals = journals
+        self._held, self._held_sites = ExitStack(), ExitStack()
+        self._sites: dict[str, Site] = {}
+        self._transport = _opened(transport)
+        self._held.callback(self._transport.close)
+        if isinstance(self._transport, Network):
+            self._served: InBackground | _Here = InBackground(self._transport, names, engine)
+            self._held.callback(self._held_sites.close)
+            self._held.callback(self._served.close)  # first: nobody is ordered about after it
+            return
+        self._served = _Here(Server(names, engine, self._transport.order, clock), self._transport)
+        for name, rule in zip(names, self._served.server.rules, strict=True):
+            self._make(name, rule)
+        if journals is not None:
+            self._served.server.call_round()  # sites may have counted before
+
+    def site(self, name: int | str) -> Site:
+        """The site of this name or number, in this process."""
+        known = self._name(name)
+        return self._sites[known] if known in self._sites else self._join(known)
+
+    def add_many(self, sites: ArrayLike, n: ArrayLike = 1) -> None:
+        """Count things at many sites at once: a number of a site for each, and how many there.
+
+        What arrives together is reported together, so this sends no more words than one `add` for
+        each site. Wrong input changes no count.
+        """
+        totals = _totals(np.asarray(sites), np.asarray(n), len(self._names))
+        for i in np.flatnonzero(totals).tolist():
+            self.site(i).add(int(totals[i]))
+
+    def read(self) -> Count:
+        """The count as it is known now, with its interval and what it cost."""
+        return self._served.read()
+
+    def poll(self) -> Count:
+        """Ask every site: exact when all of them answer."""
+        return self._served.poll()
+
+    def close(self) -> None:
+        """Let go of the sites of this process, of their journals and of the transport."""
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _name(self, name: int | str) -> str:
+        if not isinstance(name, str):
+            i, names = operator.index(name), list(self._names)
+            name = names[i] if 0 <= i < len(names) else str(i)
+        if name not in self._names:
+            raise UnknownSite(name)
+        return name
+
+    def _make(self, name: str, rule: Rule) -> None:
+        """A site whose messages are delivered at once."""
+        journal = None if self._journals is None else FileJournal(self._journals / name)
+        if journal is not None:
+            self._held.callback(journal.close)
+        self._sites[name] = site = Site(name, self._transport.report, rule, journal)
+        self._transport.join(name, site.obey)
+
+    def _join(self, name: str) -> Site:
+        """A site whose messages go through the broker."""
+        journal = None if self._journals is None else self._journals / name
+        site = self._held_sites.enter_context(attached(self._transport, name, journal))
+        return self._sites.setdefault(name, site)
+
+
+class _Here:
+    """A server whose messages are delivered at once."""
+
+    def __init__(self, server: Server, transport: Transport) -> None:
+        self.server = server
+        transport.serve(server.receive)
+
+    def read(self) -> Count:
+        return self.server.read()
+
+    def poll(self) -> Count:
+        self.server.poll()
+        count = self.server.read()
+        if count.stale_sites:
+            return count
+        exact = float(self.server.heard)
+        return replace(count, value=exact, lo=exact, hi=exact, confidence=1.0)
+
+
+def _names(sites: int | Sequence[str]) -> list[str]:
+    if isinstance(sites, int):
+        return [str(i) for i in range(sites)]
+    return list(sites)
+
+
+def _opened(transport: Transport | str | None) -> Transport:
+    if transport is None:
+        return InProcess()
+    return open_transport(transport) if isinstance(transport, str) else transport
+
+
+def _totals(sites: np.ndarray, n: np.ndarray, known: int) -> np.ndarray:
+    """How many things each site receives, after everything about them was checked."""
+    if sites.ndim != 1 or sites.dtype.kind not in "iu":
+        raise Misconfigured("give the numbers of the sites as one row of whole numbers")
+    if not len(sites):
+        return np.zeros(known, dtype=np.int64)
+    if sites.min() < 0 or sites.max() >= known:
+        raise UnknownSite(str(sites.min() if sites.min() < 0 else sites.max()))
+    if n.dtype.kind not in "iu" or n.min() < 0:
+        raise ValueError("a site counts upwards by whole numbers: n must be at least 0")
+    if n.ndim == 0:
+        return np.bincount(sites, minlength=known) * int(n)
+    if n.shape != sites.shape:
+        raise ValueError(f"n must be one number or one for each of the {len(sites)} things")
+    totals = np.zeros(known, dtype=np.int64)
+    np.add.at(totals, sites, n)
+    return totals

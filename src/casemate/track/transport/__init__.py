@@ -1,0 +1,1 @@
+"""Transports: how reports and orders travel."""

@@ -1,0 +1,81 @@
+"""Addresses of transports: nats://HOST:PORT/SUBJECT and redis://HOST:PORT/DATABASE?prefix=NAME.
+
+An address may carry USER:PASSWORD@; nothing of that is ever in a message.
+"""
+
+import re
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from casemate.errors import Misconfigured
+from casemate.track.transport.nats import NatsWire
+from casemate.track.transport.network import Network
+from casemate.track.transport.redis import RedisWire
+
+SUBJECT = "casemate"
+"""Where nobody named a subject or a prefix."""
+
+_SUBJECT = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_KNOWN = "nats://HOST:PORT/SUBJECT or redis://HOST:PORT/0?prefix=NAME"
+
+
+def open_transport(address: str) -> Network:
+    """Connect to the broker of an address."""
+    parts = _split(address)
+    if parts.scheme in ("nats", "tls"):
+        return Network(_nats(parts))
+    if parts.scheme in ("redis", "rediss"):
+        return Network(_redis(parts))
+    raise Misconfigured(f"an address begins with nats:// or redis://; give {_KNOWN}")
+
+
+def without_secrets(address: str) -> str:
+    """The address as it may be shown: no user, no password, no query.
+
+    >>> without_secrets("nats://me:secret@broker:4222/hits")
+    'nats://broker:4222/hits'
+    """
+    parts = _split(address)
+    return f"{parts.scheme}://{_host(parts)}{parts.path}"
+
+
+def _split(address: str) -> SplitResult:
+    try:
+        parts = urlsplit(address)
+        named = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, brackets that do not close
+        named = False
+    if not named:
+        raise Misconfigured(f"this is no address of a message broker; give {_KNOWN}")
+    return parts
+
+
+def _host(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{shown}:{parts.port}" if parts.port else shown
+
+
+def _nats(parts: SplitResult) -> NatsWire:
+    url = parts._replace(path="", query="", fragment="").geturl()
+    subject = _subject(parts.path.strip("/"))
+    return NatsWire(url, subject, f"{parts.scheme}://{_host(parts)}")
+
+
+def _redis(parts: SplitResult) -> RedisWire:
+    if not re.fullmatch(r"/?\d*", parts.path):
+        raise Misconfigured(
+            f"the path of a Redis address is the number of a database; give {_KNOWN}"
+        )
+    prefix = _subject(parse_qs(parts.query).get("prefix", [""])[0])
+    url = parts._replace(query="", fragment="").geturl()
+    return RedisWire(url, prefix, f"{parts.scheme}://{_host(parts)}")
+
+
+def _subject(given: str) -> str:
+    subject = given or SUBJECT
+    if not _SUBJECT.fullmatch(subject):
+        raise Misconfigured(
+            "a tracker's subject is letters, digits, - and _ in words joined by dots; "
+            "give for example nats://HOST:PORT/shop.hits"
+        )
+    return subject

@@ -1,0 +1,30 @@
+"""Predicted words, against runs."""
+
+import numpy as np
+import pytest
+
+from casemate.track.adversary.compiled import compiled
+from casemate.track.engines import mixed_simulation as simulation
+from casemate.track.engines import prediction
+from casemate.track.setting import Setting
+
+
+@pytest.mark.parametrize(
+    ("mode", "predicted", "within"),
+    [
+        ("exact", prediction.predicted_exact, 0.0),
+        ("deterministic", prediction.predicted_deterministic, 0.01),
+        ("deterministic_paper", prediction.predicted_paper, 0.01),
+        ("allocated", prediction.predicted_deterministic, 0.02),
+        ("auto", prediction.predicted_auto, 0.06),
+    ],
+)
+@pytest.mark.parametrize(("sites", "alpha"), [(32, 0.02), (512, 0.05)])
+def test_even_loads_cost_what_is_predicted(
+    mode: str, predicted: prediction.Predict, within: float, sites: int, alpha: float
+) -> None:
+    setting = Setting(sites, alpha, 0.01, 1_000_000)
+    one, two, three = np.random.default_rng(5).spawn(3)
+    simulate = getattr(simulation, f"simulate_{mode}")
+    run = simulate(setting, compiled("uniform", sites), (one, two, three))
+    assert run.words == pytest.approx(predicted(sites, alpha, 0.01, 1e6), rel=within)

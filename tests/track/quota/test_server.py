@@ -1,0 +1,109 @@
+import sqlite3
+from pathlib import Path
+
+import pytest
+from track.quota.bad_network import Fuse, Net, ServerDisk, SiteDisk
+
+from casemate.errors import JournalRewound, Misconfigured, OtherWindow
+from casemate.track.quota.messages import Claim, Lease, Order
+from casemate.track.quota.server import QuotaServer
+from casemate.track.quota.server_journal import ServerFile
+from casemate.track.quota.site import QuotaSite
+
+
+def good_net() -> Net:
+    net = Net()
+    net.good = True
+    return net
+
+
+def test_a_repeated_request_is_answered_with_the_same_lease() -> None:
+    net = Net()
+    server = QuotaServer(100, ["a", "b"], net, journal=ServerDisk())
+    for _ in range(3):
+        server.receive(Claim(0, "a", 7, 0, 0, 0, wanted=1))
+    assert net.travelling == [("a", Lease(1, 7, 1, 50))] * 3
+    assert server.granted == 50
+
+
+def test_a_journal_put_back_from_an_old_copy_is_noticed_and_leases_nothing_more() -> None:
+    net = good_net()
+    QuotaServer(10, ["a", "b"], net, journal=ServerDisk())
+    site = QuotaSite("a", net, SiteDisk(1, Fuse()))
+    assert site.acquire(5)
+    server = QuotaServer(10, ["a", "b"], net, journal=ServerDisk())
+    with pytest.raises(JournalRewound):
+        site.acquire(1)
+    with pytest.raises(JournalRewound):
+        QuotaSite("b", net, SiteDisk(2, Fuse())).acquire()
+    assert server.granted == 0
+
+
+def test_a_site_does_not_follow_a_server_that_lost_its_journal() -> None:
+    net = good_net()
+    QuotaServer(10, ["a"], net, journal=ServerDisk(window=1))
+    site = QuotaSite("a", net, SiteDisk(1, Fuse()))
+    assert site.acquire(5)
+    QuotaServer(10, ["a"], net, journal=ServerDisk(window=2))
+    with pytest.raises(JournalRewound):
+        site.acquire(6)
+    with pytest.raises(OtherWindow, match="another window"):
+        site.take(Lease(2, 1, 9, 10))
+    assert site.left == 5
+
+
+def test_an_unknown_site_is_refused_in_a_sentence() -> None:
+    server = QuotaServer(10, ["a"], good_net())
+    with pytest.raises(Misconfigured, match="none of the sites here"):
+        server.receive(Claim(0, "b", 1, 0, 0, 0, 1))
+
+
+def told(site: QuotaSite) -> int | None:
+    return site._standing.ceiling
+
+
+def test_a_site_that_never_answers_is_given_up_and_the_others_go_on() -> None:
+    net, now = good_net(), [0.0]
+    QuotaServer(90, ["a", "b", "c"], net, remainder=0.0, clock=lambda: now[0], pause=1.0)
+    gone, left, right = (QuotaSite(name, net, SiteDisk(1, Fuse())) for name in "abc")
+    assert [gone.acquire(), left.acquire(30), right.acquire(29)] == [True, True, True]
+    net.join("a", list[Order]().append)
+    assert not left.acquire(2)  # nobody knows yet that 29 are lost
+    assert told(left) is None
+    answers = []
+    for _ in range(5):
+        now[0] += 1.0
+        answers.append(left.acquire(2))
+    assert not any(answers) and told(left) == 1
+    assert left.acquire(1)  # what the third site had left
+    assert not left.acquire(1)
+    assert told(left) == 0
+    net.join("a", gone.take)
+    assert gone.acquire(30 - 1)  # it was only away
+
+
+def test_a_server_journal_is_durable_before_an_order_leaves(tmp_path: Path) -> None:
+    net, seen = Net(), []
+    path = tmp_path / "quota.sqlite"
+    server = QuotaServer(100, ["a"], net, journal=ServerFile(path))
+
+    def look(site: str, order: object) -> None:
+        with sqlite3.connect(path) as other:
+            seen.extend(other.execute("SELECT site, sequence, bound FROM lease").fetchall())
+
+    net.order = look  # type: ignore[method-assign]  # a spy
+    server.receive(Claim(0, "a", 7, 0, 0, 0, wanted=1))
+    assert seen == [("a", 1, 100)]
+    server.close()
+
+
+def test_another_file_is_no_journal(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other") as other:
+        other.execute("CREATE TABLE something (x)")
+    with pytest.raises(Misconfigured, match="no quota's journal"):
+        ServerFile(tmp_path / "other")
+    (tmp_path / "text").write_text("neither is this" * 100)
+    with pytest.raises(Misconfigured, match="could not be used"):
+        ServerFile(tmp_path / "text")
+    with pytest.raises(Misconfigured, match="cannot be opened"):
+        ServerFile(tmp_path / "missing" / "quota")

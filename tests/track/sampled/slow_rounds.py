@@ -1,0 +1,59 @@
+"""Sampled rounds, slowly: item by item in fractions, in time by matrices, and by chance."""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import expm
+
+
+def failure_item_by_item(
+    reports: int, slack: Fraction, slope: Fraction, probability: Fraction
+) -> Fraction:
+    """Follow the law of X through every item, and take away what is outside."""
+    states = {0: Fraction(1)}
+    failed, items = Fraction(0), 0
+    while states:
+        items += 1
+        then: dict[int, Fraction] = {}
+        for x, chance in states.items():
+            then[x] = then.get(x, Fraction(0)) + chance * (1 - probability)
+            then[x + 1] = then.get(x + 1, Fraction(0)) + chance * probability
+        then.pop(reports, None)  # the count is exact
+        u = probability * items
+        outside = [x for x in then if abs(x - u) > slack + slope * u]
+        failed += sum((then.pop(x) for x in outside), Fraction(0))
+        states = then
+    return failed
+
+
+def failure_in_time(reports: int, slack: float, slope: float) -> float:
+    """A Poisson process between the boundaries, by the exponential of its generator."""
+    early = [(j - slack) / (1 + slope) for j in range(reports)]
+    late = [(j + slack) / (1 - slope) for j in range(reports)]
+    law, clock = np.eye(reports + 2)[0], 0.0
+    safe, failed = reports, reports + 1
+    for moment in sorted({t for t in early + late if t > 0}):
+        generator = np.zeros((reports + 2, reports + 2))
+        for j in range(reports):
+            open_now = j + 1 == safe or early[j + 1] <= clock
+            generator[j, j], generator[j, j + 1 if open_now else failed] = -1.0, 1.0
+        law, clock = law @ expm(generator * (moment - clock)), moment
+        for j in range(reports):
+            if late[j] <= moment:
+                law[failed], law[j] = law[failed] + law[j], 0.0
+    return float(law[failed])
+
+
+def violated_rounds(
+    rounds: int, shape: tuple[int, float, float, float], rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Whether rounds of (reports, slack, slope, probability) leave the boundary, by simulation."""
+    reports, slack, slope, probability = shape
+    arrivals = rng.geometric(probability, (rounds, reports)).cumsum(axis=1)
+    x = np.arange(reports)
+    at = np.concatenate([np.zeros((rounds, 1)), arrivals[:, :-1]], axis=1) * probability
+    before_next = (arrivals - 1) * probability
+    too_many = x - at > slack + slope * at
+    too_few = before_next - x > slack + slope * before_next
+    return np.asarray((too_many | too_few).any(axis=1), dtype=np.bool_)

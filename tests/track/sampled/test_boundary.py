@@ -1,0 +1,132 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from chance import assert_rate_at_most
+from hypothesis import given
+from hypothesis import strategies as st
+from track.sampled.slow_rounds import failure_in_time, failure_item_by_item, violated_rounds
+
+from casemate.track.sampled.boundary import failure_probability, failures
+
+slacks = st.floats(0.5, 12.0)
+slopes = st.floats(0.0, 0.6)
+probabilities = st.just(0.0) | st.floats(1e-9, 0.95)
+
+# Exactly true
+
+
+@given(
+    st.integers(1, 6),
+    st.fractions(Fraction(1, 2), 4, max_denominator=50),
+    st.fractions(0, Fraction(1, 2), max_denominator=50),
+    st.fractions(Fraction(1, 8), Fraction(9, 10), max_denominator=20),
+)
+def test_it_is_the_probability_found_item_by_item(
+    reports: int, slack: Fraction, slope: Fraction, probability: Fraction
+) -> None:
+    """Where an item lies on a boundary, floats count it outside: as if slack were a hair less."""
+    quick = failure_probability(reports, float(slack), float(slope), float(probability))
+    exact = failure_item_by_item(reports, slack, slope, probability)
+    narrow = failure_item_by_item(reports, slack * (1 - Fraction(1, 10**9)), slope, probability)
+    assert float(exact) <= quick <= float(narrow) * (1 + 1e-8) + 1e-15
+
+
+@given(st.integers(1, 30), slacks, slopes)
+def test_in_the_limit_of_small_p_it_is_that_of_a_poisson_process(
+    reports: int, slack: float, slope: float
+) -> None:
+    expected = failure_in_time(reports, slack, slope)
+    assert failure_probability(reports, slack, slope) == pytest.approx(expected, abs=3e-9)
+
+
+@pytest.mark.parametrize(("reports", "slack", "slope"), [(34, 20.0, 0.05), (200, 40.0, 0.02)])
+def test_a_small_p_is_close_to_the_limit(reports: int, slack: float, slope: float) -> None:
+    limit = failure_probability(reports, slack, slope)
+    assert failure_probability(reports, slack, slope, 1e-6) == pytest.approx(limit, rel=1e-4)
+
+
+def test_one_report_fails_when_it_is_too_late() -> None:
+    assert failure_probability(1, 3.0, 0.25) == pytest.approx(math.exp(-4), rel=1e-8)
+    assert failure_probability(1, 3.1, 0.25, 0.5) == pytest.approx(0.5**9, rel=1e-8)
+
+
+@given(st.integers(0, 60), slacks, slopes, probabilities)
+def test_more_reports_fail_more_often_and_more_slack_or_slope_less(
+    reports: int, slack: float, slope: float, probability: float
+) -> None:
+    chances = failures(reports, slack, slope, probability)
+    assert chances[0] == 0 and (np.diff(chances) >= 0).all() and chances[-1] <= 1
+    wider = failures(reports, slack * 1.1, slope, probability)
+    steeper = failures(reports, slack, slope * 1.1, probability)
+    assert (wider <= chances + 1e-12).all() and (steeper <= chances + 1e-12).all()
+
+
+@given(st.integers(1, 60), slacks, slopes, probabilities, st.floats(1e-6, 0.5))
+def test_a_walk_that_stops_early_says_the_same_until_then(
+    reports: int, slack: float, slope: float, probability: float, stop: float
+) -> None:
+    whole = failures(reports, slack, slope, probability)
+    stopped = failures(reports, slack, slope, probability, stop)
+    known = np.isfinite(stopped)
+    assert np.allclose(stopped[known], whole[known], rtol=1e-9, atol=0)
+    assert (whole[~known] > stop).all()
+
+
+@pytest.mark.parametrize(
+    ("reports", "slack", "slope"),
+    [(20, 11.0, 0.1), (34, 24.0, 0.05), (200, 50.0, 0.02), (579, 84.0, 0.02), (300, 26.0, 0.2)],
+)
+def test_of_all_p_on_a_grid_the_limit_fails_most(reports: int, slack: float, slope: float) -> None:
+    """Computed, not proved: and so every round's own p is used, and nothing rests on this."""
+    grid = np.geomspace(1e-4, 0.9, 40)
+    chances = [failure_probability(reports, slack, slope, float(p)) for p in grid]
+    assert max(chances) <= failure_probability(reports, slack, slope)
+
+
+def test_a_long_step_between_checks_loses_nothing() -> None:
+    """With a slope near 1 the last checks are thousands of reports apart."""
+    assert failure_probability(2, 1.0, 0.999) < 1e-11
+    assert failure_probability(2, 1.0, 0.999, 0.01) < 1e-11
+
+
+def test_the_reference_rounds_fail_as_often_as_known() -> None:
+    assert failure_probability(2318, 170.2, 0.01) == pytest.approx(1.366e-4, rel=1e-3)
+    assert failure_probability(11091, 292.0, 0.01) == pytest.approx(3.763e-4, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "wrong", [(-1, 1.0, 0.1, 0.0), (1, -1.0, 0.1, 0.0), (1, 1.0, 1.0, 0.0), (1, 1.0, 0.1, 1.0)]
+)
+def test_a_round_that_cannot_be_is_refused(wrong: tuple[int, float, float, float]) -> None:
+    with pytest.raises(ValueError, match="need"):
+        failure_probability(*wrong)
+
+
+# True with a stated probability
+
+SHAPES = [(60, 16.5, 0.02, 0.02), (150, 26.8, 0.01, 0.3), (34, 12.5, 0.05, 0.6)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_simulated_rounds_fail_as_often_as_computed(
+    shape: tuple[int, float, float, float], seed: int
+) -> None:
+    rounds = 40_000
+    violated = int(violated_rounds(rounds, shape, np.random.default_rng(seed)).sum())
+    chance = failure_probability(*shape)
+    assert_rate_at_most(violated, rounds, chance)
+    assert_rate_at_most(rounds - violated, rounds, 1 - chance)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rounds_with_a_tenth_less_slack_are_found_out(
+    shape: tuple[int, float, float, float], seed: int
+) -> None:
+    reports, slack, slope, probability = shape
+    chance = failure_probability(*shape)
+    narrower = (reports, 0.9 * slack, slope, probability)
+    violated = int(violated_rounds(40_000, narrower, np.random.default_rng(seed)).sum())
+    with pytest.raises(AssertionError, match="has probability"):
+        assert_rate_at_most(violated, 40_000, chance)

@@ -1,0 +1,251 @@
+"""Who is there, who is waited for, and how old a count is."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from track.service.world import World
+
+from casemate.errors import Misconfigured
+from casemate.track.engine import Rules
+from casemate.track.engines.sampled import Sampled
+from casemate.track.engines.windows import Windows, centred_rule, exact_rule
+from casemate.track.messages import Report
+from casemate.track.service.attendant import Timing
+from casemate.track.setting import Setting
+from casemate.track.transport.faulty import Faults
+
+ALPHA = 0.1
+
+
+def centred(sites: int = 3) -> Windows:
+    return Windows(sites, centred_rule(ALPHA))
+
+
+def test_a_server_that_starts_is_exact_after_one_call() -> None:
+    world = World(3, centred(), Faults(), 0)
+    for n in range(100):
+        world.step(n % 3)
+    world.serve(Windows(3, exact_rule()))
+    world.attendant.open()
+    assert (world.value, world.attendant.read().words) == (100, 2 * 3)
+    assert world.attendant.server.rounds == 1
+
+
+def test_a_lost_call_is_repeated_until_it_is_answered() -> None:
+    world = World(3, centred(), Faults(drop=0.7), 1, timing=Timing(20, 5000, 1))
+    world.attendant.open()
+    world.pass_time(4900)
+    assert world.attendant.server.rounds == 1 and world.attendant.server.awaited == []
+
+
+def test_a_round_begins_without_a_site_that_stays_away_and_names_it_stale() -> None:
+    world = World(3, centred(), Faults(), 0, heartbeat=50)
+    world.step(0)
+    world.step(1)
+    world.step(2)
+    world.sites.pop()
+    world.transport.leave("2")
+    world.attendant.open()
+    assert world.attendant.server.awaited == ["2"] and world.attendant.server.rounds == 0
+    world.pass_time(220)
+    count = world.attendant.read()
+    assert world.attendant.server.rounds == 1
+    assert count.stale_sites == ("2",) and count.lo == 3
+
+
+def test_who_is_known_to_be_away_is_not_waited_for_again() -> None:
+    world = World(3, centred(), Faults(), 0, heartbeat=50)
+    world.sites.pop()
+    world.transport.leave("2")
+    world.attendant.open()
+    world.pass_time(220)
+    world.attendant.server.call_round()
+    world.pass_time(2 * 20)
+    assert not world.attendant.server.collecting
+    called = world.attendant.server.words_by_kind["call"]
+    world.pass_time(1000)
+    assert world.attendant.server.words_by_kind["call"] == called
+
+
+@pytest.mark.parametrize("engine", ["centred", "sampled"])
+def test_a_site_that_comes_back_brings_a_round_and_everything_is_exact(engine: str) -> None:
+    world = World(3, made(engine), Faults(), 0, heartbeat=50)
+    away = world.sites.pop()
+    world.transport.leave("2")
+    world.attendant.open()
+    world.pass_time(220)
+    rounds = world.attendant.server.rounds
+    away.add(1000)
+    world.transport.join("2", away.obey)
+    world.sites.append(away)
+    world.pass_time(120)
+    count = world.attendant.read()
+    assert world.attendant.server.rounds > rounds and count.stale_sites == ()
+    assert count.lo <= 1000 <= count.hi and abs(count.value - 1000) <= ALPHA * 1000
+
+
+def made(engine: str) -> Windows | Sampled:
+    return centred() if engine == "centred" else Sampled(Setting(3, ALPHA, 0.01, 10**6))
+
+
+@pytest.mark.parametrize("engine", ["centred", "sampled"])
+def test_a_site_without_its_journal_is_a_new_one_and_the_old_count_stays(engine: str) -> None:
+    world = World(3, made(engine), Faults(), 0, heartbeat=50)
+    world.attendant.open()
+    for n in range(900):
+        world.step(n % 3)
+    old = world.sites[2]
+    old.report()
+    late = Report("2", 1, old.epoch, 0, 10**6, 10**6)
+    world.sites[2] = world.make(2, incarnation=2)
+    world.sites[2].add(50)
+    world.pass_time(60)
+    world.attendant.server.poll()
+    assert world.attendant.read().lo == 900 + 50
+    world.attendant.receive(late)
+    world.pass_time(100)
+    assert world.attendant.read().lo == 900 + 50
+
+
+def test_reports_that_cannot_be_taken_are_noted_and_change_nothing() -> None:
+    world = World(2, centred(2), Faults(), 0)
+    world.attendant.open()
+    before = world.attendant.read()
+    for _ in range(3):
+        world.attendant.receive(Report("stranger", 1, 0, 0, 1, 1))
+        world.attendant.receive(Report("0", 1, 10**15, 0, 1, 10**6))
+    assert world.attendant.read() == before
+    assert len(world.said) == 2
+    assert "none of the sites here" in world.said[0] and "the clock is" in world.said[1]
+
+
+def test_a_server_whose_clock_was_behind_gets_through_when_it_is_right_again() -> None:
+    world = World(2, centred(2), Faults(), 0, heartbeat=50)
+    world.now = 500
+    world.attendant.open()
+    world.step(0)
+    world.step(1)
+    world.now = 0
+    world.serve(centred(2))
+    world.attendant.open()
+    world.pass_time(100)
+    assert world.attendant.server.rounds == 0 and len(world.said) == 1
+    world.pass_time(700)
+    assert world.attendant.server.rounds > 0 and world.attendant.read().lo == 2
+    assert world.attendant.read().stale_sites == ()
+
+
+class Collecting:
+    """An engine that collects exact counts first and sends its rule afterwards."""
+
+    def __init__(self, sites: int) -> None:
+        self._windows = Windows(sites, exact_rule())
+        self.hear, self.estimate = self._windows.hear, self._windows.estimate
+
+    def opening(self) -> Rules:
+        return exact_rule()
+
+    def summons(self) -> None:
+        return None
+
+    def begin(self, counts: Sequence[int]) -> Rules:
+        self._windows.begin(counts)
+        return exact_rule()
+
+
+def test_a_rule_that_was_lost_is_sent_again_after_a_heartbeat() -> None:
+    world = World(1, Collecting(1), Faults(), 0, heartbeat=50)
+    site = world.sites[0]
+    world.transport.join("0", lambda order: site.obey(order) if order.rule is None else None)
+    world.attendant.open()
+    site.add(5)
+    assert world.attendant.server.rounds == 1 and world.value == 0
+    world.transport.join("0", site.obey)
+    world.pass_time(50)
+    assert world.value == 5
+    words = world.attendant.server.words_by_kind["rule"]
+    site.add()
+    world.pass_time(500)
+    assert world.value == 6 and world.attendant.server.words_by_kind["rule"] == words
+
+
+def test_a_site_that_reports_faster_than_orders_travel_is_told_a_few_times_only() -> None:
+    world = World(1, centred(1), Faults(delay=100), 0)
+    world.attendant.open()
+    world.pass_time(300)
+    world.transport.leave("0")
+    world.sites[0] = world.make(0, incarnation=2)
+    before = world.attendant.server.words_by_kind["rule"]
+    for _ in range(250):
+        world.step(0)
+    assert 1 <= world.attendant.server.words_by_kind["rule"] - before <= 9
+
+
+# How old a count is
+
+
+def test_the_lag_is_the_age_of_the_oldest_news_and_the_time_of_travel() -> None:
+    world = World(2, centred(2), Faults(delay=5), 0)
+    world.attendant.open()
+    world.pass_time(10)
+    assert world.attendant.read().lag == 10  # five steps there, five back, and no age yet
+    world.pass_time(7)
+    assert world.attendant.read().lag == 17
+    for site in world.sites:
+        site.report()
+    world.pass_time(5)
+    assert world.attendant.read().lag == 10
+
+
+def test_while_answers_are_collected_the_count_grows_old() -> None:
+    world = World(2, centred(2), Faults(), 0, heartbeat=5)
+    world.attendant.open()
+    world.transport.leave("0")
+    world.transport.leave("1")
+    world.attendant.server.call_round()
+    world.pass_time(30)
+    assert world.attendant.read().lag >= 30
+
+
+@given(
+    loads=st.lists(st.integers(0, 3), min_size=1, max_size=300),
+    seed=st.integers(0, 2**32),
+    drop=st.floats(0, 0.9),
+    heartbeat=st.sampled_from([0, 7, 40]),
+)
+def test_whatever_is_lost_the_count_is_right_for_a_moment_within_the_lag(
+    loads: list[int], seed: int, drop: float, heartbeat: int
+) -> None:
+    """Between the truth `lag` ago and the truth now there is one from which it is alpha away."""
+    timing = Timing(repeat=20, patience=10**6, interval=1)
+    faults = Faults(drop=drop, duplicate=0.2, delay=3, reorder=True)
+    world = World(4, centred(4), faults, seed, heartbeat=heartbeat, timing=timing)
+    world.attendant.open()
+    truths = [0]
+    for site in loads:
+        world.step(site)
+        truths.append(world.truth)
+        count = world.attendant.read()
+        since = truths[max(0, len(truths) - 1 - int(count.lag))]
+        assert (1 - ALPHA) * since <= count.value <= (1 + ALPHA) * world.truth
+        assert count.lo <= world.truth and count.hi >= since
+
+
+def test_the_test_above_would_notice_a_lag_that_is_left_out() -> None:
+    world = World(1, centred(1), Faults(drop=0.5), 0)
+    world.attendant.open()
+    errors = []
+    for _ in range(300):
+        world.step(0)
+        errors.append(world.truth - world.value > ALPHA * world.truth)
+    assert any(errors)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"repeat": 0}, {"repeat": 10.0}, {"interval": 0}, {"patience": 0.1}]
+)
+def test_waiting_times_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(Misconfigured, match="need 0 < repeat < patience"):
+        Timing(**wrong)

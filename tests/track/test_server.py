@@ -1,0 +1,175 @@
+"""The server: rounds, answers, incarnations, and what it ignores."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
+from casemate.track.engine import Change, EndRound, Estimate, Rules, Wish
+from casemate.track.instruction import Every, Growth, Rule, Sample
+from casemate.track.messages import Order, Report
+from casemate.track.server import Server
+
+
+class Script:
+    """An engine that notes what it hears and wants what it is told to want."""
+
+    def __init__(self, wishes: Sequence[Wish] = (), collect_first: bool = False) -> None:
+        self.wishes, self.collect_first = list(wishes), collect_first
+        self.heard: list[tuple[int, Rule, int, int, int]] = []
+        self.begun: list[Sequence[int]] = []
+
+    def opening(self) -> Rules:
+        return Every()
+
+    def summons(self) -> Rules | None:
+        return None if self.collect_first else Sample(0.5)
+
+    def begin(self, counts: Sequence[int]) -> Rules | None:
+        self.begun.append(list(counts))
+        return Sample(0.25) if self.collect_first else None
+
+    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:
+        self.heard.append((site, rule, begun, reports, count))
+        return self.wishes.pop(0) if self.wishes else None
+
+    def estimate(self) -> Estimate:
+        total = sum({site: count for site, _, _, _, count in self.heard}.values())
+        return Estimate(total, total, total, 1.0)
+
+
+class World:
+    """A server, and the orders it gave."""
+
+    def __init__(self, engine: Script, sites: int = 2) -> None:
+        self.engine, self.time = engine, 100.0
+        self.orders: list[tuple[str, Order]] = []
+        names = [str(i) for i in range(sites)]
+        self.server = Server(names, engine, self.take, clock=lambda: self.time)
+
+    def take(self, site: str, order: Order) -> None:
+        self.orders.append((site, order))
+
+
+def test_a_round_begins_when_all_have_answered_with_the_counts_they_answered() -> None:
+    world = World(Script([EndRound()]))
+    world.server.receive(Report("0", 7, 0, 0, 1, 1))
+    epoch = world.orders[0][1].epoch
+    assert [(s, o.rule, o.answer) for s, o in world.orders] == [
+        ("0", Sample(0.5), True),
+        ("1", Sample(0.5), True),
+    ]
+    world.server.receive(Report("1", 8, epoch, 30, 2, 35))
+    assert world.server.read().stale_sites == ("0",)
+    world.server.receive(Report("0", 7, epoch, 20, 0, 20))
+    assert world.engine.begun == [[20, 30]]
+    assert world.engine.heard[1:] == [(1, Sample(0.5), 30, 2, 35)]  # what came meanwhile
+    assert world.server.words_by_kind == {"report": 1, "call": 2, "answer": 2, "rule": 0}
+
+
+def test_where_counts_are_collected_first_the_rules_follow() -> None:
+    world = World(Script([EndRound()], collect_first=True))
+    world.server.receive(Report("0", 7, 0, 0, 1, 1))
+    epoch = world.orders[0][1].epoch
+    for site in "01":
+        world.server.receive(Report(site, 7, epoch, 5, 0, 5))
+    assert [o.rule for _, o in world.orders] == [None, None, Sample(0.25), Sample(0.25)]
+    assert {o.epoch for _, o in world.orders} == {epoch}
+    assert world.server.words == 1 + 2 + 2 + 2
+
+
+def test_those_who_are_silent_are_called_again_and_then_left_behind() -> None:
+    world = World(Script([EndRound()]))
+    world.server.receive(Report("0", 7, 0, 0, 1, 9))
+    epoch = world.orders[0][1].epoch
+    world.server.receive(Report("0", 7, epoch, 9, 0, 9))
+    world.orders.clear()
+    world.server.call_again()
+    assert [site for site, _ in world.orders] == ["1"]
+    world.server.begin_without()
+    assert world.engine.begun == [[9, 0]]
+    assert world.server.read().stale_sites == ("1",)
+    world.server.receive(Report("1", 8, epoch, 4, 0, 4))
+    assert world.server.read().stale_sites == ()
+    assert world.engine.heard[-1] == (1, Sample(0.5), 4, 0, 4)
+
+
+def test_a_change_is_told_to_the_sites_it_names() -> None:
+    wish = Change(wider={1: Growth(2, 1)}, narrower={0: Growth(3, 2)})
+    world = World(Script([wish]), sites=3)
+    world.server.receive(Report("0", 7, 0, 0, 1, 9))
+    assert [(s, o.rule, o.answer) for s, o in world.orders] == [
+        ("1", Growth(2, 1), False),
+        ("0", Growth(3, 2), True),
+    ]
+    world.server.receive(Report("0", 7, world.orders[1][1].epoch, 9, 0, 9))
+    assert world.engine.heard[-1] == (0, Growth(3, 2), 9, 0, 9)
+
+
+def test_a_site_that_missed_its_order_is_told_again() -> None:
+    world = World(Script([Change(wider={0: Growth(2, 1)})]))
+    world.server.receive(Report("0", 7, 0, 0, 1, 1))
+    world.server.receive(Report("0", 7, 0, 0, 2, 2))
+    assert world.orders[1] == ("0", Order(world.orders[0][1].epoch, Growth(2, 1), answer=True))
+    assert len(world.engine.heard) == 1
+
+
+@given(st.permutations(range(6)), st.lists(st.integers(0, 5), max_size=10))
+def test_reports_may_be_repeated_and_overtaken(order: list[int], again: list[int]) -> None:
+    world = World(Script())
+    said = [Report("0", 7, 0, 0, i + 1, 10 * (i + 1)) for i in range(6)]
+    for i in [*order, *again]:
+        world.server.receive(said[i])
+    assert world.server.read().value == 60
+    assert [h[4] for h in world.engine.heard] == sorted({h[4] for h in world.engine.heard})
+
+
+def test_a_site_that_forgot_everything_is_a_new_one_beside_the_old_count() -> None:
+    world = World(Script())
+    world.server.receive(Report("0", 7, 0, 0, 1, 50))
+    world.server.receive(Report("0", 8, 0, 0, 1, 3))
+    assert world.server.read().value == 53
+    world.server.receive(Report("0", 7, 0, 0, 2, 51))  # late, of the one that is gone
+    assert world.server.read().value == 53
+
+
+def test_an_unknown_site_is_refused_and_changes_nothing() -> None:
+    world = World(Script())
+    with pytest.raises(UnknownSite, match="'9'"):
+        world.server.receive(Report("9", 7, 0, 0, 1, 50))
+    assert world.server.words == 0 and not world.engine.heard
+
+
+def test_a_clock_that_went_backwards_is_said_and_changes_nothing() -> None:
+    world = World(Script([EndRound()]))
+    world.server.receive(Report("0", 7, 0, 0, 1, 50))
+    before = world.server.read()
+    world.time -= 50
+    with pytest.raises(ClockWentBackwards, match="50 s behind"):
+        world.server.poll()
+    assert world.server.read() == before
+
+
+def test_sites_that_follow_a_later_server_are_noticed() -> None:
+    world = World(Script())
+    with pytest.raises(ClockWentBackwards, match="stop the other server"):
+        world.server.receive(Report("0", 7, 10**15, 0, 1, 50))
+    assert world.server.read().value == 0 and world.server.words == 0
+
+
+def test_a_server_that_starts_again_knows_everything_after_one_call() -> None:
+    world = World(Script())
+    world.server.poll()
+    epoch = world.orders[0][1].epoch
+    for site, count in (("0", 12), ("1", 30)):
+        world.server.receive(Report(site, 7, epoch, count, 0, count))
+    assert world.engine.begun == [[12, 30]]
+    assert world.server.words == 4
+
+
+@pytest.mark.parametrize("sites", [[], ["a", "a"]])
+def test_sites_need_names_of_their_own(sites: list[str]) -> None:
+    with pytest.raises(Misconfigured, match="each a name of its own"):
+        Server(sites, Script(), lambda _site, _order: None)

@@ -1,0 +1,100 @@
+"""Sites: what they count is never lost, and what they say is cumulative."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casemate.track.instruction import NEVER, Blocks, Every, Growth, Sample
+from casemate.track.journal import FileJournal
+from casemate.track.messages import Order, Report
+from casemate.track.site import Site
+
+
+@given(st.lists(st.integers(0, 50), max_size=60))
+def test_it_reports_at_every_trigger_and_nowhere_else(items: list[int]) -> None:
+    sent: list[Report] = []
+    site = Site("a", sent.append, Growth(3, 2))
+    expected, known = [], 0
+    for n in items:
+        site.add(n)
+        if site.count > known * 3 // 2:
+            known = site.count
+            expected.append(known)
+    assert [report.count for report in sent] == expected
+    assert site.count == sum(items)
+
+
+def test_what_arrives_at_once_is_reported_once_and_passes_every_trigger() -> None:
+    sent: list[Report] = []
+    site = Site("a", sent.append, Blocks(10.0), draw=lambda: 0.5)
+    site.add(47)
+    assert [(report.reports, report.count) for report in sent] == [(5, 47)]
+
+
+def test_an_order_is_taken_once_and_answered_as_often_as_it_comes() -> None:
+    sent: list[Report] = []
+    site = Site("a", sent.append, Growth(2, 1))
+    site.add(5)
+    order = Order(9, Sample(1.0), answer=True)
+    site.obey(order)
+    site.obey(order)
+    assert sent[1:] == [Report("a", 0, 9, 5, 0, 5)] * 2
+    site.obey(Order(8, Every(), answer=True))
+    assert site.epoch == 9 and len(sent) == 3
+
+
+def test_after_a_collection_the_rule_counts_from_the_answer() -> None:
+    sent: list[Report] = []
+    site = Site("a", sent.append, draw=lambda: 0.0)
+    site.add(5)
+    site.obey(Order(1, None, answer=True))
+    site.add(25)  # after the answer and before the rule
+    assert len(sent) == 2
+    site.obey(Order(1, Blocks(10.0), answer=False))
+    assert sent[-1] == Report("a", 0, 1, 5, 2, 30)
+
+
+def test_counting_down_is_refused_and_changes_nothing() -> None:
+    sent: list[Report] = []
+    site = Site("a", sent.append)
+    with pytest.raises(ValueError, match="counts upwards"):
+        site.add(-1)
+    assert site.count == 0 and not sent
+
+
+@given(st.lists(st.one_of(st.integers(1, 30), st.none()), max_size=40), st.booleans())
+def test_a_killed_site_goes_on_as_if_nothing_had_happened(
+    steps: list[int | None], blocks: bool
+) -> None:
+    """None kills it: nothing is closed or flushed, another one is made from the same file."""
+    import tempfile
+
+    rule = Blocks(7.0) if blocks else Growth(5, 4)
+    with tempfile.TemporaryDirectory() as folder:
+        sent: list[Report] = []
+        unbroken_sent: list[Report] = []
+        journal = FileJournal(Path(folder) / "site")
+        site = Site("a", sent.append, rule, journal, draw=lambda: 0.25)
+        unbroken = Site("a", unbroken_sent.append, rule, draw=lambda: 0.25)
+        for step in steps:
+            if step is None:
+                journal.close()
+                journal = FileJournal(Path(folder) / "site")
+                site = Site("a", sent.append, rule, journal, draw=lambda: 0.25)
+            else:
+                site.add(step)
+                unbroken.add(step)
+        journal_count = site.count
+        journal.close()
+    assert journal_count == unbroken.count
+    assert [(r.reports, r.count) for r in sent] == [(r.reports, r.count) for r in unbroken_sent]
+
+
+def test_without_a_rule_a_site_waits() -> None:
+    sent: list[Report] = []
+    site = Site("a", sent.append)
+    site.obey(Order(1, None, answer=False))
+    site.add(10**6)
+    assert not sent and site.count < NEVER

@@ -1,0 +1,198 @@
+"""Trackers as a library: every mode keeps its word, and bad input changes no count."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
+from casemate.track.modes import TRACKERS
+from casemate.track.service.membership import join
+from casemate.track.tracker import CountTracker
+
+modes = pytest.mark.parametrize("mode", TRACKERS)
+
+
+@modes
+def test_the_count_is_within_alpha_and_its_interval_at_all_times(mode: str, seed: int) -> None:
+    sites = np.random.default_rng(seed).integers(0, 8, 20_000).tolist()
+    with CountTracker(8, alpha=0.1, delta=1e-9, mode=mode) as tracker:
+        for items, site in enumerate(sites, start=1):
+            tracker.site(site).add()
+            count = tracker.read()
+            assert abs(count.value - items) <= 0.1 * items * (1 + 1e-12)
+            assert count.lo <= items <= count.hi
+            assert not count.stale_sites and count.lag == 0.0
+
+
+@modes
+def test_a_poll_makes_it_exact(mode: str) -> None:
+    with CountTracker(["a", "b", "c"], alpha=0.2, mode=mode) as tracker:
+        tracker.site("a").add(1000)
+        for _ in range(2345):
+            tracker.site("c").add()
+        words = tracker.read().words
+        count = tracker.poll()
+        assert count.value == 3345
+        assert count.words - words in (6, 9)
+
+
+@modes
+def test_polls_at_any_moment_change_nothing_but_words(mode: str) -> None:
+    with CountTracker(3, alpha=0.1, delta=1e-9, mode=mode) as tracker:
+        assert tracker.poll().value == tracker.poll().value == 0
+        for items in range(1, 3_000):
+            tracker.site(items % 3).add()
+            if items % 97 == 0:
+                assert tracker.poll().value == items
+            assert abs(tracker.read().value - items) <= 0.1 * items * (1 + 1e-12)
+
+
+@modes
+def test_what_comes_in_batches_is_counted_like_what_comes_alone(mode: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    with CountTracker(16, alpha=0.1, delta=1e-9, mode=mode) as tracker:
+        total = 0
+        for size in (10, 1_000, 50_000, 3, 200_000):
+            tracker.add_many(random.integers(0, 16, size))
+            total += size
+            assert abs(tracker.read().value - total) <= 0.1 * total
+        tracker.add_many([3, 3, 5], [10, 20, 30])
+        assert tracker.poll().value == total + 60
+
+
+def test_a_batch_costs_no_more_words_than_one_report_of_each_site() -> None:
+    tracker = CountTracker(16, alpha=0.1, mode="deterministic")
+    tracker.add_many(np.arange(16).repeat(1000))
+    assert tracker.read().words == 16
+
+
+@pytest.mark.parametrize(
+    ("sites", "n", "error"),
+    [
+        ([0, 8], 1, UnknownSite),
+        ([-1], 1, UnknownSite),
+        ([[0]], 1, Misconfigured),
+        ([0.5], 1, Misconfigured),
+        ([0, 1], -1, ValueError),
+        ([0, 1], [1, -1], ValueError),
+        ([0, 1], [1, 1, 1], ValueError),
+        ([0, 1], 1.5, ValueError),
+    ],
+)
+def test_a_wrong_batch_changes_no_count(sites: object, n: object, error: type[Exception]) -> None:
+    tracker = CountTracker(8, alpha=0.1, mode="exact")
+    tracker.add_many([1, 2, 3])
+    with pytest.raises(error):
+        tracker.add_many(sites, n)  # type: ignore[arg-type] # what is refused
+    assert tracker.read().value == 3
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 2, float("nan")])
+def test_alpha_is_a_fraction(alpha: float) -> None:
+    with pytest.raises(Misconfigured, match="alpha is a relative error between 0 and 1"):
+        CountTracker(8, alpha=alpha)
+
+
+@pytest.mark.parametrize("delta", [0, 1, float("nan")])
+def test_delta_is_a_probability(delta: float) -> None:
+    with pytest.raises(Misconfigured, match="delta is a probability"):
+        CountTracker(8, 0.1, delta)
+
+
+@pytest.mark.parametrize("site", ["x", 8, -1])
+def test_an_unknown_site_is_said(site: str | int) -> None:
+    with pytest.raises(UnknownSite, match="check its name"):
+        CountTracker(8, alpha=0.1).site(site)
+
+
+def test_an_unknown_mode_is_said_with_the_choices() -> None:
+    with pytest.raises(Misconfigured, match=r"no mode 'best'; choose one of auto, determin"):
+        CountTracker(8, alpha=0.1, mode="best")
+
+
+@pytest.mark.parametrize("mode", ["huang-yi-zhang", "block"])
+def test_a_mode_that_is_broken_tracks_nothing_real(mode: str) -> None:
+    with pytest.raises(Misconfigured, match="broken by anybody who adapts"):
+        CountTracker(8, alpha=0.1, mode=mode)
+
+
+def test_a_clock_that_went_backwards_is_said_and_changes_no_count() -> None:
+    now = [1000.0]
+    tracker = CountTracker(2, alpha=0.1, mode="deterministic", clock=lambda: now[0])
+    tracker.site(0).add(100)
+    tracker.poll()
+    before = tracker.read()
+    now[0] = 900.0
+    with pytest.raises(ClockWentBackwards, match="set the clock"):
+        tracker.poll()
+    assert tracker.read() == before
+    tracker.site(1).add(50)
+    now[0] = 1001.0
+    assert tracker.poll().value == 150
+
+
+def test_one_site_a_thread_needs_no_lock_of_yours() -> None:
+    tracker = CountTracker(4, alpha=0.05, delta=1e-6, mode="sampled")
+
+    def count(site: int) -> None:
+        add = tracker.site(site).add
+        for _ in range(30_000):
+            add()
+
+    threads = [threading.Thread(target=count, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert abs(tracker.read().value - 120_000) <= 0.05 * 120_000
+    assert tracker.poll().value == 120_000
+
+
+def test_trackers_with_journals_go_on_where_they_were(tmp_path: Path) -> None:
+    for total in (100, 200, 300):
+        with CountTracker(["a", "b"], alpha=0.1, mode="exact", journals=tmp_path) as tracker:
+            tracker.site("b").add(100)
+            assert tracker.poll().value == total
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1000)), max_size=60))
+def test_the_sure_modes_are_sure(adds: list[tuple[int, int]]) -> None:
+    """Counts, batches and order are anybody's choice."""
+    trackers = [CountTracker(5, 0.07, mode=m) for m in ("deterministic", "allocated", "exact")]
+    total = 0
+    for site, n in adds:
+        total += n
+        for tracker in trackers:
+            tracker.site(site).add(n)
+            count = tracker.read()
+            assert count.lo <= total <= count.hi
+            assert abs(count.value - total) <= 0.07 * total
+            assert count.confidence == 1.0
+
+
+@pytest.mark.parametrize(
+    "broker", [pytest.param(b, marks=getattr(pytest.mark, b)) for b in ("nats", "redis")]
+)
+def test_over_a_broker_the_sites_may_be_anywhere(
+    broker: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    address = request.getfixturevalue(f"{broker}_server").address()
+    names = ["here", "there", "elsewhere"]
+    with (
+        join(address, "there") as there,
+        join(address, "elsewhere") as elsewhere,
+        CountTracker(names, alpha=0.1, transport=address, journals=tmp_path) as tracker,
+    ):
+        tracker.site("here").add(10)
+        for _ in range(5_000):
+            there.add()
+            elsewhere.add(2)
+        count = tracker.poll()
+        assert (count.value, count.stale_sites) == (15_010, ())
+        tracker.add_many([0, 0, 0])
+        assert tracker.poll().value == 15_013
+        assert tracker.read().lag < 60
