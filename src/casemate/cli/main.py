@@ -48,6 +48,9 @@ app.command(
     "casemate.cli.policy:app", name="policy", help="Write or check the policy of a protected table."
 )
 app.command(
+    "casemate.cli.track:app", name="track", help="One count over many sites with few messages."
+)
+app.command(
     "casemate.cli.completion:app", name="completion", help="Complete commands with the Tab key."
 )
 

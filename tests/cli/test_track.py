@@ -1,0 +1,168 @@
+"""The commands `casemate track simulate` and `plan`: what they print, and bad input."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from casemate.cli.main import ended
+from casemate.cli.track import ModeChoice
+from casemate.track.modes import MODES
+
+Captured = pytest.CaptureFixture[str]
+SMALL = ("--sites", "16", "--alpha", "0.1", "--items", "20000", "--seed", "1")
+PLAN = ("--sites", "16", "--alpha", "0.2", "--delta", "0.1", "--horizon", "10000")
+
+
+def track(*options: str) -> int:
+    return ended(["track", *options])
+
+
+def found(capsys: Captured, *options: str) -> dict[str, Any]:
+    assert track(*options, "--format", "json") == 0
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return printed
+
+
+def test_runs_are_an_object(capsys: Captured) -> None:
+    fields = found(capsys, "simulate", *SMALL, "--mode", "sampled", "--runs", "3")
+    assert fields["schema"] == "casemate.track-simulation/1"
+    assert (fields["sites"], fields["items"], fields["runs"]) == (16, 20000, 3)
+    assert (fields["mode"], fields["adversary"], fields["delta"]) == ("sampled", "uniform", 0.01)
+    assert fields["words"] == pytest.approx(sum(fields["words_by_kind"].values()))
+    assert 0 < fields["words"] < 20000 and fields["violations"] == 0
+    assert 0 < fields["max_error_over_alpha"] <= 1
+
+
+def test_every_mode_can_be_asked_for(capsys: Captured) -> None:
+    assert get_args(ModeChoice) == tuple(MODES)
+    for mode in get_args(ModeChoice):
+        fields = found(capsys, "simulate", *SMALL, "--mode", mode)
+        assert fields["mode"] == mode and 0 < fields["words"] <= 25000
+    assert found(capsys, "simulate", *SMALL, "--mode", "exact")["words"] == 20000
+
+
+@pytest.mark.parametrize(
+    "adversary",
+    ["uniform", "zipf", "zipf:1.5", "single-site", "stop-on-change", "group-hold-or-flush"],
+)
+def test_every_adversary_can_be_asked_for(adversary: str, capsys: Captured) -> None:
+    fields = found(capsys, "simulate", *SMALL, "--mode", "deterministic", "--adversary", adversary)
+    assert fields["adversary"] == adversary and fields["max_error_over_alpha"] <= 1
+
+
+def test_help_names_every_adversary(capsys: Captured) -> None:
+    from casemate.track.adversary.compiled import NAMES
+
+    assert track("simulate", "--help") == 0
+    told = capsys.readouterr().out
+    assert all(name in told for name in NAMES)
+
+
+def test_the_same_seed_gives_the_same_runs(capsys: Captured) -> None:
+    one, other = (found(capsys, "simulate", *SMALL, "--mode", "sampled") for _ in range(2))
+    del one["seconds"], other["seconds"]
+    assert one == other
+
+
+def test_runs_as_text_and_as_a_page(tmp_path: Path, capsys: Captured) -> None:
+    assert track("simulate", *SMALL, "--mode", "deterministic") == 0
+    assert capsys.readouterr().out.startswith("deterministic against uniform: ")
+    page = tmp_path / "page.html"
+    assert track("simulate", *SMALL, "--format", "html", "--output", str(page)) == 0
+    assert "The largest error of each run" in page.read_text()
+
+
+def test_a_plan_is_an_object_with_the_cheapest_first(capsys: Captured) -> None:
+    fields = found(capsys, "plan", *PLAN)
+    assert fields["schema"] == "casemate.track-plan/1"
+    assert (fields["sites"], fields["horizon"], fields["delta"]) == (16, 10000, 0.1)
+    words = [each["words"] for each in fields["modes"]]
+    assert words == sorted(words) and words[-1] == 10000
+    assert {each["mode"] for each in fields["modes"]} == set(MODES)
+
+
+def test_a_plan_as_text_and_as_a_page(tmp_path: Path, capsys: Captured) -> None:
+    assert track("plan", *PLAN) == 0
+    assert capsys.readouterr().out.startswith("mode ")
+    page = tmp_path / "page.html"
+    assert track("plan", *PLAN, "--format", "html", "--output", str(page)) == 0
+    assert "Predicted words against the number of sites" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (("--mode", "magic"), 'Choose from: "auto", "deterministic"'),
+        (("--adversary", "nobody"), "there is no adversary 'nobody'; choose one of uniform"),
+        (("--adversary", "zipf:much"), "the exponent of a Zipf load is a number of at least 0"),
+        (("--adversary", "zipf:-1"), "the exponent of a Zipf load is a number of at least 0"),
+        (("--alpha", "0"), "alpha is a relative error between 0 and 1, got 0"),
+        (("--alpha", "1.5"), "alpha is a relative error between 0 and 1, got 1.5"),
+        (("--alpha", "nan"), "alpha is a relative error between 0 and 1, got nan"),
+        (("--alpha", "much"), "--alpha"),
+        (("--delta", "1"), "delta is a probability between 0 and 1, got 1"),
+        (("--delta", "-0.1"), "delta is a probability between 0 and 1, got -0.1"),
+        (("--sites", "0"), "a tracker needs at least one site, got 0"),
+        (("--sites", "1000001"), "--sites 1,000,001 is more than 1,000,000"),
+        (("--items", "0"), "at least one item must come, got 0"),
+        (("--items", str(10**16)), "is more than 1,000,000,000,000,000"),
+        (("--runs", "0"), "at least one run is needed, got 0"),
+        (("--seed", "-1"), "--seed -1 is negative"),
+    ],
+)
+def test_bad_input_of_a_simulation_is_one_sentence(
+    changed: tuple[str, str], sentence: str, capsys: Captured
+) -> None:
+    given = dict(zip(SMALL[::2], SMALL[1::2], strict=True)) | {changed[0]: changed[1]}
+    assert track("simulate", *(f"{name}={value}" for name, value in given.items())) == 2
+    assert_one_sentence(sentence, capsys)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (("--alpha", "-1"), "alpha is a relative error between 0 and 1, got -1"),
+        (("--delta", "0"), "delta is a probability between 0 and 1, got 0"),
+        (("--sites", "-3"), "a tracker needs at least one site, got -3"),
+        (("--horizon", "0"), "at least one item must come, got 0"),
+        (("--horizon", str(10**30)), "is more than 1,000,000,000,000,000"),
+    ],
+)
+def test_bad_input_of_a_plan_is_one_sentence(
+    changed: tuple[str, str], sentence: str, capsys: Captured
+) -> None:
+    given = dict(zip(PLAN[::2], PLAN[1::2], strict=True)) | {changed[0]: changed[1]}
+    assert track("plan", *(f"{name}={value}" for name, value in given.items())) == 2
+    assert_one_sentence(sentence, capsys)
+
+
+def test_an_unknown_command_is_answered_with_the_nearest(capsys: Captured) -> None:
+    assert track("simulat") == 2
+    assert_one_sentence("did you mean casemate track simulate?", capsys)
+
+
+def assert_one_sentence(sentence: str, capsys: Captured) -> None:
+    printed = capsys.readouterr()
+    assert printed.out == "" and sentence in printed.err and printed.err.count("\n") == 1
+
+
+HEAVY = {"numpy", "numba", "nats", "redis", "duckdb", "scipy"}
+COMMANDS = ("simulate", "plan", "server", "site", "watch")
+
+
+@pytest.mark.parametrize("words", [(), ("simulate",), ("server",)])
+def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
+    program = "import sys; from casemate.cli.main import ended; ended(sys.argv[1:])"
+    told = f"{program}; print(*sys.modules, file=sys.stderr)"
+    shown = subprocess.run(
+        [sys.executable, "-c", told, "track", *words, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert all(name in shown.stdout for name in (words or COMMANDS))
+    assert not HEAVY & set(shown.stderr.split())

@@ -1,0 +1,177 @@
+"""The commands `casemate track server`, `site` and `watch`, as processes and as mistakes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cyclopts import App
+from servers import NatsServer, RedisServer, free_port
+from track.transport.eventually import eventually
+
+from casemate.cli.exits import Exit, end_of
+from casemate.cli.track_service import add_to, as_line
+from casemate.track.count import Count
+from casemate.track.service.watching import Sight
+
+PROGRAM = """
+import sys
+from cyclopts import App
+from casemate.cli.track_service import add_to
+app = App(name="track")
+add_to(app)
+sys.exit(app(sys.argv[1:], result_action="return_int_as_exit_code_else_zero"))
+"""
+
+
+def started(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments], text=True, **options)
+
+
+def wrong(*arguments: str) -> str:
+    """What a command says that must fail before it connects to anything."""
+    app = App(name="track")
+    add_to(app)
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is asserted below
+        app(arguments, print_error=False, exit_on_error=False)
+    code, sentence = end_of(caught.value)
+    assert code == Exit.WRONG_INPUT and "\n" not in sentence, sentence
+    return sentence
+
+
+def watched(address: str, *options: str) -> list[dict[str, Any]]:
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "watch", address, "--format", "json", *options],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    return [json.loads(line) for line in found.stdout.splitlines()]
+
+
+def through(address: str, folder: Path) -> None:
+    """A server, a site fed with numbers, one fed with lines, and a watcher."""
+    (folder / "names").write_text("b\n\n")
+    server = started(
+        "server", address, "a", f"@{folder / 'names'}",
+        "--alpha", "0.05", "--mode", "deterministic", "--interval", "0.1",
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert server.stderr is not None
+    assert server.stderr.readline().startswith("serving 2 sites at ")
+    sites = [
+        started("site", address, "a", "--journal", str(folder / "a.journal"),
+                stdin=subprocess.PIPE, stderr=subprocess.PIPE),
+        started("site", address, "b", "--lines", "--heartbeat", "0.2",
+                stdin=subprocess.PIPE, stderr=subprocess.PIPE),
+    ]  # fmt: skip
+    assert sites[0].communicate("30\n12\n")[1] == "site 'a' has counted 42\n"
+    assert sites[1].stdin is not None
+    sites[1].stdin.write("x\n" * 58)
+    sites[1].stdin.flush()
+    eventually(lambda: watched(address, "--once")[0]["lo"] == 100, 60)
+    (found,) = watched(address, "--once")
+    assert found["schema"] == "casemate.track-count/1" and found["lo"] == 100
+    assert found["lo"] <= found["value"] <= found["hi"] and found["confidence"] == 1.0
+    assert set(found) == {
+        "schema", "value", "lo", "hi", "confidence", "lag", "epoch", "stale_sites", "words",
+        "words_per_second",
+    }  # fmt: skip
+    sites[1].send_signal(signal.SIGTERM)
+    assert sites[1].communicate()[1] == "site 'b' has counted 58\n"
+    assert sites[1].returncode == 0
+    server.send_signal(signal.SIGINT)
+    assert server.communicate()[1] == "" and server.returncode == Exit.INTERRUPTED
+
+
+@pytest.mark.nats
+def test_a_tracker_of_processes_counts_what_its_sites_are_fed_through_nats(
+    nats_server: NatsServer, tmp_path: Path
+) -> None:
+    through(nats_server.address(), tmp_path)
+
+
+@pytest.mark.redis
+def test_a_tracker_of_processes_counts_what_its_sites_are_fed_through_redis(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    through(redis_server.address(), tmp_path)
+
+
+@pytest.mark.nats
+def test_watching_where_nobody_serves_ends_with_a_sentence(nats_server: NatsServer) -> None:
+    assert "no server showed a count for 0.3 s; start `casemate track server`" in wrong(
+        "watch", nats_server.address(), "--wait", "0.3"
+    )
+
+
+@pytest.mark.nats
+def test_a_rate_makes_items_by_itself(nats_server: NatsServer) -> None:
+    site = started(
+        "site", nats_server.address(), "a", "--rate", "100000", stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    with pytest.raises(subprocess.TimeoutExpired):
+        site.wait(2)
+    site.terminate()
+    said = site.communicate()[1]
+    assert site.returncode == 0 and int(said.split()[-1].replace(",", "")) > 0
+
+
+def nowhere() -> str:
+    return f"nats://me:hunter2@127.0.0.1:{free_port()}/x"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("server", "nowhere", "a", "--alpha", "0.1"),
+        ("site", "nowhere", "a"),
+        ("watch", "nowhere"),
+    ],
+)
+def test_a_broker_that_is_not_there_is_one_sentence_without_the_password(
+    arguments: tuple[str, ...],
+) -> None:
+    address = nowhere()
+    sentence = wrong(*(address if each == "nowhere" else each for each in arguments))
+    assert "no NATS server answers at nats://127.0.0.1:" in sentence
+    assert "hunter2" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("server", "x://y", "a", "--alpha", "1.5"), "alpha is a relative error between 0 and 1"),
+        (("server", "x://y", "a", "--alpha", "0.1"), "an address begins with nats:// or redis://"),
+        (("server", "x://y", "a", "--alpha", "0.1", "--mode", "block"), "is broken by anybody"),
+        (("server", "x://y", "a", "--alpha", "0.1", "--mode", "magic"), "there is no mode"),
+        (("server", "x://y", "a", "--alpha", "0.1", "--patience", "0"), "need 0 < repeat"),
+        (("server", "x://y", "@absent", "--alpha", "0.1"), "absent: no such file"),
+        (("site", "x://y", "a", "--rate", "-1"), "--rate is a number of items a second above 0"),
+        (("site", "x://y", "a", "--rate", "1", "--lines"), "goes without --lines"),
+        (("site", "x://y", "a", "--heartbeat", "0"), "a heartbeat is a number of seconds"),
+        (("watch", "nats"), "this is no address of a message broker"),
+    ],
+)
+def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], reason: str) -> None:
+    assert reason in wrong(*arguments)
+
+
+def test_a_line_says_everything_about_a_count() -> None:
+    stale = tuple(f"edge-{i}" for i in range(7))
+    count = Count(12345.6, 12000, 13000, 0.99, 0.25, 7, stale, 4321)
+    assert as_line(Sight(count, 12.5)) == (
+        "12,346  12,000 .. 13,000 (0.99 sure)  words 4,321 (12.5/s)  lag 0.25 s  "
+        "stale: edge-0, edge-1, edge-2, edge-3, edge-4 and 2 more"
+    )
+    sure = Count(1.0, 1, 1, 1.0, 0.0, 7, (), 3)
+    assert as_line(Sight(sure, None)) == "1  1 .. 1 (sure)  words 3  lag 0.00 s"
+
+
+def test_a_journal_that_is_none_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("hello")
+    sentence = wrong("site", "x://y", "a", "--journal", os.fspath(tmp_path / "notes"))
+    assert "is no journal of a casemate site" in sentence
