@@ -78,6 +78,7 @@ def test_every_answer_of_a_hundred_runs_is_within_three_alpha(
     check(world(name), choose, seed + 1000, RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.theorem("003: Theorem 5.15 (accuracy of OnlineIC)")
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_with_delta_every_answer_is_within_three_alpha(name: str, seed: int) -> None:

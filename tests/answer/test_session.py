@@ -159,6 +159,7 @@ STATEMENTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(STATEMENTS, st.booleans())
 def test_a_forecast_is_never_below_what_is_charged_and_charges_nothing(

@@ -187,6 +187,7 @@ def _ends(cell: Noised) -> tuple[float, float]:
     return float(cell.lo), float(cell.hi)
 
 
+@pytest.mark.slow
 def test_proven_bounds_hold_the_truth_on_tables_that_were_never_seen(tmp_path: Path) -> None:
     """False alarm below 1e-9: at most 5 % of each kind of answer may miss."""
     several = [asked(tmp_path, kind, 2) for kind in KINDS]
@@ -205,6 +206,7 @@ def test_proven_bounds_hold_the_truth_over_many_questions(kind: str, tmp_path: P
         assert_rate_at_most(held.count(False), len(held), 0.05)
 
 
+@pytest.mark.slow
 def test_a_quarter_of_the_bounds_would_not_hold(tmp_path: Path) -> None:
     """The twin of the tests above: measured bounds are not wider than they need to be."""
     held = asked(tmp_path, "apart", 5, share=1 / 4, measured=1.0)[Origin.MEASURED]

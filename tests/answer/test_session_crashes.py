@@ -118,6 +118,7 @@ def require_sound_at(where: Path, first: int, step: int, least: int) -> None:
         require_sound(folder)
 
 
+@pytest.mark.slow
 def test_killed_at_any_step_and_again_a_retry_gets_identical_bytes_and_pays_once(
     tmp_path: Path,
 ) -> None:

@@ -49,6 +49,7 @@ def kept(policy: Path) -> tuple[list[str], list[tuple[Any, ...]]]:
     return hashes, rows
 
 
+@pytest.mark.slow
 def test_a_process_for_every_statement_gives_what_one_long_session_gives(tmp_path: Path) -> None:
     long, short = (write_policy(tmp_path / name) for name in ("long", "short"))
     with on_tape(long) as session:

@@ -1,8 +1,11 @@
 """The commands `casemate track simulate` and `plan`: what they print, and bad input."""
 
 import json
+import re
+import signal
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +14,9 @@ import pytest
 from casemate.cli.main import ended
 from casemate.cli.track import ModeChoice
 from casemate.track.modes import MODES
+from casemate.track.setting import Run
+from casemate.track.simulation import simulate as simulation
+from casemate.track.simulation.fast import fast_run
 
 Captured = pytest.CaptureFixture[str]
 SMALL = ("--sites", "16", "--alpha", "0.1", "--items", "20000", "--seed", "1")
@@ -100,12 +106,12 @@ def test_a_plan_as_text_and_as_a_page(tmp_path: Path, capsys: Captured) -> None:
         (("--adversary", "nobody"), "there is no adversary 'nobody'; choose one of uniform"),
         (("--adversary", "zipf:much"), "the exponent of a Zipf load is a number of at least 0"),
         (("--adversary", "zipf:-1"), "the exponent of a Zipf load is a number of at least 0"),
-        (("--alpha", "0"), "alpha is a relative error between 0 and 1, got 0"),
-        (("--alpha", "1.5"), "alpha is a relative error between 0 and 1, got 1.5"),
-        (("--alpha", "nan"), "alpha is a relative error between 0 and 1, got nan"),
+        (("--alpha", "0"), "alpha is a relative error between 0 and 1, as 0.01, got 0"),
+        (("--alpha", "1.5"), "alpha is a relative error between 0 and 1, as 0.01, got 1.5"),
+        (("--alpha", "nan"), "alpha is a relative error between 0 and 1, as 0.01, got nan"),
         (("--alpha", "much"), "--alpha"),
-        (("--delta", "1"), "delta is a probability between 0 and 1, got 1"),
-        (("--delta", "-0.1"), "delta is a probability between 0 and 1, got -0.1"),
+        (("--delta", "1"), "delta is a probability between 0 and 1, as 0.01, got 1"),
+        (("--delta", "-0.1"), "delta is a probability between 0 and 1, as 0.01, got -0.1"),
         (("--sites", "0"), "a tracker needs at least one site, got 0"),
         (("--sites", "1000001"), "--sites 1,000,001 is more than 1,000,000"),
         (("--items", "0"), "at least one item must come, got 0"),
@@ -125,8 +131,8 @@ def test_bad_input_of_a_simulation_is_one_sentence(
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        (("--alpha", "-1"), "alpha is a relative error between 0 and 1, got -1"),
-        (("--delta", "0"), "delta is a probability between 0 and 1, got 0"),
+        (("--alpha", "-1"), "alpha is a relative error between 0 and 1, as 0.01, got -1"),
+        (("--delta", "0"), "delta is a probability between 0 and 1, as 0.01, got 0"),
         (("--sites", "-3"), "a tracker needs at least one site, got -3"),
         (("--horizon", "0"), "at least one item must come, got 0"),
         (("--horizon", str(10**30)), "is more than 1,000,000,000,000,000"),
@@ -138,6 +144,80 @@ def test_bad_input_of_a_plan_is_one_sentence(
     given = dict(zip(PLAN[::2], PLAN[1::2], strict=True)) | {changed[0]: changed[1]}
     assert track("plan", *(f"{name}={value}" for name, value in given.items())) == 2
     assert_one_sentence(sentence, capsys)
+
+
+# Interrupted
+
+PROGRAM = """
+import sys
+from casemate.cli.main import run
+from casemate.track.simulation import simulate
+
+plain, done = simulate.fast_run, []
+
+def told(*arguments):
+    if len(done) == 2:
+        print("running", file=sys.stderr, flush=True)
+    done.append(plain(*arguments))
+    return done[-1]
+
+simulate.fast_run = told
+run()
+"""
+
+
+def test_an_interrupt_shows_the_runs_that_were_done_and_ends_with_130() -> None:
+    options = [*SMALL, "--mode", "deterministic", "--runs", "1000000", "--format", "json"]
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "track", "simulate", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None and process.stderr.readline() == "running\n"
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    fields = json.loads(printed)
+    assert 2 <= fields["runs"] < 1_000_000
+    assert said == f"interrupted: these are the {fields['runs']} of 1000000 runs that were done\n"
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_what_is_shown_then_are_the_first_runs_of_the_same_seed(
+    form: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    options = (*SMALL, "--mode", "sampled", "--format", form)
+    assert track("simulate", *options, "--runs", "2") == 0
+    expected = capsys.readouterr().out
+    interrupted_after(2, monkeypatch)
+    assert track("simulate", *options, "--runs", "5") == 130
+    printed = capsys.readouterr()
+    assert without_seconds(printed.out) == without_seconds(expected)
+    assert printed.err == "interrupted: these are the 2 of 5 runs that were done\n"
+
+
+def test_an_interrupt_before_the_first_run_is_done_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    interrupted_after(0, monkeypatch)
+    assert track("simulate", *SMALL, "--runs", "5") == 130
+    assert_one_sentence("interrupted: no run was done yet, so there is nothing to show", capsys)
+
+
+def interrupted_after(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = count()
+
+    def interrupted(*arguments: Any) -> Run:
+        if next(done) == runs:
+            raise KeyboardInterrupt
+        return fast_run(*arguments)
+
+    monkeypatch.setattr(simulation, "fast_run", interrupted)
+
+
+def without_seconds(shown: str) -> str:
+    return re.sub(r"\d+\.\d+ s\b|\"seconds\": [\d.]+", "", shown)
 
 
 def test_an_unknown_command_is_answered_with_the_nearest(capsys: Captured) -> None:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from cyclopts import App
@@ -14,8 +14,10 @@ from servers import NatsServer, RedisServer, free_port
 from track.transport.eventually import eventually
 
 from casemate.cli.exits import Exit, end_of
-from casemate.cli.track_service import add_to, as_line
+from casemate.cli.track_service import TrackerChoice, add_to, as_line
+from casemate.errors import Refused
 from casemate.track.count import Count
+from casemate.track.modes import TRACKERS
 from casemate.track.service.watching import Sight
 
 PROGRAM = """
@@ -53,7 +55,7 @@ def watched(address: str, *options: str) -> list[dict[str, Any]]:
 
 def through(address: str, folder: Path) -> None:
     """A server, a site fed with numbers, one fed with lines, and a watcher."""
-    (folder / "names").write_text("b\n\n")
+    (folder / "names").write_text("# the other one\nb\n\n")
     server = started(
         "server", address, "a", f"@{folder / 'names'}",
         "--alpha", "0.05", "--mode", "deterministic", "--interval", "0.1",
@@ -102,9 +104,9 @@ def test_a_tracker_of_processes_counts_what_its_sites_are_fed_through_redis(
 
 @pytest.mark.nats
 def test_watching_where_nobody_serves_ends_with_a_sentence(nats_server: NatsServer) -> None:
-    assert "no server showed a count for 0.3 s; start `casemate track server`" in wrong(
-        "watch", nats_server.address(), "--wait", "0.3"
-    )
+    sentence = wrong("watch", nats_server.address(), "--wait", "0.3")
+    assert "no server showed a count for 0.3 s; one may still be waiting for its sites" in sentence
+    assert "or start `casemate track server`" in sentence
 
 
 @pytest.mark.nats
@@ -116,8 +118,78 @@ def test_a_rate_makes_items_by_itself(nats_server: NatsServer) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         site.wait(2)
     site.terminate()
-    said = site.communicate()[1]
-    assert site.returncode == 0 and int(said.split()[-1].replace(",", "")) > 0
+    said = site.communicate()[1].splitlines()[0]
+    assert int(said.split()[-1].replace(",", "")) > 0
+
+
+@pytest.mark.nats
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_site_whose_count_nobody_took_says_so_and_fails(
+    kept: bool, nats_server: NatsServer, tmp_path: Path
+) -> None:
+    journal = ("--journal", os.fspath(tmp_path / "a.journal")) if kept else ()
+    found = subprocess.run(
+        [sys.executable, "-m", "casemate", "track", "site", nats_server.address(), "a", *journal],
+        input="30\n12\n", capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert found.returncode == Exit.REFUSED
+    counted, sentence = found.stderr.splitlines()
+    assert counted == "site 'a' has counted 42"
+    assert "no server ever answered, so the count 42 was not taken; it is " in sentence
+    assert ("a.journal" in sentence) == kept and ("lost" in sentence) != kept
+
+
+@pytest.mark.nats
+def test_a_site_that_nobody_answers_says_so_after_a_while(nats_server: NatsServer) -> None:
+    site = started(
+        "site", nats_server.address(), "a", stdin=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert site.stderr is not None
+    said = site.stderr.readline()
+    site.terminate()
+    site.communicate()
+    assert said.startswith("no server has answered yet at nats://127.0.0.1:")
+    assert said.endswith("; start one, or check the address and the name 'a'\n")
+    assert site.returncode == 0  # it had counted nothing
+
+
+@pytest.mark.nats
+def test_a_second_server_of_a_subject_is_refused_and_one_after_a_kill_is_not(
+    nats_server: NatsServer,
+) -> None:
+    address = nats_server.address()
+    serve = ("server", address, "a", "--alpha", "0.1", "--patience", "0.5")
+    first = started(*serve, stderr=subprocess.PIPE)
+    assert first.stderr is not None
+    assert first.stderr.readline().startswith("serving 1 site at ")
+    watched(address, "--once")
+    app = App(name="track")
+    add_to(app)
+    with pytest.raises(Refused, match=r"another server shows counts at nats://.*; stop it, or use"):
+        app(serve, print_error=False, exit_on_error=False)
+    first.kill()
+    first.communicate()
+    again = started(*serve, stderr=subprocess.PIPE)
+    assert again.stderr is not None
+    assert again.stderr.readline().startswith("serving 1 site at ")
+    again.terminate()
+    again.communicate()
+
+
+@pytest.mark.nats
+def test_who_is_quiet_says_nothing_about_wrong_lines(nats_server: NatsServer) -> None:
+    said = []
+    for options in ((), ("--quiet",)):
+        site = started(
+            "site", nats_server.address(), "a", *options,
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        said.append(site.communicate("many\n")[1])
+    assert "a line of the input is no number of items" in said[0] and said[1] == ""
+
+
+def test_a_server_may_run_every_mode_of_a_tracker() -> None:
+    assert get_args(TrackerChoice) == TRACKERS
 
 
 def nowhere() -> str:
@@ -146,9 +218,19 @@ def test_a_broker_that_is_not_there_is_one_sentence_without_the_password(
     [
         (("server", "x://y", "a", "--alpha", "1.5"), "alpha is a relative error between 0 and 1"),
         (("server", "x://y", "a", "--alpha", "0.1"), "an address begins with nats:// or redis://"),
-        (("server", "x://y", "a", "--alpha", "0.1", "--mode", "block"), "is broken by anybody"),
-        (("server", "x://y", "a", "--alpha", "0.1", "--mode", "magic"), "there is no mode"),
+        (("server", "x://y", "a", "--alpha", "0.1", "--mode", "block"), "robust-tuned"),
+        (("server", "x://y", "a", "--alpha", "0.1", "--mode", "magic"), "robust-tuned"),
         (("server", "x://y", "a", "--alpha", "0.1", "--patience", "0"), "need 0 < repeat"),
+        (("server", "x://y", "a", "--alpha", "0.1", "--patience", "nan"), "need 0 < repeat"),
+        (("server", "x://y", "a", "--alpha", "0.1", "--repeat", "nan"), "need 0 < repeat"),
+        (("server", "x://y", "a", "--alpha", "0.1", "--interval", "nan"), "and interval > 0"),
+        (("server", "x://y", "a", "b", "a", "--alpha", "0.1"), "'a' is given twice"),
+        (("server", "x://y", "a", "", "--alpha", "0.1"), "a site's name is 1 to"),
+        (("site", "x://y", "a", "--rate", "1e13"), "above 0 and at most 1,000,000,000,000"),
+        (("site", "x://y", "a", "--rate", "nan"), "--rate is a number of items a second above 0"),
+        (("site", "x://y", "a", "--heartbeat", "nan"), "a heartbeat is a number of seconds"),
+        (("watch", "x://y", "--wait", "nan"), "--wait is a number of seconds above 0"),
+        (("watch", "x://y", "--wait", "0"), "--wait is a number of seconds above 0"),
         (("server", "x://y", "@absent", "--alpha", "0.1"), "absent: no such file"),
         (("site", "x://y", "a", "--rate", "-1"), "--rate is a number of items a second above 0"),
         (("site", "x://y", "a", "--rate", "1", "--lines"), "goes without --lines"),
@@ -164,7 +246,7 @@ def test_a_line_says_everything_about_a_count() -> None:
     stale = tuple(f"edge-{i}" for i in range(7))
     count = Count(12345.6, 12000, 13000, 0.99, 0.25, 7, stale, 4321)
     assert as_line(Sight(count, 12.5)) == (
-        "12,346  12,000 .. 13,000 (0.99 sure)  words 4,321 (12.5/s)  lag 0.25 s  "
+        "12,346  12,000 .. 13,000 (0.99 sure but for the stale)  words 4,321 (12.5/s)  lag 0.25 s  "
         "stale: edge-0, edge-1, edge-2, edge-3, edge-4 and 2 more"
     )
     sure = Count(1.0, 1, 1, 1.0, 0.0, 7, (), 3)

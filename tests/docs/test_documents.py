@@ -8,7 +8,17 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 NAMES = [path.relative_to(ROOT).as_posix() for path in PAGES]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+LONG = {"docs/answer.md", "docs/attack.md", "docs/audit.md", "docs/commands.md", "docs/json.md"}
+"""Pages whose commands take long, one after another."""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=name, marks=[pytest.mark.slow] if name in LONG else [])
+        for path, name in zip(PAGES, NAMES, strict=True)
+    ],
+)
 def test_everything_on_the_page_runs(path: Path, tmp_path: Path) -> None:
     play(path.read_text(), tmp_path)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
 from casemate.track.engine import Change, EndRound, Estimate, Rules, Wish
-from casemate.track.instruction import Every, Growth, Rule, Sample
+from casemate.track.instruction import Blocks, Every, Growth, Rule, Sample
 from casemate.track.messages import Order, Report
 from casemate.track.server import Server
 
@@ -116,6 +116,58 @@ def test_a_site_that_missed_its_order_is_told_again() -> None:
     assert len(world.engine.heard) == 1
 
 
+class Moving(Script):
+    """An engine whose own estimate is nonsense while answers are awaited."""
+
+    def estimate(self) -> Estimate:
+        return Estimate(len(self.heard), 0.0, 1e9, 1.0)
+
+
+@pytest.mark.parametrize("wish", [EndRound(), Change(narrower={0: Growth(3, 2)})])
+def test_while_answers_are_awaited_what_was_known_before_is_published(wish: Wish) -> None:
+    world = World(Moving([None, wish]))
+    world.server.receive(Report("0", 7, 0, 0, 1, 9))
+    world.server.receive(Report("0", 7, 0, 0, 2, 10))
+    assert world.server.read().value == 1
+    epoch = world.server.epoch
+    world.server.receive(Report("0", 7, epoch, 10, 0, 10))
+    if isinstance(wish, EndRound):
+        assert world.server.read().value == 1
+        world.server.receive(Report("1", 8, epoch, 0, 0, 0))
+    assert world.server.read().value == len(world.engine.heard) > 1
+    assert not world.server.holding
+
+
+@pytest.mark.parametrize(
+    "wish", [None, Change(wider={0: Growth(3, 2)}), Change(narrower={0: Blocks(8.0)})]
+)
+def test_nothing_is_held_where_the_bound_depends_on_no_answer(wish: Wish) -> None:
+    world = World(Moving([wish]))
+    world.server.receive(Report("0", 7, 0, 0, 1, 9))
+    assert not world.server.holding and world.server.read().value == 1
+
+
+def test_what_is_newest_is_what_the_engine_was_told_last() -> None:
+    world = World(Script([None, None, Change(wider={0: Growth(2, 1)})]))
+    for count in (1, 2):
+        world.server.receive(Report("0", 7, 0, 0, count, count))
+    assert world.server.is_newest(Report("0", 7, 0, 0, 2, 2))
+    assert not world.server.is_newest(Report("0", 7, 0, 0, 1, 1))  # overtaken
+    world.server.receive(Report("0", 7, 0, 0, 3, 3))
+    world.server.receive(Report("0", 7, 0, 0, 4, 4))
+    assert not world.server.is_newest(Report("0", 7, 0, 0, 4, 4))  # it has not taken its order
+
+
+def test_a_report_that_may_have_crossed_a_call_is_not_answered() -> None:
+    world = World(Script())
+    world.server.poll()
+    world.orders.clear()
+    world.server.receive(Report("0", 7, 0, 0, 1, 5))
+    assert world.orders == []
+    world.server.receive(Report("0", 7, 0, 0, 2, 6))
+    assert [site for site, _ in world.orders] == ["0"]
+
+
 @given(st.permutations(range(6)), st.lists(st.integers(0, 5), max_size=10))
 def test_reports_may_be_repeated_and_overtaken(order: list[int], again: list[int]) -> None:
     world = World(Script())
@@ -130,9 +182,35 @@ def test_a_site_that_forgot_everything_is_a_new_one_beside_the_old_count() -> No
     world = World(Script())
     world.server.receive(Report("0", 7, 0, 0, 1, 50))
     world.server.receive(Report("0", 8, 0, 0, 1, 3))
-    assert world.server.read().value == 53
-    world.server.receive(Report("0", 7, 0, 0, 2, 51))  # late, of the one that is gone
-    assert world.server.read().value == 53
+    assert world.server.read().value == world.server.heard == 53
+    world.server.receive(Report("0", 7, 0, 0, 0, 49))  # late, of the one that is gone
+    assert world.server.heard == 53 and not world.server.knows_more
+
+
+def test_what_an_earlier_incarnation_reports_late_is_in_the_next_round_and_once() -> None:
+    world = World(Script(), sites=1)
+    late = Report("0", 7, 0, 0, 2, 51)
+    for report in (Report("0", 7, 0, 0, 1, 50), Report("0", 8, 0, 0, 1, 3), late, late):
+        world.server.receive(report)
+    assert world.server.heard == 54 and world.server.knows_more
+    assert not world.server.is_double(late)  # it may have been under way
+    world.server.poll()
+    epoch = world.server.epoch
+    world.server.receive(late)
+    world.server.receive(Report("0", 8, epoch, 4, 0, 4))
+    assert world.engine.begun == [[51 + 4]]
+    assert world.server.is_double(Report("0", 7, epoch, 51, 0, 51))
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 50)), min_size=1))
+def test_every_incarnation_counts_for_the_most_that_it_reported(
+    said: list[tuple[int, int]],
+) -> None:
+    world, most = World(Script(), sites=1), dict[int, int]()
+    for incarnation, count in said:
+        most[incarnation] = max(most.get(incarnation, 0), count)
+        world.server.receive(Report("0", incarnation, 0, 0, count, count))
+    assert world.server.heard == sum(most.values())
 
 
 def test_an_unknown_site_is_refused_and_changes_nothing() -> None:

@@ -1,5 +1,7 @@
 """Sites: what they count is never lost, and what they say is cumulative."""
 
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -56,12 +58,19 @@ def test_after_a_collection_the_rule_counts_from_the_answer() -> None:
     assert sent[-1] == Report("a", 0, 1, 5, 2, 30)
 
 
-def test_counting_down_is_refused_and_changes_nothing() -> None:
+@pytest.mark.parametrize("n", [-1, -0.5, 1.5, float("nan"), float("inf"), 10**30, "x", None])
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_is_no_count_is_refused_and_changes_nothing(
+    n: object, kept: bool, tmp_path: Path
+) -> None:
     sent: list[Report] = []
-    site = Site("a", sent.append)
-    with pytest.raises(ValueError, match="counts upwards"):
-        site.add(-1)
+    journal = FileJournal(tmp_path / "site") if kept else None
+    site = Site("a", sent.append, journal=journal)
+    with pytest.raises(ValueError, match="counts upwards by whole numbers"):
+        site.add(n)  # type: ignore[arg-type] # what is refused
     assert site.count == 0 and not sent
+    site.add(3)
+    assert site.count == 3 and len(sent) == 1
 
 
 @given(st.lists(st.one_of(st.integers(1, 30), st.none()), max_size=40), st.booleans())
@@ -90,6 +99,41 @@ def test_a_killed_site_goes_on_as_if_nothing_had_happened(
         journal.close()
     assert journal_count == unbroken.count
     assert [(r.reports, r.count) for r in sent] == [(r.reports, r.count) for r in unbroken_sent]
+
+
+def test_orders_from_another_thread_lose_no_count_and_no_trigger(tmp_path: Path) -> None:
+    """The one that adds takes no lock unless it reports; threads change places all the time."""
+    journal = FileJournal(tmp_path / "site")
+    sent: list[Report] = []
+    site = Site("a", sent.append, Growth(3, 2), journal)
+    over = threading.Event()
+
+    def order() -> None:
+        rules = (Every(), Sample(0.1), Growth(101, 100), Blocks(7.0), None)
+        for epoch in range(1, 4_000):
+            site.obey(Order(epoch, rules[epoch % 5], answer=epoch % 2 == 0))
+        site.obey(Order(4_000, Every(), answer=True))
+        over.set()
+
+    before, added = sys.getswitchinterval(), 0
+    sys.setswitchinterval(1e-6)
+    try:
+        other = threading.Thread(target=order)
+        other.start()
+        while not over.is_set() or added < 20_000:
+            site.add()
+            added += 1
+        other.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert site.count == added == journal.cells[0]
+    newest = max(sent, key=lambda report: (report.epoch, report.reports, report.count))
+    assert (newest.epoch, newest.count) == (4_000, added)  # every item was reported at the end
+    entry = journal.load()
+    assert entry is not None and entry.next_trigger == added + 1
+    for report in sent:
+        assert report.begun <= report.count <= added
+    journal.close()
 
 
 def test_without_a_rule_a_site_waits() -> None:

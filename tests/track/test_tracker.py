@@ -1,5 +1,6 @@
 """Trackers as a library: every mode keeps its word, and bad input changes no count."""
 
+import sys
 import threading
 from pathlib import Path
 
@@ -91,10 +92,22 @@ def test_a_wrong_batch_changes_no_count(sites: object, n: object, error: type[Ex
     assert tracker.read().value == 3
 
 
-@pytest.mark.parametrize("alpha", [0, 1, -0.1, 2, float("nan")])
-def test_alpha_is_a_fraction(alpha: float) -> None:
+@pytest.mark.parametrize("sites", ["abc", [""], [1, 2], 0, [], ["a", "a"]])
+def test_sites_are_a_number_or_names(sites: object) -> None:
+    with pytest.raises(Misconfigured, match="site"):
+        CountTracker(sites, alpha=0.1)  # type: ignore[arg-type] # what is refused
+
+
+def test_an_empty_batch_counts_nothing() -> None:
+    tracker = CountTracker(2, alpha=0.1)
+    tracker.add_many([])
+    assert tracker.read().value == 0
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, 2, float("nan"), "x", None])
+def test_alpha_is_a_fraction(alpha: object) -> None:
     with pytest.raises(Misconfigured, match="alpha is a relative error between 0 and 1"):
-        CountTracker(8, alpha=alpha)
+        CountTracker(8, alpha=alpha)  # type: ignore[arg-type] # what is refused
 
 
 @pytest.mark.parametrize("delta", [0, 1, float("nan")])
@@ -150,6 +163,33 @@ def test_one_site_a_thread_needs_no_lock_of_yours() -> None:
         thread.join()
     assert abs(tracker.read().value - 120_000) <= 0.05 * 120_000
     assert tracker.poll().value == 120_000
+
+
+@modes
+def test_a_thread_may_read_and_poll_while_others_count(mode: str) -> None:
+    """Threads change places all the time; nothing is lost, and every poll is in between."""
+    tracker = CountTracker(4, alpha=0.05, delta=1e-6, mode=mode)
+
+    def count(site: int) -> None:
+        for _ in range(3_000):
+            tracker.site(site).add()
+
+    threads = [threading.Thread(target=count, args=(i,)) for i in range(4)]
+    before, polled = sys.getswitchinterval(), [0.0]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            polled += [tracker.poll().value]
+            tracker.read()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert polled == sorted(polled)
+    assert abs(tracker.read().value - 12_000) <= 0.05 * 12_000
+    assert tracker.poll().value == 12_000
 
 
 def test_trackers_with_journals_go_on_where_they_were(tmp_path: Path) -> None:

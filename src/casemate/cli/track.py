@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from casemate.cli.exits import Exit
 from casemate.cli.output import Output
 from casemate.errors import Misconfigured
 
@@ -69,7 +70,7 @@ def simulate(
     runs: Annotated[int, Parameter(help="How many independent runs.")] = 1,
     seed: Annotated[int | None, Parameter(help="Makes the runs repeatable.")] = None,
     output: Output | None = None,
-) -> None:
+) -> int:
     """Count the words a protocol sends and its largest error, against an adversary."""
     output = output or Output()
     _check("--items", sites, items)
@@ -82,13 +83,21 @@ def simulate(
     from casemate.track.simulation.simulate import simulate as run
 
     setting = Setting(sites, alpha, delta, items)
-    with output.progress("simulating", runs) as progress:
-        found = run(setting, mode, adversary, runs=runs, seed=seed, advance=progress.advance)
+    try:
+        with output.progress("simulating", runs) as progress:
+            found = run(setting, mode, adversary, runs=runs, seed=seed, advance=progress.advance)
+    except KeyboardInterrupt:
+        output.note("interrupted: no run was done yet, so there is nothing to show")
+        return Exit.INTERRUPTED
     html = None
     if output.format == "html":
         with output.progress("planning"):
             html = simulation_html(found, predicted(sites, alpha, delta, items))
     output.emit(simulation_text(found), simulation_json(found), html)
+    if found.finished:
+        return Exit.DONE
+    output.note(f"interrupted: these are the {len(found.runs)} of {runs} runs that were done")
+    return Exit.INTERRUPTED
 
 
 @app.command

@@ -1,8 +1,11 @@
 """`casemate track server`, `site` and `watch`: a count over many machines, as processes."""
 
 import json
+import math
 import signal
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,15 +14,31 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from casemate.cli.exits import Exit
-from casemate.errors import Misconfigured
+from casemate.errors import Misconfigured, Refused
 from casemate.track.service.over import Flag
 
 if TYPE_CHECKING:
     from casemate.track.service.watching import Sight
+    from casemate.track.site import Site
 
 SCHEMA = "casemate.track-count/1"
 _ADDRESS = "nats://HOST:PORT/SUBJECT or redis://HOST:PORT/0?prefix=NAME."
 Address = Annotated[str, Parameter(help=_ADDRESS)]
+TrackerChoice = Literal[
+    "auto",
+    "deterministic",
+    "deterministic-paper",
+    "allocated",
+    "sampled",
+    "robust",
+    "robust-tuned",
+    "exact",
+]
+FASTEST = 1e12
+"""Items a second that `--rate` may ask for."""
+
+_UNANSWERED = 3.0  # seconds after which a site says that no server answered
+_LAST_WAIT = 1.0  # seconds for which a site that ends waits for the first answer
 
 
 def add_to(app: App) -> None:
@@ -31,7 +50,8 @@ def add_to(app: App) -> None:
 def server(
     address: Address,
     sites: Annotated[
-        tuple[str, ...], Parameter(help="Names of the sites; @FILE for one on each line.")
+        tuple[str, ...],
+        Parameter(help="Names of the sites; @FILE for one on each line, but for # comments."),
     ],
     /,
     *,
@@ -39,7 +59,7 @@ def server(
     delta: Annotated[
         float, Parameter(help="The probability with which the promise may ever be broken.")
     ] = 0.01,
-    mode: Annotated[str, Parameter(help="The protocol.")] = "auto",
+    mode: Annotated[TrackerChoice, Parameter(help="The protocol.")] = "auto",
     horizon: Annotated[int, Parameter(help="How many items will come, over all sites.")] = 10**12,
     interval: Annotated[float, Parameter(help="Seconds between two counts that are shown.")] = 1.0,
     patience: Annotated[
@@ -54,15 +74,27 @@ def server(
     names = _names(sites)
     from casemate.track.modes import tracker_engine
     from casemate.track.service.attendant import Timing
-    from casemate.track.service.serving import serve
+    from casemate.track.service.serving import ensure_alone, serve
     from casemate.track.setting import Setting
     from casemate.track.transport.address import open_transport, without_secrets
+    from casemate.track.transport.notes import Notes, silent
 
+    notes = silent() if quiet else Notes()
     timing = Timing(repeat=repeat, patience=patience, interval=interval)
     engine = tracker_engine(mode, Setting(len(names), alpha, delta, horizon))
-    with until_stopped() as stop, closing(open_transport(address)) as network:
-        _note(f"serving {len(names)} sites at {without_secrets(address)}", quiet)
-        serve(network, names, engine, stop.over, timing=timing)
+    place = without_secrets(address)
+    who = "1 site" if len(names) == 1 else f"{len(names):,} sites"
+    with until_stopped() as stop, closing(open_transport(address, notes)) as network:
+        ensure_alone(network, stop.over, place)
+        serve(
+            network,
+            names,
+            engine,
+            stop.over,
+            timing=timing,
+            notes=notes,
+            ready=lambda: _note(f"serving {who} at {place}", quiet),
+        )
     return stop.code
 
 
@@ -86,21 +118,67 @@ def site(
     quiet: Annotated[bool, Parameter(negative="", help="No notes on stderr.")] = False,
 ) -> int:
     """Count the items that stdin names, a number on each line, until it ends or is stopped."""
-    if rate is not None and (lines or not 0 < rate <= 1e12):
+    if rate is not None and (lines or not 0 < rate <= FASTEST):
         raise Misconfigured(
-            "--rate is a number of items a second above 0, and goes without --lines"
+            f"--rate is a number of items a second above 0 and at most {FASTEST:,.0f}, and goes "
+            f"without --lines"
         )
     from casemate.track.service.feed import Numbers, at_rate, each_line, piped
     from casemate.track.service.membership import join
-    from casemate.track.transport.notes import Notes
+    from casemate.track.transport.notes import Notes, silent
 
-    with until_stopped() as stop, join(address, name, journal, heartbeat) as member:
-        counted = each_line if lines else Numbers(Notes())
+    notes = silent() if quiet else Notes()
+    with until_stopped() as stop, join(address, name, journal, heartbeat, notes) as member:
+        counted = each_line if lines else Numbers(notes)
         feed = piped(0, counted, stop.over) if rate is None else at_rate(rate, stop.over)
-        for items in feed:
-            member.add(items)
+        with _saying_when_unanswered(member, address, quiet):
+            for items in feed:
+                member.add(items)
+            taken = _is_answered(member, _LAST_WAIT)
         _note(f"site {name!r} has counted {member.count:,}", quiet)
+        if member.count and not taken:
+            raise Refused(_not_taken(member.count, address, journal))
     return stop.code
+
+
+@contextmanager
+def _saying_when_unanswered(member: "Site", address: str, quiet: bool) -> Iterator[None]:
+    """Inside, say once that no server answers; one that never came would be found out too late."""
+    from casemate.track.transport.address import without_secrets
+
+    def look() -> None:
+        if not member.epoch:
+            _note(
+                f"no server has answered yet at {without_secrets(address)}; start one, or check "
+                f"the address and the name {member.name!r}",
+                quiet,
+            )
+
+    timer = threading.Timer(_UNANSWERED, look)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _is_answered(member: "Site", seconds: float) -> bool:
+    """Whether a server ever gave an order to this site; one that knows it does so at once."""
+    until = time.monotonic() + seconds
+    while not member.epoch and time.monotonic() < until:
+        time.sleep(0.02)
+    return member.epoch > 0
+
+
+def _not_taken(count: int, address: str, journal: Path | None) -> str:
+    if journal is not None:
+        rest = f"it is kept in the journal {journal}: run the site again with it"
+    elif address.startswith("redis"):
+        rest = "the broker keeps it for a server that starts: start one, and check the name"
+    else:
+        rest = "it is lost: start the server first, and give the site a --journal"
+    return f"no server ever answered, so the count {count:,} was not taken; {rest}"
 
 
 def watch(
@@ -110,12 +188,14 @@ def watch(
     once: Annotated[bool, Parameter(negative="", help="Show one count and end.")] = False,
     wait: Annotated[
         float, Parameter(help="Seconds after which a server that shows nothing is given up.")
-    ] = 10.0,
+    ] = 15.0,
     format: Annotated[
         Literal["text", "json"], Parameter(help="A line to read, or one object on each line.")
     ] = "text",
 ) -> int:
     """Show the count as it changes: its interval, the words it cost, its lag, who is stale."""
+    if not 0 < wait < math.inf:
+        raise Misconfigured(f"--wait is a number of seconds above 0, got {wait:g}")
     from casemate.track.service.watching import watch as sights
     from casemate.track.transport.address import open_transport
 
@@ -143,6 +223,8 @@ def as_line(sight: "Sight") -> str:
     """A count that was shown as one line."""
     count, speed = sight.count, sight.words_per_second
     sure = "sure" if count.confidence >= 1 else f"{count.confidence:.6g} sure"
+    if count.stale_sites:
+        sure += " but for the stale"
     parts = [
         f"{count.value:,.0f}",
         f"{count.lo:,.0f} .. {count.hi:,.0f} ({sure})",
@@ -170,7 +252,19 @@ def _names(given: tuple[str, ...]) -> list[str]:
             text = Path(each[1:]).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise Misconfigured(f"{each[1:]} is not UTF-8 text; give one name a line") from None
-        names += [line.strip() for line in text.splitlines() if line.strip()]
+        lines = [line.strip() for line in text.splitlines()]
+        names += [line for line in lines if line and not line.startswith("#")]
+    return _checked(names)
+
+
+def _checked(names: list[str]) -> list[str]:
+    """The same names, once each of them can travel and stands for one site."""
+    from casemate.track.server import check_names
+    from casemate.track.transport.network import token
+
+    check_names(names)
+    for name in names:
+        token(name)
     return names
 
 

@@ -41,6 +41,7 @@ def simulation_json(found: Simulation) -> dict[str, Any]:
         "delta": setting.delta,
         "items": setting.items,
         "runs": len(found.runs),
+        "finished": found.finished,
         "words": found.words,
         "words_by_kind": found.words_by_kind,
         "max_error_over_alpha": found.max_error_over_alpha,
@@ -53,7 +54,7 @@ def simulation_json(found: Simulation) -> dict[str, Any]:
 def plan_text(forecasts: Sequence[Forecast]) -> str:
     """Predicted words as a table, the cheapest first."""
     lines = [f"{'mode':<20} {'words':>15} {'of the cheapest':>16}  within alpha"]
-    least = forecasts[0].words
+    least = max(forecasts[0].words, 1.0)
     for each in forecasts:
         ratio = f"{each.words / least:.2f}x"
         lines.append(f"{each.mode:<20} {each.words:>15,.0f} {ratio:>16}  {each.promise}")

@@ -2,16 +2,23 @@
 
 A server keeps nothing between its runs. Epochs are microseconds of the clock, so one that starts
 again calls a round under a newer epoch than any before and has the exact counts in the answers.
+
+Guarantee  What is published was right, within the bound of its engine, when the reports that it
+           rests on were sent. While answers are awaited on which that bound depends, an engine's
+           own estimate is between two states; what it was before they were asked for is published.
+           Everything that any incarnation of a site ever reported is in the count from the next
+           round on, also where two processes report as one site.
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
 from casemate.track.count import Count
-from casemate.track.engine import Change, EndRound, Engine, Rules, Wish
-from casemate.track.instruction import Rule
+from casemate.track.engine import Change, EndRound, Engine, Estimate, Rules, Wish
+from casemate.track.instruction import Blocks, Rule
 from casemate.track.messages import Order, Report
 
 SendOrder = Callable[[str, Order], None]
@@ -27,8 +34,9 @@ class _Row:
     rule: Rule
     epoch: int = 0  # of the order that was sent last
     incarnation: int | None = None
-    former: set[int] = field(default_factory=set)  # incarnations that are over
-    frozen: int = 0  # what they had counted
+    former: dict[int, int] = field(default_factory=dict)  # what earlier incarnations reported
+    frozen: int = 0  # the sum of that, as the engine knows it
+    since: int = 0  # the epoch at which this incarnation took the place of one before
     begun: int = 0
     reports: int = 0
     count: int = 0
@@ -38,7 +46,12 @@ class _Row:
 
     @property
     def total(self) -> int:
+        """What this site counted as the engine knows it."""
         return self.frozen + self.count
+
+    @property
+    def formerly(self) -> int:
+        return sum(self.former.values())
 
 
 class Server:
@@ -52,8 +65,7 @@ class Server:
         clock: Clock = time.time,
         send_all: SendToAll | None = None,  # one message for all sites, where there is such a thing
     ) -> None:
-        if len(set(sites)) != len(sites) or not sites:
-            raise Misconfigured("a tracker needs at least one site, and each a name of its own")
+        check_names(sites)
         self._engine, self._send, self._clock = engine, send, clock
         self._send_all = send_all
         rules = _each(engine.opening(), len(sites))
@@ -62,7 +74,10 @@ class Server:
         self._epoch = 0
         self._owing: set[int] = set()  # sites that have not answered their last order
         self._collecting: int | None = None  # the epoch whose answers are awaited
+        self._changing: set[int] = set()  # sites whose answers a change of windows waits for
+        self._held: Estimate | None = None  # what is published until those answers are in
         self._rules_to_follow = False  # this round's rules go out after the counts came in
+        self.knows_more = False  # an earlier incarnation reported more since the last round
         self.rounds = 0
         self.words_by_kind = {"report": 0, "call": 0, "answer": 0, "rule": 0}
 
@@ -79,7 +94,7 @@ class Server:
     @property
     def heard(self) -> int:
         """What the sites have said they counted; never more than they did."""
-        return sum(row.total for row in self._rows)
+        return sum(row.formerly + row.count for row in self._rows)
 
     @property
     def rules(self) -> list[Rule]:
@@ -90,6 +105,11 @@ class Server:
     def collecting(self) -> bool:
         """Whether a round was called and has not begun."""
         return self._collecting is not None
+
+    @property
+    def holding(self) -> bool:
+        """Whether what is published is as of before some answers were asked for."""
+        return self._held is not None
 
     @property
     def awaited(self) -> list[str]:
@@ -104,9 +124,26 @@ class Server:
         """The incarnation of a site that counts now; None before it was heard of."""
         return self._rows[self._index[site]].incarnation if site in self._index else None
 
+    @property
+    def hides(self) -> bool:
+        """Whether the promise rests on nobody's knowing what was reported."""
+        return any(isinstance(row.rule, Blocks) for row in self._rows)
+
+    def is_double(self, report: Report) -> bool:
+        """Whether this is of a process that lives on although another took its place."""
+        row = self._rows[self._index[report.site]]
+        return report.incarnation in row.former and report.epoch > row.since
+
+    def is_newest(self, report: Report) -> bool:
+        """Whether the engine knows of the site just what this report says, and nothing newer."""
+        row = self._rows[self._index[report.site]]
+        known = (row.incarnation, row.epoch, row.reports, row.count)
+        said = (report.incarnation, report.epoch, report.reports, report.count)
+        return row.told == row.epoch and known == said
+
     def read(self) -> Count:
         """The count as of the reports that arrived."""
-        estimate = self._engine.estimate()
+        estimate = self._held or self._engine.estimate()
         stale = tuple(self.awaited)
         return Count(
             estimate.value,
@@ -128,6 +165,9 @@ class Server:
         if report.epoch > row.epoch:
             raise ClockWentBackwards((report.epoch - row.epoch) / 1e6)
         self.words_by_kind["answer" if site in self._owing else "report"] += 1
+        if report.count > row.former.get(report.incarnation, report.count):
+            row.former[report.incarnation] = report.count
+            self.knows_more = True
         news = self._is_news(row, report)
         if news:
             self._note(row, report)
@@ -137,17 +177,26 @@ class Server:
             self._collect(site)
         elif news and row.told == row.epoch:
             self._owing.discard(site)
-            self._grant(self._engine.hear(site, row.rule, *self._told(row)))
+            self._changing.discard(site)
+            self._hear(site, row)
+
+    def _hear(self, site: int, row: _Row) -> None:
+        """Tell the engine, and grant what it wishes for."""
+        before = self._held or self._engine.estimate()
+        wish = self._engine.hear(site, row.rule, row.frozen + row.begun, row.reports, row.total)
+        unsettled = self._changing or _unsettles(wish)
+        self._held = before if unsettled else None
+        self._grant(wish)
 
     def _remind(self, row: _Row) -> None:
         """Repeat an order that a site has not taken: it was lost, or came to one that is gone.
 
         The more it reports meanwhile the more seldom, so that a site that reports faster than
-        orders travel is not answered each time.
+        orders travel is not answered each time. The first after a call may have crossed it.
         """
         row.behind = 0 if row.told == row.epoch else row.behind + 1
         row.unsure = row.unsure and not row.reports
-        if row.behind and not row.behind & (row.behind - 1):
+        if row.behind > self.collecting and not row.behind & (row.behind - 1):
             rule = None if self._rules_to_follow else row.rule
             kind = "rule" if self._collecting is None else "call"
             self._tell(kind, row, Order(row.epoch, rule, answer=True))
@@ -157,7 +206,7 @@ class Server:
     def _is_news(self, row: _Row, report: Report) -> bool:
         """Whether the report says more than what is known."""
         if report.incarnation in row.former:
-            return False
+            return False  # it is in the next round
         if report.incarnation != row.incarnation:
             return True
         newest = (row.told, row.reports, row.count)
@@ -165,14 +214,12 @@ class Server:
 
     def _note(self, row: _Row, report: Report) -> None:
         if report.incarnation != row.incarnation:
-            row.frozen += row.count
-            row.former |= set() if row.incarnation is None else {row.incarnation}
+            if row.incarnation is not None:
+                row.former[row.incarnation] = row.count
+                row.frozen, row.since = row.formerly, row.epoch
             row.incarnation = report.incarnation
         row.told, row.begun = report.epoch, report.begun
         row.reports, row.count = report.reports, report.count
-
-    def _told(self, row: _Row) -> tuple[int, int, int]:
-        return row.frozen + row.begun, row.reports, row.total
 
     def poll(self) -> None:
         """Call a round now, unless the clock went backwards since the last."""
@@ -184,6 +231,8 @@ class Server:
     def call_round(self) -> None:
         """Ask every site for its exact count, and begin a round when all have answered."""
         epoch = self._next_epoch()
+        self._held = self._held or self._engine.estimate()  # a summons may change it
+        self._changing = set()
         rules = self._engine.summons()
         self._collecting, self._rules_to_follow = epoch, rules is None
         each: Sequence[Rule | None]
@@ -216,11 +265,15 @@ class Server:
     def _begin(self) -> None:
         epoch, self._collecting = self._collecting, None
         self.rounds += 1
+        for row in self._rows if self.knows_more else ():
+            row.frozen = row.formerly
+        self.knows_more = False
         bases = [
             row.frozen + (row.count if site in self._owing else row.begun)
             for site, row in enumerate(self._rows)
         ]
         rules = self._engine.begin(bases)
+        self._held = None
         if rules is not None and epoch is not None:
             self._send_rules(epoch, rules)
         self._hear_what_came_meanwhile()
@@ -234,7 +287,7 @@ class Server:
     def _hear_what_came_meanwhile(self) -> None:
         for site, row in enumerate(self._rows):
             if self._collecting is None and row.told == row.epoch and row.reports:
-                self._grant(self._engine.hear(site, row.rule, *self._told(row)))
+                self._hear(site, row)
 
     def _grant(self, wish: Wish) -> None:
         match wish:
@@ -252,6 +305,8 @@ class Server:
             row = self._rows[site]
             row.epoch, row.rule, row.unsure, row.behind = epoch, rule, False, 0
         self._owing = self._owing | rules.keys() if answer else self._owing - rules.keys()
+        if answer:
+            self._changing |= {site for site, rule in rules.items() if _needs_answer(rule)}
         for site, rule in rules.items():
             self._tell("rule", self._rows[site], Order(epoch, rule, answer))
 
@@ -274,5 +329,28 @@ class Server:
         return self._epoch
 
 
+def check_names(sites: Sequence[str]) -> None:
+    """Refuse no sites at all, and two of one name."""
+    if not sites:
+        raise Misconfigured("a tracker needs at least one site, and each a name of its own")
+    twice = [name for name, times in Counter(sites).items() if times > 1]
+    if twice:
+        raise Misconfigured(
+            f"a tracker needs sites with each a name of its own; {twice[0]!r} is given twice"
+        )
+
+
 def _each(rules: Rules, sites: int) -> Sequence[Rule]:
     return rules if isinstance(rules, Sequence) else [rules] * sites
+
+
+def _needs_answer(rule: Rule) -> bool:
+    """Whether a bound depends on when a site took this rule; blocks have it in their noise."""
+    return not isinstance(rule, Blocks)
+
+
+def _unsettles(wish: Wish) -> bool:
+    """Whether an engine's estimate is right only once its wish is granted and answered."""
+    if isinstance(wish, Change):
+        return any(map(_needs_answer, wish.narrower.values()))
+    return isinstance(wish, EndRound)

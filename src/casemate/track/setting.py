@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from casemate.errors import Misconfigured
 
+MOST_ITEMS = 1 << 32
+"""Of a compiled run with windows, whose fixed point has 31 of 63 bits below it."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -18,12 +21,28 @@ class Setting:
     def __post_init__(self) -> None:
         if self.sites < 1:
             raise Misconfigured(f"a tracker needs at least one site, got {self.sites}")
-        if not 0 < self.alpha < 1:
-            raise Misconfigured(f"alpha is a relative error between 0 and 1, got {self.alpha}")
-        if not 0 < self.delta < 1:
-            raise Misconfigured(f"delta is a probability between 0 and 1, got {self.delta}")
+        if not _is_share(self.alpha):
+            raise Misconfigured(
+                f"alpha is a relative error between 0 and 1, as 0.01, got {self.alpha!r}"
+            )
+        if not _is_share(self.delta):
+            raise Misconfigured(
+                f"delta is a probability between 0 and 1, as 0.01, got {self.delta!r}"
+            )
         if self.items < 1:
             raise Misconfigured(f"at least one item must come, got {self.items}")
+
+    def check_windows(self) -> None:
+        """Refuse more items than the windows of a compiled run can count."""
+        if self.items > MOST_ITEMS:
+            raise Misconfigured(
+                f"a simulation of windows goes up to {MOST_ITEMS:,} items, got {self.items:,}; "
+                "simulate fewer, or see what a plan predicts for all of them"
+            )
+
+
+def _is_share(number: object) -> bool:
+    return isinstance(number, int | float) and 0 < number < 1
 
 
 @dataclass(frozen=True)

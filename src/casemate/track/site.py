@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from casemate.track.instruction import NEVER, Draw, Every, Rule, Standing
 from casemate.track.journal import Entry, Journal, Memory
+from casemate.track.leap import leap
 from casemate.track.messages import Order, Report
 
 Send = Callable[[Report], None]
@@ -79,9 +80,14 @@ class Site:
 
     def add(self, n: int = 1) -> None:
         """Count n things, now."""
-        if n < 0:
-            raise ValueError(f"a site counts upwards: n must be at least 0, got {n}")
-        self._cells[0] = self._count = count = self._count + n  # written before it can be sent
+        try:
+            if n < 0:
+                raise OverflowError
+            self._cells[0] = self._count = count = self._count + n  # the journal first
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(
+                f"a site counts upwards by whole numbers: n must be at least 0, got {n!r}"
+            ) from None
         if count >= self._next:
             self._due()
 
@@ -97,7 +103,8 @@ class Site:
         count, before = self._count, self._standing.reports
         while (rule := self._rule) is not None and count >= self._next:
             at = self._standing
-            self._standing = Standing(at.begun, at.reports + 1, self._next, count)
+            passed_one = Standing(at.begun, at.reports + 1, self._next, count)
+            self._standing = leap(rule, passed_one, self._draw)
             self._next = rule.after(self._standing, self._draw)
         passed = self._standing.reports > before
         if passed:

@@ -11,7 +11,7 @@
 import operator
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -142,24 +142,29 @@ class _Here:
 
     def __init__(self, server: Server, transport: Transport) -> None:
         self.server = server
+        self._turn: AbstractContextManager[object] = (
+            transport.turn if isinstance(transport, InProcess) else nullcontext()
+        )
         transport.serve(server.receive)
 
     def read(self) -> Count:
-        return self.server.read()
+        with self._turn:
+            return self.server.read()
 
     def poll(self) -> Count:
-        self.server.poll()
-        count = self.server.read()
+        with self._turn:  # or another thread's reports would come in between
+            self.server.poll()
+            count, exact = self.server.read(), float(self.server.heard)
         if count.stale_sites:
             return count
-        exact = float(self.server.heard)
         return replace(count, value=exact, lo=exact, hi=exact, confidence=1.0)
 
 
 def _names(sites: int | Sequence[str]) -> list[str]:
-    if isinstance(sites, int):
-        return [str(i) for i in range(sites)]
-    return list(sites)
+    names = [str(i) for i in range(sites)] if isinstance(sites, int) else list(sites)
+    if isinstance(sites, str) or not all(isinstance(name, str) and name for name in names):
+        raise Misconfigured("sites are a number of them, or a list of their names")
+    return names
 
 
 def _opened(transport: Transport | str | None) -> Transport:
@@ -170,10 +175,10 @@ def _opened(transport: Transport | str | None) -> Transport:
 
 def _totals(sites: np.ndarray, n: np.ndarray, known: int) -> np.ndarray:
     """How many things each site receives, after everything about them was checked."""
+    if sites.size == 0:
+        return np.zeros(known, dtype=np.int64)
     if sites.ndim != 1 or sites.dtype.kind not in "iu":
         raise Misconfigured("give the numbers of the sites as one row of whole numbers")
-    if not len(sites):
-        return np.zeros(known, dtype=np.int64)
     if sites.min() < 0 or sites.max() >= known:
         raise UnknownSite(str(sites.min() if sites.min() < 0 else sites.max()))
     if n.dtype.kind not in "iu" or n.min() < 0:

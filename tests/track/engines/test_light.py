@@ -44,6 +44,15 @@ def planned(loads: np.ndarray, items: float = 1e7) -> Plan:
 # Exactly true
 
 
+@pytest.mark.parametrize("horizon", [1.0, 2.0, 1e8])
+def test_a_share_is_found_however_near_the_horizon_is(horizon: float) -> None:
+    assert 0 < share_of(0.1, 0.25, 1e12, horizon) < 0.1
+
+
+def test_a_round_that_would_fail_too_often_is_not_begun() -> None:
+    assert sampled_round(100, 0.1, 1e4, 1e-30) is None
+
+
 @given(st.lists(st.floats(0.01, 3.0), min_size=1, max_size=300), st.floats(2.0, 1e6))
 def test_shares_of_rounds_never_add_up_to_more_than_delta(
     growths: list[float], value: float
@@ -73,6 +82,7 @@ def test_rounded_numbers_are_just_below(failure: float, steps: int) -> None:
 @pytest.mark.parametrize("taken", [300.0, 1000.0, 1e5])
 def test_a_round_fails_no_more_than_it_may(taken: float) -> None:
     found = sampled_round(500, 0.02, taken, 1e-3)
+    assert found is not None
     assert found.slack / found.probability == pytest.approx(taken)
     exact = failure_probability(found.draws, found.slack, 0.02, found.probability)
     assert exact == pytest.approx(found.failure)

@@ -156,7 +156,7 @@ def test_a_call_from_outside_makes_every_count_exact() -> None:
     assert engine.tally.low == 5000
 
 
-def test_a_call_from_outside_begins_a_new_sampled_round() -> None:
+def test_a_call_from_outside_ends_a_mixture_with_centred_windows() -> None:
     sites = 256
     engine = automatic(sites, 0.2, 0.1, 1e6)
     rng = Random(2)
@@ -164,8 +164,40 @@ def test_a_call_from_outside_begins_a_new_sampled_round() -> None:
     assert any(isinstance(rule, Sample) for rule in plain.server.rules)
     before = engine.estimate().confidence
     plain.server.call_round()
-    assert engine.tally.low + engine.tally.base == 40_000
-    assert engine.estimate().confidence < before  # another round that may fail
+    assert engine.tally.low == 40_000
+    assert set(plain.server.rules) == {centred_rule(0.2)}
+    assert engine.estimate().confidence == before
+
+
+def test_many_calls_from_outside_never_spend_more_than_delta() -> None:
+    sites = 1024
+    engine = automatic(sites, 0.1, 0.2, 1e6)
+    plain, _ = run(engine, Random(2).choices(range(sites), k=60_000), sites)
+    plain.server.call_round()
+    assert all(isinstance(rule, Sample) for rule in plain.server.rules)
+    spent = 1 - engine.estimate().confidence
+    for _ in range(100):
+        plain.server.call_round()
+        assert spent <= 1 - engine.estimate().confidence < 0.2
+    assert {type(rule) for rule in plain.server.rules} == {Growth}  # nothing is left to spend
+
+
+batches = st.tuples(st.integers(0, SITES - 1), st.sampled_from([1, 2, 7, 50, 10**3, 10**6]))
+
+
+@given(alphas, st.lists(st.one_of(st.none(), batches), max_size=60))
+def test_batches_and_calls_from_outside_leave_the_count_within_alpha(
+    alpha: float, moves: list[tuple[int, int] | None]
+) -> None:
+    engine, total = allocated(SITES, alpha), 0
+    plain = PlainRun(SITES, engine, draw=Random(0).random)
+    for move in moves:
+        if move is None:
+            plain.server.call_round()
+        else:
+            plain.sites[move[0]].add(move[1])
+            total += move[1]
+        assert abs(engine.estimate().value - total) <= alpha * total
 
 
 def test_nothing_is_decided_while_answers_are_awaited() -> None:

@@ -5,9 +5,13 @@ from collections.abc import Callable
 from numpy.random import default_rng
 
 from casemate.track.adversary.compiled import Compiled, Rngs, compiled
+from casemate.track.oblivious.doubling import Doubling
 from casemate.track.setting import Run, Setting
+from casemate.track.simulation.plain import PlainRun
 
 Simulate = Callable[[Setting, Compiled, Rngs], Run]
+Make = Callable[[int, float, float], Doubling]
+RUNS = 300
 
 
 def three(seed: int) -> Rngs:
@@ -21,3 +25,14 @@ def attacked(simulate: Simulate, setting: Setting, adversary: str, seed: int) ->
         simulate(setting, compiled(adversary, setting.sites), three(s)).max_error_over_alpha
         for s in range(seed, seed + 20)
     ]
+
+
+def wrong_at_the_end(make: Make, constant: float, seed: int) -> int:
+    """How many of the runs over items that do not look are off by more than alpha at the end."""
+    alpha, items, wrong = 0.1, 400, 0
+    for rng in default_rng(seed).spawn(RUNS):
+        run = PlainRun(4, make(4, alpha, constant), rng.random)
+        for i in range(items):
+            run.add(i % 4)
+        wrong += abs(run.output - items) > alpha * items
+    return wrong

@@ -7,13 +7,12 @@ from chance import assert_follows, assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from track.oblivious.runs import attacked
+from track.oblivious.runs import RUNS, attacked, wrong_at_the_end
 
 from casemate.track.instruction import Blocks
 from casemate.track.messages import Order, Report
 from casemate.track.oblivious.block import Bits, block, chance_of_error, simulate_block
 from casemate.track.setting import Setting
-from casemate.track.simulation.plain import PlainRun
 from casemate.track.site import Site
 
 
@@ -64,26 +63,15 @@ def test_the_server_shows_a_block_for_each_report() -> None:
     assert scheme.gained() == 5 * 12.5
 
 
-def wrong_at_the_end(deviations: float, seed: int) -> int:
-    """How many of 300 runs over items that do not look are off by more than alpha at the end."""
-    alpha, items, wrong = 0.1, 400, 0
-    for rng in default_rng(seed).spawn(300):
-        run = PlainRun(4, block(4, alpha, deviations), rng.random)
-        for i in range(items):
-            run.add(i % 4)
-        wrong += abs(run.output - items) > alpha * items
-    return wrong
-
-
 @pytest.mark.theorem("001: Section 1.3 (block scheme)")
 def test_at_one_time_it_is_wrong_at_most_as_often_as_hoeffding_says(seed: int) -> None:
     assert chance_of_error(3.0) == 2 * math.exp(-4.5)
-    assert_rate_at_most(wrong_at_the_end(3.0, seed), 300, chance_of_error(3.0))
+    assert_rate_at_most(wrong_at_the_end(block, 3.0, seed), RUNS, chance_of_error(3.0))
 
 
 def test_that_bound_says_something(seed: int) -> None:
     with pytest.raises(AssertionError):
-        assert_rate_at_most(wrong_at_the_end(0.5, seed), 300, chance_of_error(3.0))
+        assert_rate_at_most(wrong_at_the_end(block, 0.5, seed), RUNS, chance_of_error(3.0))
 
 
 @pytest.mark.parametrize(

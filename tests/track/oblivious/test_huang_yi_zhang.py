@@ -7,7 +7,7 @@ from chance import assert_follows, assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from track.oblivious.runs import attacked
+from track.oblivious.runs import RUNS, attacked, wrong_at_the_end
 
 from casemate.track.instruction import Sample
 from casemate.track.oblivious.huang_yi_zhang import (
@@ -17,7 +17,6 @@ from casemate.track.oblivious.huang_yi_zhang import (
     simulate_huang_yi_zhang,
 )
 from casemate.track.setting import Setting
-from casemate.track.simulation.plain import PlainRun
 
 Law = list[tuple[Fraction, int]]
 
@@ -89,25 +88,14 @@ def test_a_count_between_two_reports_changes_nothing() -> None:
     assert scheme.gained() == 5 - 1 + 4
 
 
-def wrong_at_the_end(constant: float, seed: int) -> int:
-    """How many of 300 runs over items that do not look are off by more than alpha at the end."""
-    alpha, items, wrong = 0.1, 400, 0
-    for rng in default_rng(seed).spawn(300):
-        run = PlainRun(4, huang_yi_zhang(4, alpha, constant), rng.random)
-        for i in range(items):
-            run.add(i % 4)
-        wrong += abs(run.output - items) > alpha * items
-    return wrong
-
-
 def test_at_one_time_it_is_wrong_at_most_as_often_as_chebyshev_says(seed: int) -> None:
     assert chance_of_error(3.0) == 1 / 9
-    assert_rate_at_most(wrong_at_the_end(3.0, seed), 300, chance_of_error(3.0))
+    assert_rate_at_most(wrong_at_the_end(huang_yi_zhang, 3.0, seed), RUNS, chance_of_error(3.0))
 
 
 def test_that_bound_says_something(seed: int) -> None:
     with pytest.raises(AssertionError):
-        assert_rate_at_most(wrong_at_the_end(0.5, seed), 300, chance_of_error(3.0))
+        assert_rate_at_most(wrong_at_the_end(huang_yi_zhang, 0.5, seed), RUNS, chance_of_error(3.0))
 
 
 @pytest.mark.parametrize(

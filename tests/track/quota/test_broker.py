@@ -4,6 +4,7 @@ from contextlib import closing
 
 import pytest
 from servers import NatsServer, RedisServer
+from track.transport.loop import Loop
 
 from casemate.track.quota.broker import CLAIMS, Broker
 from casemate.track.quota.messages import Claim
@@ -13,27 +14,7 @@ from casemate.track.quota.site import QuotaSite
 from casemate.track.transport.nats import NatsWire
 from casemate.track.transport.notes import Notes
 from casemate.track.transport.redis import RedisWire
-from casemate.track.transport.wire import Parcel, Take, Wire
-
-
-class Loop:
-    """A wire that ends where it begins."""
-
-    def __init__(self) -> None:
-        self.takers: dict[str, Take] = {}
-
-    def publish(self, parcel: Parcel) -> None:
-        if parcel.channel in self.takers:
-            self.takers[parcel.channel](parcel.data)
-
-    def subscribe(self, channel: str, take: Take) -> None:
-        self.takers[channel] = take
-
-    def recall(self, channel: str) -> tuple[bytes, ...]:  # noqa: ARG002 - nothing is kept
-        return ()
-
-    def close(self) -> None:
-        pass
+from casemate.track.transport.wire import Parcel, Wire
 
 
 def test_a_quota_is_the_same_over_a_wire() -> None:

@@ -26,6 +26,17 @@ def test_a_repeated_request_is_answered_with_the_same_lease() -> None:
     assert server.granted == 50
 
 
+def test_an_answer_that_was_overtaken_by_the_next_request_does_not_cancel_it() -> None:
+    net = Net()
+    server = QuotaServer(10, ["a", "b"], net, remainder=0.0, journal=ServerDisk())
+    server.receive(Claim(0, "b", 8, 0, 0, 0, wanted=10))
+    server.receive(Claim(0, "a", 7, 0, 0, 0, wanted=2))
+    server.receive(Claim(0, "a", 7, 0, 0, 0, wanted=0))
+    server.receive(Claim(1, "b", 8, 2, 6, 3, wanted=0))
+    assert [to for to, _ in net.travelling] == ["b", "b", "a"]
+    assert net.travelling[-1][1] == Lease(1, 7, 1, 4)
+
+
 def test_a_journal_put_back_from_an_old_copy_is_noticed_and_leases_nothing_more() -> None:
     net = good_net()
     QuotaServer(10, ["a", "b"], net, journal=ServerDisk())

@@ -53,6 +53,30 @@ def test_a_design_whose_walk_has_no_room_is_not_called_right() -> None:
     assert plan.proved_failure() <= 1e-4 < wider.proved_failure()
 
 
+@pytest.mark.parametrize(("sites", "alpha"), [(5000, 1e-3), (100, 0.3)])
+def test_a_tiny_delta_is_met_with_noise_and_not_with_a_window_for_every_coin(
+    sites: int, alpha: float
+) -> None:
+    failure = share(1e-12, 0)
+    plan = design(sites, alpha, failure, best_budget(sites, alpha, failure))
+    assert plan.noise_scale > 0 and 0 < plan.failure <= failure
+    assert plan.budget < sites
+
+
+def test_blocks_are_found_at_once_where_the_count_may_be_a_thousandth() -> None:
+    failure = share(0.01, 3)
+    count = 1e15
+    size = block_size(100, 0.05, failure, count, count / 1000)
+    assert size > 1
+    assert design(100, 0.05, failure, 0.05 * count / 1000 / size).failure <= failure
+
+
+@pytest.mark.parametrize("sites", [1, 100])
+def test_a_budget_far_larger_than_needed_is_used_in_part(sites: int) -> None:
+    plan = design(sites, 0.5, 1e-3, 1e12)
+    assert plan.failure <= 1e-3 and plan.budget < 1e5 and plan.growth > 1
+
+
 def test_with_a_hopeless_budget_the_first_report_ends_the_round_and_nothing_is_promised() -> None:
     plan = design(1024, 0.01, 1e-4, 20.0)
     assert (plan.phases, plan.threshold, plan.failure) == (1, 1, 1.0)

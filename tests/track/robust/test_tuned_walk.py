@@ -99,6 +99,31 @@ def test_the_probability_of_straying_is_that_of_going_through_all_sums(
     assert crossing(law, phases, room, slope) == pytest.approx(slow, abs=1e-9)
 
 
+@pytest.mark.parametrize("phases", [1, 2, 5])
+@pytest.mark.parametrize("room", [25.0, 60.0, 100.0])
+def test_a_very_small_probability_of_straying_is_as_exact(phases: int, room: float) -> None:
+    law = Lengths(6, 0.5)
+    exact = exact_straying(law, phases, room)
+    assert crossing(law, phases, room, 0.0) == pytest.approx(exact, rel=1e-6, abs=1e-16)
+    assert crossing(law, phases, room, 0.0) >= exact
+
+
+def exact_straying(law: Lengths, phases: int, room: float) -> float:
+    """In fractions: a length so long that it strays by itself is left out of the sums that stay."""
+    one = exact_law(law.threshold, Fraction(law.ratio), 200)
+    inside, strayed, mean = {0: Fraction(1)}, Fraction(0), law.mean
+    for j in range(1, phases + 1):
+        before, after = sum(inside.values(), Fraction(0)), defaultdict[int, Fraction](Fraction)
+        for total, probability in inside.items():
+            for length, p in one.items():
+                if total + length <= j * mean + room:
+                    after[total + length] += probability * p
+        low = j * mean - room if j < phases else -math.inf
+        inside = {total: p for total, p in after.items() if total >= low}
+        strayed += before - sum(inside.values(), Fraction(0))
+    return float(strayed)
+
+
 def strayed(law: Lengths, allowed: NDArray[Any], runs: int, seed: int) -> int:
     """How many of so many walks stray further than is allowed."""
     phases = len(allowed)

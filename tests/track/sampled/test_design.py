@@ -156,3 +156,11 @@ def test_sampling_begins_when_it_is_worth_it(tracker: tuple[int, float, float, f
 def test_a_tracker_that_cannot_be_is_refused(wrong: tuple[int, float, float, float]) -> None:
     with pytest.raises(Misconfigured, match=r"need sites|between 0 and 1"):
         design(*wrong)
+
+
+def test_after_a_jump_of_the_count_a_round_with_plenty_of_slack_is_proved_at_once() -> None:
+    plan = design(600, 0.1, 0.5, 1e12)
+    found = plan.round(base=6 * 10**11, probability=6.6e-6, spent=0.0)
+    slack = 6.6e-6 * 0.1 * 6e11
+    assert found.reports > 600
+    assert found.failure == chernoff_failure(found.reports, slack, 0.1) < 1e-12

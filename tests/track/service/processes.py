@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from casemate.errors import Misconfigured
 from casemate.track.engine import Engine
+from casemate.track.engines.automatic import automatic
 from casemate.track.engines.sampled import Sampled
 from casemate.track.engines.windows import Windows, centred_rule
 from casemate.track.service.attendant import Timing
@@ -63,6 +64,8 @@ def opened(address: str) -> Network:
 def engine(name: str, sites: int) -> Engine:
     if name == "sampled":
         return Sampled(Setting(sites, ALPHA, 1e-6, 10**9))
+    if name == "auto":
+        return automatic(sites, ALPHA, 1e-6, 1e9)
     return Windows(sites, centred_rule(ALPHA))
 
 

@@ -149,7 +149,7 @@ def counted_together(folder: Path, names: Sequence[str]) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["centred", "sampled"])
+@pytest.mark.parametrize("engine", ["centred", "sampled", "auto"])
 def test_a_network_that_drops_repeats_delays_and_dies_harms_nothing_for_long(
     engine: str, tmp_path: Path, seed: int
 ) -> None:

@@ -6,12 +6,12 @@ import time
 import pytest
 from track.transport.loop import Loop
 
-from casemate.errors import Misconfigured
+from casemate.errors import Misconfigured, Refused
 from casemate.track.count import Count
 from casemate.track.engines.windows import Windows, exact_rule
 from casemate.track.service.attendant import Timing
 from casemate.track.service.over import Flag
-from casemate.track.service.serving import Serving, serve
+from casemate.track.service.serving import Serving, ensure_alone, serve
 from casemate.track.site import Site
 from casemate.track.transport.network import Network
 
@@ -43,6 +43,32 @@ def test_nothing_is_shown_before_anything_is_known() -> None:
     network.watch(seen.append)
     serve(network, ["a"], Windows(1, exact_rule()), Until(0.2), timing=Timing(interval=0.01))
     assert seen == []
+
+
+def test_it_says_that_it_serves_once_it_listens() -> None:
+    wire, listened = Loop(), list[set[str]]()
+    serve(
+        Network(wire),
+        ["a"],
+        Windows(1, exact_rule()),
+        Until(0.0),
+        ready=lambda: listened.append(set(wire.takers)),
+    )
+    assert listened == [{"report", "ask"}]
+
+
+def test_where_another_server_shows_counts_there_is_no_second() -> None:
+    network, shown = Network(Loop()), Count(7, 7, 7, 1.0, 0.0, 1, (), 2)
+    network.when_asked(lambda: network.show(shown))
+    with pytest.raises(Refused, match="another server shows counts at here; stop it, or use"):
+        ensure_alone(network, Flag(), "here")
+
+
+def test_where_nobody_answers_a_server_is_alone_and_looks_at_nothing_more() -> None:
+    network = Network(Loop())
+    ensure_alone(network, Flag(), "here", seconds=0.05)
+    network.show(Count(7, 7, 7, 1.0, 0.0, 1, (), 2))
+    ensure_alone(network, Flag(), "here", seconds=0.05)
 
 
 def test_a_name_that_cannot_travel_is_refused_before_anything_is_sent() -> None:

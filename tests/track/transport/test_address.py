@@ -16,7 +16,9 @@ from casemate.track.transport.address import open_transport, without_secrets
      "redis://[::1", "nats://host:99999/x", "nats://host:0/x", "amqp://user:hunter2@host/x",
      "nats://user:hunter2@host:4222/a b", "nats://user:hunter2@host:4222/a..b",
      "nats://user:hunter2@host:4222/a.*", "redis://:hunter2@host:6379/zero",
-     "redis://:hunter2@host:6379/0?prefix=a%20b"],
+     "redis://:hunter2@host:6379/0?prefix=a%20b", "redis://:hunter2@host:6379/0?prefx=hits",
+     "redis://:hunter2@host:6379/0?prefix=a&prefix=b", "redis://:hunter2@host:6379/0?prefix=a&db=1",
+     "nats://user:hunter2@host:4222/a?prefix=b"],
 )  # fmt: skip
 def test_what_is_no_address_is_refused_in_a_sentence_without_secrets(address: str) -> None:
     with pytest.raises(Misconfigured) as caught:

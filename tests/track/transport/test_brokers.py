@@ -9,6 +9,7 @@ from track.transport.eventually import eventually
 from casemate.errors import Misconfigured
 from casemate.track.messages import Order, Report
 from casemate.track.transport.address import open_transport
+from casemate.track.transport.notes import Notes
 
 
 def report(count: int, site: str = "a") -> Report:
@@ -18,7 +19,8 @@ def report(count: int, site: str = "a") -> Report:
 def survives(broker: NatsServer | RedisServer) -> None:
     """Both directions work again after the broker was killed and came back."""
     address = broker.address()
-    server, sites = open_transport(address), open_transport(address)
+    said: list[str] = []
+    server, sites = open_transport(address, Notes(say=said.append)), open_transport(address)
     received: list[Report] = []
     obeyed: list[Order] = []
     server.serve(received.append)
@@ -35,8 +37,12 @@ def survives(broker: NatsServer | RedisServer) -> None:
         return report(100) in received and Order(2, None, True) in obeyed
 
     eventually(both_ways)
+    eventually(lambda: len(said) == 2)
+    assert said[0].startswith("the broker at ") and said[0].endswith("trying to reach it again")
+    assert said[1].startswith("the broker at ") and said[1].endswith("is back")
     sites.close()
     server.close()
+    assert len(said) == 2
 
 
 def no_thread_is_left() -> bool:

@@ -31,6 +31,7 @@ class CompiledRun:
     """One run: the sites' true counts and triggers beside the server's tally."""
 
     def __init__(self, setting: Setting, adversary: Compiled, rngs: Rngs, tally: Tally) -> None:
+        setting.check_windows()
         self._setting, self._tally, self._site_rng = setting, tally, rngs[1]
         self._adversary = (adversary.kind, adversary.memory, adversary.numbers, rngs[0])
         self._counts = np.zeros(setting.sites, dtype=np.int64)

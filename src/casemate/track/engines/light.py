@@ -26,6 +26,7 @@ _SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.88, 0.95)  # of alpha, for the s
 _SELDOM = 1.25  # sampling begins where a report stands for so many items
 _ADVANTAGE = 0.97  # of the words for sampling everybody is what a mixture may take
 _GAIN = 0.9  # of the words for windows is what sampling may take to be begun
+_LEFT = 2.0**-10  # of delta, below which nothing is sampled any more
 _FEWEST = 64  # sites that are sampled beside windows
 _OVERDUE = 1.5  # of a round's foreseen items, where loads have shifted and it is planned again
 _LASTING = 2.0  # what a round is counted to last at most, in factors e of the count
@@ -57,21 +58,24 @@ class LightSites:
         if on is not None and t.draws < on.draws and t.value() < on.overdue:
             return go_on(view)
         windows = plan_windows(view)
-        choice = self.best(view) if t.value() >= 1.0 else None
-        if choice is None:
+        worth = t.value() >= 1.0 and self.delta - view.failure > _LEFT * self.delta
+        choice = self.best(view) if worth else None
+        sampled = self._sampled(view, choice) if choice else None
+        if choice is None or sampled is None:
             return windows
-        sampled = self._sampled(view, choice)
         words = HORIZON * choice.words + _orders(view, sampled)
         gain = _GAIN if on is None else 1.0
         return sampled if words < gain * _words(view, windows) else windows
 
-    def _sampled(self, view: View, choice: Choice) -> Plan:
+    def _sampled(self, view: View, choice: Choice) -> Plan | None:
         value = view.tally.value()
         light = np.ones(len(view.loads), dtype=np.bool_)
         light[np.argsort(-view.loads, kind="stable")[: choice.heavy]] = False
         taken = choice.share * self.alpha * value  # slack / p
         failure = share_of(self.delta - view.failure, choice.growth, value, self.horizon)
         sampling = sampled_round(choice.draws, self.alpha, taken, failure)
+        if sampling is None:
+            return None
         load = max(float(view.loads[light].sum()), 1e-9)
         items = max(_OVERDUE * sampling.draws / (sampling.probability * load), value / 4.0)
         sampling = replace(sampling, overdue=value + items)

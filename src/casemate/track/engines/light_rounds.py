@@ -25,7 +25,7 @@ def share_of(left: float, growth: float, value: float, horizon: float) -> float:
     >>> share_of(0.01, 0.25, 100.0, 1e8) < 0.01 * 0.25 / math.log(1e6)
     True
     """
-    end = math.log(horizon)
+    end = max(math.log(horizon), 1.0)
     while end <= math.log(value):
         end *= 2.0
     part = growth / (end - math.log(value) + growth + _KEPT)
@@ -37,12 +37,17 @@ def rounded(failure: float, steps: int) -> float:
     return float(2.0 ** (math.floor(math.log2(failure) * steps) / steps))
 
 
-def sampled_round(draws: int, alpha: float, taken: float, failure: float) -> Sampling:
-    """A round of about so many draws that takes slack / p = `taken` and fails no more than this."""
+def sampled_round(draws: int, alpha: float, taken: float, failure: float) -> Sampling | None:
+    """A round of about so many draws that takes slack / p = `taken` and fails no more than this.
+
+    None where not even a round of one draw does.
+    """
     c = slack_for(draws, alpha, failure) / taken
     p = (math.sqrt(c * c + 4.0) - c) * c / 2.0  # p^2 = c^2 (1 - p): frequent draws vary less
     chances = failures(draws + draws // 4 + 1, p * taken, alpha, p, failure)
-    longest = max(int(np.flatnonzero(chances <= failure)[-1]), 1)
+    longest = int(np.flatnonzero(chances <= failure)[-1])
+    if not longest:
+        return None
     return Sampling(p, longest, p * taken, float(chances[longest]))
 
 

@@ -65,15 +65,27 @@ class Mixed:
         return self._rule
 
     def summons(self) -> Rules:
-        """The rules of the round that was wished for, or of a fresh plan if somebody else calls."""
+        """The rules of the round that was wished for, or others if somebody else calls."""
         if self._called is None:
-            plan = self._plan()
-            orders = rules_of(plan, self.tally)
-            self._start(plan.sampling, orders, plan.review)
+            orders = self._called_by_others()
             self._ordered += len(self._light) - len(orders)
             self._called = [orders.get(i, self.tally.rule(i)) for i in range(len(self._light))]
         rules, self._called = self._called, None
         return rules
+
+    def _called_by_others(self) -> Mapping[int, Rule]:
+        """Sample everybody if that is best, or else centred windows: right at whatever counts come.
+
+        A round that is on ends here, since to go on would be one more that may fail.
+        """
+        plan = self._plan(None)
+        if plan.sampling is not None and plan.light.all():
+            orders = rules_of(plan, self.tally)
+            self._start(plan.sampling, orders, plan.review)
+            return orders
+        back = self._way_back()
+        self._start(None, back, self.tally.value())  # the next report makes a plan
+        return back
 
     def begin(self, counts: Sequence[int]) -> None:
         """Every count is known exactly."""
@@ -112,7 +124,7 @@ class Mixed:
         if self._pending:
             return None
         if t.draws >= t.marks.draws or t.value() >= t.marks.value:
-            wish = self._adopt(self._plan())
+            wish = self._adopt(self._plan(self._sampling))
             if wish is not None:
                 return wish
         if t.excess() > 0:
@@ -122,10 +134,10 @@ class Mixed:
         self._set_marks(t.marks.value)
         return None
 
-    def _plan(self) -> Plan:
+    def _plan(self, on: Sampling | None) -> Plan:
         counts = self.tally.counts()
         self._loads = self._history.update(counts)
-        return self._planner(View(self.tally, self._sampling, counts, self._loads, self._failure))
+        return self._planner(View(self.tally, on, counts, self._loads, self._failure))
 
     def _adopt(self, plan: Plan) -> Wish:
         """Follow a plan, where there are words left for it and for the way back."""
@@ -150,8 +162,10 @@ class Mixed:
 
     def _fall_back(self) -> Wish:
         """Centred windows for everybody."""
-        orders: dict[int, Rule] = {int(i): self._rule for i in np.flatnonzero(self._away)}
-        return self._start(None, orders, REVIEW * self.tally.value())
+        return self._start(None, self._way_back(), REVIEW * self.tally.value())
+
+    def _way_back(self) -> dict[int, Rule]:
+        return {int(i): self._rule for i in np.flatnonzero(self._away)}
 
     # Words
 

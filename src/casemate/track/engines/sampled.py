@@ -78,11 +78,11 @@ class Sampled:
 
     def estimate(self) -> Estimate:
         """The count, and every truth from which it is at most alpha away."""
-        value = self._value()
+        value, known = self._value(), float(self._known)
         if self._monotone:
             value = self._largest = max(value, self._largest)
-        confidence = 1.0 - max(self.design.delta, self.spent) if self.spent else 1.0
+        confidence = 1.0 - min(max(self.design.delta, self.spent), 1.0) if self.spent else 1.0
         if self._round is None:
             return Estimate(value, value, value, confidence)
-        lo = max(value / (1.0 + self.design.alpha), float(self._known))
-        return Estimate(value, lo, max(value / (1.0 - self.design.alpha), lo), confidence)
+        lo = max(value / (1.0 + self.design.alpha), min(known, value))
+        return Estimate(value, lo, max(value / (1.0 - self.design.alpha), known), confidence)

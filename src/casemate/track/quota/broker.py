@@ -6,15 +6,18 @@ Guarantee  A message that is none of a quota's, or that the receiver refuses, is
 
 import threading
 
-from casemate.errors import CasemateError
 from casemate.track.quota.messages import Claim, Order, decode_claim, decode_order, encode
-from casemate.track.quota.transport import Receive, Take
+from casemate.track.quota.transport import Receive, Take, Transport
+from casemate.track.transport.address import open_wire
 from casemate.track.transport.network import token
 from casemate.track.transport.notes import Notes
 from casemate.track.transport.wire import Parcel, Wire
-from casemate.track.transport.wire import Take as TakeBytes
 
 CLAIMS, ORDERS = "quota.claim", "quota.order"
+
+
+PATIENCE = 0.25
+"""Seconds a site waits for an answer over a network before it asks again."""
 
 
 class Broker:
@@ -31,12 +34,12 @@ class Broker:
             with self._turn:
                 receive(decode_claim(data))
 
-        self._wire.subscribe(CLAIMS, self._careful(taken))
+        self._wire.subscribe(CLAIMS, self._notes.careful(taken))
 
     def join(self, site: str, take: Take) -> None:
         """Deliver orders for this site from now on."""
         channel = f"{ORDERS}.{token(site)}"
-        self._wire.subscribe(channel, self._careful(lambda data: take(decode_order(data))))
+        self._wire.subscribe(channel, self._notes.careful(lambda data: take(decode_order(data))))
 
     def claim(self, claim: Claim) -> None:
         """Carry a claim to the server."""
@@ -50,13 +53,7 @@ class Broker:
         """Send what is waiting and let go of the connection."""
         self._wire.close()
 
-    def _careful(self, take: TakeBytes) -> TakeBytes:
-        """The same, with what casemate refuses noted instead of raised."""
 
-        def taken(data: bytes) -> None:
-            try:
-                take(data)
-            except CasemateError as error:
-                self._notes.say(str(error), about=type(error))
-
-        return taken
+def opened(transport: Transport | str) -> Transport:
+    """The transport, or the broker of an address, connected."""
+    return Broker(open_wire(transport)) if isinstance(transport, str) else transport

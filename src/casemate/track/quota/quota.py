@@ -1,20 +1,21 @@
 """A hard limit in one object: its server, its sites, and the messages between them."""
 
+import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
 from casemate.errors import Misconfigured, UnknownSite
+from casemate.track.quota.broker import PATIENCE, Broker, opened
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.server_journal import ServerFile, ServerMemory
 from casemate.track.quota.site import QuotaSite
-from casemate.track.quota.site_journal import FileJournal, Memory
+from casemate.track.quota.site_journal import FileJournal, Memory, SiteJournal
 from casemate.track.quota.transport import InProcess, Transport
-
-PATIENCE = 0.25
-"""Seconds a site waits for an answer over a network before it asks again."""
+from casemate.track.transport.network import token
 
 
 class Quota:
@@ -26,8 +27,10 @@ class Quota:
     >>> quota.site("tokyo").acquire(30), quota.left()
     (False, 10)
 
-    With a folder for its journals it survives the end of its process. In several processes, make a
-    `QuotaServer` in one of them and a `QuotaSite` in each of the others.
+    With a folder for its journals it survives the end of its process. Without a transport all sites
+    are in this process. With one, or with the address of a broker, this is the server of sites
+    anywhere, which `casemate.track.quota.membership.join` makes; those that `site` gives are in
+    this process, too.
     """
 
     def __init__(
@@ -37,28 +40,27 @@ class Quota:
         *,
         remainder: float = 0.01,  # the share that may be left over when somebody is refused
         journal: Path | str | None = None,
-        transport: Transport | None = None,
+        transport: Transport | str | None = None,
     ) -> None:
         names = _names(sites)
-        folder = _folder(journal)
-        self._transport = transport or InProcess()
-        kept = ServerFile(folder / "quota.sqlite") if folder else ServerMemory()
-        try:
+        self._names = dict.fromkeys(names)  # in their order
+        self._folder = _folder(journal)
+        self._patience = 0.0 if transport is None else PATIENCE
+        self._sites: dict[str, QuotaSite] = {}
+        self._making, self._over = threading.Lock(), False
+        with ExitStack() as stack:
+            kept = ServerFile(self._folder / "quota.sqlite") if self._folder else ServerMemory()
+            stack.callback(kept.close)
+            stack.callback(self._close_sites)
+            self._transport = InProcess() if transport is None else _opened(transport, names)
+            stack.callback(self._transport.close)  # first: then nothing is delivered any more
             self.server = QuotaServer(
                 limit, names, self._transport, remainder=remainder, journal=kept
             )
-        except BaseException:
-            kept.close()
-            raise
-        patience = 0.0 if transport is None else PATIENCE
-        self._sites: dict[str, QuotaSite] = {}
-        try:
-            for name in names:
-                own = FileJournal(folder / f"site-{quote(name, safe='')}") if folder else Memory()
-                self._sites[name] = QuotaSite(name, self._transport, own, patience)
-        except BaseException:
-            self.close()
-            raise
+            if transport is None:
+                for name in names:
+                    self.site(name)
+            self._held = stack.pop_all()
 
     @property
     def limit(self) -> int:
@@ -68,7 +70,7 @@ class Quota:
     @property
     def sites(self) -> tuple[str, ...]:
         """The names of all sites."""
-        return tuple(self._sites)
+        return tuple(self._names)
 
     @property
     def messages(self) -> int:
@@ -76,21 +78,38 @@ class Quota:
         return sum(self.server.messages.values())
 
     def site(self, name: str | int) -> QuotaSite:
-        """The site of this name."""
-        if str(name) not in self._sites:
-            raise UnknownSite(str(name))
-        return self._sites[str(name)]
+        """The site of this name, in this process."""
+        known = self._sites.get(str(name))
+        return self._made(str(name)) if known is None else known
+
+    def _made(self, name: str) -> QuotaSite:
+        if name not in self._names:
+            raise UnknownSite(name)
+        with self._making, ExitStack() as stack:
+            if self._over:
+                raise ValueError("this quota is closed; make it again to go on")
+            if name not in self._sites:
+                journal = self._journal(name)
+                stack.callback(journal.close)  # unless the site can be made
+                self._sites[name] = QuotaSite(name, self._transport, journal, self._patience)
+                stack.pop_all()
+            return self._sites[name]
+
+    def _journal(self, name: str) -> SiteJournal:
+        if self._folder is None:
+            return Memory()
+        return FileJournal(self._folder / f"site-{quote(name, safe='')}")
 
     def acquire(self, n: int = 1) -> bool:
         """Admit n things at the only site."""
-        if len(self._sites) > 1:
-            raise ValueError(f"this quota has {len(self._sites)} sites; call site(name).acquire(n)")
-        return next(iter(self._sites.values())).acquire(n)
+        if len(self._names) > 1:
+            raise ValueError(f"this quota has {len(self._names)} sites; call site(name).acquire(n)")
+        return self.site(*self._names).acquire(n)
 
     def left(self) -> int:
-        """What can surely be admitted yet; what incarnations hold that are gone does not count."""
+        """What this process can surely admit yet: what nobody holds, and what its sites hold."""
         free = self.server.limit - self.server.granted
-        return max(0, free) + sum(site.left for site in self._sites.values())
+        return max(0, free) + sum(site.left for site in list(self._sites.values()))
 
     def raise_limit(self, limit: int) -> None:
         """Allow more from now on."""
@@ -101,12 +120,15 @@ class Quota:
         return self.server.lower_limit(limit)
 
     def close(self) -> None:
-        """Let go of the journals and of the transport."""
-        for site in self._sites.values():
-            site.close()
-        self._sites = {}
-        self.server.close()
-        self._transport.close()
+        """Let go of the transport and of the journals."""
+        self._held.close()
+
+    def _close_sites(self) -> None:
+        with self._making:
+            self._over = True
+            for site in self._sites.values():
+                site.close()
+            self._sites = {}
 
     def __enter__(self) -> Self:
         return self
@@ -124,6 +146,14 @@ def _names(sites: int | Sequence[str]) -> list[str]:
     if isinstance(sites, int):
         return [str(number) for number in range(sites)]
     return list(sites)
+
+
+def _opened(transport: Transport | str, names: Sequence[str]) -> Transport:
+    """The transport, once it is known that every name can travel."""
+    if isinstance(transport, str | Broker):
+        for name in names:
+            token(name)
+    return opened(transport)
 
 
 def _folder(journal: Path | str | None) -> Path | None:

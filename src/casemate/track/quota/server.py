@@ -156,9 +156,8 @@ class QuotaServer:
         if claim.bound < row.bound:
             self._holdings.change(row, bound=claim.bound)
             self._changed[id(row)] = row
-        row.wanted = claim.wanted
-        self._waiting.pop(id(row), None)
-        if claim.wanted:
+        if claim.wanted:  # an answer cancels no request: it may have been overtaken by it
+            row.wanted = claim.wanted
             self._waiting[id(row)] = row
 
     # What follows from it
@@ -264,8 +263,10 @@ def _kind(order: Order) -> str:
 
 
 def _check(limit: int, sites: Sequence[str], remainder: float) -> None:
-    if not 0 < limit < MOST:
-        raise Misconfigured(f"a quota's limit is at least 1 and less than 2^62, got {limit}")
+    if not isinstance(limit, int) or not 0 < limit < MOST:
+        raise Misconfigured(
+            f"a quota's limit is a whole number from 1 to less than 2^62, got {limit!r}"
+        )
     if len(set(sites)) != len(sites) or not sites:
         raise Misconfigured("a quota needs at least one site, and each a name of its own")
     if not 0 <= remainder < 1:

@@ -5,18 +5,17 @@ Durable    SQLite with a write-ahead log and synchronous=FULL: `keep` returns af
 Alone      One server at a time holds the file; a second one is refused.
 """
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from casemate.errors import Misconfigured
 from casemate.privacy.write_ahead import connected, locked, make_durable
+from casemate.track.mapped import held, new_number, opened
 from casemate.track.quota.holdings import Holding
-from casemate.track.quota.site_journal import new_number
 
 _TABLES = (
     "CREATE TABLE quota (id INTEGER PRIMARY KEY CHECK (id = 1), total INTEGER, window_ INTEGER)",
@@ -65,14 +64,14 @@ class ServerFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = _held(path)
-        self._connection = connected(path)
-        try:
-            with _translated(path):
-                self.window = self._prepared()
-        except BaseException:
-            self.close()
-            raise
+        with ExitStack() as stack, _translated(path):
+            lock = path.with_name(path.name + "-lock")
+            stack.callback(os.close, held(lock, _taken(path)))
+            os.close(opened(path))  # for its owner's eyes alone: SQLite would not make it so
+            self._connection = connected(path)
+            stack.callback(self._connection.close)
+            self.window = self._prepared()
+            self._held = stack.pop_all()
 
     def _prepared(self) -> int:
         execute = self._connection.execute
@@ -111,28 +110,11 @@ class ServerFile:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._connection.close()
-        os.close(self._lock)
+        self._held.close()
 
 
-def _held(path: Path) -> int:
-    beside = path.with_name(path.name + "-lock")
-    try:
-        file = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    except OSError as reason:
-        raise Misconfigured(
-            f"the quota's journal {path} cannot be opened ({reason.strerror}); "
-            f"name a folder that can be written"
-        ) from reason
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(file)
-        raise Misconfigured(
-            f"the quota's journal {path} is held by another server; one quota has one server"
-        ) from None
-    return file
+def _taken(path: Path) -> str:
+    return f"the quota's journal {path} is held by another server; one quota has one server"
 
 
 @contextmanager

@@ -1,31 +1,24 @@
 """What a site of a quota must not forget when it is killed: what it used, and its bound.
 
-Guarantee  What was used is one aligned word of a mapped file, stored before `acquire` returns. The
-           bound is kept in two slots written in turn, each with a checksum, before a recall is
-           answered. Both survive a process killed with -9. A machine that lost power may have lost
-           the last seconds, so a journal that was not closed since the machine started anew is
-           given up: the site begins as another incarnation, and what its lease had left is lost.
+Guarantee  What was used is one aligned word of a mapped file, stored before `acquire` returns; the
+           bound is written down before a recall is answered. Both survive a process killed with
+           -9. A machine that lost power may have lost the last seconds, so a journal that was not
+           closed since the machine started anew is given up: the site begins as another
+           incarnation, and what its lease had left is lost.
 """
 
-import fcntl
-import mmap
-import os
 import struct
-import zlib
 from array import array
 from collections.abc import MutableSequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from casemate.errors import Misconfigured
+from casemate.track.mapped import Mapped, new_number
 
-_MAGIC = b"casequot"
-_HEAD = struct.Struct("<8sQQ16sQ")  # magic, incarnation, used, start of the machine, closed
-_SLOT = struct.Struct("<QQQQqI")  # turn, window, sequence, bound, ceiling (-1: none), checksum
-_SLOTS = (64, 128)
-_SIZE = 192
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_RECORD = struct.Struct("<QQQq")  # window, sequence, bound, ceiling (-1: none)
+_BOOT, _CLOSED = slice(1, 3), 3  # words of the file; the first is what was used
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 Cells = MutableSequence[int] | memoryview
 """What was used is the first of them."""
@@ -84,92 +77,45 @@ class FileJournal:
     """A journal in a mapped file, which one process at a time may hold."""
 
     def __init__(self, path: Path, boot: bytes | None = None) -> None:
-        self._boot = _this_start() if boot is None else boot
-        self._file = _held(path)
-        self._map = self._mapped(path)
-        self.incarnation = int.from_bytes(self._map[8:16], "little")
-        self._map[24:48] = self._boot + bytes(8)  # open since this start of the machine
-        self._map.flush()
-        self._turn = 0
-        self._words = memoryview(self._map).cast("Q")
-        self._used = self._words[2:3]
-        self.cells: Cells = self._used
+        start = struct.unpack("<QQ", _this_start() if boot is None else boot)
+        self._mapped = Mapped(path, b"casequot", "a quota's site")
+        self.cells: Cells = self._mapped.words
+        if not self._is_whole(start):
+            self._mapped.begin_anew()
+        self.incarnation = self._mapped.incarnation
+        self._mapped.words[1], self._mapped.words[2] = start
+        self._mapped.words[_CLOSED] = 0
+        self._mapped.flush()
 
-    def _mapped(self, path: Path) -> mmap.mmap:
-        size = os.fstat(self._file).st_size
-        if size not in (0, _SIZE) or (size and os.pread(self._file, 8, 0) != _MAGIC):
-            os.close(self._file)
-            raise Misconfigured(
-                f"{path} is no journal of a quota's site; name a new file, or the right one"
-            )
-        if not size or not self._trusted():
-            head = _HEAD.pack(_MAGIC, new_number(), 0, self._boot, 0)
-            os.pwrite(self._file, head.ljust(_SIZE, b"\0"), 0)
-            os.fsync(self._file)
-        return mmap.mmap(self._file, _SIZE)
-
-    def _trusted(self) -> bool:
+    def _is_whole(self, start: tuple[int, ...]) -> bool:
         """Whether nothing of the file can have been lost."""
-        _, _, _, boot, closed = _HEAD.unpack(os.pread(self._file, _HEAD.size, 0))
-        return bool(closed) or (boot == self._boot and any(boot))
+        words = self._mapped.words
+        return bool(words[_CLOSED]) or (tuple(words[_BOOT]) == start and any(start))
 
     def load(self) -> Standing:
-        """The newest standing whose checksum is right."""
-        slots = [_SLOT.unpack_from(self._map, start) for start in _SLOTS]
-        whole = [slot for slot in slots if slot[0] and slot[5] == _checksum(slot[:5])]
-        if not whole:
+        """The newest standing that was written whole."""
+        record = self._mapped.newest()
+        if record is None:
             return Standing()
-        self._turn, window, sequence, bound, ceiling, _ = max(whole)
+        window, sequence, bound, ceiling = _RECORD.unpack(record)
         return Standing(window, sequence, bound, None if ceiling < 0 else ceiling)
 
     def save(self, standing: Standing) -> None:
-        """Write into the slot that is not the newest."""
-        self._turn += 1
-        window, sequence, bound, ceiling = astuple(standing)
-        fields = (self._turn, window, sequence, bound, -1 if ceiling is None else ceiling)
-        _SLOT.pack_into(self._map, _SLOTS[self._turn % 2], *fields, _checksum(fields))
+        """Write the standing down beside the one before."""
+        at, ceiling = standing, -1 if standing.ceiling is None else standing.ceiling
+        self._mapped.keep(_RECORD.pack(at.window, at.sequence, at.bound, ceiling))
 
     def close(self) -> None:
         """Flush the file, say that nothing is missing, and let go of it."""
-        self._used.release()
-        self._words.release()
-        self._map.flush()
-        self._map[40:48] = (1).to_bytes(8, "little")
-        self._map.flush()
-        self._map.close()
-        os.close(self._file)
-
-
-def new_number() -> int:
-    """A number that nobody else has, from 1 to 2^62."""
-    return 1 + (int.from_bytes(os.urandom(8), "little") >> 2)
-
-
-def _held(path: Path) -> int:
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as reason:
-        raise Misconfigured(
-            f"the journal {path} cannot be opened ({reason.strerror}); "
-            f"name a file that can be written"
-        ) from reason
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(file)
-        raise Misconfigured(
-            f"the journal {path} is held by another process; give each site its own journal"
-        ) from None
-    return file
-
-
-def _checksum(fields: tuple[int, ...]) -> int:
-    return zlib.crc32(struct.pack("<QQQQq", *fields))
+        self._mapped.flush()
+        self._mapped.words[_CLOSED] = 1
+        self._mapped.flush()
+        self._mapped.close()
 
 
 def _this_start() -> bytes:
     """What tells this start of the machine from others; zeros, which are never trusted, if none."""
     try:
-        return bytes.fromhex(_BOOT.read_text("ascii").strip().replace("-", ""))[:16]
+        return bytes.fromhex(_BOOT_ID.read_text("ascii").strip().replace("-", ""))[:16]
     except (OSError, ValueError):
         return bytes(16)

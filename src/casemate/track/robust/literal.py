@@ -107,8 +107,8 @@ class Robust:
             return Estimate(exact, exact, exact, 1.0)
         value = exact + float(self._phases.total * self._block)
         reach = self.constants.setting.alpha * exact
-        lo = max(exact, value - reach)
-        return Estimate(value, lo, max(lo, value + reach), self._confidence())
+        lo = max(min(exact, value), value - reach)  # noise may lead below the exact count
+        return Estimate(value, lo, value + reach, self._confidence())
 
     def _confidence(self) -> float:
         covered = self._rounds <= self._accuracy.rounds

@@ -27,6 +27,8 @@ _SHARE_STEP = math.sqrt(2.0)
 _EARLY_ROUNDS = 32  # rounds that share most of delta; all later ones have the rest
 SPREAD = 0.3  # of the coins of k sites, in square roots of k; between .25 and .4 matters little
 SEEN = -math.expm1(-2 * SPREAD**2)  # 1 - eta: what they leave of the failure to the walk
+_PLENTY = 16.0  # largest budgets; arrays would become too long
+_NEXT_TO_NOTHING = 1e-3  # a budget that no round is right with
 _BUDGET_STEP = 1.005  # budgets are rounded down to powers of this, so that designs can be kept
 _STRICTER = tuple(3 * 0.7**i for i in range(40))  # until the exact calculation agrees
 
@@ -106,8 +108,10 @@ def share(delta: float, round_number: int) -> float:
 def design(sites: int, alpha: float, failure: float, budget: float) -> TunedDesign:
     """The cheapest round found with this budget whose proved failure is allowed.
 
-    Where the budget is too small for any, the first report ends the round and failure is 1.
+    Where the budget is too small for any, the first report ends the round and failure is 1. Where
+    it is far larger than rounds need, as after a jump of the count, a part of it is enough.
     """
+    budget = max(min(budget, _PLENTY * _largest_budget(sites)), _NEXT_TO_NOTHING)
     power = math.floor(math.log(budget) / math.log(_BUDGET_STEP))
     return _design(sites, alpha, failure, _BUDGET_STEP**power)
 
@@ -125,10 +129,11 @@ def _noisy(sites: int, alpha: float, failure: float, budget: float) -> Iterator[
     """Designs with noise, ever more careful ones."""
     for strict in _STRICTER:
         found = search(sites, alpha, strict * failure * SEEN, budget, spread=SPREAD)
-        if found is not None:
-            numbers = (found.threshold, found.phases, found.noise_scale)
-            plan = TunedDesign(sites, alpha, budget, *numbers, SPREAD * math.sqrt(sites))
-            yield replace(plan, failure=plan.proved_failure())
+        if found is None:
+            return  # and more careful ones there are none either
+        numbers = (found.threshold, found.phases, found.noise_scale)
+        plan = TunedDesign(sites, alpha, budget, *numbers, SPREAD * math.sqrt(sites))
+        yield replace(plan, failure=plan.proved_failure())
 
 
 def _silent(sites: int, alpha: float, budget: float) -> TunedDesign | None:
@@ -144,11 +149,15 @@ def _silent(sites: int, alpha: float, budget: float) -> TunedDesign | None:
     return min(options, key=lambda d: d.rate)
 
 
+def _largest_budget(sites: int) -> float:
+    """More reports than the cheapest rounds are allowed to be off by."""
+    return 4.0 + sites + 40.0 * math.sqrt(sites)
+
+
 @lru_cache(maxsize=256)
 def best_budget(sites: int, alpha: float, failure: float) -> float:
     """The budget whose rounds cost least, by the approximation; some round is right with it."""
-    root = math.sqrt(sites)
-    budgets = np.geomspace(1 + root, 4 + sites + 40 * root, 40)
+    budgets = np.geomspace(1 + math.sqrt(sites), _largest_budget(sites), 40)
     for _ in range(2):
         best = min(budgets.tolist(), key=lambda budget: _cost(sites, alpha, failure, budget))
         budgets = around(budgets, int(np.searchsorted(budgets, best)))

@@ -6,6 +6,7 @@ from functools import lru_cache
 from casemate.track.engines.windows import centred_rule
 from casemate.track.robust.tuned_design import TunedDesign, best_budget, design, share
 
+_SMALLER = 0.95  # blocks that are tried next where no round is right with these
 _SMALLEST_BLOCK = 2  # with blocks of one item every item is reported
 
 
@@ -16,7 +17,7 @@ def block_size(sites: int, alpha: float, failure: float, count: float, least: fl
     """
     size = max(1, math.floor(alpha * count / best_budget(sites, alpha, failure)))
     while size > 1 and design(sites, alpha, failure, alpha * least / size).failure > failure:
-        size -= 1
+        size = min(size - 1, math.floor(_SMALLER * size))
     return size
 
 

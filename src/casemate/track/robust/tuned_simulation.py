@@ -27,6 +27,7 @@ class _Simulation:
     """The sites' true counts and triggers, beside the engine."""
 
     def __init__(self, setting: Setting, adversary: Compiled, rngs: Rngs) -> None:
+        setting.check_windows()
         self._adversary = (adversary.kind, adversary.memory, adversary.numbers, rngs[0])
         self._sites, self._rng = setting.sites, rngs[1]
         self._engine = RobustTuned(setting.sites, setting.alpha, setting.delta, rngs[2].random)

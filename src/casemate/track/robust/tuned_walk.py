@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casemate.track.robust.tuned_walk_kernel import stays
+from casemate.track.robust.tuned_walk_kernel import strays
 
-_UP = 1e-12  # covers what floating point may lose in a sum of probabilities
+_UP = 1e-9  # relative; covers what floating point may lose in a sum of probabilities
+_SPECK = 1e-17  # for each phase; covers what it loses where nearly equal numbers are subtracted
 
 
 @dataclass(frozen=True)
@@ -69,4 +70,5 @@ def crossing(lengths: Lengths, phases: int, room: float, slope: float) -> float:
     high = np.floor(np.arange(1, phases + 1) * mean + rooms).astype(np.int64)
     low, high = np.append(np.maximum(low, 0), 0), np.insert(high, 0, 0)
     low[-1] = low[-2] + 1  # the last sum may be too small: all sites are called at once
-    return min(1.0, 1.0 - float(stays(lengths.threshold, lengths.ratio, low, high)) + _UP)
+    strayed = float(strays(lengths.threshold, lengths.ratio, low, high))
+    return min(1.0, strayed * (1.0 + _UP) + phases * _SPECK)

@@ -8,15 +8,53 @@ from numba import njit
 
 
 @njit(cache=True)
-def stays(threshold: Any, ratio: Any, low: Any, high: Any) -> Any:
-    """The probability that sums of 1, 2, ... phase lengths all lie in [low, high]."""
-    law, base = np.ones(1), 0
+def strays(threshold: Any, ratio: Any, low: Any, high: Any) -> Any:
+    """The probability that any sum of 1, 2, ... phase lengths does not lie in [low, high].
+
+    It is summed up from what leaves at each of them, so that it is right where it is very small.
+    """
+    law, base, strayed = np.ones(1), 0, 0.0
     for j in range(1, len(low)):
         if high[j] < low[j]:
-            return 0.0
+            return strayed + law.sum()
+        for i in range(len(law)):
+            at = base + i
+            strayed += law[i] * _at_least(high[j] - at + 1, threshold, ratio)
+            strayed += law[i] * _below(low[j] - at, threshold, ratio)
         law = _longer(law, base, low[j], high[j], threshold, ratio)
         base = low[j]
-    return law.sum()
+    return strayed
+
+
+@njit(cache=True)
+def _shorter(length: Any, threshold: Any, ratio: Any) -> Any:
+    """The probability of a phase below this length, which is at most the threshold."""
+    if length <= 1:
+        return 0.0
+    shorter = ratio ** (threshold - length + 1) * (1.0 - ratio ** (length - 1))
+    return shorter / (1.0 + ratio - ratio**threshold)
+
+
+@njit(cache=True)
+def _longest(length: Any, threshold: Any, ratio: Any) -> Any:
+    """The probability of a phase of at least this length, which is at least the threshold."""
+    return ratio ** (length - threshold) / (1.0 + ratio - ratio**threshold)
+
+
+@njit(cache=True)
+def _at_least(length: Any, threshold: Any, ratio: Any) -> Any:
+    """The probability of a phase of at least this length."""
+    if length < threshold:
+        return 1.0 - _shorter(length, threshold, ratio)
+    return _longest(length, threshold, ratio)
+
+
+@njit(cache=True)
+def _below(length: Any, threshold: Any, ratio: Any) -> Any:
+    """The probability of a phase below this length."""
+    if length > threshold:
+        return 1.0 - _longest(length, threshold, ratio)
+    return _shorter(length, threshold, ratio)
 
 
 @njit(cache=True)

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 FOR_EVER = 0.01
 """The share of delta that is kept for counts beyond the horizon."""
 
-_IN_DEBT = (
-    1 / 16
-)  # of a round's usual share of what is left, for rounds that nothing was earned for
+_IN_DEBT = 1 / 16  # of a round's usual share of what is left, where nothing was earned
 
 
 @dataclass(frozen=True)

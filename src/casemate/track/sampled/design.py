@@ -24,6 +24,7 @@ from casemate.track.sampled.search import best_reports, cheapest
 from casemate.track.sampled.slack import LONGEST_EXACT, slack_for
 
 _HAIR = 1.001  # more than floats lose
+_PLENTY = 1e-3  # of what is allowed is not worth an exact calculation
 _OFTEN = 0.8  # nothing is sampled that would be reported more often than this
 
 
@@ -95,6 +96,9 @@ class RoundDesign:
         slack = probability * self.alpha * base
         allowed = self.allowance.for_round(base, spent)
         longest = best_reports(self.sites, self.alpha, slack)
+        plenty = chernoff_failure(longest, slack, self.alpha)
+        if plenty <= _PLENTY * allowed:  # as after a jump of the count, where a walk would be long
+            return Round(longest, plenty)
         limit = min(longest, LONGEST_EXACT)
         chances = failures(limit, slack, self.alpha, probability, stop=allowed)
         m = max(int(np.searchsorted(chances, allowed, side="right")) - 1, 1)

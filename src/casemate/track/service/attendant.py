@@ -2,7 +2,8 @@
 
 Messages are lost, sites are away, and a site that is silent may have nothing to say or be gone. The
 attendant repeats calls that are not answered, begins rounds without those who stay away, and calls
-a round when one of them is back, because the round began without its count.
+a round when one of them is back, because the round began without its count. A site that falls
+silent, because it ended or is gone, brings one round more, which takes the last count it reported.
 
 Guarantee  `lag` is such that the count is right, within the bound of its engine, for a moment at
            most `lag` seconds ago at every site that is not named stale, whatever was lost: a site's
@@ -31,7 +32,7 @@ class Timing:
     interval: float = 1.0  # between two counts that are shown
 
     def __post_init__(self) -> None:
-        if not 0 < self.repeat < self.patience or self.interval <= 0:
+        if not (0 < self.repeat < self.patience and self.interval > 0):  # nor a NaN
             raise Misconfigured(
                 f"a server repeats its calls before its patience ends and shows a count now and "
                 f"then: need 0 < repeat < patience and interval > 0, got {self.repeat:g}, "
@@ -53,17 +54,21 @@ class Attendant:
         self.server = server
         self._timing, self._clock, self._notes = timing, clock, notes or Notes()
         self._heard = dict.fromkeys(sites, clock())  # when each was heard last
+        self._known = dict(self._heard)  # when what the engine knows of each was said last
         self._missing: set[str] = set()  # a round began without them
+        self._settled: set[str] = set()  # stale, and the last that they said is in a round
+        self._double: dict[str, float] = {}  # when one was heard whose place another has taken
         self._call_at = math.inf  # when a round is to be called, whatever the engine wants
         self._epoch = 0
         self._called = self._asked = self._heard[sites[0]]
         self._travel = self._travel_before = 0.0  # the longest way there and back, in two calls
-        self._lag_when_called = 0.0
+        self._as_of: float | None = None  # of a count that is held until answers are in
 
     def open(self) -> None:
         """Ask every site for its exact count: this is all that a server needs to begin."""
         self.server.call_round()
-        self._see_call(self._clock())
+        now = self._clock()
+        self._see_call(now, now)
 
     def receive(self, report: Report) -> None:
         """Take a report; one that cannot be taken is noted and changes nothing."""
@@ -78,31 +83,49 @@ class Attendant:
             self._call_at = min(self._call_at, now + self._timing.patience)
             self._notes.say(str(error), about=ClockWentBackwards)
             return
-        self._heard[site] = now
+        known, self._heard[site] = self._known[site], now
+        self._settled.discard(site)
+        if self.server.is_double(report):
+            self._see_double(site, now)
+        if self.server.is_newest(report):  # not one that was overtaken, or an order not yet taken
+            self._known[site] = now
         if awaited and not self.server.awaits(site):
             self._see_answer(site, now)
         if incarnation not in (None, self.server.incarnation(site)):
             self._call_at = now
-        self._see_call(now)
+        if self.server.knows_more:
+            self._call_at = min(self._call_at, now + self._timing.repeat)
+        self._see_call(now, known)
 
     def tick(self) -> None:
         """Do what is due; call this several times for each `repeat`."""
         now = self._clock()
         if now - self._asked < self._timing.repeat:
             return
-        if now >= self._call_at:
+        if now >= self._call_at or self._is_one_lost(now):
             self._call_at = math.inf
             self.server.call_round()
         elif self.server.awaited:
             self._chase(now)
         self._asked = now
-        self._see_call(now)
+        self._see_call(now, now)
 
     def read(self) -> Count:
         """The count with its lag, and the sites whose counts are frozen."""
         now = self._clock()
-        stale = tuple(site for site in self._heard if self._is_stale(site, now))
-        return replace(self.server.read(), lag=self._lag(now), stale_sites=stale)
+        stale = tuple(
+            site for site in self._heard if self._is_stale(site, now) or self._is_double(site, now)
+        )
+        count = self.server.read()
+        least = count.lo if self.server.hides else max(count.lo, float(self.server.heard))
+        return replace(
+            count,
+            value=max(count.value, least),
+            lo=least,
+            hi=max(count.hi, least),
+            lag=self._lag(now),
+            stale_sites=stale,
+        )
 
     def _see_answer(self, site: str, now: float) -> None:
         """How long it took, and whether a round began without it."""
@@ -111,35 +134,64 @@ class Attendant:
             self._missing.discard(site)
             self._call_at = now
 
-    def _see_call(self, now: float) -> None:
-        """Notice that a round was called, by us or by what a report led to."""
+    def _see_double(self, site: str, now: float) -> None:
+        self._double[site] = now
+        self._notes.say(
+            f"two processes report as site {site!r}; stop one of them, or give it another name",
+            about=("two", site),
+        )
+
+    def _see_call(self, now: float, known: float) -> None:
+        """Notice that answers were asked for, by us or by what a report led to.
+
+        A count that is held is as old as it was before that report, when its site was `known`.
+        """
+        if not self.server.holding:
+            self._as_of = None
+        elif self._as_of is None:
+            self._as_of = min(known, now - self._age(now))
         if self.server.epoch != self._epoch:
-            self._lag_when_called = self._age(now)
             self._epoch, self._called, self._asked = self.server.epoch, now, now
-            self._travel_before, self._travel = self._travel, 0.0
+            if self._travel:  # orders that need no answer tell nothing of it
+                self._travel_before, self._travel = self._travel, 0.0
 
     def _chase(self, now: float) -> None:
         stale = {site for site in self.server.awaited if self._is_stale(site, now)}
-        given_up = now - self._called >= self._timing.patience
-        if self.server.collecting and (given_up or len(stale) == len(self.server.awaited)):
+        hopeless = now - self._called >= self._timing.patience or len(stale) == len(
+            self.server.awaited
+        )
+        if self.server.collecting and hopeless:
             self._missing.update(self.server.awaited)
+            self._settled.update(self.server.awaited)
             self.server.begin_without()
+        elif self.server.holding and hopeless:
+            self.server.call_round()  # which can begin without them
         else:
             self.server.call_again(unless=stale)
+
+    def _is_one_lost(self, now: float) -> bool:
+        """Whether a site fell silent whose last words may be no part of the count.
+
+        An engine may make nothing of a count between two triggers. A round that begins without the
+        site begins with its last count, so one that ended in order is counted exactly.
+        """
+        if self.server.collecting:
+            return False
+        return any(self._is_stale(site, now) and site not in self._settled for site in self._heard)
 
     def _is_stale(self, site: str, now: float) -> bool:
         return site in self._missing or now - self._heard[site] >= self._timing.patience
 
+    def _is_double(self, site: str, now: float) -> bool:
+        """Whether only some of what is counted in its name is known in time."""
+        return site in self._double and now - self._double[site] < self._timing.patience
+
     def _age(self, now: float) -> float:
-        """How old the oldest news is that the count rests on."""
-        return max(
-            (now - at for site, at in self._heard.items() if not self._is_stale(site, now)),
-            default=0.0,
-        )
+        """How old the oldest news is that the count rests on; of the newest if all are stale."""
+        there = [at for site, at in self._known.items() if not self._is_stale(site, now)]
+        return now - (min(there) if there else max(self._known.values()))
 
     def _lag(self, now: float) -> float:
-        """That age and the time of travel; while answers are collected, as of the call."""
-        travel = max(self._travel, self._travel_before)
-        if self.server.collecting:
-            return travel + self._lag_when_called + now - self._called
-        return travel + self._age(now)
+        """That age and the time of travel; while a count is held, as of before it was."""
+        age = self._age(now) if self._as_of is None else now - self._as_of
+        return max(self._travel, self._travel_before) + age

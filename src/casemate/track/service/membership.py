@@ -16,12 +16,14 @@ from pathlib import Path
 from casemate.errors import Misconfigured
 from casemate.track.journal import FileJournal, Memory
 from casemate.track.messages import Order, Report
+from casemate.track.service.beats import BEATS, Beats
 from casemate.track.site import Send, Site
 from casemate.track.transport.address import open_transport
 from casemate.track.transport.in_process import Transport
+from casemate.track.transport.notes import Notes
 
 HEARTBEAT = 2.0
-"""Seconds of silence after which a site says again what it said last."""
+"""Seconds of silence after which a site says again what it said last; something new sooner."""
 
 
 @contextmanager
@@ -30,6 +32,7 @@ def join(
     name: str,
     journal: str | os.PathLike[str] | None = None,
     heartbeat: float = HEARTBEAT,
+    notes: Notes | None = None,
 ) -> Iterator[Site]:
     """Count as this site of a tracker for the length of the block; its last word is its count.
 
@@ -37,7 +40,7 @@ def join(
     what its predecessor had reported stays counted. One with a journal goes on where it was.
     """
     with _book(journal, heartbeat) as book:
-        transport = open_transport(address) if isinstance(address, str) else address
+        transport = open_transport(address, notes) if isinstance(address, str) else address
         try:
             with _living(transport, name, book, heartbeat) as site:
                 yield site
@@ -89,19 +92,20 @@ def _living(
 
 
 class _Pulse:
-    """A site's life on a network: it obeys, and says again what it said when nothing was sent."""
+    """A site's life on a network: it obeys, and says again what it said in silence."""
 
     def __init__(self, send: Send, seconds: float) -> None:
         self._send, self._seconds = send, seconds
-        self._sent = True
+        self._beats = Beats()
         self._over = threading.Event()
-        self._obeying = threading.Lock()  # nothing is obeyed once the journal may be closed
+        # Nothing is obeyed once the journal may be closed; an answer may lead to the next order.
+        self._obeying = threading.RLock()
         self._thread: threading.Thread | None = None
         self._site: Site | None = None
 
     def send(self, report: Report) -> None:
         """Send, and remember that something was."""
-        self._sent = True
+        self._beats.sent(report)
         self._send(report)
 
     def start(self, site: Site) -> None:
@@ -117,10 +121,9 @@ class _Pulse:
                 self._site.obey(order)
 
     def _beat(self, site: Site) -> None:
-        while not self._over.wait(self._seconds):
-            if not self._sent:
+        while not self._over.wait(self._seconds / BEATS):
+            if self._beats.is_due():
                 site.report()
-            self._sent = False
 
     def __enter__(self) -> "_Pulse":
         return self

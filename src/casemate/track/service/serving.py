@@ -3,8 +3,9 @@
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from casemate.errors import Refused
 from casemate.track.count import Count
 from casemate.track.engine import Engine
 from casemate.track.messages import Report
@@ -37,13 +38,14 @@ class Serving:
         self._inbox: queue.Queue[Report | None] = queue.Queue()  # None: show the count
         self._turn = threading.Lock()
 
-    def run(self, over: Over) -> None:
-        """Serve until it is over; nothing needs to be saved."""
+    def run(self, over: Over, ready: Callable[[], None] = lambda: None) -> None:
+        """Serve until it is over, `ready` once nothing is missed; nothing needs to be saved."""
         self._network.serve(self._inbox.put)
         self._network.when_asked(lambda: self._inbox.put(None))
         with self._turn:
             self.attendant.open()
         self._network.recall(self._inbox.put)
+        ready()
         show = _Every(self._timing.interval)
         while not over.is_set():
             self._take_one()
@@ -108,6 +110,23 @@ def serve(
     *,
     timing: Timing = Timing(),  # noqa: B008 - immutable
     notes: Notes | None = None,
+    ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve until it is over: count what the sites report, and show it to whoever watches."""
-    Serving(network, sites, engine, timing, notes).run(over)
+    Serving(network, sites, engine, timing, notes).run(over, ready)
+
+
+def ensure_alone(network: Network, over: Over, place: str, seconds: float = 0.75) -> None:
+    """Refuse to be the second server of one subject; the first would answer at once.
+
+    One that still waits for its first answers shows nothing and is not seen here; its clock or
+    ours is then found to be behind the epoch of the other.
+    """
+    shown: queue.Queue[Count] = queue.Queue()
+    network.watch(shown.put)
+    until = time.monotonic() + seconds
+    while shown.empty() and time.monotonic() < until and not over.is_set():
+        time.sleep(_TICK)
+    network.look_away()
+    if not shown.empty():
+        raise Refused(f"another server shows counts at {place}; stop it, or use another subject")

@@ -21,7 +21,7 @@ class Sight:
     words_per_second: float | None  # None for the first
 
 
-def watch(network: Network, over: Over, wait: float = 10.0) -> Iterator[Sight]:
+def watch(network: Network, over: Over, wait: float = 15.0) -> Iterator[Sight]:
     """Every count that is shown until it is over; nothing for `wait` seconds at first is wrong."""
     shown: queue.Queue[tuple[float, Count]] = queue.Queue()
     network.watch(lambda count: shown.put((time.monotonic(), count)))
@@ -40,8 +40,8 @@ def watch(network: Network, over: Over, wait: float = 10.0) -> Iterator[Sight]:
 
 def _nobody(wait: float) -> Misconfigured:
     return Misconfigured(
-        f"no server showed a count for {wait:g} s; start `casemate track server` on this address, "
-        f"or check whether its sites answer"
+        f"no server showed a count for {wait:g} s; one may still be waiting for its sites (its "
+        f"--patience), or start `casemate track server` on this address"
     )
 
 

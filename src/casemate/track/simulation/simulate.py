@@ -27,13 +27,17 @@ Advance = Callable[[float], None]
 
 @dataclass(frozen=True)
 class Simulation:
-    """What came of some runs of one protocol against one adversary."""
+    """What came of some runs of one protocol against one adversary.
+
+    `finished` is False where somebody interrupted it: these are the runs that were done by then.
+    """
 
     setting: Setting
     mode: str
     adversary: str
     runs: tuple[Run, ...]
     seconds: float
+    finished: bool = True
 
     @property
     def words(self) -> float:
@@ -71,16 +75,25 @@ def simulate(
     seed: int | None = None,
     advance: Advance = lambda _runs: None,
 ) -> Simulation:
-    """Run a protocol against an adversary, which sees every published count and nothing else."""
+    """Run a protocol against an adversary, which sees every published count and nothing else.
+
+    An interrupt ends it with the runs that are done; before the first of them, with nothing.
+    """
     if runs < 1:
         raise Misconfigured(f"at least one run is needed, got {runs}")
     begun = time.perf_counter()
-    done = []
-    for rng in np.random.default_rng(seed).spawn(runs):
-        done.append(_run(setting, mode, adversary, rng))
-        advance(1.0)
+    done: list[Run] = []
+    random = np.random.default_rng(seed)
+    try:
+        while len(done) < runs:
+            done.append(_run(setting, mode, adversary, *random.spawn(1)))
+            advance(1.0)
+    except KeyboardInterrupt:
+        if not done:
+            raise
     name = adversary if isinstance(adversary, str) else getattr(adversary, "__name__", "your own")
-    return Simulation(setting, mode, name, tuple(done), time.perf_counter() - begun)
+    seconds, finished = time.perf_counter() - begun, len(done) == runs
+    return Simulation(setting, mode, name, tuple(done), seconds, finished)
 
 
 def _run(setting: Setting, mode: str, adversary: str | MakeAdversary, rng: Generator) -> Run:

@@ -9,7 +9,9 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 from casemate.errors import Misconfigured
 from casemate.track.transport.nats import NatsWire
 from casemate.track.transport.network import Network
+from casemate.track.transport.notes import Notes
 from casemate.track.transport.redis import RedisWire
+from casemate.track.transport.wire import Wire
 
 SUBJECT = "casemate"
 """Where nobody named a subject or a prefix."""
@@ -18,13 +20,19 @@ _SUBJECT = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _KNOWN = "nats://HOST:PORT/SUBJECT or redis://HOST:PORT/0?prefix=NAME"
 
 
-def open_transport(address: str) -> Network:
+def open_transport(address: str, notes: Notes | None = None) -> Network:
+    """Connect to the broker of an address, for the messages of a tracker."""
+    notes = notes or Notes()
+    return Network(open_wire(address, notes), notes)
+
+
+def open_wire(address: str, notes: Notes | None = None) -> Wire:
     """Connect to the broker of an address."""
-    parts = _split(address)
+    parts, notes = _split(address), notes or Notes()
     if parts.scheme in ("nats", "tls"):
-        return Network(_nats(parts))
+        return _nats(parts, notes)
     if parts.scheme in ("redis", "rediss"):
-        return Network(_redis(parts))
+        return _redis(parts, notes)
     raise Misconfigured(f"an address begins with nats:// or redis://; give {_KNOWN}")
 
 
@@ -55,27 +63,32 @@ def _host(parts: SplitResult) -> str:
     return f"{shown}:{parts.port}" if parts.port else shown
 
 
-def _nats(parts: SplitResult) -> NatsWire:
+def _nats(parts: SplitResult, notes: Notes) -> NatsWire:
+    if parts.query:
+        raise Misconfigured("a NATS address has nothing after a ?; give nats://HOST:PORT/SUBJECT")
     url = parts._replace(path="", query="", fragment="").geturl()
     subject = _subject(parts.path.strip("/"))
-    return NatsWire(url, subject, f"{parts.scheme}://{_host(parts)}")
+    return NatsWire(url, subject, f"{parts.scheme}://{_host(parts)}", notes)
 
 
-def _redis(parts: SplitResult) -> RedisWire:
+def _redis(parts: SplitResult, notes: Notes) -> RedisWire:
     if not re.fullmatch(r"/?\d*", parts.path):
         raise Misconfigured(
             f"the path of a Redis address is the number of a database; give {_KNOWN}"
         )
-    prefix = _subject(parse_qs(parts.query).get("prefix", [""])[0])
+    options = parse_qs(parts.query, keep_blank_values=True)
+    if options.keys() - {"prefix"} or len(options.get("prefix", [""])) > 1:
+        raise Misconfigured(f"the only option of a Redis address is one prefix; give {_KNOWN}")
+    prefix = _subject(options.get("prefix", [""])[0])
     url = parts._replace(query="", fragment="").geturl()
-    return RedisWire(url, prefix, f"{parts.scheme}://{_host(parts)}")
+    return RedisWire(url, prefix, f"{parts.scheme}://{_host(parts)}", notes)
 
 
 def _subject(given: str) -> str:
     subject = given or SUBJECT
     if not _SUBJECT.fullmatch(subject):
         raise Misconfigured(
-            "a tracker's subject is letters, digits, - and _ in words joined by dots; "
+            "a subject is letters, digits, - and _ in words joined by dots; "
             "give for example nats://HOST:PORT/shop.hits"
         )
     return subject

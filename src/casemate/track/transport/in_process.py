@@ -44,7 +44,7 @@ class InProcess:
     def __init__(self) -> None:
         self._receive: Receive | None = None
         self._sites: dict[str, Obey] = {}
-        self._lock = threading.RLock()
+        self.turn = threading.RLock()  # of whoever deals with the server
 
     def serve(self, receive: Receive) -> None:
         """Deliver reports to this server from now on."""
@@ -56,7 +56,7 @@ class InProcess:
 
     def report(self, report: Report) -> None:
         """Hand the report over, and come back when it has been dealt with."""
-        with self._lock:
+        with self.turn:
             if self._receive is not None:
                 self._receive(report)
 

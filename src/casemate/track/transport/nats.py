@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from casemate.errors import Misconfigured
+from casemate.track.transport.notes import Notes
 from casemate.track.transport.wire import Outbox, Parcel, Take
 
 if TYPE_CHECKING:
@@ -17,14 +18,22 @@ PATIENCE = 10.0
 """Seconds to wait for the broker where something must have reached it."""
 
 _RETRY = 0.2  # seconds between attempts to reconnect
+Called = Callable[[], Coroutine[Any, Any, None]]
 _Result = TypeVar("_Result")
 
 
 class NatsWire:
     """Channels that are subjects under one of NATS; its connection lives in a thread of its own."""
 
-    def __init__(self, url: str, subject: str, place: str = "the address given") -> None:
+    def __init__(
+        self,
+        url: str,
+        subject: str,
+        place: str = "the address given",
+        notes: Notes | None = None,
+    ) -> None:
         self._subject, self._outbox = subject, Outbox()
+        self._place, self._notes, self._open = place, notes or Notes(), False
         self._takers: dict[str, Take] = {}
         self._client = _client()
         self._loop = asyncio.new_event_loop()
@@ -33,7 +42,8 @@ class NatsWire:
         )
         self._thread.start()
         try:
-            self._done(_connect(self._client, url, place))
+            self._done(_connect(self._client, url, place, self._lost, self._back))
+            self._open = True
         except BaseException:
             self._stop()
             raise
@@ -57,6 +67,7 @@ class NatsWire:
 
     def close(self) -> None:
         """Send what is waiting and let go of the connection."""
+        self._open = False
         if not self._loop.is_closed():
             try:
                 self._done(self._closed())
@@ -73,6 +84,13 @@ class NatsWire:
             raise Misconfigured(
                 "the NATS server does not answer any more; start it again, or check the address"
             ) from None
+
+    async def _lost(self) -> None:
+        if self._open:  # not because we are closing
+            self._notes.lost(self._place)
+
+    async def _back(self) -> None:
+        self._notes.back(self._place)
 
     async def _taken(self, message: "Msg") -> None:
         self._takers[message.subject](message.data)
@@ -125,7 +143,7 @@ def _client() -> "Client":
     return Client()
 
 
-async def _connect(client: "Client", url: str, place: str) -> None:
+async def _connect(client: "Client", url: str, place: str, lost: Called, back: Called) -> None:
     """Connect at once or not at all; later breaks are mended for as long as it takes."""
     from nats.errors import Error
 
@@ -138,6 +156,8 @@ async def _connect(client: "Client", url: str, place: str) -> None:
         await client.connect(
             url,
             error_cb=hear,
+            disconnected_cb=lost,
+            reconnected_cb=back,
             max_reconnect_attempts=1,
             reconnect_time_wait=_RETRY,  # type: ignore[arg-type]  # it is only slept and compared
         )

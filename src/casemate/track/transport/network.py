@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from urllib.parse import quote
 
-from casemate.errors import CasemateError, Misconfigured
+from casemate.errors import Misconfigured
 from casemate.track.count import Count
 from casemate.track.messages import Order, Report, decode_order, decode_report, encode
 from casemate.track.transport.in_process import Obey, Receive
@@ -45,9 +45,9 @@ class Network:
         """Deliver orders for this site from now on."""
         first, self._sites[site] = not self._sites, obey
         if first:
-            self._wire.subscribe("orders", self._careful(self._obey_all))
+            self._wire.subscribe("orders", self._notes.careful(self._obey_all))
         channel = f"order.{token(site)}"
-        self._wire.subscribe(channel, self._careful(lambda data: obey(decode_order(data))))
+        self._wire.subscribe(channel, self._notes.careful(lambda data: obey(decode_order(data))))
 
     def report(self, report: Report) -> None:
         """Carry a report to the server; one that waits is replaced by a newer one."""
@@ -71,8 +71,12 @@ class Network:
 
     def watch(self, look: Look) -> None:
         """Look at every count that is shown from now on, and ask for the first one."""
-        self._wire.subscribe("count", self._careful(lambda data: look(_decode_count(data))))
+        self._wire.subscribe("count", self._notes.careful(lambda data: look(_decode_count(data))))
         self._wire.publish(Parcel("ask", b""))
+
+    def look_away(self) -> None:
+        """Look at no count any more."""
+        self._wire.subscribe("count", lambda _: None)
 
     def close(self) -> None:
         """Send what is waiting and let go of the connection."""
@@ -88,18 +92,7 @@ class Network:
             with self._turn:
                 receive(decode_report(data))
 
-        return self._careful(take)
-
-    def _careful(self, take: Take) -> Take:
-        """The same, with what casemate refuses noted instead of raised."""
-
-        def taken(data: bytes) -> None:
-            try:
-                take(data)
-            except CasemateError as error:
-                self._notes.say(str(error), about=type(error))
-
-        return taken
+        return self._notes.careful(take)
 
 
 def token(site: str) -> str:

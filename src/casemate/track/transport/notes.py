@@ -4,10 +4,18 @@ import logging
 import time
 from collections.abc import Callable
 
+from casemate.errors import CasemateError
+from casemate.track.transport.wire import Take
+
 Say = Callable[[str], None]
 _LOG = logging.getLogger("casemate.track")  # to stderr where nobody set logging up
 AGAIN_AFTER = 60.0
 """Seconds until the same trouble is worth another line."""
+
+
+def silent() -> "Notes":
+    """Notes that nobody reads."""
+    return Notes(say=lambda _: None)
 
 
 class Notes:
@@ -33,3 +41,22 @@ class Notes:
         if now - self._said.get(about, -AGAIN_AFTER) >= AGAIN_AFTER:
             self._said[about] = now
             self._say(sentence)
+
+    def lost(self, place: str) -> None:
+        """Say that a broker went away."""
+        self.say(f"the broker at {place} is lost; trying to reach it again", about=("lost", place))
+
+    def back(self, place: str) -> None:
+        """Say that a broker is there again."""
+        self.say(f"the broker at {place} is back", about=("back", place))
+
+    def careful(self, take: Take) -> Take:
+        """The same, with what casemate refuses said instead of raised."""
+
+        def taken(data: bytes) -> None:
+            try:
+                take(data)
+            except CasemateError as error:
+                self.say(str(error), about=type(error))
+
+        return taken

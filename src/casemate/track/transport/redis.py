@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from casemate.errors import Misconfigured
+from casemate.track.transport.notes import Notes
 from casemate.track.transport.wire import Outbox, Parcel, Take
 
 if TYPE_CHECKING:
@@ -27,8 +28,15 @@ _TURN = 0.05  # seconds after which a listener looks for something new to listen
 class RedisWire:
     """Channels under a prefix, and a hash of the newest message for each key of a channel."""
 
-    def __init__(self, url: str, prefix: str, place: str = "the address given") -> None:
+    def __init__(
+        self,
+        url: str,
+        prefix: str,
+        place: str = "the address given",
+        notes: Notes | None = None,
+    ) -> None:
         self._prefix, self._outbox = prefix, Outbox()
+        self._place, self._notes = place, notes or Notes()
         self._redis = _connected(url, place)
         self._over = threading.Event()
         self._waiting = threading.Event()  # something is in the outbox
@@ -102,10 +110,17 @@ class RedisWire:
 
         pubsub: PubSub = self._redis.pubsub()  # type: ignore[no-untyped-call]  # redis has no type
         with contextlib.closing(pubsub):
+            there = True
             while not self._over.is_set():
                 try:
                     self._listen_once(pubsub)
+                    if not there:
+                        self._notes.back(self._place)
+                    there = True
                 except RedisError:
+                    if there:
+                        self._notes.lost(self._place)
+                    there = False
                     self._over.wait(_RETRY)
 
     def _listen_once(self, pubsub: "PubSub") -> None:

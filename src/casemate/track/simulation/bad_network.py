@@ -1,19 +1,25 @@
-"""A tracker in one process over a bad network, whose time is counted in items."""
+"""A tracker in one process over a network that loses, repeats and delays, one item a step."""
 
 from random import Random
 
 from casemate.track.engine import Engine
 from casemate.track.instruction import Every, Rule
 from casemate.track.journal import Memory
+from casemate.track.messages import Report
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Timing
+from casemate.track.service.beats import Beats
 from casemate.track.site import Site
 from casemate.track.transport.faulty import Faults, Faulty
 from casemate.track.transport.notes import Notes
 
 
-class World:
-    """Sites, a server and its attendant; one item a step, a heartbeat of each site now and then."""
+class BadNetwork:
+    """Sites, a server and its attendant; one item a step.
+
+    Each site repeats itself every `heartbeat` steps, or as a site on a network does in the silence
+    of so many beats of `beat` steps; 0 is never.
+    """
 
     def __init__(
         self,
@@ -23,9 +29,12 @@ class World:
         seed: int,
         *,
         heartbeat: int = 0,
+        beat: int = 0,
         timing: Timing = Timing(repeat=20, patience=200, interval=1),  # noqa: B008 - immutable
     ) -> None:
-        self.random, self.now, self.heartbeat = Random(seed), 0, heartbeat
+        self.random, self.now = Random(seed), 0
+        self.heartbeat, self.beat = heartbeat, beat
+        self.beats: dict[str, Beats] = {}
         self.transport = Faulty(faults, Random(self.random.getrandbits(64)))
         self.names = [str(i) for i in range(sites)]
         self.said: list[str] = []
@@ -45,17 +54,26 @@ class World:
         transport.serve(self.attendant.receive)
 
     def make(self, i: int, rule: Rule = Every(), incarnation: int = 1) -> Site:  # noqa: B008 - immutable
+        """A site in the place of whatever was there."""
         draw = Random(self.random.getrandbits(64)).random
-        site = Site(self.names[i], self.transport.report, rule, Memory(incarnation), draw)
+        beats = self.beats[self.names[i]] = Beats()
+
+        def send(report: Report) -> None:
+            beats.sent(report)
+            self.transport.report(report)
+
+        site = Site(self.names[i], send, rule, Memory(incarnation), draw)
         self.transport.join(site.name, site.obey)
         return site
 
     @property
     def truth(self) -> int:
+        """What the sites have counted."""
         return sum(site.count for site in self.sites)
 
     @property
     def value(self) -> float:
+        """What the server publishes."""
         return self.attendant.server.read().value
 
     def step(self, site: int | None = None) -> None:
@@ -65,11 +83,16 @@ class World:
         self.pass_time()
 
     def pass_time(self, steps: int = 1) -> None:
+        """Deliver what is due, repeat what is to be repeated, and let the server look around."""
         for _ in range(steps):
             self.now += 1
             if self.heartbeat and self.now % self.heartbeat == 0:
                 for each in self.sites:
                     each.report()
+            if self.beat and self.now % self.beat == 0:
+                for each in self.sites:
+                    if self.beats[each.name].is_due():
+                        each.report()
             self.transport.step()
             self.attendant.tick()
 

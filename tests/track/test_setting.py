@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+
+from casemate.errors import Misconfigured
+from casemate.track.adversary.compiled import compiled
+from casemate.track.engines.windows import centred_rule, paper_rule
+from casemate.track.setting import MOST_ITEMS, Setting
+from casemate.track.simulation.fast import fast_run
+
+
+@pytest.mark.parametrize(
+    "wrong", [(0, 0.1, 0.1, 1), (1, 1.0, 0.1, 1), (1, 0.1, 0.0, 1), (1, 0.1, 0.1, 0)]
+)
+def test_a_setting_without_sense_is_refused(wrong: tuple[int, float, float, int]) -> None:
+    with pytest.raises(Misconfigured):
+        Setting(*wrong)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    ["auto", "deterministic", "deterministic-paper", "allocated", "exact", "robust-tuned"],
+)
+def test_more_items_than_the_windows_of_a_simulation_can_count_are_refused(mode: str) -> None:
+    one, two, three = np.random.default_rng(0).spawn(3)
+    setting = Setting(2, 0.1, items=MOST_ITEMS + 1)
+    with pytest.raises(Misconfigured, match="goes up to 4,294,967,296 items"):
+        fast_run(mode, setting, compiled("single-site", 2), (one, two, three))
+
+
+@pytest.mark.parametrize("alpha", [1e-9, 0.01, 0.999999])
+def test_no_window_of_the_most_items_at_one_site_overflows(alpha: float) -> None:
+    for rule in (centred_rule(alpha), paper_rule(alpha)):
+        assert MOST_ITEMS * rule.numerator < 1 << 63
