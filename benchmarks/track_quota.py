@@ -1,7 +1,7 @@
 """Claim: a hard limit shared by many sites costs few messages, and `acquire` is a local call.
 
-Every item is a real call of `acquire` at a site of a real quota, up to the first refusal. Asked is what
-leases of R / k of what the server has left take, with everything recalled when it has nothing left.
+Every item is a real call of `acquire` at a site of a real quota, up to the first refusal. Asked is
+what leases of R / k of what the server has left take, with everything recalled when it has nothing.
 """
 
 import argparse
