@@ -35,6 +35,7 @@ def test_the_object_of_runs_has_means_the_largest_error_and_the_setting() -> Non
         "delta": 0.02,
         "items": 100_000,
         "runs": 2,
+        "finished": True,
         "words": 1628.0,
         "words_by_kind": {"report": 1500.0, "call": 64.0, "answer": 64.0, "rule": 0.0},
         "max_error_over_alpha": 1.25,

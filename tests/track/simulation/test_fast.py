@@ -10,7 +10,8 @@ from casemate.track.simulation.fast import fast_run
 from casemate.track.simulation.plain import run_plain
 
 ADVERSARIES = ("uniform", "zipf:1.5", "single-site", "stop-on-change", "group-hold-or-flush")
-SETTINGS = (Setting(16, 0.2, 0.05, 6_000), Setting(5, 0.1, 0.1, 3_000), Setting(1, 0.3, 0.1, 500))
+SHORT = (Setting(5, 0.1, 0.1, 1_500), Setting(1, 0.3, 0.1, 500))
+LONG = (Setting(16, 0.2, 0.05, 6_000), Setting(7, 0.05, 0.1, 10_000))
 
 
 def plain(mode: str, setting: Setting, adversary: str, seed: int) -> Run:
@@ -28,5 +29,13 @@ def fast(mode: str, setting: Setting, adversary: str, seed: int) -> Run:
 @pytest.mark.parametrize("adversary", ADVERSARIES)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_compiled_run_is_the_plain_one(mode: str, adversary: str, seed: int) -> None:
-    for setting in SETTINGS:
+    for setting in SHORT:
+        assert fast(mode, setting, adversary, seed) == plain(mode, setting, adversary, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_longer_compiled_run_is_the_plain_one(mode: str, adversary: str, seed: int) -> None:
+    for setting in LONG:
         assert fast(mode, setting, adversary, seed) == plain(mode, setting, adversary, seed)
