@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from cyclopts import App
 from servers import NatsServer, RedisServer, free_port
 from track.transport.eventually import eventually
 
 from casemate.cli.exits import Exit, end_of
-from casemate.cli.track_service import TrackerChoice, add_to, as_line
+from casemate.cli.track import app
+from casemate.cli.track_service import TrackerChoice, as_line
 from casemate.errors import Refused
 from casemate.track.count import Count
 from casemate.track.modes import TRACKERS
@@ -22,10 +22,7 @@ from casemate.track.service.watching import Sight
 
 PROGRAM = """
 import sys
-from cyclopts import App
-from casemate.cli.track_service import add_to
-app = App(name="track")
-add_to(app)
+from casemate.cli.track import app
 sys.exit(app(sys.argv[1:], result_action="return_int_as_exit_code_else_zero"))
 """
 
@@ -36,8 +33,6 @@ def started(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
 
 def wrong(*arguments: str) -> str:
     """What a command says that must fail before it connects to anything."""
-    app = App(name="track")
-    add_to(app)
     with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is asserted below
         app(arguments, print_error=False, exit_on_error=False)
     code, sentence = end_of(caught.value)
@@ -163,8 +158,6 @@ def test_a_second_server_of_a_subject_is_refused_and_one_after_a_kill_is_not(
     assert first.stderr is not None
     assert first.stderr.readline().startswith("serving 1 site at ")
     watched(address, "--once")
-    app = App(name="track")
-    add_to(app)
     with pytest.raises(Refused, match=r"another server shows counts at nats://.*; stop it, or use"):
         app(serve, print_error=False, exit_on_error=False)
     first.kill()

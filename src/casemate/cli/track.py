@@ -6,25 +6,11 @@ from cyclopts import App, Parameter
 
 from casemate.cli.exits import Exit
 from casemate.cli.output import Output
+from casemate.cli.track_service import Alpha, Delta, TrackerChoice
 from casemate.errors import Misconfigured
 
-ModeChoice = Literal[
-    "auto",
-    "deterministic",
-    "deterministic-paper",
-    "allocated",
-    "sampled",
-    "robust",
-    "robust-tuned",
-    "exact",
-    "huang-yi-zhang",
-    "block",
-]
+ModeChoice = Literal[TrackerChoice, "huang-yi-zhang", "block"]
 Sites = Annotated[int, Parameter(help="How many sites count.")]
-Alpha = Annotated[float, Parameter(help="The relative error that is promised at all times.")]
-Delta = Annotated[
-    float, Parameter(help="The probability with which the promise may ever be broken.")
-]
 MOST_SITES, MOST_ITEMS = 10**6, 10**15
 """What a simulation or a plan has memory for, and what its counts are exact for."""
 

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from casemate.cli.exits import Exit
 from casemate.errors import Misconfigured, Refused
@@ -34,17 +34,15 @@ TrackerChoice = Literal[
     "robust-tuned",
     "exact",
 ]
+Alpha = Annotated[float, Parameter(help="The relative error that is promised at all times.")]
+Delta = Annotated[
+    float, Parameter(help="The probability with which the promise may ever be broken.")
+]
 FASTEST = 1e12
 """Items a second that `--rate` may ask for."""
 
 _UNANSWERED = 3.0  # seconds after which a site says that no server answered
 _LAST_WAIT = 1.0  # seconds for which a site that ends waits for the first answer
-
-
-def add_to(app: App) -> None:
-    """Let an app have these commands."""
-    for command in (server, site, watch):
-        app.command(command)
 
 
 def server(
@@ -55,10 +53,8 @@ def server(
     ],
     /,
     *,
-    alpha: Annotated[float, Parameter(help="The relative error that is promised at all times.")],
-    delta: Annotated[
-        float, Parameter(help="The probability with which the promise may ever be broken.")
-    ] = 0.01,
+    alpha: Alpha,
+    delta: Delta = 0.01,
     mode: Annotated[TrackerChoice, Parameter(help="The protocol.")] = "auto",
     horizon: Annotated[int, Parameter(help="How many items will come, over all sites.")] = 10**12,
     interval: Annotated[float, Parameter(help="Seconds between two counts that are shown.")] = 1.0,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from casemate.errors import Misconfigured
 from casemate.track.journal import FileJournal, Memory
+from casemate.track.mapped import new_number
 from casemate.track.messages import Order, Report
 from casemate.track.service.beats import BEATS, Beats
 from casemate.track.site import Send, Site
@@ -71,7 +72,7 @@ def _book(
     if not 0 < heartbeat < threading.TIMEOUT_MAX:
         raise Misconfigured(f"a heartbeat is a number of seconds above 0, got {heartbeat:g}")
     if journal is None:
-        yield Memory(int.from_bytes(os.urandom(8), "little") >> 2)
+        yield Memory(new_number())
         return
     with closing(FileJournal(Path(journal))) as book:
         yield book
