@@ -58,10 +58,10 @@ def test_each_update_algorithm_begins_with_its_own_stand_in() -> None:
 def test_the_theorem_holds_from_the_least_alpha_on(
     update: DatabaseUpdate, asked: Terms, people: int
 ) -> None:
+    """A T that comes in steps, as the median's does, may leave room at the least: not below it."""
     setting = Setting.least(update, asked, people)
     assert setting.promised
-    assert setting.needed == pytest.approx(setting.unit, rel=1e-3)
-    assert not Setting(update, asked, people, setting.alpha * 0.98).promised
+    assert not Setting(update, asked, people, setting.alpha * 0.999).promised
     assert setting.updates <= max(1, update.bound(setting.alpha))
     assert 2 * setting.unit - 1 < setting.threshold <= 2 * setting.unit
 
