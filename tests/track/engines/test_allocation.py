@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, minimize
 
-from casemate.track.engines.allocation import FILL, best_widths, least_reports, worthwhile_widths
+from casemate.track.engines.allocation import FILL, LeastReports, best_widths, worthwhile_widths
 from casemate.track.engines.tally import Floats
 
 loads_of_sites = st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any)
@@ -46,11 +46,16 @@ def test_widths_are_those_of_a_general_optimiser() -> None:
     assert best_widths(loads, total).reports == pytest.approx(found.fun, rel=1e-6)
 
 
-@given(loads_of_sites, st.floats(0.0, 1e4))
-def test_the_cost_alone_is_that_of_the_widths(weights: list[int], total: float) -> None:
+@given(loads_of_sites, st.lists(st.floats(0.0, 1e4), min_size=1), st.data())
+def test_the_cost_alone_is_that_of_the_widths(
+    weights: list[int], totals: list[float], data: st.DataObject
+) -> None:
     loads = shares(weights)
-    roots = np.sqrt(np.sort(loads)[::-1])
-    assert least_reports(roots, total) == pytest.approx(best_widths(loads, total).reports)
+    busiest = np.sort(loads)[::-1][: data.draw(st.integers(0, len(loads)))]
+    slow = [best_widths(busiest, total).reports for total in totals]
+    found = LeastReports(loads)
+    assert found(len(busiest), np.array(totals)) == pytest.approx(slow, abs=1e-12)
+    assert found.loads[len(busiest)] == pytest.approx(busiest.sum())
 
 
 def test_with_much_width_the_cost_is_the_square_of_the_sum_of_roots() -> None:

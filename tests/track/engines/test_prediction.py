@@ -16,7 +16,6 @@ from casemate.track.setting import Setting
         ("deterministic", prediction.predicted_deterministic, 0.01),
         ("deterministic_paper", prediction.predicted_paper, 0.01),
         ("allocated", prediction.predicted_deterministic, 0.02),
-        ("auto", prediction.predicted_auto, 0.06),
     ],
 )
 @pytest.mark.parametrize(("sites", "alpha"), [(32, 0.02), (512, 0.05)])
@@ -28,3 +27,13 @@ def test_even_loads_cost_what_is_predicted(
     simulate = getattr(simulation, f"simulate_{mode}")
     run = simulate(setting, compiled("uniform", sites), (one, two, three))
     assert run.words == pytest.approx(predicted(sites, alpha, 0.01, 1e6), rel=within)
+
+
+@pytest.mark.parametrize(("sites", "alpha"), [(32, 0.02), (512, 0.05), (4096, 0.1)])
+def test_auto_costs_no_more_than_the_better_of_what_is_predicted(sites: int, alpha: float) -> None:
+    """With many sites it costs less: its rounds are made to end where the items do."""
+    setting = Setting(sites, alpha, 0.01, 1_000_000)
+    one, two, three = np.random.default_rng(5).spawn(3)
+    run = simulation.simulate_auto(setting, compiled("uniform", sites), (one, two, three))
+    predicted = prediction.predicted_auto(sites, alpha, 0.01, 1e6)
+    assert 0.7 * predicted < run.words < 1.02 * predicted

@@ -4,7 +4,7 @@ Guarantee  Sure, against anybody, as for centred windows.
 Cost       (sum of sqrt w)^2 / (2 alpha) words for each factor e of N, where w are the sites' shares
            of the load. For 1,024 sites that is half of what centred windows take at Zipf's law, and
            a seventh at exponent 1.5. Even loads and single sites cost what they cost with centred
-           windows. Whatever comes, it is at most twice centred windows' words and k + 1.
+           windows. Whatever comes, it is at most twice centred windows' words and 7k + 1.
 """
 
 from casemate.track.engines.mixed import Mixed

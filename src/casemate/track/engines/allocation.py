@@ -51,17 +51,25 @@ def _scale(loads: Floats, total: float) -> float:
     return float(scales[sharing[-1]]) if len(sharing) else 0.0
 
 
-def least_reports(roots: Floats, total: float) -> float:
-    """The reports of an item at the best widths, given the roots of the loads, largest first."""
-    if not len(roots) or total <= 0:
-        return float((roots**2).sum())
-    sums = np.cumsum(roots)
-    scales = (total + np.arange(1, len(roots) + 1)) / sums
-    sharing = np.flatnonzero(scales * roots >= 1.0)
-    if not len(sharing):
-        return float((roots**2).sum())
-    last = sharing[-1]
-    return float(sums[last] / scales[last] + (roots[last + 1 :] ** 2).sum())
+class LeastReports:
+    """The reports of an item at the best widths, of the busiest sites only, however many."""
+
+    def __init__(self, loads: Floats) -> None:
+        roots = np.sqrt(np.sort(loads))[::-1]
+        places = np.arange(1, len(roots) + 1)
+        sums = np.cumsum(roots)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shared = np.where(roots > 0.0, sums / roots - places, np.inf)
+        self._shared = np.maximum.accumulate(shared)  # from what sum of widths on each has one
+        self._roots = np.concatenate([[0.0], sums])
+        self.loads = np.concatenate([[0.0], np.cumsum(roots**2)])  # of so many together
+
+    def __call__(self, sites: int, totals: Floats) -> Floats:
+        """For each of these sums of widths."""
+        wide = np.minimum(np.searchsorted(self._shared, totals, side="right"), sites)
+        steps = np.maximum(totals + wide, 1.0)  # of nobody, 0 / 1
+        found: Floats = self._roots[wide] ** 2 / steps + self.loads[sites] - self.loads[wide]
+        return found
 
 
 def worthwhile_widths(

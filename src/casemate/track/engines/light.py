@@ -2,18 +2,19 @@
 
 Guarantee  The failure probabilities of all rounds add up to at most delta, however many there will
            be. Everything else here decides about words only.
-Cost       A plan tries some thousand combinations: 3 ms for a thousand sites.
+Cost       A plan tries some thousand combinations: 1 ms for a thousand sites.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from casemate.track.engines.allocation import FILL, least_reports
+from casemate.track.engines.allocation import FILL, LeastReports
 from casemate.track.engines.light_rounds import possible_rounds, rounded, sampled_round, share_of
 from casemate.track.engines.plan import (
-    HORIZON,
     REVIEW,
+    SHORTEST,
     Plan,
     View,
     go_on,
@@ -25,11 +26,13 @@ from casemate.track.engines.tally import Floats
 _SHARES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.88, 0.95)  # of alpha, for the sampled sites
 _SELDOM = 1.25  # sampling begins where a report stands for so many items
 _ADVANTAGE = 0.97  # of the words for sampling everybody is what a mixture may take
-_GAIN = 0.9  # of the words for windows is what sampling may take to be begun
+_GAIN = 0.95  # of the words for windows is what sampling everybody may take to be begun
+_GAIN_BESIDE = 0.85  # the same for sampling beside windows, where loads may be misjudged
 _LEFT = 2.0**-10  # of delta, below which nothing is sampled any more
 _FEWEST = 64  # sites that are sampled beside windows
 _OVERDUE = 1.5  # of a round's foreseen items, where loads have shifted and it is planned again
-_LASTING = 2.0  # what a round is counted to last at most, in factors e of the count
+_LASTING = 2.0  # what a round beside windows is counted to last at most, in factors e of the count
+_MARGIN = 1.03  # by which rounds are shorter than foreseen
 _USUAL_GROWTH = 0.25  # of the count's logarithm in a round
 
 
@@ -63,8 +66,8 @@ class LightSites:
         sampled = self._sampled(view, choice) if choice else None
         if choice is None or sampled is None:
             return windows
-        words = HORIZON * choice.words + _orders(view, sampled)
-        gain = _GAIN if on is None else 1.0
+        words = view.span * choice.words + _orders(view, sampled)
+        gain = 1.0 if on is not None else _GAIN_BESIDE if choice.heavy else _GAIN
         return sampled if words < gain * _words(view, windows) else windows
 
     def _sampled(self, view: View, choice: Choice) -> Plan | None:
@@ -81,38 +84,47 @@ class LightSites:
         sampling = replace(sampling, overdue=value + items)
         return Plan(light, sampling, widths_beside(view, light, taken), REVIEW * value)
 
+    def _rounds(self, value: float, growths: Floats) -> Floats:
+        """Rounds for each factor e of the count: a last one is begun for however little is left."""
+        rest = math.log(self.horizon / value)
+        if rest < SHORTEST:
+            return 1.0 / growths
+        whole: Floats = np.ceil(_MARGIN * rest / growths)
+        return whole / rest
+
     def best(self, view: View) -> Choice | None:
         """The cheapest choice; one that is hardly cheaper than sampling everybody is not taken."""
-        roots = np.sqrt(np.sort(view.loads))[::-1]
-        all_alpha = (1.0 / (1.0 + self.alpha),)  # what is published may be alpha above the truth
-        everybody = self._cheapest(view, roots, 0, all_alpha, _USUAL_GROWTH)
+        reports, sites = LeastReports(view.loads), len(view.loads)
+        everybody = self._cheapest(view, reports, 0, (1.0,), _USUAL_GROWTH)
         growth = everybody.growth if everybody else _USUAL_GROWTH
-        everybody = self._cheapest(view, roots, 0, all_alpha, growth)
-        mixed = [self._cheapest(view, roots, h, _SHARES, growth) for h in _heavies(len(roots))]
+        everybody = self._cheapest(view, reports, 0, (1.0,), growth)
+        mixed = [self._cheapest(view, reports, h, _SHARES, growth) for h in _heavies(sites)]
         best = min((c for c in mixed if c), key=lambda choice: choice.words, default=None)
         if best is None or (everybody and everybody.words * _ADVANTAGE < best.words):
             return everybody
         return best
 
     def _cheapest(
-        self, view: View, roots: Floats, heavy: int, shares: tuple[float, ...], growth: float
+        self, view: View, reports: LeastReports, heavy: int, of: tuple[float, ...], growth: float
     ) -> Choice | None:
         """The cheapest share of alpha and length of a round for so many heavy sites."""
-        value, light = view.tally.value(), len(roots) - heavy
+        value, light = view.tally.value(), len(view.loads) - heavy
         failure = share_of(self.delta - view.failure, growth, value, self.horizon)
         draws, slacks = possible_rounds(light, self.alpha, rounded(failure, 2))
-        load = max(float((roots[heavy:] ** 2).sum()), 1e-9)
-        found = None
-        for share in shares:
-            width = FILL * 2.0 * self.alpha * (1.0 - share) * value / (1.0 - self.alpha)
-            growths = np.log1p(draws * share * self.alpha / (slacks * load))
-            words = draws / growths + 2.0 * light / np.minimum(growths, _LASTING)
-            words += value * least_reports(roots[:heavy], width)
-            words[slacks * _SELDOM > share * self.alpha * value] = np.inf
-            at = int(np.argmin(words))
-            if words[at] < (found.words if found else np.inf):
-                found = Choice(heavy, share, int(draws[at]), float(growths[at]), float(words[at]))
-        return found
+        load = max(1.0 - float(reports.loads[heavy]), 1e-9)
+        shares = np.array(of)[:, None] / (1.0 + self.alpha)  # what is published may be that above
+        growths = np.log1p(draws * shares * self.alpha / (slacks * load))
+        lasting = np.minimum(growths, _LASTING) if heavy else growths
+        later = value * np.exp(lasting / 2.0)  # in the middle of the round
+        widths = FILL * 2.0 * self.alpha * (1.0 - shares) * later / (1.0 - self.alpha)
+        words = draws / growths + 2.0 * light / lasting + later * reports(heavy, widths)
+        words[np.broadcast_to(slacks * _SELDOM > shares * self.alpha * value, words.shape)] = np.inf
+        calls = 0.0 if heavy else 2.0 * light * (self._rounds(value, growths) - 1.0 / growths)
+        row, at = np.unravel_index(int(np.argmin(words + calls)), words.shape)
+        if words[row, at] == np.inf:
+            return None
+        share, growth = float(shares[row, 0]), float(growths[row, at])
+        return Choice(heavy, share, int(draws[at]), growth, float(words.min()))
 
 
 def _heavies(sites: int) -> list[int]:
@@ -125,9 +137,11 @@ def _heavies(sites: int) -> list[int]:
 
 
 def _words(view: View, plan: Plan) -> float:
-    """What windows for all cost until the count has doubled."""
-    reports = float((view.loads / (1.0 + plan.widths)).sum())
-    return HORIZON * view.tally.value() * reports + _orders(view, plan)
+    """What windows for all cost, at the rate at which they will until the count has doubled."""
+    widths = np.maximum(plan.widths, 1e-9)  # they grow with the count N: w N / (1 + d N) over ln N
+    items = view.tally.value() * view.loads
+    rates = items * np.log1p(widths / (1.0 + widths)) / (widths * SHORTEST)
+    return view.span * float(rates.sum()) + _orders(view, plan)
 
 
 def _orders(view: View, plan: Plan) -> float:

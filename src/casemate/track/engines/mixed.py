@@ -5,7 +5,7 @@ Guarantee  Let the sites with windows have counts between L and U in sum, and le
            for the round's failure probability; the windows' part is held within alpha N plus the
            alpha B - slack / p that the other leaves over, surely. So the published value is within
            alpha of the truth (docs/derivations/allocated_tracking.md).
-Cost       Whatever comes, at most twice the words of centred windows on the same items, and k + 1.
+Cost       Whatever comes, at most twice the words of centred windows on the same items, and 7k + 1.
            Everybody begins with a centred window. What is changed from that must be paid for by
            what centred windows would have sent by then, the way back included.
 """
@@ -33,6 +33,7 @@ from casemate.track.engines.windows import centred_rule, fixed, weight_of_top
 from casemate.track.instruction import NEVER, ONE, Growth, Rule, Sample
 
 _FIRST_REVIEW = 32.0
+_CREDIT = 6  # words for each site, so that a first round of sampling need not wait
 
 
 class Mixed:
@@ -49,6 +50,7 @@ class Mixed:
         self._light = np.zeros(sites, dtype=np.bool_)  # who was told to sample
         self._away = np.zeros(sites, dtype=np.bool_)  # whose rule is not the centred one
         self._ordered = 0  # words to sites so far
+        self._arranged = math.inf  # the count when the last order was given
         self._pending: set[int] = set()  # sites that have not answered their last order
         self._called: list[Rule] | None = None  # the rules of a round about to be called
         self._sampling: Sampling | None = None
@@ -137,7 +139,8 @@ class Mixed:
     def _plan(self, on: Sampling | None) -> Plan:
         counts = self.tally.counts()
         self._loads = self._history.update(counts)
-        return self._planner(View(self.tally, on, counts, self._loads, self._failure))
+        lasted = math.log(max(self.tally.value() / self._arranged, 1.0))
+        return self._planner(View(self.tally, on, counts, self._loads, self._failure, lasted))
 
     def _adopt(self, plan: Plan) -> Wish:
         """Follow a plan, where there are words left for it and for the way back."""
@@ -173,7 +176,8 @@ class Mixed:
         """What may still be spent if these sites must be led back to the centred window."""
         t = self.tally
         spent = t.heard + self._ordered + 2 * int(away.sum())
-        return 2 * self._centred.words(t.known + np.where(t.sampled, t.drawn, 0)) - spent
+        centred = self._centred.words(t.known + np.where(t.sampled, t.drawn, 0))
+        return 2 * centred + _CREDIT * len(away) - spent
 
     def _affordable(self, orders: Mapping[int, Rule]) -> bool:
         away = self._away.copy()
@@ -208,6 +212,7 @@ class Mixed:
         if not orders:
             self._set_marks(review)
             return None
+        self._arranged = max(self.tally.value(), 1.0)
         if self._light.all():
             self._called = list(orders.values())
             self._set_marks(review)

@@ -12,7 +12,12 @@ from casemate.track.instruction import ONE, Growth, Rule, Sample
 REVIEW = 1.25
 """The growth of the count after which loads are looked at again."""
 
-HORIZON = float(np.log(2.0))  # a plan is made as if it lasted until the count has doubled
+SHORTEST = float(np.log(2.0))
+"""A plan is made as if it lasted until the count has doubled, or has grown as it did since the last
+order, whichever is more: what has lasted will probably last."""
+
+
+_SIGNIFICANT = 3.0  # deviations that the variance of even loads is seldom beyond
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,12 @@ class View:
     counts: Floats  # the likeliest count of each site
     loads: Floats  # the fraction of the next items that each site will probably get
     failure: float  # the failure probabilities of all sampled rounds so far
+    lasted: float = 0.0  # how much the count's logarithm grew since the last order
+
+    @property
+    def span(self) -> float:
+        """What the count's logarithm grows by until a plan has paid."""
+        return max(SHORTEST, self.lasted)
 
 
 Planner = Callable[[View], Plan]
@@ -68,7 +79,8 @@ class Loads:
 def _without_chance(loads: Floats) -> Floats:
     """Loads that differ no more than even ones do by chance (as the roots of counts) are even."""
     mean, variance = float(loads.mean()), float(loads.var())
-    kept = max(0.0, 1.0 - mean / variance) if variance > 0.0 else 0.0
+    by_chance = mean + _SIGNIFICANT * np.sqrt((2.0 * mean + 1.0) * mean / len(loads))
+    kept = 1.0 - mean / variance if variance > by_chance else 0.0
     return mean + kept * (loads - mean)
 
 
@@ -101,7 +113,7 @@ def _widths(view: View, light: Flags, limit: float) -> Floats:
     prices = np.where(free, 0.0, np.where(now > 0, 2.0, 1.0))
     widths = np.zeros(len(now))
     widths[heavy] = worthwhile_widths(
-        view.loads[heavy], now[heavy], prices[heavy], limit, HORIZON * t.value()
+        view.loads[heavy], now[heavy], prices[heavy], limit, view.span * t.value()
     )
     return _whole(widths, view.counts, FILL * limit)
 
