@@ -75,13 +75,29 @@ def test_everything_reported_is_one_word_an_item() -> None:
 
 
 @pytest.mark.parametrize("adversary", ["uniform", "zipf", "zipf:1.5", "single-site"])
-@pytest.mark.parametrize(("sites", "alpha"), [(16, 0.01), (64, 0.05), (256, 0.02), (1024, 0.05)])
+@pytest.mark.parametrize(
+    ("sites", "alpha"), [(2, 0.01), (16, 0.01), (64, 0.05), (256, 0.02), (1024, 0.05), (16384, 0.1)]
+)
 def test_auto_is_about_as_good_as_the_better_of_windows_and_sampling(
     sites: int, alpha: float, adversary: str
 ) -> None:
     setting = Setting(sites, alpha, items=1_000_000)
     better = min(simulated(m, setting, adversary).words for m in ("deterministic", "sampled"))
     assert simulated("auto", setting, adversary).words <= 1.05 * better
+
+
+def test_where_sites_are_many_sampling_begins_in_time_and_ends_with_the_items() -> None:
+    setting = Setting(4096, 0.1, 0.05, 1_000_000)
+    sampled, auto = (simulated(m, setting, "uniform") for m in ("sampled", "auto"))
+    assert auto.words < sampled.words
+    assert auto.rounds <= sampled.rounds
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rates_that_were_set_by_a_few_items_are_mended_later(seed: int) -> None:
+    setting = Setting(2, 0.01, items=1_000_000)
+    auto, centred = (simulated(m, setting, "zipf", seed).words for m in ("auto", "deterministic"))
+    assert auto <= 1.03 * centred
 
 
 def test_on_skewed_loads_auto_is_much_better_than_both() -> None:

@@ -56,7 +56,7 @@ def possible_rounds(light: int, alpha: float, failure: float) -> tuple[Floats, F
     """Numbers of draws after which a round may end, and about what slack each of them takes."""
     least = math.floor(math.log2(max(light, 8)) * 3.0) - 3
     tried = [round(2.0 ** (i / 3.0)) for i in range(least, least + 18)]
-    draws = np.array([m for m in tried if m <= _LONGEST] or [_LONGEST], dtype=np.float64)
+    draws = np.unique(np.minimum(tried, _LONGEST)).astype(np.float64)
     return draws, np.array([_about(int(m), alpha, failure) for m in draws])
 
 
