@@ -35,14 +35,14 @@ def settle(learner: OneBitKalman, law: Law, w: Floats, queries: Floats, seed: in
 
 def test_a_compiled_stream_is_one_bit_after_the_other(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    stream, w = generic(rng, 12, 3, 6_000), rng.random(12)
+    stream, w = generic(rng, 12, 3, 3_000), rng.random(12)
     one, other = (
         OneBitKalman(12, stream.basis, symmetric=True, random=np.random.default_rng(5))
         for _ in range(2)
     )
     for learner in (one, other):
         settle(learner, TWO_HUMPS, w, stream.queries[:500], seed)
-    noisy = stream.queries @ w + TWO_HUMPS.sample(rng, 6_000)
+    noisy = stream.queries @ w + TWO_HUMPS.sample(rng, 3_000)
     slow = play(one, Drawn(iter(noisy.tolist())), stream.queries)
     fast = other.follow(stream.coordinates, noisy)
     assert fast.answers == pytest.approx(slow.answers, abs=1e-6)
