@@ -123,7 +123,7 @@ def test_a_page_lists_the_queries(tmp_path: Path) -> None:
         (("--table", "hospital", "--target", "2", "--private", "Zip"), "'Zip', which is not"),
         (("--table", "hospital", "--target", "2", "--dialect", "x"), "no SQL dialect 'x'"),
         (("--table", "population:9", "--target", "2"), "several columns are private"),
-        (("--table", "hospital"), "requires an argument"),
+        (("--table", "hospital"), "--target is missing; see casemate attack plan --help"),
     ],
 )
 def test_bad_input_is_one_sentence(

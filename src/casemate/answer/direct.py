@@ -246,27 +246,51 @@ def _statement(parts: Sequence[Measured], universe: Universe, source: Source) ->
     """What is added up by group; a listed column is grouped as it is, and declared after."""
     first = parts[0]
     shared = all(part.condition == first.condition for part in parts)
-    keys = {f"k{i}": each if _is_listed(each) else as_declared(each) for i, each in _keys(first)}
-    if first.ranked is not None:
-        keys["c"] = code(universe.attributes[first.ranked])
-    counted = [shared and part.summand is None for part in parts]
-    added = {f"a{i}": _added(part, shared) for i, part in enumerate(parts) if not counted[i]}
+    keys = _grouping(first, universe)
+    added, totals = _totals(parts, shared)
     where = as_declared(first.condition) if shared else TRUE
-    results = {
-        f"n{i}": "count(*)" if plain else f"coalesce(sum(a{i}), 0)"
-        for i, plain in enumerate(counted)
-    }
-    by_value = grouped(rows(source, (), where, {**keys, **added}), list(keys), results)
+    by_value = grouped(rows(source, (), where, {**keys, **added}), list(keys), totals)
     if not any(_is_listed(each) for each in first.keys):
         return by_value
-    listed = {f"k{i}": _declared_after(each, i, source) for i, each in _keys(first)}
-    shown = [f"{listed.get(name, name)} AS {name}" for name in keys]
-    inner = f"SELECT {', '.join([*shown, *results])} FROM ({by_value}) AS {quote(PROTECTED)}"
-    return grouped(inner, list(keys), {name: f"sum({name})" for name in results})
+    return _merged(by_value, _declared_grouping(first, source), list(totals))
 
 
-def _keys(part: Measured) -> list[tuple[int, Expression]]:
-    return list(enumerate(part.keys))
+def _grouping(part: Measured, universe: Universe) -> dict[str, Expression]:
+    """What rows are grouped by: the keys, and the code of the attribute that is ranked."""
+    keys = {
+        f"k{i}": each if _is_listed(each) else as_declared(each) for i, each in enumerate(part.keys)
+    }
+    if part.ranked is not None:
+        keys["c"] = code(universe.attributes[part.ranked])
+    return keys
+
+
+def _totals(
+    parts: Sequence[Measured], shared: bool
+) -> tuple[dict[str, Expression], dict[str, str]]:
+    """What each row adds to the parts, and the totals of it; where rows add 1, they are counted."""
+    added: dict[str, Expression] = {}
+    totals: dict[str, str] = {}
+    for i, part in enumerate(parts):
+        if shared and part.summand is None:
+            totals[f"n{i}"] = "count(*)"
+        else:
+            added[f"a{i}"] = _added(part, shared)
+            totals[f"n{i}"] = f"coalesce(sum(a{i}), 0)"
+    return added, totals
+
+
+def _merged(by_value: str, keys: Mapping[str, str], totals: Sequence[str]) -> str:
+    """The totals again, of groups that are one group once their keys are declared."""
+    shown = [f"{written} AS {name}" for name, written in keys.items()]
+    inner = f"SELECT {', '.join([*shown, *totals])} FROM ({by_value}) AS {quote(PROTECTED)}"
+    return grouped(inner, list(keys), {name: f"sum({name})" for name in totals})
+
+
+def _declared_grouping(part: Measured, source: Source) -> dict[str, str]:
+    """The grouping once more, of what has been grouped as it is."""
+    keys = {f"k{i}": _declared_after(each, i, source) for i, each in enumerate(part.keys)}
+    return keys if part.ranked is None else {**keys, "c": "c"}
 
 
 def _is_listed(key: Expression) -> bool:

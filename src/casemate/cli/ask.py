@@ -7,12 +7,13 @@ from cyclopts import Parameter
 
 from casemate.cli.ask_statements import statements
 from casemate.cli.exits import unsupported_is_refused
+from casemate.cli.options import TablePlace
 from casemate.cli.output import Output
 from casemate.errors import Misconfigured
 
 
 def ask(
-    policy: Annotated[str, Parameter(help="A policy, a source, or a shipped table.")],
+    policy: TablePlace,
     sql: Annotated[
         str | None, Parameter(help="One SELECT; without it they are typed, or come from a pipe.")
     ] = None,

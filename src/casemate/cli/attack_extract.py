@@ -2,48 +2,69 @@
 
 import math
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from casemate.cli.exits import Exit
+from casemate.cli.attack_end import end_of_attack
+from casemate.cli.options import Whole, check_seed
 from casemate.cli.output import Output
 from casemate.errors import Misconfigured
 
 if TYPE_CHECKING:
     from casemate.attack.extract_asking import Predict
-    from casemate.attack.extract_command import Lines
 
 LearnerChoice = Literal["auto", "lowd-meek", "filter", "retraining"]
 LineForm = Literal["json", "csv"]
 
 
-def extract(
-    *,
-    dimension: Annotated[int, Parameter(help="How many coordinates a point has.")],
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Classifier:
+    """Which classifier is asked, named in one of two ways."""
+
     predict: Annotated[
         str | None, Parameter(help="module:function that labels the rows of an array.")
-    ] = None,
+    ] = None
     command: Annotated[
         str | None, Parameter(help="A process that reads a point a line and writes a label a line.")
-    ] = None,
-    lines: Annotated[LineForm, Parameter(help="How a point is written for the process.")] = "json",
+    ] = None
+    lines: Annotated[LineForm, Parameter(help="How a point is written for the process.")] = "json"
+
+    def opened(self) -> "AbstractContextManager[Predict]":
+        """The classifier, for the length of a block."""
+        if (self.predict is None) == (self.command is None):
+            raise Misconfigured("give one of --predict module:function and --command 'a process'")
+        if self.predict is not None:
+            from casemate.attack.extract_predict import load_predict
+
+            return nullcontext(load_predict(self.predict))
+        from casemate.attack.extract_command import CommandClassifier
+
+        return CommandClassifier(self.command or "", self.lines)
+
+
+def extract(
+    *,
+    dimension: Annotated[Whole, Parameter(help="How many coordinates a point has.")],
+    classifier: Classifier | None = None,
     truth: Annotated[
         Path | None, Parameter(help="True weights, and perhaps the intercept, to compare with.")
     ] = None,
     queries: Annotated[
-        int | None, Parameter(help="The most points to ask, checks included.")
+        Whole | None, Parameter(help="The most points to ask, checks included.")
     ] = None,
     bounds: Annotated[str, Parameter(help="LO:HI, between which coordinates may lie.")] = "-1:1",
     learner: Annotated[
         LearnerChoice, Parameter(help="The learner; by itself the one that fits the labels' noise.")
     ] = "auto",
-    seed: Annotated[int | None, Parameter(help="Makes the points asked repeatable.")] = None,
+    seed: Annotated[Whole | None, Parameter(help="Makes the points asked repeatable.")] = None,
     output: Output | None = None,
 ) -> int:
     """Find the weights of a linear classifier that shows nothing but labels."""
-    output = output or Output()
+    classifier, output = classifier or Classifier(), output or Output()
     _check(dimension, queries, seed)
     ends = _ends(bounds)
     import numpy as np
@@ -54,7 +75,7 @@ def extract(
     from casemate.report.extract_html import as_html
 
     true = None if truth is None else read_truth(truth, dimension)
-    with _classifier(predict, command, lines) as asked, output.progress("extracting"):
+    with classifier.opened() as asked, output.progress("extracting"):
         found = attack.extract(
             asked,
             dimension,
@@ -66,10 +87,7 @@ def extract(
         )
     html = as_html(found) if output.format == "html" else None
     output.emit(as_text(found), as_json(found), html)
-    if found.finished:
-        return Exit.DONE
-    output.note("interrupted: this is the best so far")
-    return Exit.INTERRUPTED
+    return end_of_attack(found.finished, output)
 
 
 def _check(dimension: int, queries: int | None, seed: int | None) -> None:
@@ -80,8 +98,7 @@ def _check(dimension: int, queries: int | None, seed: int | None) -> None:
         )
     if queries is not None and queries < 2:
         raise Misconfigured(f"--queries {queries} is too few; a boundary needs at least 2")
-    if seed is not None and seed < 0:
-        raise Misconfigured(f"--seed {seed} is negative; give 0 or a number above")
+    check_seed(seed)
 
 
 def _ends(bounds: str) -> tuple[float, float]:
@@ -102,18 +119,3 @@ def _number(value: object) -> float:
         return float(value)  # type: ignore[arg-type]  # a Fraction
     except OverflowError:
         return math.inf
-
-
-def _classifier(
-    predict: str | None, command: str | None, lines: "Lines"
-) -> "AbstractContextManager[Predict]":
-    """The classifier to ask: exactly one of the two ways to name it is given."""
-    if (predict is None) == (command is None):
-        raise Misconfigured("give one of --predict module:function and --command 'a process'")
-    if predict is not None:
-        from casemate.attack.extract_predict import load_predict
-
-        return nullcontext(load_predict(predict))
-    from casemate.attack.extract_command import CommandClassifier
-
-    return CommandClassifier(command or "", lines)

@@ -5,13 +5,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from casemate.cli.options import TablePlace, Whole, check_seconds
 from casemate.cli.output import Output
-from casemate.errors import Misconfigured
 
 
 def plan(
     *,
-    table: Annotated[str, Parameter(help="A policy, a source, or a shipped table.")],
+    table: TablePlace,
     target: Annotated[str, Parameter(help="The record to find out, by key or row number, or all.")],
     private: Annotated[
         str | None,
@@ -20,10 +20,10 @@ def plan(
         ),
     ] = None,
     min_count: Annotated[
-        int, Parameter(help="Every query has to select at least so many records.")
+        Whole, Parameter(help="Every query has to select at least so many records.")
     ] = 1,
     max_queries: Annotated[
-        int | None, Parameter(help="The most queries that a plan may have.")
+        Whole | None, Parameter(help="The most queries that a plan may have.")
     ] = None,
     seconds: Annotated[
         float | None, Parameter(help="About the most seconds to search; 0 for no limit.")
@@ -35,8 +35,7 @@ def plan(
 ) -> None:
     """Choose the fewest queries on public columns whose answers give a record's value away."""
     output = output or Output()
-    if seconds is not None and not seconds >= 0:
-        raise Misconfigured(f"--seconds {seconds} is not a time; give 0 for no limit")
+    check_seconds(seconds)
     from casemate.attack.plan import Plan
     from casemate.report.attack_plan import as_html, as_json, as_text
 

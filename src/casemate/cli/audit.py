@@ -1,20 +1,23 @@
 """`casemate audit`: whose values a log of SQL aggregates gives away."""
 
-from dataclasses import replace
-from math import inf
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from casemate.cli.audit_repair import check_repair, write_repair
-from casemate.cli.audit_witness import check_witness, write_witness
+from casemate.cli.audit_files import Files
+from casemate.cli.audit_scrutiny import Scrutiny
 from casemate.cli.exits import Exit
+from casemate.cli.options import Bounds, Dialect, Integer, Known, Reveal, TablePlace
 from casemate.cli.output import Output
 from casemate.errors import Misconfigured
 
 if TYPE_CHECKING:
+    from casemate.audit.exposure import Options
+    from casemate.audit.result import Audited, Repaired
     from casemate.published.knowledge import Knowledge
+    from casemate.table.table import Table
 
 app = App(
     name="audit",
@@ -33,57 +36,18 @@ def audit(
     queries: Annotated[Path, Parameter(help="A .sql file, a CSV with sql and answer, a csvlog.")],
     /,
     *,
-    table: Annotated[str, Parameter(help="A policy, a source, or a shipped table.")],
+    table: TablePlace,
     private: Annotated[
         tuple[str, ...],
         Parameter(negative="", help="A column to protect, where there is no policy."),
     ] = (),
-    known: Annotated[
-        Path | None, Parameter(help="A CSV of what is known: record,value or record,lo,hi.")
-    ] = None,
-    bounds: Annotated[
-        str | None, Parameter(help="LO:HI, between which every private number lies.")
-    ] = None,
-    integer: Annotated[
-        bool, Parameter(negative="", help="Private numbers are known to be whole.")
-    ] = False,
-    protect: Annotated[
-        str, Parameter(help="A value known to within this share counts as nearly known.")
-    ] = "10%",
-    group_size: Annotated[
-        int, Parameter(help="The largest group whose known total is reported.")
-    ] = 5,
-    insiders: Annotated[
-        int, Parameter(help="So many people may put together what they know; 0 for none.")
-    ] = 1,
-    approximate: Annotated[
-        bool, Parameter(negative="", help="Find out what insiders nearly know; takes long.")
-    ] = False,
-    certificates: Annotated[
-        int, Parameter(help="For how many exposed values a short certificate is looked for.")
-    ] = 20,
-    dominance: Annotated[
-        str, Parameter(help="N,K%: a cell is sensitive if its N largest exceed K% of it.")
-    ] = "2,90%",
-    rounding: Annotated[
-        bool,
-        Parameter(negative="", help="Answers are rounded to the digits they are printed with."),
-    ] = False,
-    seconds: Annotated[
-        float, Parameter(help="The longest that bounds and searches may take; 0 for no limit.")
-    ] = 300.0,
-    witness: Annotated[
-        Path | None,
-        Parameter(help="Write second tables, for everybody not exposed, to this CSV."),
-    ] = None,
-    repair: Annotated[
-        Path | None,
-        Parameter(help="Write the queries, without rows that expose anybody, to this SQL file."),
-    ] = None,
-    dialect: Annotated[str, Parameter(help="The SQL dialect of the queries.")] = "postgres",
-    reveal: Annotated[
-        bool, Parameter(negative="", help="Write the values themselves into the report.")
-    ] = False,
+    known: Known = None,
+    bounds: Bounds = None,
+    integer: Integer = False,
+    scrutiny: Scrutiny | None = None,
+    files: Files | None = None,
+    dialect: Dialect = "postgres",
+    reveal: Reveal = False,
     fail_on: Annotated[
         Literal["exposed"] | None,
         Parameter(help="Exit with 1 when somebody is exposed, or that is not decided."),
@@ -91,57 +55,73 @@ def audit(
     output: Output | None = None,
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
-    from casemate.audit.exposure import Audit, Options
-    from casemate.audit.result import Verdict
-    from casemate.audit.sensitive_cells import read_dominance
-    from casemate.published.knowledge_file import read_knowledge, share
-    from casemate.report.audit import as_json, as_text
-    from casemate.report.audit_html import as_html
+    from casemate.published.knowledge_file import read_knowledge
     from casemate.table.table import Table
 
-    output = output or Output()
-    width = share(protect)
-    _check(group_size, insiders, certificates, seconds)
-    check_witness(witness, reveal)
-    check_repair(repair, queries)
+    scrutiny, files, output = scrutiny or Scrutiny(), files or Files(), output or Output()
+    scrutiny.check()
+    files.check(queries, reveal)
     with output.progress("auditing"), Table.open(table, private=private) as opened:
-        if not opened.policy.private():
-            raise Misconfigured("no column is private; name one with --private, or in a policy")
-        knowledge: Knowledge = read_knowledge(known, bounds, integer)
-        options = Options(
-            protect=width,
-            group_size=group_size,
-            insiders=insiders,
-            approximate=approximate,
-            certificates=certificates,
-            dominance=read_dominance(dominance),
-            rounding=rounding,
-            seconds=seconds or inf,
-            witness=witness is not None,
-        )
-        found = Audit.of(queries, opened, knowledge=knowledge, options=options, dialect=dialect)
-        if witness is not None:
-            found = write_witness(found, witness, output)
-        if repair is not None:
-            from casemate.audit.repair import repair as repaired_log
+        _require_private(opened)
+        knowledge = read_knowledge(known, bounds, integer)
+        options = scrutiny.options(witness=files.witness is not None)
+        task = Task(queries, opened, knowledge, options, dialect)
+        found = files.write(task.audited(), task.repaired, output)
+    _emit(found, reveal, output)
+    return _end(found, fail_on)
 
-            left = repaired_log(
-                queries, opened, knowledge=knowledge, options=options, dialect=dialect
-            )
-            found = replace(found, repair=write_repair(left, repair, output))
+
+@dataclass(frozen=True)
+class Task:
+    """A log to audit, and what the audit goes by; a repair goes by the same."""
+
+    queries: Path
+    table: "Table"
+    knowledge: "Knowledge"
+    options: "Options"
+    dialect: str
+
+    def audited(self) -> "Audited":
+        """Whose values the log gives away."""
+        from casemate.audit.exposure import Audit
+
+        return Audit.of(
+            self.queries,
+            self.table,
+            knowledge=self.knowledge,
+            options=self.options,
+            dialect=self.dialect,
+        )
+
+    def repaired(self) -> "Repaired":
+        """What of the log can be published instead."""
+        from casemate.audit.repair import repair
+
+        return repair(
+            self.queries,
+            self.table,
+            knowledge=self.knowledge,
+            options=self.options,
+            dialect=self.dialect,
+        )
+
+
+def _require_private(table: "Table") -> None:
+    if not table.policy.private():
+        raise Misconfigured("no column is private; name one with --private, or in a policy")
+
+
+def _emit(found: "Audited", reveal: bool, output: Output) -> None:
+    from casemate.report.audit import as_json, as_text
+    from casemate.report.audit_html import as_html
+
     html = as_html(found, reveal=reveal) if output.format == "html" else None
     output.emit(as_text(found, reveal=reveal), as_json(found, reveal=reveal), html)
+
+
+def _end(found: "Audited", fail_on: str | None) -> Exit:
+    """Done; or a finding, for who asked to fail on it, unless nobody is exposed for certain."""
+    from casemate.audit.result import Verdict
+
     failed = fail_on is not None and found.verdict is not Verdict.NONE_EXPOSED
     return Exit.FOUND if failed else Exit.DONE
-
-
-def _check(group_size: int, insiders: int, certificates: int, seconds: float) -> None:
-    """Refuse numbers that mean nothing before any work is done."""
-    if group_size < 1:
-        raise Misconfigured(f"--group-size {group_size} is too small; give at least 1")
-    if insiders < 0:
-        raise Misconfigured(f"--insiders {insiders} is negative; give 0 to look for none")
-    if certificates < 0:
-        raise Misconfigured(f"--certificates {certificates} is negative; give 0 for none")
-    if not seconds >= 0:
-        raise Misconfigured(f"--seconds {seconds} is not a time; give 0 for no limit")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from casemate.cli.options import Whole, check_seconds
 from casemate.cli.output import Output
 from casemate.errors import Misconfigured
 
@@ -15,7 +16,7 @@ def block(
     /,
     *,
     ages: Annotated[str, Parameter(help="LO:HI, the ages that are possible.")] = "0:125",
-    limit: Annotated[int, Parameter(help="The most solutions to enumerate.")] = 1000,
+    limit: Annotated[Whole, Parameter(help="The most solutions to enumerate.")] = 1000,
     seconds: Annotated[float, Parameter(help="The most seconds to search; 0 for no limit.")] = 60.0,
     output: Output | None = None,
 ) -> None:
@@ -23,8 +24,7 @@ def block(
     output = output or Output()
     if limit < 1:
         raise Misconfigured(f"--limit {limit} is too small; give at least 1")
-    if not seconds >= 0:
-        raise Misconfigured(f"--seconds {seconds} is not a time; give 0 for no limit")
+    check_seconds(seconds)
     from casemate.audit.block import audit_block
     from casemate.audit.block_file import read_ages
     from casemate.report.block import as_html, as_json, as_text

@@ -1,9 +1,8 @@
 """`casemate budget`: what was spent on a table, what is left, and what is guaranteed."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
+from casemate.cli.options import TablePlace
 from casemate.cli.output import Output
 
 if TYPE_CHECKING:
@@ -11,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def budget(
-    policy: Annotated[str, Parameter(help="A policy, a source, or a shipped table.")],
+    policy: TablePlace,
     /,
     *,
     output: Output | None = None,

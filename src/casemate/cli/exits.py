@@ -78,10 +78,16 @@ def _wording(error: CycloptsError) -> str:
         case UnusedCliTokensError(unused_tokens=[token, *_]):
             return f'unexpected argument "{token}"; see {command} --help'
         case MissingArgumentError(argument=Argument() as argument) if not argument.tokens:
-            if argument.field_info.is_positional and error.keyword is None:
-                return f"{argument.name.lstrip('-').upper()} is missing; see {command} --help"
+            if error.keyword is None:
+                return f"{_shown(argument)} is missing; see {command} --help"
     sentence = str(error)
     return sentence[:1].lower() + sentence[1:]
+
+
+def _shown(argument: Argument) -> str:
+    """An argument as the usage line has it."""
+    name = argument.name
+    return name.lstrip("-").upper() if argument.field_info.is_positional else name
 
 
 def _nearest(token: str, names: Iterable[str], command: str) -> str:

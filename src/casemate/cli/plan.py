@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from casemate.cli.options import Dialect, Whole
 from casemate.cli.output import Output
 from casemate.errors import Misconfigured
 
@@ -17,12 +18,12 @@ def plan(
         Path | None, Parameter(help="A .sql file, a CSV with sql, a csvlog: what will be asked.")
     ] = None,
     expect: Annotated[
-        int | None, Parameter(help="How many questions of this kind will be asked in all.")
+        Whole | None, Parameter(help="How many questions of this kind will be asked in all.")
     ] = None,
     people: Annotated[
-        int | None, Parameter(help="How many people to assume, for errors as shares of them.")
+        Whole | None, Parameter(help="How many people to assume, for errors as shares of them.")
     ] = None,
-    dialect: Annotated[str, Parameter(help="The SQL dialect of the queries.")] = "postgres",
+    dialect: Dialect = "postgres",
     output: Output | None = None,
 ) -> None:
     """Compare the ways to spend a budget by their predicted errors; nothing private is read."""

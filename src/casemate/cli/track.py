@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from casemate.cli.exits import Exit
+from casemate.cli.options import Alpha, Delta, Horizon, TrackerChoice, Whole, check_seed
 from casemate.cli.output import Output
-from casemate.cli.track_service import Alpha, Delta, TrackerChoice
 from casemate.errors import Misconfigured
 
 ModeChoice = Literal[TrackerChoice, "huang-yi-zhang", "block"]
-Sites = Annotated[int, Parameter(help="How many sites count.")]
+Sites = Annotated[Whole, Parameter(help="How many sites count.")]
 MOST_SITES, MOST_ITEMS = 10**6, 10**15
 """What a simulation or a plan has memory for, and what its counts are exact for."""
 
@@ -41,7 +41,7 @@ def simulate(
     *,
     sites: Sites,
     alpha: Alpha,
-    items: Annotated[int, Parameter(help="How many items come, over all sites.")],
+    items: Annotated[Whole, Parameter(help="How many items come, over all sites.")],
     delta: Delta = 0.01,
     mode: Annotated[
         ModeChoice, Parameter(help="The protocol; the last two can be broken by who adapts.")
@@ -53,15 +53,14 @@ def simulate(
             "single-site, stop-on-change or group-hold-or-flush."
         ),
     ] = "uniform",
-    runs: Annotated[int, Parameter(help="How many independent runs.")] = 1,
-    seed: Annotated[int | None, Parameter(help="Makes the runs repeatable.")] = None,
+    runs: Annotated[Whole, Parameter(help="How many independent runs.")] = 1,
+    seed: Annotated[Whole | None, Parameter(help="Makes the runs repeatable.")] = None,
     output: Output | None = None,
 ) -> int:
     """Count the words a protocol sends and its largest error, against an adversary."""
     output = output or Output()
     _check("--items", sites, items)
-    if seed is not None and seed < 0:
-        raise Misconfigured(f"--seed {seed} is negative; give 0 or a number above")
+    check_seed(seed)
     from casemate.report.track import simulation_json, simulation_text
     from casemate.report.track_html import simulation_html
     from casemate.track.plan import plan as predicted
@@ -92,7 +91,7 @@ def plan(
     sites: Sites,
     alpha: Alpha,
     delta: Delta = 0.01,
-    horizon: Annotated[int, Parameter(help="How many items will come, over all sites.")] = 10**8,
+    horizon: Horizon = 10**8,
     output: Output | None = None,
 ) -> None:
     """Predict the words of every protocol under an even load, the cheapest first."""

@@ -283,22 +283,34 @@ ALLOWED_CASTS = {
 
 def cast(operand: Expression, target: ColumnType, digits: int | None = None) -> Expression:
     """CAST; `digits` after the point for numeric(p, s)."""
-    if isinstance(operand, Literal) and is_untyped(operand):
-        operand = coerce(operand, target)
-    if target not in ALLOWED_CASTS[operand.type]:
-        raise Mismatch(f"a cast from {operand.type} to {target} is not accepted")
-    if target is TEXT and operand.type is DECIMAL and not _has_digits(operand):
+    value = coerce(operand, target) if is_untyped(operand) else operand
+    _check_cast(value, target)
+    if target is INTEGER and was_decimal(value):
+        value = rounded(value, None)  # a cast of a double would round halves to even
+    scale = _scale(value.type, target, digits)
+    if not scale and _needs_no_cast(value, target):
+        return value
+    return call(Operation.CAST, [value, *scale], target)
+
+
+def _check_cast(value: Expression, target: ColumnType) -> None:
+    """Refuse a cast that engines do in different ways, or not at all."""
+    if target not in ALLOWED_CASTS[value.type]:
+        raise Mismatch(f"a cast from {value.type} to {target} is not accepted")
+    if target is TEXT and value.type is DECIMAL and not _has_digits(value):
         raise Mismatch("how many digits this decimal has is not fixed; round it before the cast")
-    if target is INTEGER and was_decimal(operand):
-        operand = rounded(operand, None)
-    if target is DOUBLE and was_decimal(operand):
-        return call(Operation.CAST, [operand], DOUBLE)
-    if target is DECIMAL and operand.type in (DOUBLE, TEXT) and digits is None:
+
+
+def _scale(source: ColumnType, target: ColumnType, digits: int | None) -> list[Literal]:
+    """The digits after the point that a cast fixes, where it fixes any."""
+    if digits is None and target is DECIMAL and source in (DOUBLE, TEXT):
         digits = FRACTION_DIGITS
-    if operand.type is target and digits is None:
-        return operand
-    scale = [] if digits is None else [Literal(digits, INTEGER)]
-    return call(Operation.CAST, [operand, *scale], target)
+    return [] if digits is None else [Literal(digits, INTEGER)]
+
+
+def _needs_no_cast(value: Expression, target: ColumnType) -> bool:
+    """Whether the value has the type already, in PostgreSQL too."""
+    return value.type is target and not (target is DOUBLE and was_decimal(value))
 
 
 def _has_digits(operand: Expression) -> bool:

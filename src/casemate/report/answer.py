@@ -1,6 +1,6 @@
 """A private answer as text for the terminal and as the object `casemate.answer/1`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from casemate.answer.answer import Answer
@@ -20,6 +20,8 @@ from casemate.report.answer_cells import (
 )
 
 SCHEMA = "casemate.answer/1"
+Column = tuple[str, list[str], bool]
+"""A heading, what stands below it, and whether it is numbers."""
 
 
 # Text -----------------------------------------------------------------------------------------
@@ -39,9 +41,9 @@ def _below(answer: Answer) -> Iterator[str]:
     yield from (f"note: {each}" for each in answer.notes)
 
 
-def grid(answer: Answer, session: bool) -> list[tuple[str, list[str], bool]]:
-    """The columns that are shown: a heading, what stands below it, and whether it is numbers."""
-    columns: list[tuple[str, list[str], bool]] = []
+def grid(answer: Answer, session: bool) -> list[Column]:
+    """The columns that are shown."""
+    columns: list[Column] = []
     for place, name in enumerate(answer.columns):
         columns += _column(name, answer, place, session)
     if any(isinstance(cell, Noised) for row in answer.rows for cell in row):
@@ -49,33 +51,39 @@ def grid(answer: Answer, session: bool) -> list[tuple[str, list[str], bool]]:
     return columns
 
 
-def _column(
-    name: str, answer: Answer, place: int, session: bool
-) -> Iterator[tuple[str, list[str], bool]]:
+def _column(name: str, answer: Answer, place: int, session: bool) -> Iterator[Column]:
     """One column of the statement: a key as it is, a noised one with its error and its range."""
     cells = [row[place] for row in answer.rows]
-    found = [cell if isinstance(cell, Noised) else None for cell in cells]
-    known = [each for each in found if each is not None]
-    places = decimals(known)
-    yield name, [_value(cell, places) for cell in cells], bool(known)
-    if not known:
-        return
-    errors = [None if each is None else each.error for each in found]
-    yield "±", [UNKNOWN if e is None else written(e, places) for e in errors], True
-    ranges = [UNKNOWN if e is None else range_words(e.lo, e.hi, places) for e in found]
-    yield f"proven, {percent(answer.confidence)}", ranges, False
-    if session:
-        ends = [
-            UNKNOWN if e is None else range_words(e.session_lo, e.session_hi, places) for e in found
-        ]
-        yield "all answers at once", ends, False
+    noised = [cell for cell in cells if isinstance(cell, Noised)]
+    places = decimals(noised)
+    yield name, [_value(cell, places) for cell in cells], bool(noised)
+    if noised:
+        yield "±", _of_noised(cells, lambda each: _error(each, places)), True
+        proven = _of_noised(cells, lambda each: range_words(each.lo, each.hi, places))
+        yield f"proven, {percent(answer.confidence)}", proven, False
+        if session:
+            at_once = _of_noised(cells, lambda each: _at_once(each, places))
+            yield "all answers at once", at_once, False
+
+
+def _of_noised(cells: Sequence[Cell], words: Callable[[Noised], str]) -> list[str]:
+    """What is said of each noised cell; there is nothing to say of any other."""
+    return [words(cell) if isinstance(cell, Noised) else UNKNOWN for cell in cells]
 
 
 def _value(cell: Cell, places: int) -> str:
     return written(cell.value, places) if isinstance(cell, Noised) else key_words(cell)
 
 
-def _aligned(columns: Sequence[tuple[str, list[str], bool]]) -> Iterator[str]:
+def _error(cell: Noised, places: int) -> str:
+    return UNKNOWN if cell.error is None else written(cell.error, places)
+
+
+def _at_once(cell: Noised, places: int) -> str:
+    return range_words(cell.session_lo, cell.session_hi, places)
+
+
+def _aligned(columns: Sequence[Column]) -> Iterator[str]:
     widths = [max(map(len, (name, *below))) for name, below, _ in columns]
     height = max((len(below) for _, below, _ in columns), default=0)
     for line in range(-1, height):

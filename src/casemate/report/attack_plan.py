@@ -4,7 +4,7 @@ A plan is made from public columns alone, so it holds nothing that has to be hid
 anybody could ask, and how their answers would be put together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -47,30 +47,54 @@ def _headline(plan: Planned) -> str:
 
 def _sentences(plan: Planned) -> list[str]:
     """What is to be said about a plan, one thing a line."""
-    said = [f"every query selects at least {_number(plan.min_count, 'record', 'records')}"]
-    if plan.reason is not None:
-        said = [plan.reason, *(["this is proved"] if plan.impossible else [])]
-    elif not plan.optimal and plan.lower_bound is not None:
-        said.append(f"at least {plan.lower_bound} would be needed by any plan")
+    said = _size(plan) if plan.reason is None else _failed(plan.reason, plan.impossible)
+    return [*said, *_reading(plan), *_reached(plan), *_twins(plan)]
+
+
+def _failed(reason: str, proved: bool) -> Iterator[str]:
+    """Why there is no plan."""
+    yield reason
+    if proved:
+        yield "this is proved"
+
+
+def _size(plan: Planned) -> Iterator[str]:
+    """How large queries are, and how many of them it takes."""
+    yield f"every query selects at least {_number(plan.min_count, 'record', 'records')}"
+    if not plan.optimal and plan.lower_bound is not None:
+        yield f"at least {plan.lower_bound} would be needed by any plan"
+
+
+def _reading(plan: Planned) -> Iterator[str]:
+    """How values are read off the answers, where they are not numbers."""
     if plan.design is not None:
-        said.append("the values are bits: fewer queries than records, about lists of values")
+        yield "the values are bits: fewer queries than records, about lists of values"
     if plan.values is not None:
         places = ", ".join(f"{i} for {plain(value)}" for i, value in enumerate(plan.values))
-        said.append(f"what the answers add up to is the place of the value: {places}")
-    if _for_all(plan) and plan.queries:
+        yield f"what the answers add up to is the place of the value: {places}"
+
+
+def _reached(plan: Planned) -> Iterator[str]:
+    """For how many records the queries suffice, and for how many they do not."""
+    if not plan.queries:
+        return
+    if _for_all(plan):
         known = plan.records if plan.design else len(plan.determined)
-        said.append(f"{known} of {_number(plan.records, 'record', 'records')} are determined")
-    if plan.queries and plan.undetermined:
-        said.append(
+        yield f"{known} of {_number(plan.records, 'record', 'records')} are determined"
+    if plan.undetermined:
+        yield (
             f"{_number(len(plan.undetermined), 'other', 'others')} could be told apart, and no "
             f"queries that do it with this minimum count were found"
         )
+
+
+def _twins(plan: Planned) -> Iterator[str]:
+    """How many records no query on public columns tells apart."""
     if _for_all(plan) and plan.inseparable:
-        said.append(
+        yield (
             f"{_number(len(plan.inseparable), 'record agrees', 'records agree')} with another in "
             f"every public column and cannot be told apart"
         )
-    return said
 
 
 def _queries(plan: Planned) -> list[str]:

@@ -107,31 +107,47 @@ def case_of(
     width: Exact | Sequence[Exact],
 ) -> tuple[Case, tuple[int, ...]]:
     """The case of the questions that the truth answers, and the places of those it contradicts."""
-    size = len(domain)
-    widths = list(width) if isinstance(width, Sequence) else [width] * size
+    widths = list(width) if isinstance(width, Sequence) else [width] * len(domain)
     _check(questions, domain, truth, widths)
     scale = 1 if domain.integer else _fine_denominator(questions, domain, truth, widths)
     asked = [question.scaled(scale) for question in questions]
     table = integers([int(value * scale) for value in truth])
-    holds = [question.holds(table) for question in asked]
-    beyond = _beyond(asked, domain, table, widths, scale)
-    low = integers([-beyond if each is None else math.ceil(each * scale) for each in domain.low])
-    high = integers([beyond if each is None else math.floor(each * scale) for each in domain.high])
-    if (table < low).any() or (table > high).any():
-        raise ValueError("the table has a value outside its bounds; widen them or clamp it")
+    low, high = _bounds(domain, scale, _beyond(asked, domain, table, widths, scale))
+    _check_inside(table, low, high)
+    answered, contradicted = _answered(asked, table)
     case = Case(
-        tuple(question for question, good in zip(asked, holds, strict=True) if good),
+        answered,
         table,
         low,
         high,
-        np.array([end is not None for end in domain.low], bool),
-        np.array([end is not None for end in domain.high], bool),
+        _are_known(domain.low),
+        _are_known(domain.high),
         integers([max(1, math.ceil(each * scale)) for each in widths]),
         domain.integer,
         domain.distinct,
         scale,
     )
-    return case, tuple(place for place, good in enumerate(holds) if not good)
+    return case, contradicted
+
+
+def _bounds(domain: Domain, scale: int, beyond: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The least and the largest integer that each record may have."""
+    low = [-beyond if each is None else math.ceil(each * scale) for each in domain.low]
+    high = [beyond if each is None else math.floor(each * scale) for each in domain.high]
+    return integers(low), integers(high)
+
+
+def _are_known(ends: Sequence[Exact | None]) -> NDArray[np.bool_]:
+    return np.array([end is not None for end in ends], bool)
+
+
+def _answered(
+    asked: Sequence[Question], table: NDArray[Any]
+) -> tuple[tuple[Question, ...], tuple[int, ...]]:
+    """The questions that the table answers, and the places of those it contradicts."""
+    holds = [question.holds(table) for question in asked]
+    answered = tuple(question for question, good in zip(asked, holds, strict=True) if good)
+    return answered, tuple(place for place, good in enumerate(holds) if not good)
 
 
 def _check(
@@ -153,6 +169,11 @@ def _check(
         raise ValueError("the domain is of integers and the table has a value that is none")
     if domain.distinct and len(set(truth)) < size:
         raise ValueError("the values were declared distinct and two of the table's are equal")
+
+
+def _check_inside(table: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> None:
+    if (table < low).any() or (table > high).any():
+        raise ValueError("the table has a value outside its bounds; widen them or clamp it")
 
 
 def _fine_denominator(

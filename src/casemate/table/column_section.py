@@ -12,6 +12,8 @@ COLUMN = (
     *("role", "type", "min", "max", "values", "unbounded"),
     *("bins", "from", "nullable", "per_person"),
 )
+Wrong = tuple[str, str]
+"""A key of the section, and what is wrong with it."""
 
 
 def read_column(columns: Section, name: str, section: Section) -> Column:
@@ -74,20 +76,38 @@ def _values(section: Section) -> tuple[Value, ...] | None:
 
 def _check(section: Section, column: Column) -> None:
     """What no single key can tell: the keys of a column must agree with each other."""
+    wrong = _wrong_domain(column) or _wrong_bins(column) or _wrong_type(column)
+    if wrong is not None:
+        raise section.mistake(*wrong)
+
+
+def _wrong_domain(column: Column) -> Wrong | None:
+    """Bounds, values and unbounded: at most one of the three, and exactly one where private."""
     bounded, enumerated = column.low is not None, column.values is not None
+    stated = bounded + enumerated + column.unbounded
     if bounded and enumerated:
-        raise section.mistake("values", "must not stand beside `min` and `max`; keep one of them")
-    if column.unbounded and (bounded or enumerated):
-        raise section.mistake("unbounded", "must not stand beside bounds or `values`")
-    if column.role is Role.PRIVATE and not (bounded or enumerated or column.unbounded):
-        raise section.mistake(
+        return "values", "must not stand beside `min` and `max`; keep one of them"
+    if stated > 1:
+        return "unbounded", "must not stand beside bounds or `values`"
+    if column.role is Role.PRIVATE and not stated:
+        return (
             "role",
             'is "private"; expected bounds (`min` and `max`), `values` or `unbounded` beside it',
         )
-    if column.bins is not None and not bounded:
-        raise section.mistake("bins", "needs `min` and `max`")
-    if column.bins is not None and column.bins > 1 and column.low == column.high:
-        raise section.mistake("bins", "must be 1 where `min` equals `max`")
-    wrong = misfit(column, column.type) if column.type else None
-    if wrong is not None:
-        raise section.mistake(*wrong)
+    return None
+
+
+def _wrong_bins(column: Column) -> Wrong | None:
+    """Bins part what lies between two bounds."""
+    if column.bins is None:
+        return None
+    if column.low is None:
+        return "bins", "needs `min` and `max`"
+    if column.bins > 1 and column.low == column.high:
+        return "bins", "must be 1 where `min` equals `max`"
+    return None
+
+
+def _wrong_type(column: Column) -> Wrong | None:
+    """Bounds and values are of the column's type, where it states one."""
+    return None if column.type is None else misfit(column, column.type)
