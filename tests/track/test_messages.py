@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from casemate.errors import Misconfigured
 from casemate.track.instruction import Blocks, Every, Growth, Sample
 from casemate.track.messages import Order, Report, decode_order, decode_report, encode
+from casemate.track.setting import MOST_COUNTED
 
 numbers = st.integers(0, 2**62)
-reports = st.builds(Report, st.text(min_size=1), *[numbers] * 5)
+counts = st.integers(0, MOST_COUNTED)
+reports = st.builds(Report, st.text(min_size=1), numbers, numbers, counts, counts, counts)
 orders = st.builds(
     Order,
     numbers,

@@ -1,19 +1,33 @@
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 
 from casemate.errors import Misconfigured
 from casemate.track.adversary.compiled import compiled
 from casemate.track.engines.windows import centred_rule, paper_rule
-from casemate.track.setting import MOST_ITEMS, Setting
+from casemate.track.setting import MOST_COUNTED, MOST_ITEMS, Setting
 from casemate.track.simulation.fast import fast_run
 
 
 @pytest.mark.parametrize(
-    "wrong", [(0, 0.1, 0.1, 1), (1, 1.0, 0.1, 1), (1, 0.1, 0.0, 1), (1, 0.1, 0.1, 0)]
+    "wrong",
+    [
+        *[(sites, 0.1, 0.1, 1) for sites in (0, -3, 2.5, "2", None, True, math.nan)],
+        *[(1, alpha, 0.1, 1) for alpha in (1.0, 0.0, -0.1, "0.1", None, math.nan, math.inf)],
+        *[(1, 0.1, delta, 1) for delta in (0.0, 1.0, "0.1", None, math.nan)],
+        *[(1, 0.1, 0.1, items) for items in (0, "9", None, math.inf, math.nan, 1.5, 10**400)],
+    ],
 )
-def test_a_setting_without_sense_is_refused(wrong: tuple[int, float, float, int]) -> None:
+def test_a_setting_without_sense_is_refused(wrong: tuple[Any, ...]) -> None:
     with pytest.raises(Misconfigured):
         Setting(*wrong)
+
+
+@pytest.mark.parametrize("items", [1, 1e8, np.int64(7), MOST_COUNTED])
+def test_whole_numbers_of_every_kind_are_taken(items: Any) -> None:
+    assert Setting(3, 0.1, 0.1, items).items == items
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,9 @@ from casemate.track.instruction import (
     from_plain,
     to_plain,
 )
+from casemate.track.setting import MOST_COUNTED
+
+_WORD = 1 << 64  # incarnations and epochs are below
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ def decode_report(data: bytes) -> Report:
     match fields:
         case [str(site), int(), int(), int(), int(), int()]:
             numbers = fields[1:]
-            if min(numbers) >= 0:
+            if min(numbers) >= 0 and max(numbers[:2]) < _WORD and max(numbers[2:]) <= MOST_COUNTED:
                 return Report(site, *numbers)
     raise _not_one("report")
 

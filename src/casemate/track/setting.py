@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from casemate.errors import Misconfigured
+
+MOST_COUNTED = 1 << 53
+"""What anybody counts at most: up to here a float is exact, too."""
 
 MOST_ITEMS = 1 << 32
 """Of a compiled run with windows, whose fixed point has 31 of 63 bits below it."""
@@ -19,8 +24,8 @@ class Setting:
     items: int = 10**8  # N in source document 001
 
     def __post_init__(self) -> None:
-        if self.sites < 1:
-            raise Misconfigured(f"a tracker needs at least one site, got {self.sites}")
+        if not _is_number_of(self.sites):
+            raise Misconfigured(f"a tracker needs at least one site, got {self.sites!r}")
         if not _is_share(self.alpha):
             raise Misconfigured(
                 f"alpha is a relative error between 0 and 1, as 0.01, got {self.alpha!r}"
@@ -29,8 +34,10 @@ class Setting:
             raise Misconfigured(
                 f"delta is a probability between 0 and 1, as 0.01, got {self.delta!r}"
             )
-        if self.items < 1:
-            raise Misconfigured(f"at least one item must come, got {self.items}")
+        if not _is_number_of(self.items):
+            raise Misconfigured(
+                f"the items that will come are a whole number from 1 to 2^53, got {self.items!r}"
+            )
 
     def check_windows(self) -> None:
         """Refuse more items than the windows of a compiled run can count."""
@@ -39,6 +46,12 @@ class Setting:
                 f"a simulation of windows goes up to {MOST_ITEMS:,} items, got {self.items:,}; "
                 "simulate fewer, or see what a plan predicts for all of them"
             )
+
+
+def _is_number_of(things: object) -> bool:
+    if isinstance(things, bool) or not isinstance(things, int | float | np.integer):
+        return False
+    return bool(1 <= things <= MOST_COUNTED and things % 1 == 0)
 
 
 def _is_share(number: object) -> bool:

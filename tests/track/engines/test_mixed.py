@@ -182,6 +182,25 @@ def test_many_calls_from_outside_never_spend_more_than_delta() -> None:
     assert {type(rule) for rule in plain.server.rules} == {Growth}  # nothing is left to spend
 
 
+@pytest.mark.parametrize(
+    ("sites", "alpha", "delta", "before", "between"),
+    [(64, 0.5, 0.5, 300, 3), (256, 0.1, 0.9, 4_000, 2)],
+)
+def test_a_call_from_outside_costs_no_more_than_itself(
+    sites: int, alpha: float, delta: float, before: int, between: int
+) -> None:
+    engine, random, items = automatic(sites, alpha, delta, 1e8), Random(1), []
+    plain = PlainRun(sites, engine, draw=Random(2).random)
+    for calls in range(1, 101):
+        fresh = random.choices(range(sites), k=before if calls == 1 else between)
+        for site in fresh:
+            plain.add(site)
+        items += fresh
+        plain.server.call_round()
+        most = 2 * centred_words(alpha, items, sites) + 7 * sites + 1 + 2 * sites * calls
+        assert plain.server.words <= most
+
+
 batches = st.tuples(st.integers(0, SITES - 1), st.sampled_from([1, 2, 7, 50, 10**3, 10**6]))
 
 

@@ -38,6 +38,20 @@ def test_a_window_that_begins_anywhere_costs_one_report_more_at_most(
     assert reports(alpha, first, first + more) <= between + 1
 
 
+@given(st.floats(1e-7, 0.9), st.integers(0, 10**4))
+def test_reports_in_stretches_are_the_reports_one_by_one(alpha: float, count: int) -> None:
+    rule, trigger, slow = centred_rule(alpha), 1, 0
+    while trigger <= count:
+        trigger, slow = rule.top(trigger) + 1, slow + 1
+    assert Centred(rule).words(np.array([count])) == slow
+
+
+def test_a_window_of_next_to_nothing_takes_no_list_of_all_its_reports() -> None:
+    centred = Centred(centred_rule(1e-8))
+    assert centred.words(np.array([10**7])) == 10**7
+    assert len(centred._stretches) < 5
+
+
 def test_words_of_all_sites_are_added_up() -> None:
     centred = Centred(centred_rule(0.1))
     each = [centred.words(np.array([count])) for count in (0, 5, 10**6, 1 << 50)]

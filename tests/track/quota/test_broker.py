@@ -1,6 +1,7 @@
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from servers import NatsServer, RedisServer
@@ -17,10 +18,11 @@ from casemate.track.transport.redis import RedisWire
 from casemate.track.transport.wire import Parcel, Wire
 
 
-def test_a_quota_is_the_same_over_a_wire() -> None:
-    quota = Quota(100, sites=["eu.west", "b"], remainder=0.0, transport=Broker(Loop()))
-    assert [quota.site("eu.west").acquire(70), quota.site("b").acquire(30)] == [True, True]
-    assert not quota.site("eu.west").acquire()
+def test_a_quota_is_the_same_over_a_wire(tmp_path: Path) -> None:
+    wire, names = Broker(Loop(), look=0.0), ["eu.west", "b"]
+    with Quota(100, names, remainder=0.0, transport=wire, journal=tmp_path) as quota:
+        assert [quota.site("eu.west").acquire(70), quota.site("b").acquire(30)] == [True, True]
+        assert not quota.site("eu.west").acquire()
 
 
 def test_what_is_none_of_ours_is_noted_and_changes_nothing() -> None:

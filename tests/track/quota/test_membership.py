@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -19,31 +20,54 @@ from track.transport.loop import Loop
 from casemate.errors import Misconfigured
 from casemate.track.quota.broker import CLAIMS, Broker
 from casemate.track.quota.membership import join
+from casemate.track.quota.presence import SERVERS
 from casemate.track.quota.quota import Quota
 from casemate.track.quota.site_journal import FileJournal
+
+
+def served(wire: Loop, limit: int, names: list[str], folder: Path | str) -> Quota:
+    return Quota(limit, names, remainder=0.0, transport=Broker(wire, look=0.0), journal=folder)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=60))
 def test_workers_that_join_share_one_limit(asked: list[tuple[int, int]]) -> None:
     wire, used = Loop(), 0
     with (
-        Quota(200, ["a", "b", "c"], remainder=0.0, transport=Broker(wire)) as quota,
-        join(Broker(wire), "a") as a,
-        join(Broker(wire), "b") as b,
+        TemporaryDirectory() as folder,
+        served(wire, 200, ["a", "b", "c"], folder) as quota,
+        join(Broker(wire), "a", patience=0.0) as a,
+        join(Broker(wire), "b", patience=0.0) as b,
     ):
         sites = [a, b, quota.site("c")]
+        assert not a.acquire(201)
         for place, n in asked:
             fits = used + n <= 200
             assert sites[place].acquire(n) is fits
             used += n * fits
+        assert quota.site("c").used <= quota.admitted() <= used
 
 
-def test_a_server_on_a_network_is_no_site_before_it_is_asked_for_one() -> None:
+def test_what_was_admitted_is_known_when_workers_have_said_so(tmp_path: Path) -> None:
     wire = Loop()
-    with Quota(10, ["a", "b"], transport=Broker(wire)) as quota:
-        assert set(wire.takers) == {CLAIMS} and quota.sites == ("a", "b")
+    with served(wire, 10, ["a", "b"], tmp_path) as quota:
+        with join(Broker(wire), "a", tmp_path / "a") as site:
+            assert site.acquire() and site.acquire()
+            assert quota.admitted() == 0 and quota.left() == 5
+            assert site.acquire(4)
+            assert quota.admitted() == 2
+        assert quota.admitted() == 6, "it says so when it ends"
+        assert quota.site("b").acquire() and quota.admitted() == 7
+    with served(wire, 10, ["a", "b"], tmp_path) as quota:
+        assert quota.admitted() == 6
+        assert quota.site("b").used == 1 and quota.admitted() == 7
+
+
+def test_a_server_on_a_network_is_no_site_before_it_is_asked_for_one(tmp_path: Path) -> None:
+    wire = Loop()
+    with served(wire, 10, ["a", "b"], tmp_path) as quota:
+        assert set(wire.takers) == {CLAIMS, SERVERS} and quota.sites == ("a", "b")
         assert quota.site("a") is quota.site("a")
-        assert set(wire.takers) == {CLAIMS, "quota.order.a"}
+        assert set(wire.takers) == {CLAIMS, SERVERS, "quota.order.a"}
         assert (quota.site("a").acquire(4), quota.left()) == (True, 6)
     with pytest.raises(ValueError, match="this quota is closed"):
         quota.site("b")
@@ -51,7 +75,7 @@ def test_a_server_on_a_network_is_no_site_before_it_is_asked_for_one() -> None:
 
 def test_a_worker_with_a_journal_goes_on_where_it_was(tmp_path: Path) -> None:
     wire = Loop()
-    with Quota(10, ["a"], remainder=0.0, transport=Broker(wire)):
+    with served(wire, 10, ["a"], tmp_path / "server"):
         for used in (3, 6, 9):
             with join(Broker(wire), "a", tmp_path / "a") as site:
                 assert site.acquire(3) and site.used == used
@@ -59,9 +83,9 @@ def test_a_worker_with_a_journal_goes_on_where_it_was(tmp_path: Path) -> None:
             assert [site.acquire(2), site.acquire(1), site.acquire(1)] == [False, True, False]
 
 
-def test_what_the_lease_of_a_worker_without_a_journal_had_left_is_lost() -> None:
+def test_what_the_lease_of_a_worker_without_a_journal_had_left_is_lost(tmp_path: Path) -> None:
     wire = Loop()
-    with Quota(10, ["a", "b"], remainder=0.0, transport=Broker(wire)) as quota:
+    with served(wire, 10, ["a", "b"], tmp_path) as quota:
         with join(Broker(wire), "a") as site:
             assert site.acquire()
             lost = site.left
@@ -96,8 +120,11 @@ def address(request: pytest.FixtureRequest) -> str:
     return broker.address()
 
 
-def test_a_quota_at_an_address_is_a_locked_counter(address: str) -> None:
-    with Quota(100, ["a", "b"], remainder=0.0, transport=address) as quota, join(address, "b") as b:
+def test_a_quota_at_an_address_is_a_locked_counter(address: str, tmp_path: Path) -> None:
+    with (
+        Quota(100, ["a", "b"], remainder=0.0, transport=address, journal=tmp_path) as quota,
+        join(address, "b") as b,
+    ):
         assert [quota.site("a").acquire(70), b.acquire(30), b.acquire()] == [True, True, False]
         assert not quota.site("a").acquire()
         quota.raise_limit(101)

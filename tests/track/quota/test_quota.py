@@ -2,7 +2,9 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +26,7 @@ def test_with_nothing_left_over_it_is_a_locked_counter(
         fits = used + n <= limit
         assert quota.site(site).acquire(n) is fits
         used += n * fits
-        assert quota.left() == limit - used
+        assert (quota.left(), quota.admitted()) == (limit - used, used)
 
 
 @given(limit=st.integers(1, 5000), asked=calls, remainder=st.floats(0, 0.5))
@@ -89,14 +91,6 @@ def test_a_site_admits_at_least_one_thing(n: int) -> None:
     with pytest.raises(ValueError, match="at least one thing"):
         quota.acquire(n)
     assert quota.left() == 10
-
-
-def test_half_a_thing_is_none() -> None:
-    quota = Quota(10)
-    assert quota.acquire()
-    with pytest.raises(TypeError):
-        quota.acquire(1.5)  # type: ignore[arg-type]  # what is tested
-    assert quota.left() == 9
 
 
 def test_bad_settings_are_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -188,3 +182,26 @@ def test_a_process_killed_again_and_again_admits_no_more_than_the_limit(tmp_path
         kills += 1
     assert kills >= 1
     assert 3000 - kills <= printed <= 3000
+
+
+@pytest.mark.parametrize("wrong", [1.5, "1", None])
+def test_what_is_no_whole_number_is_refused_and_admits_nothing(wrong: Any) -> None:
+    quota = Quota(10, ["a"])
+    with pytest.raises(ValueError, match="whole number"):
+        quota.site("a").acquire(wrong)
+    with pytest.raises(ValueError, match="whole number"):
+        quota.lower_limit(wrong)
+    with pytest.raises(ValueError, match="whole number"):
+        quota.raise_limit(wrong)
+    with pytest.raises(Misconfigured, match="whole number"):
+        Quota(wrong, ["a"])
+    assert quota.admitted() == 0
+    assert quota.acquire(10)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int64])
+def test_whole_numbers_of_every_kind_are_admitted(kind: Any) -> None:
+    quota = Quota(1000, ["a"], remainder=0)
+    assert all(quota.acquire(kind(100)) for _ in range(10))
+    assert not quota.acquire(kind(1))
+    assert quota.admitted() == 1000

@@ -76,15 +76,17 @@ class Mixed:
         return rules
 
     def _called_by_others(self) -> Mapping[int, Rule]:
-        """Sample everybody if that is best, or else centred windows: right at whatever counts come.
+        """Sample everybody if that is best and can be paid, or else centred windows.
 
-        A round that is on ends here, since to go on would be one more that may fail.
+        Either is right at whatever counts come. A round that is on ends here, since to go on would
+        be one more that may fail.
         """
         plan = self._plan(None)
         if plan.sampling is not None and plan.light.all():
             orders = rules_of(plan, self.tally)
-            self._start(plan.sampling, orders, plan.review)
-            return orders
+            if self._affordable(orders):
+                self._start(plan.sampling, orders, plan.review)
+                return orders
         back = self._way_back()
         self._start(None, back, self.tally.value())  # the next report makes a plan
         return back

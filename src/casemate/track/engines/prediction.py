@@ -43,4 +43,6 @@ def predicted_auto(sites: int, alpha: float, delta: float, horizon: float) -> fl
 
 
 def _of_windows(rule: Growth, sites: int, horizon: float) -> float:
-    return float(sites * Centred(rule).words(np.array([int(horizon / sites)])))
+    each, more = divmod(int(horizon), sites)  # so many sites have one item more
+    fewer, most = (Centred(rule).words(np.array([count])) for count in (each, each + 1))
+    return float((sites - more) * fewer + more * most)

@@ -1,12 +1,24 @@
 """A quota over a message broker: its claims and orders on two channels of a wire.
 
 Guarantee  A message that is none of a quota's, or that the receiver refuses, is noted in one line
-           and changes nothing.
+           and changes nothing; a site whose claim is refused is told so.
 """
 
 import threading
+from collections.abc import Sequence
 
-from casemate.track.quota.messages import Claim, Order, decode_claim, decode_order, encode
+from casemate.errors import Refused, UnknownSite
+from casemate.track.quota.messages import (
+    Call,
+    Claim,
+    Denial,
+    Order,
+    Why,
+    decode_claim,
+    decode_order,
+    encode,
+)
+from casemate.track.quota.presence import LOOK, Guarded, Presence
 from casemate.track.quota.transport import Receive, Take, Transport
 from casemate.track.transport.address import open_wire
 from casemate.track.transport.network import token
@@ -23,18 +35,48 @@ PATIENCE = 0.25
 class Broker:
     """Claims and orders over a wire to NATS or Redis."""
 
-    def __init__(self, wire: Wire, notes: Notes | None = None) -> None:
+    def __init__(self, wire: Wire, notes: Notes | None = None, look: float = LOOK) -> None:
         self._wire, self._notes = wire, notes or Notes()
+        self._presence = Presence(wire, self._notes, look)
         self._turn = threading.RLock()  # claims are dealt with one at a time
 
     def serve(self, receive: Receive) -> None:
         """Deliver claims to this server from now on."""
 
         def taken(data: bytes) -> None:
-            with self._turn:
-                receive(decode_claim(data))
+            claim = decode_claim(data)
+            if claim.wanted and not self._presence.may_answer():
+                return
+            try:
+                with self._turn:
+                    receive(claim)
+            except UnknownSite:
+                self._deny(claim, Why.UNKNOWN)
+                raise
+            except Refused:
+                self._deny(claim, Why.STOPPED)
+                raise
 
         self._wire.subscribe(CLAIMS, self._notes.careful(taken))
+
+    def _deny(self, claim: Claim, why: Why) -> None:
+        if claim.wanted:
+            self.order(claim.site, Denial(claim.incarnation, why))
+
+    def prepare(self, window: int, call: Sequence[str]) -> None:
+        """Refuse to serve beside another server, or beside another journal as those called say."""
+
+        def taken(data: bytes) -> None:
+            self._presence.see_claim(decode_claim(data), window)
+
+        self._wire.subscribe(CLAIMS, self._notes.careful(taken))
+        for site in call:
+            self.order(site, Call(window))
+        self._presence.ensure_alone()
+
+    def guard(self, server: Guarded) -> None:
+        """Stop this server when another one is heard of."""
+        self._presence.guard(server)
 
     def join(self, site: str, take: Take) -> None:
         """Deliver orders for this site from now on."""
@@ -47,6 +89,7 @@ class Broker:
 
     def order(self, site: str, order: Order) -> None:
         """Carry an order to a site."""
+        self._presence.beat()
         self._wire.publish(Parcel(f"{ORDERS}.{token(site)}", encode(order)))
 
     def close(self) -> None:

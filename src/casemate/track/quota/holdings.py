@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import count
 
-from casemate.track.quota.messages import Order
+from casemate.track.quota.messages import Numbered
 
 
 @dataclass(eq=False)
@@ -20,7 +20,7 @@ class Holding:
     told: int | None = None  # the ceiling in the newest order
     silent: bool = False  # gone, as far as anybody knows
     wanted: int = 0  # what it waits for
-    order: Order | None = None  # the newest, to be sent again
+    order: Numbered | None = None  # the newest, to be sent again
     sent: float = 0.0  # when
     times: int = 0  # how often
 

@@ -2,11 +2,13 @@
 
 A site says all it knows in one kind of message, so the newest makes older ones superfluous. What
 the server sends is numbered for each incarnation of a site: a site follows only what is newer than
-what it follows already, so messages may be lost, repeated and overtaken.
+what it follows already, so messages may be lost, repeated and overtaken. Denials, calls and hails
+change no bound.
 """
 
 import json
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from casemate.errors import Misconfigured
@@ -58,11 +60,46 @@ class Recall:
         return min(unused // 2, used * self.numerator // self.denominator)
 
 
-Order = Lease | Recall
-"""What a server sends."""
+Numbered = Lease | Recall
+"""What a site follows."""
 
 
-def encode(message: Claim | Order) -> bytes:
+class Why(StrEnum):
+    """Why a server leases nothing to whoever asks."""
+
+    UNKNOWN = "unknown"  # it was not made for this site
+    STOPPED = "stopped"  # it has found leases that are not in its journal, or another server
+
+
+@dataclass(frozen=True)
+class Denial:
+    """The server that hears this incarnation leases nothing to it; another one may."""
+
+    incarnation: int
+    why: Why
+
+
+@dataclass(frozen=True)
+class Call:
+    """A server with a new journal is about to serve: who follows another one shall say so."""
+
+    window: int
+
+
+Order = Numbered | Denial | Call
+"""What a server sends to sites."""
+
+
+@dataclass(frozen=True)
+class Hail:
+    """What servers at one address tell each other."""
+
+    run: int  # of the process that speaks
+    leases: bool  # whether it has leased anything
+    asks: bool  # it is about to serve, and wants to hear of those who do
+
+
+def encode(message: Claim | Order | Hail) -> bytes:
     """One line of JSON without spaces.
 
     >>> encode(Claim(5, "a", 7, 3, 100, 90, 1))
@@ -76,6 +113,12 @@ def encode(message: Claim | Order) -> bytes:
             fields = ["lease", m.window, m.incarnation, m.sequence, m.bound, m.ceiling]
         case Recall():
             fields = ["recall", m.window, m.incarnation, m.sequence, m.numerator, m.denominator]
+        case Denial():
+            fields = ["denial", m.incarnation, m.why]
+        case Call():
+            fields = ["call", m.window]
+        case Hail():
+            fields = ["server", m.run, int(m.leases), int(m.asks)]
     return json.dumps(fields, separators=(",", ":")).encode()
 
 
@@ -97,7 +140,20 @@ def decode_order(data: bytes) -> Order:
             return Lease(*numbers)
         case ["recall", *numbers] if _counts(numbers, 5) and numbers[-1] > 0:
             return Recall(*numbers)
+        case ["denial", int(incarnation), "unknown" | "stopped" as why] if incarnation >= 0:
+            return Denial(incarnation, Why(why))
+        case ["call", int(window)] if window >= 0:
+            return Call(window)
     raise _not_one("order")
+
+
+def decode_hail(data: bytes) -> Hail:
+    """The hail of a line; a line that is none is refused in a sentence."""
+    match _parsed(data):
+        case ["server", *numbers] if _counts(numbers, 3):
+            run, leases, asks = numbers
+            return Hail(run, bool(leases), bool(asks))
+    raise _not_one("server's word")
 
 
 def _counts(numbers: list[Any], many: int) -> bool:

@@ -9,6 +9,7 @@ from typing import Self
 from urllib.parse import quote
 
 from casemate.errors import Misconfigured, UnknownSite
+from casemate.track.names import site_names
 from casemate.track.quota.broker import PATIENCE, Broker, opened
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.server_journal import ServerFile, ServerMemory
@@ -19,7 +20,7 @@ from casemate.track.transport.network import token
 
 
 class Quota:
-    """At most `limit` things are admitted, by all sites together, ever.
+    """At most `limit` things are admitted, by all sites together, as long as its journal is kept.
 
     >>> quota = Quota(limit=100, sites=["paris", "tokyo"])
     >>> quota.site("paris").acquire(60), quota.site("tokyo").acquire(30)
@@ -30,7 +31,12 @@ class Quota:
     With a folder for its journals it survives the end of its process. Without a transport all sites
     are in this process. With one, or with the address of a broker, this is the server of sites
     anywhere, which `casemate.track.quota.membership.join` makes; those that `site` gives are in
-    this process, too.
+    this process, too. It serves until it is closed or its process ends.
+
+    Such a server needs a journal, since workers outlive it, and an address has one server with one
+    journal: another server is refused, and so is another journal where workers hold leases of the
+    first. A journal that is lost is a limit begun anew; of what was admitted before, only what
+    workers say who are there then is known.
     """
 
     def __init__(
@@ -42,7 +48,8 @@ class Quota:
         journal: Path | str | None = None,
         transport: Transport | str | None = None,
     ) -> None:
-        names = _names(sites)
+        names = site_names(sites)
+        _ensure_journal(transport, journal)
         self._names = dict.fromkeys(names)  # in their order
         self._folder = _folder(journal)
         self._patience = 0.0 if transport is None else PATIENCE
@@ -54,9 +61,14 @@ class Quota:
             stack.callback(self._close_sites)
             self._transport = InProcess() if transport is None else _opened(transport, names)
             stack.callback(self._transport.close)  # first: then nothing is delivered any more
+            if isinstance(self._transport, Broker):
+                _, leased = kept.load(limit)
+                self._transport.prepare(kept.window, () if leased else names)
             self.server = QuotaServer(
                 limit, names, self._transport, remainder=remainder, journal=kept
             )
+            if isinstance(self._transport, Broker):
+                self._transport.guard(self.server)
             if transport is None:
                 for name in names:
                     self.site(name)
@@ -107,9 +119,21 @@ class Quota:
         return self.site(*self._names).acquire(n)
 
     def left(self) -> int:
-        """What this process can surely admit yet: what nobody holds, and what its sites hold."""
+        """What this process could admit by itself: what nobody holds, and what its own sites hold.
+
+        What workers elsewhere hold is theirs, used or not: this may be 0 while they go on for long.
+        """
         free = self.server.limit - self.server.granted
         return max(0, free) + sum(site.left for site in list(self._sites.values()))
+
+    def admitted(self) -> int:
+        """What was admitted so far, at least: by the sites of this process, and what others said.
+
+        A worker says what it used whenever it asks for more or gives back, and not in between; so
+        this is exact where all sites are in this process, and otherwise it may be more by now.
+        """
+        heard = self.server.heard  # first, or what is said meanwhile would count twice
+        return heard + sum(site.unsaid(self.server.used) for site in list(self._sites.values()))
 
     def raise_limit(self, limit: int) -> None:
         """Allow more from now on."""
@@ -142,10 +166,12 @@ class Quota:
         self.close()
 
 
-def _names(sites: int | Sequence[str]) -> list[str]:
-    if isinstance(sites, int):
-        return [str(number) for number in range(sites)]
-    return list(sites)
+def _ensure_journal(transport: Transport | str | None, journal: Path | str | None) -> None:
+    if journal is None and not isinstance(transport, InProcess | None):
+        raise Misconfigured(
+            "a quota that other processes can reach needs a journal, or it would lease its limit "
+            "once more when it is started again; give it journal=FOLDER"
+        )
 
 
 def _opened(transport: Transport | str, names: Sequence[str]) -> Transport:

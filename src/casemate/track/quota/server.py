@@ -2,7 +2,9 @@
 
 Guarantee  The bounds of all incarnations of all sites add up to at most the limit, in the journal
            before any order leaves; docs/derivations/escrow.md proves that nothing more is admitted,
-           whatever happens to messages, sites and servers.
+           whatever happens to messages, sites and servers, as long as this journal is kept and is
+           the only one at its address. A server that finds out that it is not so stops: it leases
+           nothing any more.
            A site is refused n only when fewer than n + remainder * limit are left, apart from what
            incarnations hold that do not answer any more.
 Cost       See docs/derivations/escrow.md; a request and a lease are one message each, a recall and
@@ -13,10 +15,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from casemate.errors import JournalRewound, Misconfigured, UnknownSite
+from casemate.errors import JournalRewound, Misconfigured, Refused, UnknownSite
 from casemate.track.quota.allotment import Known, lease, spared
 from casemate.track.quota.holdings import Holding, Holdings
-from casemate.track.quota.messages import Claim, Lease, Order, Recall
+from casemate.track.quota.messages import Claim, Lease, Numbered, Recall
 from casemate.track.quota.server_journal import ServerJournal, ServerMemory
 from casemate.track.quota.transport import Transport
 
@@ -58,8 +60,8 @@ class QuotaServer:
         self._waiting: dict[int, Holding] = {}  # for a lease
         self._recalled: dict[int, Holding] = {}  # asked to answer
         self._changed: dict[int, Holding] = {}  # not in the journal yet
-        self._out: list[tuple[str, Order]] = []
-        self._rewound = False
+        self._out: list[tuple[str, Numbered]] = []
+        self._end: Refused | None = None  # why nothing is leased any more
         self._lock = threading.RLock()
         self.messages = {"request": 0, "answer": 0, "lease": 0, "refusal": 0, "recall": 0}
         transport.serve(self.receive)
@@ -74,6 +76,29 @@ class QuotaServer:
         """What all sites together may use by now; `limit - granted` is in nobody's hands."""
         return self._holdings.granted
 
+    @property
+    def heard(self) -> int:
+        """What all sites together have said to have used; it may be more by now."""
+        with self._lock:
+            return sum(row.used for row in self._holdings)
+
+    def used(self, site: str, incarnation: int) -> int:
+        """What an incarnation has said to have used."""
+        row = self._holdings.find(site, incarnation)
+        return 0 if row is None else row.used
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it leases nothing any more, because others lease from this limit as well."""
+        return self._end is not None
+
+    def stop(self, why: Refused) -> Refused:
+        """Lease nothing any more; the reason, to be said."""
+        with self._lock:
+            self._end = self._end or why
+            self._waiting.clear()
+            return self._end
+
     def receive(self, claim: Claim) -> None:
         """Take a claim; one that is old or repeated changes nothing."""
         with self._lock:
@@ -84,9 +109,10 @@ class QuotaServer:
     def raise_limit(self, limit: int) -> None:
         """Allow more from now on."""
         with self._lock:
-            if not self._limit <= limit < MOST:
+            if not is_whole(limit) or not self._limit <= limit < MOST:
                 raise ValueError(
-                    f"the limit is {self._limit}; it can be raised to less than 2^62, got {limit}"
+                    f"the limit is {self._limit}; it can be raised to a whole number below 2^62, "
+                    f"got {limit!r}"
                 )
             self._limit = self._wish = limit
             self._journal.keep(self._limit, ())
@@ -100,8 +126,11 @@ class QuotaServer:
         Sites that answer later lower it further, down to what was asked for.
         """
         with self._lock:
-            if not 0 < limit <= self._limit:
-                raise ValueError(f"the limit is {self._limit}; it can be lowered, got {limit}")
+            if not is_whole(limit) or not 0 < limit <= self._limit:
+                raise ValueError(
+                    f"the limit is {self._limit}; it can be lowered to a whole number above 0, "
+                    f"got {limit!r}"
+                )
             self._wish = limit
             for row in self._holdings:
                 if row.left and not row.silent:
@@ -118,27 +147,50 @@ class QuotaServer:
 
     def _hear(self, claim: Claim) -> None:
         row = self._holder(claim)
-        self._rewound |= (claim.sequence, claim.bound) > (row.sequence, row.bound)
-        if self._rewound:
-            raise JournalRewound
+        if (claim.sequence, claim.bound) > (row.sequence, row.bound):
+            raise self.stop(JournalRewound())
         self.messages["request" if claim.wanted else "answer"] += 1
         self._speak(row)
-        self._holdings.change(row, used=max(row.used, claim.used))
+        if claim.used > row.used:
+            self._holdings.change(row, used=claim.used)
+            self._changed[id(row)] = row
         if claim.sequence == row.sequence:
             self._agree(row, claim)
         elif claim.wanted:
             self._again(row)
 
     def _holder(self, claim: Claim) -> Holding:
+        if claim.window not in (0, self._journal.window):
+            self._charge(claim)
+            raise other_journal(claim.site)
+        if self._end is not None:
+            raise self._end
         if claim.site not in self._sites:
             raise UnknownSite(claim.site)
-        if claim.window not in (0, self._journal.window):
-            raise JournalRewound
+        return self._found(claim)
+
+    def _found(self, claim: Claim) -> Holding:
         row = self._holdings.find(claim.site, claim.incarnation)
         if row is None:
             row = self._holdings.add(claim.site, claim.incarnation)
             self._changed[id(row)] = row
         return row
+
+    def _charge(self, claim: Claim) -> None:
+        """Take what is held under another journal off this limit, or leave it to that journal.
+
+        A server that has leased nothing yet is the one too many, or has lost its own journal: then
+        others may hold leases of which it will never hear.
+        """
+        if not self.granted:
+            self.stop(other_journal(claim.site))
+            return
+        row = self._found(claim)
+        bound, used = max(row.bound, claim.bound), max(row.used, claim.used)
+        self._holdings.change(row, bound=bound, used=used, silent=True)
+        self._changed[id(row)] = row
+        self._journal.keep(self._limit, self._changed.values())
+        self._changed.clear()
 
     def _speak(self, row: Holding) -> None:
         """Who speaks is there; other incarnations of the same site are not."""
@@ -162,7 +214,7 @@ class QuotaServer:
 
     # What follows from it
 
-    def _settled(self) -> list[tuple[str, Order]]:
+    def _settled(self) -> list[tuple[str, Numbered]]:
         """Serve whoever waits, write down what changed, and give what is to be sent then."""
         self._lower()
         for row in list(self._waiting.values()):
@@ -217,7 +269,7 @@ class QuotaServer:
         number = row.sequence + 1
         self._issue(row, Recall(self._journal.window, row.incarnation, number, *share))
 
-    def _issue(self, row: Holding, order: Order) -> None:
+    def _issue(self, row: Holding, order: Numbered) -> None:
         row.sequence, row.order, row.times = order.sequence, order, 0
         self._changed[id(row)] = row
         self._again(row)
@@ -251,25 +303,38 @@ class QuotaServer:
             if row.told is not None and not row.silent:
                 self._grant(row, row.bound, None)
 
-    def _send(self, orders: Sequence[tuple[str, Order]]) -> None:
+    def _send(self, orders: Sequence[tuple[str, Numbered]]) -> None:
         for site, order in orders:
             self._transport.order(site, order)
 
 
-def _kind(order: Order) -> str:
+def other_journal(site: str) -> Refused:
+    """What is said where a site turns out to follow a server with another journal."""
+    return Refused(
+        f"site {site!r} holds a lease of another journal of this quota than its server's; serve "
+        f"with that journal, or give the site a new journal, or the quota another address"
+    )
+
+
+def is_whole(number: object) -> bool:
+    """Whether this is an int, and no yes or no."""
+    return isinstance(number, int) and not isinstance(number, bool)
+
+
+def _kind(order: Numbered) -> str:
     if isinstance(order, Recall):
         return "recall"
     return "lease" if order.ceiling is None else "refusal"
 
 
 def _check(limit: int, sites: Sequence[str], remainder: float) -> None:
-    if not isinstance(limit, int) or not 0 < limit < MOST:
+    if not is_whole(limit) or not 0 < limit < MOST:
         raise Misconfigured(
             f"a quota's limit is a whole number from 1 to less than 2^62, got {limit!r}"
         )
     if len(set(sites)) != len(sites) or not sites:
         raise Misconfigured("a quota needs at least one site, and each a name of its own")
-    if not 0 <= remainder < 1:
+    if not isinstance(remainder, int | float) or not 0 <= remainder < 1:
         raise Misconfigured(
             f"the remainder is a share of the limit from 0 to less than 1, got {remainder}"
         )

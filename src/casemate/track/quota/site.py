@@ -2,19 +2,21 @@
 
 Guarantee  What a site admits never exceeds its bound, and it writes down what it used before it
            says yes and a lower bound before it answers a recall: killed at any moment, it goes on
-           as if nothing had happened. Any number of threads may acquire.
+           as if nothing had happened. Any number of threads may acquire. A site that ever
+           followed an order follows no server with another journal, and tells it so.
 Cost       No message while the lease lasts; otherwise one to ask and one back, and those that it
            takes the server to recall what others have left.
 """
 
-import operator
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 
-from casemate.errors import OtherWindow
-from casemate.track.quota.messages import Claim, Lease, Order, Recall
+from casemate.errors import CasemateError, OtherWindow, Refused, UnknownSite
+from casemate.track.quota.messages import Call, Claim, Denial, Lease, Numbered, Order, Recall, Why
 from casemate.track.quota.site_journal import Memory, SiteJournal, Standing
 from casemate.track.quota.transport import Transport
+from casemate.track.whole import whole
 
 TRIES = 6
 """How often an unanswered question is asked before `acquire` gives up."""
@@ -45,6 +47,7 @@ class QuotaSite:
         self._cells = self._journal.cells
         self._lock = threading.Lock()
         self._heard = threading.Condition(self._lock)
+        self._denied: Why | None = None  # by some server, since somebody began to ask
         self._follow(self._journal.load())
         transport.join(name, self.take)
 
@@ -52,6 +55,10 @@ class QuotaSite:
     def used(self) -> int:
         """Everything this site has admitted."""
         return self._cells[0]
+
+    def unsaid(self, said: Callable[[str, int], int]) -> int:
+        """What it has admitted beyond what it has said to the server."""
+        return max(0, self.used - said(self.name, self._journal.incarnation))
 
     @property
     def left(self) -> int:
@@ -65,7 +72,13 @@ class QuotaSite:
         return self._standing.ceiling == 0
 
     def acquire(self, n: int = 1) -> bool:
-        """Admit n things at once, or none of them."""
+        """Admit n things at once, or none of them.
+
+        It is False when too little is left, and when nobody answers; `closed` tells the two apart.
+        A server that does not know this site, or that leases nothing any more, is an error.
+        """
+        if n.__class__ is not int:
+            n = whole(n)
         with self._lock:
             used = self._cells[0] + n
             if n > 0 and used <= self._bound:
@@ -74,9 +87,9 @@ class QuotaSite:
         return self._acquire_more(n)
 
     def _acquire_more(self, n: int) -> bool:
-        if operator.index(n) < 1:
-            raise ValueError(f"a site admits at least one thing at a time, got n = {n}")
-        unanswered = 0
+        if n < 1:
+            raise ValueError(f"a site admits at least one thing at a time, got n = {n!r}")
+        unanswered, self._denied = 0, None
         while unanswered < TRIES:
             with self._lock:
                 known = self._known(n)
@@ -84,8 +97,23 @@ class QuotaSite:
                     return known
                 claim = self._claim(wanted=n)
             self._transport.claim(claim)  # without the lock: the answer may come at once
-            unanswered += not self._heard_since(claim.sequence)
+            if not self._heard_since(claim.sequence):
+                unanswered += 1
+                self._complain(Why.UNKNOWN)
+        self._complain(Why.STOPPED)  # only now: a server beside it may have been busy
         return False
+
+    def _complain(self, why: Why) -> None:
+        if self._denied is why:
+            raise self._error(why)
+
+    def _error(self, why: Why) -> CasemateError:
+        if why is Why.UNKNOWN:
+            return UnknownSite(self.name)
+        return Refused(
+            f"the server that answers leases nothing to site {self.name!r}, because it is not the "
+            f"only server of this quota, or not the one with its journal; its notes say more"
+        )
 
     def _heard_since(self, sequence: int) -> bool:
         """Wait for an order that is newer than this one."""
@@ -102,25 +130,51 @@ class QuotaSite:
             return True
         return False if ceiling is not None and n > ceiling else None
 
+    def tell(self) -> None:
+        """Say what it has used, so that the server knows of it before it asks again."""
+        with self._lock:
+            known, claim = self._standing.window, self._claim(wanted=0)
+        if known:
+            self._transport.claim(claim)
+
     def take(self, order: Order) -> None:
         """Follow an order; an old one is ignored, a repeated recall is answered again."""
+        match order:
+            case Denial():
+                if order.incarnation == self._journal.incarnation:
+                    self._denied = order.why
+            case Call():
+                self._tell_apart(order.window)
+            case _ if order.incarnation == self._journal.incarnation:
+                if self._tell_apart(order.window):
+                    raise OtherWindow(self.name)
+                self._take_numbered(order)
+
+    def _tell_apart(self, window: int) -> bool:
+        """Whether that is a server with another journal; it is told whose this site is."""
+        with self._lock:
+            other = self._standing.window not in (0, window)
+            answer = self._claim(wanted=0)
+        if other:
+            self._transport.claim(answer)
+        return other
+
+    def _take_numbered(self, order: Numbered) -> None:
+        answer = None
         with self._heard:
-            if order.incarnation != self._journal.incarnation:
-                return
             if self._standing.window not in (0, order.window):
-                raise OtherWindow(self.name)
+                raise OtherWindow(self.name)  # since a moment ago
             if order.sequence > self._standing.sequence:
                 standing = self._result(order)
                 self._journal.save(standing)
                 self._follow(standing)
                 self._heard.notify_all()
-            answer = None
             if isinstance(order, Recall) and order.sequence == self._standing.sequence:
                 answer = self._claim(wanted=0)
         if answer is not None:
             self._transport.claim(answer)
 
-    def _result(self, order: Order) -> Standing:
+    def _result(self, order: Numbered) -> Standing:
         """Where the site stands once it follows the order."""
         if isinstance(order, Lease):
             return Standing(order.window, order.sequence, order.bound, order.ceiling)
