@@ -108,13 +108,13 @@ def test_a_plan_as_text_and_as_a_page(tmp_path: Path, capsys: Captured) -> None:
         (("--adversary", "zipf:-1"), "the exponent of a Zipf load is a number of at least 0"),
         (("--alpha", "0"), "alpha is a relative error between 0 and 1, as 0.01, got 0"),
         (("--alpha", "1.5"), "alpha is a relative error between 0 and 1, as 0.01, got 1.5"),
-        (("--alpha", "nan"), "alpha is a relative error between 0 and 1, as 0.01, got nan"),
+        (("--alpha", "nan"), '"nan" is no number; write one as 0.02 or 2%'),
         (("--alpha", "much"), "--alpha"),
         (("--delta", "1"), "delta is a probability between 0 and 1, as 0.01, got 1"),
         (("--delta", "-0.1"), "delta is a probability between 0 and 1, as 0.01, got -0.1"),
         (("--sites", "0"), "a tracker needs at least one site, got 0"),
         (("--sites", "1000001"), "--sites 1,000,001 is more than 1,000,000"),
-        (("--items", "0"), "at least one item must come, got 0"),
+        (("--items", "0"), "the items that will come are a whole number from 1 to 2^53, got 0"),
         (("--items", str(10**16)), "is more than 1,000,000,000,000,000"),
         (("--runs", "0"), "at least one run is needed, got 0"),
         (("--seed", "-1"), "--seed -1 is negative"),
@@ -134,7 +134,7 @@ def test_bad_input_of_a_simulation_is_one_sentence(
         (("--alpha", "-1"), "alpha is a relative error between 0 and 1, as 0.01, got -1"),
         (("--delta", "0"), "delta is a probability between 0 and 1, as 0.01, got 0"),
         (("--sites", "-3"), "a tracker needs at least one site, got -3"),
-        (("--horizon", "0"), "at least one item must come, got 0"),
+        (("--horizon", "0"), "the items that will come are a whole number from 1 to 2^53, got 0"),
         (("--horizon", str(10**30)), "is more than 1,000,000,000,000,000"),
     ],
 )
@@ -181,6 +181,49 @@ def test_an_interrupt_shows_the_runs_that_were_done_and_ends_with_130() -> None:
     fields = json.loads(printed)
     assert 2 <= fields["runs"] < 1_000_000
     assert said == f"interrupted: these are the {fields['runs']} of 1000000 runs that were done\n"
+
+
+LONG_RUN = """
+import sys
+from casemate.cli.main import run
+from casemate.cli.output import Progress
+
+plain, told = Progress.advance, []
+
+def noted(progress, part):
+    told.append(part)
+    if len(told) == 2:
+        print(0 < sum(told) < 0.01, file=sys.stderr, flush=True)
+    plain(progress, part)
+
+Progress.advance = noted
+run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "items"),
+    [
+        ("sampled", 10**13),
+        ("robust", 10**13),
+        ("block", 10**13),
+        ("robust-tuned", 1 << 32),
+        ("auto", 1 << 32),
+    ],
+)
+def test_a_run_of_many_items_shows_progress_and_can_be_interrupted(mode: str, items: int) -> None:
+    options = ["--sites", "16", "--alpha", "0.1", "--items", str(items), "--mode", mode]
+    with subprocess.Popen(
+        [sys.executable, "-c", LONG_RUN, "track", "simulate", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None and process.stderr.readline() == "True\n"
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=120)
+    assert (process.returncode, printed) == (130, "")
+    assert said == "interrupted: no run was done yet, so there is nothing to show\n"
 
 
 @pytest.mark.parametrize("form", ["text", "json", "html"])

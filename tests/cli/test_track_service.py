@@ -13,10 +13,12 @@ from servers import NatsServer, RedisServer, free_port
 from track.transport.eventually import eventually
 
 from casemate.cli.exits import Exit, end_of
+from casemate.cli.options import TrackerChoice
 from casemate.cli.track import app
-from casemate.cli.track_service import TrackerChoice, as_line
+from casemate.cli.track_service import as_line
 from casemate.errors import Refused
 from casemate.track.count import Count
+from casemate.track.journal import FileJournal
 from casemate.track.modes import TRACKERS
 from casemate.track.service.watching import Sight
 
@@ -57,7 +59,10 @@ def through(address: str, folder: Path) -> None:
         stderr=subprocess.PIPE,
     )  # fmt: skip
     assert server.stderr is not None
-    assert server.stderr.readline().startswith("serving 2 sites at ")
+    assert server.stderr.readline() == (
+        f"serving 2 sites at {address}; the count begins with what the sites answer, since a "
+        f"server keeps nothing\n"
+    )
     sites = [
         started("site", address, "a", "--journal", str(folder / "a.journal"),
                 stdin=subprocess.PIPE, stderr=subprocess.PIPE),
@@ -77,7 +82,10 @@ def through(address: str, folder: Path) -> None:
         "words_per_second",
     }  # fmt: skip
     sites[1].send_signal(signal.SIGTERM)
-    assert sites[1].communicate()[1] == "site 'b' has counted 58\n"
+    assert sites[1].communicate()[1] == (
+        "site 'b' has no --journal: its count is lost when it has ended and the server is "
+        "started again\nsite 'b' has counted 58\n"
+    )
     assert sites[1].returncode == 0
     server.send_signal(signal.SIGINT)
     assert server.communicate()[1] == "" and server.returncode == Exit.INTERRUPTED
@@ -101,7 +109,7 @@ def test_a_tracker_of_processes_counts_what_its_sites_are_fed_through_redis(
 def test_watching_where_nobody_serves_ends_with_a_sentence(nats_server: NatsServer) -> None:
     sentence = wrong("watch", nats_server.address(), "--wait", "0.3")
     assert "no server showed a count for 0.3 s; one may still be waiting for its sites" in sentence
-    assert "or start `casemate track server`" in sentence
+    assert "or start `casemate track server` on this address, or check the subject" in sentence
 
 
 @pytest.mark.nats
@@ -113,7 +121,7 @@ def test_a_rate_makes_items_by_itself(nats_server: NatsServer) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         site.wait(2)
     site.terminate()
-    said = site.communicate()[1].splitlines()[0]
+    said = site.communicate()[1].splitlines()[1]
     assert int(said.split()[-1].replace(",", "")) > 0
 
 
@@ -123,14 +131,16 @@ def test_a_site_whose_count_nobody_took_says_so_and_fails(
     kept: bool, nats_server: NatsServer, tmp_path: Path
 ) -> None:
     journal = ("--journal", os.fspath(tmp_path / "a.journal")) if kept else ()
+    address = nats_server.address()
     found = subprocess.run(
-        [sys.executable, "-m", "casemate", "track", "site", nats_server.address(), "a", *journal],
+        [sys.executable, "-m", "casemate", "track", "site", address, "a", *journal],
         input="30\n12\n", capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert found.returncode == Exit.REFUSED
-    counted, sentence = found.stderr.splitlines()
-    assert counted == "site 'a' has counted 42"
-    assert "no server ever answered, so the count 42 was not taken; it is " in sentence
+    *first, counted, sentence = found.stderr.splitlines()
+    assert counted == "site 'a' has counted 42" and len(first) == (not kept)
+    assert f"no server at {address} answered site 'a', so its count 42 was not taken" in sentence
+    assert "(a server says so if it does not know it), or start the server" in sentence
     assert ("a.journal" in sentence) == kept and ("lost" in sentence) != kept
 
 
@@ -140,6 +150,7 @@ def test_a_site_that_nobody_answers_says_so_after_a_while(nats_server: NatsServe
         "site", nats_server.address(), "a", stdin=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert site.stderr is not None
+    assert "has no --journal" in site.stderr.readline()
     said = site.stderr.readline()
     site.terminate()
     site.communicate()
@@ -177,8 +188,45 @@ def test_who_is_quiet_says_nothing_about_wrong_lines(nats_server: NatsServer) ->
             "site", nats_server.address(), "a", *options,
             stdin=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
-        said.append(site.communicate("many\n")[1])
+        said.append(site.communicate("many\n\nmore\n")[1])
+        assert site.returncode == Exit.FOUND
     assert "a line of the input is no number of items" in said[0] and said[1] == ""
+    assert "nothing was counted: 2 lines of the input are no numbers of items; use" in said[0]
+
+
+@pytest.mark.nats
+@pytest.mark.parametrize(("lines", "code"), [("many\n1\n", Exit.REFUSED), ("\n0\n", Exit.DONE)])
+def test_a_site_that_counted_something_or_was_given_nothing_does_not_fail_for_wrong_lines(
+    lines: str, code: Exit, nats_server: NatsServer
+) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "casemate", "track", "site", nats_server.address(), "a", "--quiet"],
+        input=lines, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert found.returncode == code
+
+
+@pytest.mark.nats
+def test_a_site_that_the_server_does_not_know_is_told_so(nats_server: NatsServer) -> None:
+    address = nats_server.address()
+    server = started("server", address, "paris", "--alpha", "0.1", stderr=subprocess.PIPE)
+    assert server.stderr is not None
+    assert server.stderr.readline().startswith("serving 1 site at ")
+    found = subprocess.run(
+        [sys.executable, "-m", "casemate", "track", "site", address, "berlin"],
+        input="42\n", capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    server.terminate()
+    server.communicate()
+    assert found.returncode == Exit.WRONG_INPUT
+    assert "site 'berlin' is none of the sites here; add it to `sites`" in found.stderr
+
+
+def test_a_journal_of_another_site_is_told_before_anything_is_sent(tmp_path: Path) -> None:
+    path = tmp_path / "lima.journal"
+    FileJournal(path, "lima").close()
+    sentence = wrong("site", "x://y", "tokyo", "--journal", os.fspath(path))
+    assert sentence == (f"the journal {path} belongs to site 'lima'; name another file for 'tokyo'")
 
 
 def test_a_server_may_run_every_mode_of_a_tracker() -> None:
@@ -224,7 +272,10 @@ def test_a_broker_that_is_not_there_is_one_sentence_without_the_password(
         (("site", "x://y", "a", "--heartbeat", "nan"), "a heartbeat is a number of seconds"),
         (("watch", "x://y", "--wait", "nan"), "--wait is a number of seconds above 0"),
         (("watch", "x://y", "--wait", "0"), "--wait is a number of seconds above 0"),
-        (("server", "x://y", "@absent", "--alpha", "0.1"), "absent: no such file"),
+        (
+            ("server", "x://y", "@absent", "--alpha", "0.1"),
+            "the list of sites absent cannot be read (no such",
+        ),
         (("site", "x://y", "a", "--rate", "-1"), "--rate is a number of items a second above 0"),
         (("site", "x://y", "a", "--rate", "1", "--lines"), "goes without --lines"),
         (("site", "x://y", "a", "--heartbeat", "0"), "a heartbeat is a number of seconds"),

@@ -67,7 +67,8 @@ def test_a_server_that_starts_again_knows_everything_after_one_call(
         sites[0].add(5)  # while nobody serves
         tracker = stack.enter_context(closing(deployment.serve(mode, NAMES)))
         eventually(lambda: is_right(tracker, 2805))
-        assert tracker.read().words <= 4 * len(NAMES)  # Redis brings what it had kept, too
+        # Redis brings what it had kept, too, which may be answered with a rule.
+        assert tracker.read().words <= 5 * len(NAMES)
         assert tracker.poll().value == 2805
         sites[1].add(10_000)
         eventually(lambda: is_right(tracker, 12_805))

@@ -96,6 +96,47 @@ def test_a_file_of_another_kind_is_refused_and_let_go_of(tmp_path: Path) -> None
         at(tmp_path)
 
 
+@given(st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200))
+def test_a_file_is_of_whom_it_was_given_to_first(first: str, second: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a"
+        mapped = Mapped(path, b"whatever", "a test", first)
+        mapped.keep(b"record")
+        mapped.begin_anew()
+        mapped.close()
+        whole = path.read_bytes()
+        Mapped(path, b"whatever", "a test", first).close()
+        if first != second:
+            with pytest.raises(Misconfigured) as caught:
+                Mapped(path, b"whatever", "a test", second)
+            assert str(caught.value) == (
+                f"the journal {path} belongs to site {first!r}; name another file for {second!r}"
+            )
+        assert path.read_bytes() == whole
+        at(path).close()  # who does not say a name may look, and the lock was let go of
+
+
+def test_a_file_without_a_name_or_with_part_of_one_is_adopted(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    older = at(path)
+    older.keep(b"old")
+    incarnation = older.incarnation
+    older.close()
+    assert path.stat().st_size == 1088
+    nameless = path.read_bytes()
+    Mapped(path, b"whatever", "a test", "lima").close()
+    named = path.read_bytes()
+    cuts = range(len(nameless), len(nameless) + 12)
+    for left in [named[:cut].ljust(size, b"\0") for cut in cuts for size in (cut, len(named))]:
+        path.write_bytes(left)
+        adopted = Mapped(path, b"whatever", "a test", "lima")
+        assert (adopted.newest(), adopted.incarnation) == (b"old", incarnation)
+        adopted.close()
+        assert path.read_bytes() == named
+    with pytest.raises(Misconfigured, match="belongs to site 'lima'"):
+        Mapped(path, b"whatever", "a test", "tokyo")
+
+
 def test_numbers_are_whole_and_above_zero() -> None:
     found = {new_number() for _ in range(1000)}
     assert len(found) == 1000 and min(found) >= 1 and max(found) <= 2**62

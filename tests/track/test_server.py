@@ -213,6 +213,38 @@ def test_every_incarnation_counts_for_the_most_that_it_reported(
     assert world.server.heard == sum(most.values())
 
 
+def test_an_earlier_incarnation_may_return_unless_what_it_says_is_old() -> None:
+    world = World(Script(), sites=1)
+    for report in (Report("0", 7, 0, 0, 1, 50), Report("0", 8, 0, 0, 1, 3)):
+        world.server.receive(report)
+    old, new = Report("0", 7, 0, 0, 0, 49), Report("0", 7, 0, 0, 2, 51)
+    assert not world.server.may_return(old) and world.server.may_return(new)
+    assert not world.server.may_return(Report("0", 8, 0, 0, 2, 4))  # it is there
+    assert not world.server.may_return(Report("0", 9, 0, 0, 2, 99))  # nobody knows it
+    world.server.let_return(new)
+    world.server.receive(new)
+    assert world.server.incarnation("0") == 7
+    assert world.server.heard == world.server.read().value == 51 + 3
+    world.server.poll()
+    world.server.receive(Report("0", 8, 0, 0, 2, 5))  # late, and more than was known
+    world.server.receive(Report("0", 7, world.server.epoch, 60, 0, 60))
+    assert world.engine.begun == [[60 + 5]]
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 50), st.booleans()), min_size=1))
+def test_whoever_returns_every_incarnation_counts_for_the_most_that_it_reported(
+    said: list[tuple[int, int, bool]],
+) -> None:
+    world, most = World(Script(), sites=1), dict[int, int]()
+    for incarnation, count, returns in said:
+        report = Report("0", incarnation, 0, 0, count, count)
+        most[incarnation] = max(most.get(incarnation, 0), count)
+        if returns and world.server.may_return(report):
+            world.server.let_return(report)
+        world.server.receive(report)
+        assert world.server.heard == sum(most.values())
+
+
 def test_an_unknown_site_is_refused_and_changes_nothing() -> None:
     world = World(Script())
     with pytest.raises(UnknownSite, match="'9'"):

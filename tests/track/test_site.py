@@ -1,16 +1,20 @@
 """Sites: what they count is never lost, and what they say is cumulative."""
 
+import json
 import sys
 import threading
 from pathlib import Path
+from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.instruction import NEVER, Blocks, Every, Growth, Sample
+from casemate.errors import UnknownSite
+from casemate.track.instruction import NEVER, Blocks, Every, Growth, Rule, Sample
 from casemate.track.journal import FileJournal
-from casemate.track.messages import Order, Report
+from casemate.track.messages import Order, Report, encode
 from casemate.track.site import Site
 
 
@@ -58,7 +62,9 @@ def test_after_a_collection_the_rule_counts_from_the_answer() -> None:
     assert sent[-1] == Report("a", 0, 1, 5, 2, 30)
 
 
-@pytest.mark.parametrize("n", [-1, -0.5, 1.5, float("nan"), float("inf"), 10**30, "x", None])
+@pytest.mark.parametrize(
+    "n", [-1, -0.5, 1.5, float("nan"), float("inf"), 2**53 + 1, 10**30, "x", None, np.int8(-1)]
+)
 @pytest.mark.parametrize("kept", [False, True])
 def test_what_is_no_count_is_refused_and_changes_nothing(
     n: object, kept: bool, tmp_path: Path
@@ -66,11 +72,42 @@ def test_what_is_no_count_is_refused_and_changes_nothing(
     sent: list[Report] = []
     journal = FileJournal(tmp_path / "site") if kept else None
     site = Site("a", sent.append, journal=journal)
-    with pytest.raises(ValueError, match="counts upwards by whole numbers"):
+    with pytest.raises(ValueError, match=r"counts upwards|in whole numbers|counts up to 2\^53"):
         site.add(n)  # type: ignore[arg-type] # what is refused
     assert site.count == 0 and not sent
     site.add(3)
     assert site.count == 3 and len(sent) == 1
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.int64, bool])
+def test_whole_numbers_of_every_kind_are_counted_as_ints(kind: type, tmp_path: Path) -> None:
+    sent: list[Report] = []
+    site = Site("a", sent.append, journal=FileJournal(tmp_path / "site"))
+    for _ in range(7):
+        site.add(kind(100))
+    assert type(site.count) is int and site.count == 7 * int(kind(100))
+    assert [json.loads(encode(report))[-1] for report in sent][-1] == site.count
+
+
+@pytest.mark.parametrize("rule", [Every(), Growth(3, 2), Sample(0.5), Blocks(7.0)])
+def test_no_site_counts_beyond_what_is_exact(rule: Rule) -> None:
+    sent: list[Report] = []
+    site = Site("a", sent.append, rule, draw=Random(0).random)
+    site.add(2**53)
+    said = len(sent)
+    with pytest.raises(ValueError, match=r"counts up to 2\^53"):
+        site.add()
+    assert site.count == 2**53 and len(sent) == said
+
+
+def test_a_site_whose_journal_is_closed_says_so(tmp_path: Path) -> None:
+    journal = FileJournal(tmp_path / "site")
+    site = Site("a", lambda _: None, journal=journal)
+    site.add(2)
+    journal.close()
+    with pytest.raises(ValueError, match="the site 'a' is closed"):
+        site.add()
+    assert site.count == 2
 
 
 @given(st.lists(st.one_of(st.integers(1, 30), st.none()), max_size=40), st.booleans())
@@ -142,3 +179,25 @@ def test_without_a_rule_a_site_waits() -> None:
     site.obey(Order(1, None, answer=False))
     site.add(10**6)
     assert not sent and site.count < NEVER
+
+
+def test_a_site_that_is_refused_says_so_at_its_next_item_and_from_then_on() -> None:
+    sent: list[Report] = []
+    site = Site("berlin", sent.append)
+    site.obey(Order(1, Growth(1000, 1), False))
+    site.add()
+    site.refuse()
+    for _ in range(2):
+        with pytest.raises(UnknownSite, match="'berlin' is none of the sites here"):
+            site.add()
+    assert site.refused and len(sent) == 1  # what it said before
+    assert site.count == 1  # so that whoever tries again counts nothing twice
+
+
+def test_a_site_that_is_ordered_about_is_refused_no_more() -> None:
+    sent: list[Report] = []
+    site = Site("berlin", sent.append)
+    site.refuse()
+    site.obey(Order(1, Growth(10, 1), True))
+    site.add(10)
+    assert not site.refused and [report.count for report in sent] == [0, 10]

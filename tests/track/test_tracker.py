@@ -1,8 +1,10 @@
 """Trackers as a library: every mode keeps its word, and bad input changes no count."""
 
+import os
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -199,6 +201,29 @@ def test_trackers_with_journals_go_on_where_they_were(tmp_path: Path) -> None:
             assert tracker.poll().value == total
 
 
+def test_a_folder_for_journals_may_be_a_text_and_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "journals"
+    for total in (100, 200):
+        with CountTracker(["a"], alpha=0.1, mode="exact", journals=os.fspath(folder)) as tracker:
+            tracker.site("a").add(100)
+            assert tracker.poll().value == total
+    assert [path.name for path in folder.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("under", ["file", "file/journals"])
+def test_a_folder_that_cannot_be_made_is_said(under: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(Misconfigured, match=r"the folder .* for journals cannot be made .*folder"):
+        CountTracker(["a"], alpha=0.1, journals=tmp_path / under)
+
+
+def test_a_journal_of_another_site_is_refused(tmp_path: Path) -> None:
+    CountTracker(["lima"], alpha=0.1, journals=tmp_path).close()
+    (tmp_path / "lima").rename(tmp_path / "tokyo")
+    with pytest.raises(Misconfigured, match="belongs to site 'lima'; name another file for 'tok"):
+        CountTracker(["tokyo"], alpha=0.1, journals=tmp_path)
+
+
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1000)), max_size=60))
 def test_the_sure_modes_are_sure(adds: list[tuple[int, int]]) -> None:
     """Counts, batches and order are anybody's choice."""
@@ -236,3 +261,36 @@ def test_over_a_broker_the_sites_may_be_anywhere(
         tracker.add_many([0, 0, 0])
         assert tracker.poll().value == 15_013
         assert tracker.read().lag < 60
+
+
+@pytest.mark.parametrize("n", [2**62, 2**63, 2**70, [2**62] * 4, np.full(4, 2**63, np.uint64)])
+def test_more_than_anybody_counts_is_refused_at_once_and_changes_no_count(n: Any) -> None:
+    tracker = CountTracker(2, 0.1)
+    tracker.add_many([0, 1], 5)
+    with pytest.raises(ValueError, match=r"counts up to 2\^53|whole numbers"):
+        tracker.add_many([0, 0, 1, 0], n)
+    assert tracker.poll().value == 10
+
+
+def test_one_site_too_full_keeps_all_others_from_counting() -> None:
+    tracker = CountTracker(2, 0.1)
+    tracker.site(1).add(2**53)
+    with pytest.raises(ValueError, match=r"counts up to 2\^53"):
+        tracker.add_many([0, 1], 1)
+    assert tracker.site(0).count == 0
+
+
+@pytest.mark.parametrize("mode", TRACKERS)
+@pytest.mark.parametrize("alpha", [0.01, 0.999999])
+def test_the_largest_counts_are_tracked_in_every_mode(mode: str, alpha: float) -> None:
+    tracker = CountTracker(3, alpha, mode=mode)
+    for site in range(3):
+        tracker.site(site).add(2**53)
+    assert tracker.poll().value == 3 * 2**53
+
+
+def test_no_name_leads_a_journal_out_of_its_folder(tmp_path: Path) -> None:
+    with CountTracker(["../up", "/tmp/there", "a/b"], 0.1, journals=tmp_path / "here") as tracker:
+        tracker.site("../up").add(3)
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+    assert len(list((tmp_path / "here").iterdir())) == 3

@@ -1,8 +1,9 @@
 """How a command ends: exit codes, and every error as one sentence on stderr.
 
-0 done; 1 a finding the user asked to fail on; 2 wrong input; 3 refused; 70 a bug of casemate's;
-130 interrupted; 141 the reader of our output went away. An error's message reaches the user only
-when casemate wrote it: a message written by somebody else may quote a private value.
+0 done; 1 a finding the user asked to fail on, or nothing to count; 2 wrong input; 3 refused; 70 a
+bug of casemate's; 130 interrupted; 141 the reader of our output went away. An error's message
+reaches the user only when casemate wrote it: one written by somebody else may quote a private
+value.
 """
 
 import difflib

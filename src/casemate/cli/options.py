@@ -20,9 +20,7 @@ def _whole(_type: Any, tokens: Sequence[Token]) -> int:
     written = tokens[0].value
     number = _decimal(written)
     if number is None or number != number.to_integral_value():
-        raise ValueError(
-            f'"{written}" is no whole number; write one as 50, 50_000 or 5e4'
-        )
+        raise ValueError(f'"{written}" is no whole number; write one as 50, 50_000 or 5e4')
     return int(number)
 
 

@@ -4,8 +4,6 @@ import json
 import math
 import signal
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,35 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from casemate.cli.exits import Exit
+from casemate.cli.options import Alpha, Delta, Horizon, TrackerChoice
 from casemate.errors import Misconfigured, Refused
 from casemate.track.service.over import Flag
 
 if TYPE_CHECKING:
     from casemate.track.service.watching import Sight
-    from casemate.track.site import Site
 
 SCHEMA = "casemate.track-count/1"
 _ADDRESS = "nats://HOST:PORT/SUBJECT or redis://HOST:PORT/0?prefix=NAME."
 Address = Annotated[str, Parameter(help=_ADDRESS)]
-TrackerChoice = Literal[
-    "auto",
-    "deterministic",
-    "deterministic-paper",
-    "allocated",
-    "sampled",
-    "robust",
-    "robust-tuned",
-    "exact",
-]
-Alpha = Annotated[float, Parameter(help="The relative error that is promised at all times.")]
-Delta = Annotated[
-    float, Parameter(help="The probability with which the promise may ever be broken.")
-]
+NoNotes = Annotated[bool, Parameter(negative="", help="No notes on stderr.")]
 FASTEST = 1e12
 """Items a second that `--rate` may ask for."""
 
-_UNANSWERED = 3.0  # seconds after which a site says that no server answered
-_LAST_WAIT = 1.0  # seconds for which a site that ends waits for the first answer
+_AT_START = "the count begins with what the sites answer, since a server keeps nothing"
 
 
 def server(
@@ -56,7 +40,7 @@ def server(
     alpha: Alpha,
     delta: Delta = 0.01,
     mode: Annotated[TrackerChoice, Parameter(help="The protocol.")] = "auto",
-    horizon: Annotated[int, Parameter(help="How many items will come, over all sites.")] = 10**12,
+    horizon: Horizon = 10**12,
     interval: Annotated[float, Parameter(help="Seconds between two counts that are shown.")] = 1.0,
     patience: Annotated[
         float, Parameter(help="Seconds after which a silent site is called stale.")
@@ -64,7 +48,7 @@ def server(
     repeat: Annotated[
         float, Parameter(help="Seconds after which a call without an answer is repeated.")
     ] = 0.25,
-    quiet: Annotated[bool, Parameter(negative="", help="No notes on stderr.")] = False,
+    quiet: NoNotes = False,
 ) -> int:
     """Count what the sites report, and show it to whoever watches, until it is stopped."""
     names = _names(sites)
@@ -89,7 +73,7 @@ def server(
             stop.over,
             timing=timing,
             notes=notes,
-            ready=lambda: _note(f"serving {who} at {place}", quiet),
+            ready=lambda: _note(f"serving {who} at {place}; {_AT_START}", quiet),
         )
     return stop.code
 
@@ -111,7 +95,7 @@ def site(
     heartbeat: Annotated[
         float, Parameter(help="Seconds of silence after which the last report is repeated.")
     ] = 2.0,
-    quiet: Annotated[bool, Parameter(negative="", help="No notes on stderr.")] = False,
+    quiet: NoNotes = False,
 ) -> int:
     """Count the items that stdin names, a number on each line, until it ends or is stopped."""
     if rate is not None and (lines or not 0 < rate <= FASTEST):
@@ -119,62 +103,47 @@ def site(
             f"--rate is a number of items a second above 0 and at most {FASTEST:,.0f}, and goes "
             f"without --lines"
         )
+    from casemate.track.service.answered import is_answered, not_taken
     from casemate.track.service.feed import Numbers, at_rate, each_line, piped
     from casemate.track.service.membership import join
+    from casemate.track.transport.address import without_secrets
     from casemate.track.transport.notes import Notes, silent
 
     notes = silent() if quiet else Notes()
+    numbers, fed = Numbers(notes), 0
     with until_stopped() as stop, join(address, name, journal, heartbeat, notes) as member:
-        counted = each_line if lines else Numbers(notes)
+        _note_journal(name, journal, quiet)
+        counted = each_line if lines else numbers
         feed = piped(0, counted, stop.over) if rate is None else at_rate(rate, stop.over)
-        with _saying_when_unanswered(member, address, quiet):
-            for items in feed:
-                member.add(items)
-            taken = _is_answered(member, _LAST_WAIT)
+        for items in feed:
+            member.add(items)
+            fed += items
+        taken = is_answered(member)
         _note(f"site {name!r} has counted {member.count:,}", quiet)
         if member.count and not taken:
-            raise Refused(_not_taken(member.count, address, journal))
-    return stop.code
+            raise Refused(not_taken(member, without_secrets(address), journal))
+    return stop.code or _end_of_feed(fed, numbers.left_out, quiet)
 
 
-@contextmanager
-def _saying_when_unanswered(member: "Site", address: str, quiet: bool) -> Iterator[None]:
-    """Inside, say once that no server answers; one that never came would be found out too late."""
-    from casemate.track.transport.address import without_secrets
-
-    def look() -> None:
-        if not member.epoch:
-            _note(
-                f"no server has answered yet at {without_secrets(address)}; start one, or check "
-                f"the address and the name {member.name!r}",
-                quiet,
-            )
-
-    timer = threading.Timer(_UNANSWERED, look)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+def _note_journal(name: str, journal: Path | None, quiet: bool) -> None:
+    if journal is None:
+        _note(
+            f"site {name!r} has no --journal: its count is lost when it has ended and the server "
+            f"is started again",
+            quiet,
+        )
 
 
-def _is_answered(member: "Site", seconds: float) -> bool:
-    """Whether a server ever gave an order to this site; one that knows it does so at once."""
-    until = time.monotonic() + seconds
-    while not member.epoch and time.monotonic() < until:
-        time.sleep(0.02)
-    return member.epoch > 0
-
-
-def _not_taken(count: int, address: str, journal: Path | None) -> str:
-    if journal is not None:
-        rest = f"it is kept in the journal {journal}: run the site again with it"
-    elif address.startswith("redis"):
-        rest = "the broker keeps it for a server that starts: start one, and check the name"
-    else:
-        rest = "it is lost: start the server first, and give the site a --journal"
-    return f"no server ever answered, so the count {count:,} was not taken; {rest}"
+def _end_of_feed(fed: int, left_out: int, quiet: bool) -> Exit:
+    """Whether all was well; a run that counted nothing of what it was given was not."""
+    if fed or not left_out:
+        return Exit.DONE
+    _note(
+        f"nothing was counted: {left_out:,} lines of the input are no numbers of items; use "
+        f"--lines to count every line as one",
+        quiet,
+    )
+    return Exit.FOUND
 
 
 def watch(
@@ -248,9 +217,18 @@ def _names(given: tuple[str, ...]) -> list[str]:
             text = Path(each[1:]).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise Misconfigured(f"{each[1:]} is not UTF-8 text; give one name a line") from None
+        except OSError as reason:
+            raise Misconfigured(
+                f"the list of sites {each[1:]} cannot be read ({_reason(reason)}); give a file "
+                f"with one name a line"
+            ) from None
         lines = [line.strip() for line in text.splitlines()]
         names += [line for line in lines if line and not line.startswith("#")]
     return _checked(names)
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "unknown").lower()
 
 
 def _checked(names: list[str]) -> list[str]:

@@ -61,10 +61,10 @@ class Memory:
 
 
 class FileJournal:
-    """A journal in a mapped file, which one process at a time may hold."""
+    """A journal in a mapped file, which one site has, and one process at a time may hold."""
 
-    def __init__(self, path: Path) -> None:
-        self._mapped = Mapped(path, b"casemate", "a casemate site")
+    def __init__(self, path: Path, site: str | None = None) -> None:
+        self._mapped = Mapped(path, b"casemate", "a casemate site", site)
         self.incarnation = self._mapped.incarnation
         self.cells = self._mapped.words
 

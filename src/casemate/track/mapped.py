@@ -1,7 +1,8 @@
 """A file that one process holds, mapped into its memory: a few words, and the newest of records.
 
-Layout     Eight bytes that say whose file it is, the number of its incarnation, six words, and two
-           slots that are written in turn: a length, a checksum, a turn and a record.
+Layout     Eight bytes that say what file it is, the number of its incarnation, six words, and two
+           slots that are written in turn: a length, a checksum, a turn and a record. Then, where
+           a site has used it, a length, a checksum and the name of that site.
 Guarantee  A word is stored whole, and a process killed while it writes a record leaves the one
            before it. Both survive a process killed with -9; a machine that loses power may lose
            the last seconds, unless they were flushed.
@@ -16,34 +17,64 @@ from pathlib import Path
 
 from casemate.errors import Misconfigured
 
-_HEAD = struct.Struct("<8sQ")  # whose it is, incarnation; then the words
+_HEAD = struct.Struct("<8sQ")  # what it is, incarnation; then the words
 _FIRST_WORD, _WORDS = 2, 6
 _CHECK = struct.Struct("<II")  # length and checksum of what follows in a slot
 _TURN = 8  # the bytes of a turn; the rest is the record
 _SLOTS, _SIZE = (64, 576), 1088
+_NAME = 1024  # bytes at the end for the length, the checksum and the name of a site
 LONGEST = 512 - _CHECK.size - _TURN
 """Bytes of a record, at most."""
 
 
 class Mapped:
-    """A mapped file with a place for six words and for one record."""
+    """A mapped file with a place for six words, for one record, and for the name of its site.
 
-    def __init__(self, path: Path, kind: bytes, owner: str) -> None:
+    The first who opens it with a name has it from then on; without a name nobody is asked.
+    """
+
+    def __init__(self, path: Path, kind: bytes, owner: str, name: str | None = None) -> None:
         self._kind = kind
         self._file = held(
             path, f"the journal {path} is held by another process; give each site its own journal"
         )
         if os.fstat(self._file).st_size == 0:
             self._write_anew()
-        if os.fstat(self._file).st_size != _SIZE or os.pread(self._file, 8, 0) != kind:
+        try:
+            self._check(path, owner, name)
+        except Misconfigured:
             os.close(self._file)
-            raise Misconfigured(
-                f"{path} is no journal of {owner}; name a new file, or the right one"
-            )
+            raise
         self._map = mmap.mmap(self._file, _SIZE)
         self._all = memoryview(self._map).cast("Q")
         self.words = self._all[_FIRST_WORD : _FIRST_WORD + _WORDS]
         self._turn = 0
+
+    def _check(self, path: Path, owner: str, name: str | None) -> None:
+        """Refuse what is no such file, and the file of another site; one of nobody is ours now."""
+        size = os.fstat(self._file).st_size
+        if not _SIZE <= size <= _SIZE + _NAME or os.pread(self._file, 8, 0) != self._kind:
+            raise Misconfigured(
+                f"{path} is no journal of {owner}; name a new file, or the right one"
+            )
+        if name is None:
+            return
+        ours, theirs = _as_bytes(name), self._name()
+        if theirs is None:
+            text = _CHECK.pack(len(ours), zlib.crc32(ours)) + ours
+            os.pwrite(self._file, text.ljust(_NAME, b"\0"), _SIZE)
+        elif theirs != ours:
+            raise Misconfigured(
+                f"the journal {path} belongs to site {theirs.decode(errors='replace')!r}; "
+                f"name another file for {name!r}"
+            )
+
+    def _name(self) -> bytes | None:
+        """The name that was written whole, or None where there is none."""
+        found = os.pread(self._file, _NAME, _SIZE).ljust(_NAME, b"\0")
+        length, checksum = _CHECK.unpack_from(found)
+        name = found[_CHECK.size : _CHECK.size + length]
+        return name if name and zlib.crc32(name) == checksum else None
 
     @property
     def incarnation(self) -> int:
@@ -96,6 +127,11 @@ class Mapped:
         self._all.release()
         self._map.close()
         os.close(self._file)
+
+
+def _as_bytes(name: str) -> bytes:
+    """A name as it is kept: all of one that can travel, and the beginning of a longer one."""
+    return name.encode(errors="backslashreplace")[: _NAME - _CHECK.size]
 
 
 def held(path: Path, taken: str) -> int:

@@ -134,6 +134,21 @@ class Server:
         row = self._rows[self._index[report.site]]
         return report.incarnation in row.former and report.epoch > row.since
 
+    def may_return(self, report: Report) -> bool:
+        """Whether this is no late word of a process whose place another has taken."""
+        row = self._rows[self._index[report.site]]
+        return report.count >= row.former.get(report.incarnation, report.count + 1)
+
+    def let_return(self, report: Report) -> None:
+        """Count this incarnation again, as its successor is gone; what that reported stays."""
+        row = self._rows[self._index[report.site]]
+        count = row.former.pop(report.incarnation)
+        if row.incarnation is not None:
+            row.former[row.incarnation] = row.count
+        row.frozen, row.since = row.formerly, row.epoch
+        row.incarnation, row.told, row.reports = report.incarnation, 0, 0
+        row.begun = row.count = count
+
     def is_newest(self, report: Report) -> bool:
         """Whether the engine knows of the site just what this report says, and nothing newer."""
         row = self._rows[self._index[report.site]]

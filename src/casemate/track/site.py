@@ -11,10 +11,13 @@ import random
 import threading
 from collections.abc import Callable
 
+from casemate.errors import UnknownSite
 from casemate.track.instruction import NEVER, Draw, Every, Rule, Standing
 from casemate.track.journal import Entry, Journal, Memory
 from casemate.track.leap import leap
 from casemate.track.messages import Order, Report
+from casemate.track.setting import MOST_COUNTED
+from casemate.track.whole import whole
 
 Send = Callable[[Report], None]
 _UNPREDICTABLE = random.SystemRandom().random  # or somebody could foresee what is reported
@@ -38,6 +41,8 @@ class Site:
         "_journal",
         "_lock",
         "_next",
+        "_put_off",
+        "_refused",
         "_rule",
         "_send",
         "_standing",
@@ -54,19 +59,20 @@ class Site:
     ) -> None:
         self.name = name
         self._send, self._draw = send, draw
-        self._lock = threading.Lock()
+        self._lock, self._refused = threading.Lock(), False
         self._journal = journal or Memory()
         self._cells = self._journal.cells
         self._count = self._cells[0]
         entry = self._journal.load() or self._fresh(rule)
         self._epoch, self._rule = entry.epoch, entry.rule
         self._standing, self._next = entry.standing, entry.next_trigger
+        self._put_off = self._next  # the next trigger of a site that is refused
         self._save()  # or one killed before its first report would begin where it was killed
 
     def _fresh(self, rule: Rule) -> Entry:
         count = self._count
         standing = Standing(count, 0, count, count)
-        return Entry(0, rule, standing, rule.after(standing, self._draw))
+        return Entry(0, rule, standing, _possible(rule.after(standing, self._draw)))
 
     @property
     def count(self) -> int:
@@ -78,22 +84,40 @@ class Site:
         """The epoch of the order it follows; 0 before the first."""
         return self._epoch
 
-    def add(self, n: int = 1) -> None:
-        """Count n things, now."""
-        try:
-            if n < 0:
-                raise OverflowError
-            self._cells[0] = self._count = count = self._count + n  # the journal first
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(
-                f"a site counts upwards by whole numbers: n must be at least 0, got {n!r}"
-            ) from None
-        if count >= self._next:
-            self._due()
+    @property
+    def refused(self) -> bool:
+        """Whether a server said that it does not know this site, and none orders it about."""
+        return self._refused
 
-    def _due(self) -> None:
+    def refuse(self) -> None:
+        """Let the next `add` raise, and every one after it until an order comes."""
+        with self._lock:
+            if not self._refused:
+                self._put_off, self._next = self._next, 0  # so that `add` need not look at more
+            self._refused = True
+
+    def add(self, n: int = 1) -> None:
+        """Count n things, now; what is refused is not counted."""
+        if n.__class__ is not int or n < 0:
+            n = _upwards(n)
+        try:
+            self._cells[0] = self._count = count = self._count + n  # the journal first
+        except (ValueError, OverflowError):
+            raise self._impossible(n) from None
+        if count >= self._next:
+            self._due(n)
+
+    def _impossible(self, n: int) -> ValueError:
+        if self._count + n > MOST_COUNTED:
+            return ValueError(f"a site counts up to 2^53, and this would be more, got n = {n}")
+        return ValueError(f"the site {self.name!r} is closed, so it counts nothing any more")
+
+    def _due(self, n: int) -> None:
         """Pass every trigger up to the count, write that down, and report."""
         with self._lock:
+            if self._refused or self._count > MOST_COUNTED:
+                self._cells[0] = self._count = self._count - n
+                raise UnknownSite(self.name) if self._refused else self._impossible(n)
             if not self._pass_triggers():
                 return
             report = self._report()
@@ -105,7 +129,7 @@ class Site:
             at = self._standing
             passed_one = Standing(at.begun, at.reports + 1, self._next, count)
             self._standing = leap(rule, passed_one, self._draw)
-            self._next = rule.after(self._standing, self._draw)
+            self._next = _possible(rule.after(self._standing, self._draw))
         passed = self._standing.reports > before
         if passed:
             self._save()
@@ -127,11 +151,17 @@ class Site:
         with self._lock:
             if order.epoch < self._epoch:
                 return
+            self._accept()
             self._follow(order)
             passed = self._pass_triggers()
             report = self._report()
         if order.answer or passed:
             self._send(report)
+
+    def _accept(self) -> None:
+        """Be refused no more: go on to the trigger that is next."""
+        if self._refused:
+            self._refused, self._next = False, self._put_off
 
     def _follow(self, order: Order) -> None:
         count = self._count
@@ -143,8 +173,20 @@ class Site:
 
     def _take(self, rule: Rule | None, standing: Standing) -> None:
         self._rule, self._standing = rule, standing
-        self._next = NEVER if rule is None else rule.after(standing, self._draw)
+        self._next = _possible(NEVER if rule is None else rule.after(standing, self._draw))
         self._save()
 
     def _save(self) -> None:
         self._journal.save(Entry(self._epoch, self._rule, self._standing, self._next))
+
+
+def _upwards(n: int) -> int:
+    number = whole(n)
+    if number < 0:
+        raise ValueError(f"a site counts upwards: n must be at least 0, got {n!r}")
+    return number
+
+
+def _possible(trigger: int) -> int:
+    """The trigger, or the first count that is too large, which has to be noticed as well."""
+    return min(trigger, MOST_COUNTED + 1)

@@ -9,6 +9,7 @@
 """
 
 import operator
+import os
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -25,17 +26,20 @@ from casemate.track.count import Count
 from casemate.track.instruction import Rule
 from casemate.track.journal import FileJournal
 from casemate.track.modes import tracker_engine
+from casemate.track.names import site_names
 from casemate.track.server import Clock, Server
 from casemate.track.service.background import InBackground
 from casemate.track.service.membership import attached
-from casemate.track.setting import Setting
+from casemate.track.setting import MOST_COUNTED, Setting
 from casemate.track.site import Site
 from casemate.track.transport.address import open_transport
 from casemate.track.transport.in_process import InProcess, Transport
-from casemate.track.transport.network import Network
+from casemate.track.transport.network import Network, token
 
 HORIZON = 10**12
 """The count up to which almost all of delta is spent; the bound holds beyond it, too."""
+
+TOO_MANY = "a site counts up to 2^53, and this would be more; nothing was counted"
 
 
 class CountTracker:
@@ -54,13 +58,13 @@ class CountTracker:
         *,
         transport: Transport | str | None = None,
         horizon: int = HORIZON,
-        journals: Path | None = None,  # a folder: sites survive being killed
+        journals: str | os.PathLike[str] | None = None,  # a folder: sites survive a kill
         clock: Clock = time.time,
     ) -> None:
-        names = _names(sites)
+        names = site_names(sites)
         engine = tracker_engine(mode, Setting(len(names), alpha, delta, horizon))
         self._names = {name: i for i, name in enumerate(names)}
-        self._journals = journals
+        self._journals = None if journals is None else _folder(Path(journals))
         self._held, self._held_sites = ExitStack(), ExitStack()
         self._sites: dict[str, Site] = {}
         self._transport = _opened(transport)
@@ -71,8 +75,11 @@ class CountTracker:
             self._held.callback(self._served.close)  # first: nobody is ordered about after it
             return
         self._served = _Here(Server(names, engine, self._transport.order, clock), self._transport)
-        for name, rule in zip(names, self._served.server.rules, strict=True):
-            self._make(name, rule)
+        with ExitStack() as unless_all_are_made:
+            unless_all_are_made.callback(self.close)
+            for name, rule in zip(names, self._served.server.rules, strict=True):
+                self._make(name, rule)
+            unless_all_are_made.pop_all()
         if journals is not None:
             self._served.server.call_round()  # sites may have counted before
 
@@ -88,8 +95,11 @@ class CountTracker:
         each site. Wrong input changes no count.
         """
         totals = _totals(np.asarray(sites), np.asarray(n), len(self._names))
-        for i in np.flatnonzero(totals).tolist():
-            self.site(i).add(int(totals[i]))
+        adding = [(self.site(i), int(totals[i])) for i in np.flatnonzero(totals).tolist()]
+        if any(site.count + more > MOST_COUNTED for site, more in adding):
+            raise ValueError(TOO_MANY)
+        for site, more in adding:
+            site.add(more)
 
     def read(self) -> Count:
         """The count as it is known now, with its interval and what it cost."""
@@ -124,15 +134,16 @@ class CountTracker:
 
     def _make(self, name: str, rule: Rule) -> None:
         """A site whose messages are delivered at once."""
-        journal = None if self._journals is None else FileJournal(self._journals / name)
-        if journal is not None:
+        journal = None
+        if self._journals is not None:
+            journal = FileJournal(self._journals / token(name), name)
             self._held.callback(journal.close)
         self._sites[name] = site = Site(name, self._transport.report, rule, journal)
         self._transport.join(name, site.obey)
 
     def _join(self, name: str) -> Site:
         """A site whose messages go through the broker."""
-        journal = None if self._journals is None else self._journals / name
+        journal = None if self._journals is None else self._journals / token(name)
         site = self._held_sites.enter_context(attached(self._transport, name, journal))
         return self._sites.setdefault(name, site)
 
@@ -160,11 +171,16 @@ class _Here:
         return replace(count, value=exact, lo=exact, hi=exact, confidence=1.0)
 
 
-def _names(sites: int | Sequence[str]) -> list[str]:
-    names = [str(i) for i in range(sites)] if isinstance(sites, int) else list(sites)
-    if isinstance(sites, str) or not all(isinstance(name, str) and name for name in names):
-        raise Misconfigured("sites are a number of them, or a list of their names")
-    return names
+def _folder(path: Path) -> Path:
+    """The folder, made where there is none."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise Misconfigured(
+            f"the folder {path} for journals cannot be made ({reason.strerror}); "
+            f"name a folder that can be written"
+        ) from reason
+    return path
 
 
 def _opened(transport: Transport | str | None) -> Transport:
@@ -181,12 +197,14 @@ def _totals(sites: np.ndarray, n: np.ndarray, known: int) -> np.ndarray:
         raise Misconfigured("give the numbers of the sites as one row of whole numbers")
     if sites.min() < 0 or sites.max() >= known:
         raise UnknownSite(str(sites.min() if sites.min() < 0 else sites.max()))
+    if n.ndim and n.shape != sites.shape:
+        raise ValueError(f"n must be one number or one for each of the {len(sites)} things")
     if n.dtype.kind not in "iu" or n.min() < 0:
         raise ValueError("a site counts upwards by whole numbers: n must be at least 0")
+    if int(n.max()) * len(sites) >= 1 << 63:  # or sums would begin again below 0
+        raise ValueError(TOO_MANY)
     if n.ndim == 0:
         return np.bincount(sites, minlength=known) * int(n)
-    if n.shape != sites.shape:
-        raise ValueError(f"n must be one number or one for each of the {len(sites)} things")
     totals = np.zeros(known, dtype=np.int64)
-    np.add.at(totals, sites, n)
+    np.add.at(totals, sites, n.astype(np.int64))
     return totals

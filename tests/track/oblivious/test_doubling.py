@@ -23,7 +23,7 @@ BOTH: list[tuple[Simulate, Make]] = [
     (hyz.simulate_huang_yi_zhang, hyz.huang_yi_zhang),
     (blocks.simulate_block, blocks.block),
 ]
-PREDICTED = [
+PREDICTED: list[tuple[Simulate, Callable[[int, float, float, int], float]]] = [
     (hyz.simulate_huang_yi_zhang, hyz.predicted_words),
     (blocks.simulate_block, blocks.predicted_words),
 ]

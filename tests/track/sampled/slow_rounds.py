@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm
+from scipy.stats import poisson
 
 
 def failure_item_by_item(
@@ -43,6 +44,36 @@ def failure_in_time(reports: int, slack: float, slope: float) -> float:
             if late[j] <= moment:
                 law[failed], law[j] = law[failed] + law[j], 0.0
     return float(law[failed])
+
+
+def failure_check_by_check(reports: int, slack: float, slope: float) -> float:
+    """The same for more reports: all states at once, from each check to the next."""
+    j = np.arange(reports)
+    early, late = (j - slack) / (1 + slope), (j + slack) / (1 - slope)
+    checks = [(t, True, i) for i, t in enumerate(early.tolist()) if t > 0]
+    checks += [(t, False, i) for i, t in enumerate(late.tolist())]
+    law, clock, failed = np.eye(reports + 100)[0], 0.0, 0.0
+    for moment, too_early, i in sorted(checks):
+        step = poisson.pmf(np.arange(int(3 * (moment - clock)) + 50), moment - clock)
+        law, clock = np.convolve(law, step)[: len(law)], moment
+        outside = slice(i, None) if too_early else slice(0, i + 1)
+        failed += float(law[outside].sum())
+        law[outside] = 0.0
+    return failed
+
+
+def failure_of_many_items(reports: int, slack: float, slope: float, probability: float) -> float:
+    """Follow the law of X through every item in floats, for more items than fractions can."""
+    law, x, failed, items = np.eye(reports + 1)[0], np.arange(reports + 1), 0.0, 0
+    while law[:reports].any():
+        items += 1
+        drawn = np.append(0.0, probability * law[:-1])
+        law = (1 - probability) * law + drawn
+        law[reports] = 0.0  # the count is exact
+        outside = np.abs(x - probability * items) > slack + slope * probability * items
+        failed += float(law[outside].sum())
+        law[outside] = 0.0
+    return failed
 
 
 def violated_rounds(

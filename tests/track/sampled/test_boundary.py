@@ -6,7 +6,13 @@ import pytest
 from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
-from track.sampled.slow_rounds import failure_in_time, failure_item_by_item, violated_rounds
+from track.sampled.slow_rounds import (
+    failure_check_by_check,
+    failure_in_time,
+    failure_item_by_item,
+    failure_of_many_items,
+    violated_rounds,
+)
 
 from casemate.track.sampled.boundary import failure_probability, failures
 
@@ -39,6 +45,35 @@ def test_in_the_limit_of_small_p_it_is_that_of_a_poisson_process(
 ) -> None:
     expected = failure_in_time(reports, slack, slope)
     assert failure_probability(reports, slack, slope) == pytest.approx(expected, abs=3e-9)
+
+
+WIDE = [(700, 110.3, 0.01), (900, 120.7, 0.0), (400, 100.1, 0.4), (1500, 130.3, 0.05)]
+
+
+@pytest.mark.parametrize(("reports", "slack", "slope"), WIDE)
+def test_many_states_leap_over_checks_as_if_they_went_through_each(
+    reports: int, slack: float, slope: float
+) -> None:
+    expected = failure_check_by_check(reports, slack, slope)
+    assert failure_probability(reports, slack, slope) == pytest.approx(
+        expected, rel=1e-8, abs=1e-14
+    )
+    less = failure_probability(reports, slack * 0.99, slope)
+    assert less > 1.01 * expected, "and one in a hundred less slack is told apart"
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        (700, 140.3, 0.01, 0.03),
+        (900, 120.1, 0.1, 0.4),
+        (400, 101.73, 0.0, 0.1),
+        (4000, 150.1, 0.01, 0.85),
+    ],
+)
+def test_they_do_where_items_are_counted(shape: tuple[int, float, float, float]) -> None:
+    expected = failure_of_many_items(*shape)
+    assert failure_probability(*shape) == pytest.approx(expected, rel=1e-8, abs=1e-14)
 
 
 @pytest.mark.parametrize(("reports", "slack", "slope"), [(34, 20.0, 0.05), (200, 40.0, 0.02)])

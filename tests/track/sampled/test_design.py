@@ -164,3 +164,22 @@ def test_after_a_jump_of_the_count_a_round_with_plenty_of_slack_is_proved_at_onc
     slack = 6.6e-6 * 0.1 * 6e11
     assert found.reports > 600
     assert found.failure == chernoff_failure(found.reports, slack, 0.1) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("sites", "alpha", "delta", "horizon"),
+    [(1024, 0.01, 0.01, 1e8), (16, 0.2, 0.1, 1e4), (100, 0.001, 0.01, 1e9), (256, 0.02, 0.2, 3e4)],
+)
+def test_predicted_words_are_the_rates_of_many_rounds_summed_up(
+    sites: int, alpha: float, delta: float, horizon: float
+) -> None:
+    plan = design(sites, alpha, delta, horizon)
+    logs = np.linspace(math.log(plan.opening), math.log(horizon), 60)
+    rates = []
+    for base in np.exp(logs).round().astype(int).tolist():
+        spent = plan.allowance.until(base) - plan.failure
+        p = plan.probability(base, base, spent)
+        reports = plan.round(base, p, spent).reports
+        rates.append((reports + 2 * sites) / math.log1p(reports / (p * base)))
+    words = plan.opening + 2 * sites + float(np.trapezoid(rates, logs))
+    assert predicted_words(sites, alpha, delta, horizon) == pytest.approx(words, rel=0.005)

@@ -13,10 +13,13 @@ from casemate.track.engines.windows import Windows, centred_rule, exact_rule
 from casemate.track.instruction import Every, Rule
 from casemate.track.messages import Order, Report
 from casemate.track.modes import TRACKERS, make_engine
-from casemate.track.service.attendant import Timing
+from casemate.track.server import Server
+from casemate.track.service.attendant import Attendant, Timing
 from casemate.track.setting import Setting
 from casemate.track.simulation.bad_network import BadNetwork as World
+from casemate.track.site import Site
 from casemate.track.transport.faulty import Faults
+from casemate.track.transport.notes import silent
 
 ALPHA = 0.1
 
@@ -140,6 +143,115 @@ def test_two_processes_of_one_name_are_counted_both_and_said_and_named(mode: str
     assert len(world.said) <= 1 + world.now // 60
 
 
+def doubled(mode: str) -> tuple[World, Site, Site]:
+    """Two processes that report as site 1, after both have counted."""
+    engine = make_engine(mode, Setting(2, ALPHA, 1e-9, 10**6))
+    world = World(2, engine, Faults(), 0, heartbeat=50)
+    world.attendant.open()
+    first = world.sites[1]
+    for n in range(600):
+        world.step(n % 2)
+    second = world.make(1, incarnation=2)
+    world.sites.append(second)
+
+    def obey(order: Order) -> None:
+        first.obey(order)
+        second.obey(order)
+
+    world.transport.join("1", obey)
+    for n in range(900):
+        world.step(n % 3)
+    assert world.attendant.read().stale_sites == ("1",)
+    return world, first, second
+
+
+def stop(world: World, site: Site, left: Site) -> int:
+    """End one of the two in order: what it counted stays counted."""
+    site.report()
+    world.sites.remove(site)
+    world.transport.join("1", left.obey)
+    return site.count
+
+
+@pytest.mark.parametrize("mode", TRACKERS)
+@pytest.mark.parametrize("newer", [True, False])
+def test_when_one_of_two_processes_of_a_name_is_stopped_the_other_is_counted_by_itself(
+    mode: str, newer: bool
+) -> None:
+    world, first, second = doubled(mode)
+    gone, left = (second, first) if newer else (first, second)
+    stopped = stop(world, gone, left)
+    world.pass_time(200 + 2 * 50)  # its patience, and a moment for calls
+    count = world.attendant.read()
+    assert (count.stale_sites, world.attendant.server.heard) == ((), world.truth + stopped)
+    assert count.lag <= 50
+    words = count.words
+    world.pass_time(1000)
+    most = 2 * 1000 / 50 * (2 if mode == "robust" else 1)  # it answers who is silent in a round
+    assert world.attendant.read().words - words <= most  # nothing but heartbeats
+    for n in range(600):
+        world.step(n % 2)
+    world.attendant.server.poll()
+    world.pass_time(50)
+    truth = world.truth + stopped
+    assert world.attendant.server.heard == truth == 2100
+    assert abs(world.attendant.read().value - truth) <= ALPHA * truth
+    assert world.attendant.read().stale_sites == ()
+
+
+@pytest.mark.parametrize("mode", TRACKERS)
+def test_who_comes_back_with_its_journal_after_a_double_without_one_is_counted(mode: str) -> None:
+    """The older process was killed, a newer one without its journal was started and stopped."""
+    world, first, second = doubled(mode)
+    world.sites.remove(first)
+    world.transport.join("1", second.obey)
+    world.pass_time(300)
+    gone = second.count
+    world.sites.remove(second)
+    world.transport.leave("1")
+    world.pass_time(300)
+    assert world.attendant.read().stale_sites == ("1",)
+    world.transport.join("1", first.obey)
+    world.sites.append(first)
+    first.add(50)
+    world.pass_time(200)
+    count = world.attendant.read()
+    assert (count.stale_sites, world.attendant.server.heard) == ((), world.truth + gone)
+    assert count.lag <= 50
+
+
+def test_a_late_report_of_one_that_is_gone_takes_nobodys_place_for_long() -> None:
+    world, first, second = doubled("deterministic")
+    late = Report("1", 1, first.epoch, 0, 0, first.count)
+    stopped = stop(world, first, second)
+    world.heartbeat = 0
+    world.pass_time(250)
+    world.attendant.receive(late)  # the other was silent, but lives
+    world.heartbeat = 50
+    world.pass_time(400)
+    count = world.attendant.read()
+    assert (count.stale_sites, world.attendant.server.heard) == ((), world.truth + stopped)
+
+
+@pytest.mark.parametrize("mode", TRACKERS)
+def test_the_lag_is_as_before_once_a_stale_site_came_back_though_nothing_is_counted(
+    mode: str,
+) -> None:
+    world = World(3, make_engine(mode, Setting(3, ALPHA, 0.01, 10**6)), Faults(), 0, heartbeat=50)
+    world.attendant.open()
+    for n in range(300):
+        world.step(n % 3)
+    away = world.sites.pop()
+    world.transport.leave("2")
+    world.pass_time(700)
+    assert world.attendant.read().stale_sites == ("2",)
+    world.transport.join("2", away.obey)
+    world.sites.append(away)
+    world.pass_time(150)
+    count = world.attendant.read()
+    assert count.stale_sites == () and count.lag <= 50
+
+
 @pytest.mark.parametrize("mode", TRACKERS)
 @given(seed=st.integers(0, 2**32), gap=st.integers(0, 300))
 @settings(max_examples=5)
@@ -206,6 +318,41 @@ def test_when_all_are_stale_the_lag_is_the_age_of_the_newest_news() -> None:
     world.pass_time(500)
     count = world.attendant.read()
     assert count.stale_sites == ("0", "1") and count.lag == 500
+
+
+def test_a_server_says_of_whom_it_knows_nothing_since_it_started() -> None:
+    world = World(3, centred(), Faults(), 0, heartbeat=50)
+    for _ in range(2):
+        world.sites.pop()
+    world.transport.leave("1")
+    world.transport.leave("2")
+    world.attendant.open()
+    world.pass_time(220)
+    assert world.attendant.read().stale_sites == ("1", "2")
+    assert world.said == [
+        "nothing was heard from 1, 2 since this server started: what was counted there before is "
+        "in no count until they are back with their journals"
+    ]
+    world.pass_time(1000)
+    assert len(world.said) == 1
+
+
+def test_a_server_says_nothing_of_a_site_that_fell_silent_after_it_had_answered() -> None:
+    world = World(3, centred(), Faults(), 0, heartbeat=50)
+    world.attendant.open()
+    world.sites.pop()
+    world.transport.leave("2")
+    world.pass_time(500)
+    assert world.attendant.read().stale_sites == ("2",) and world.said == []
+
+
+def test_an_unknown_site_is_told_so() -> None:
+    told: list[str] = []
+    server = Server(["a"], centred(1), lambda _site, _order: None)
+    attendant = Attendant(server, ["a"], Timing(), notes=silent(), disown=told.append)
+    attendant.receive(Report("a", 1, 0, 0, 1, 1))
+    attendant.receive(Report("berlin", 1, 0, 0, 1, 1))
+    assert told == ["berlin"]
 
 
 def test_reports_that_cannot_be_taken_are_noted_and_change_nothing() -> None:
@@ -296,6 +443,16 @@ def test_the_lag_is_the_age_of_the_oldest_news_and_the_time_of_travel() -> None:
         site.report()
     world.pass_time(5)
     assert world.attendant.read().lag == 10
+
+
+def test_a_poll_after_a_long_silence_makes_no_count_older() -> None:
+    for delay in (0, 5):
+        world = World(2, centred(2), Faults(delay=delay), 0, heartbeat=50)
+        world.attendant.open()
+        world.pass_time(1010)
+        world.attendant.poll()
+        world.pass_time(2 * delay)
+        assert world.attendant.read().lag == 2 * delay
 
 
 def test_while_answers_are_collected_the_count_grows_old() -> None:

@@ -69,6 +69,20 @@ def test_a_journal_in_use_is_refused_before_anything_is_sent(tmp_path: Path) -> 
         assert len(received) == said
 
 
+def test_a_journal_of_another_site_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    transport = InProcess()
+    received = heard(transport)
+    with join(transport, "lima", journal=tmp_path / "journal") as site:
+        site.add(10)
+    said = len(received)
+    with (
+        pytest.raises(Misconfigured, match="belongs to site 'lima'; name another file for 'tokyo'"),
+        join(transport, "tokyo", journal=tmp_path / "journal"),
+    ):
+        pass
+    assert len(received) == said
+
+
 def test_the_last_report_is_repeated_in_silence() -> None:
     transport = Faulty(Faults(), Random(0))
     received: list[Report] = []

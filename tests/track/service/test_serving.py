@@ -1,19 +1,26 @@
 """The loop of a server process: it shows the count, answers who asks, and is not stalled."""
 
 import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
+from track.transport.eventually import eventually
 from track.transport.loop import Loop
 
-from casemate.errors import Misconfigured, Refused
+from casemate.errors import Misconfigured, Refused, UnknownSite
 from casemate.track.count import Count
-from casemate.track.engines.windows import Windows, exact_rule
+from casemate.track.engines.windows import Windows, centred_rule, exact_rule
 from casemate.track.service.attendant import Timing
+from casemate.track.service.membership import join
 from casemate.track.service.over import Flag
 from casemate.track.service.serving import Serving, ensure_alone, serve
 from casemate.track.site import Site
+from casemate.track.transport.address import open_transport
 from casemate.track.transport.network import Network
+from casemate.track.transport.notes import Notes, silent
 
 
 class Until:
@@ -99,3 +106,84 @@ def test_a_flag_can_be_set_where_it_is_being_set() -> None:
     signal.raise_signal(signal.SIGALRM)
     signal.signal(signal.SIGALRM, before)
     assert over.is_set()
+
+
+BROKERS = [pytest.param(b, marks=getattr(pytest.mark, b)) for b in ("nats", "redis")]
+
+
+@contextmanager
+def running(address: str, sites: list[str]) -> Iterator[Serving]:
+    """A server in a thread of this process."""
+    network, over = open_transport(address, silent()), threading.Event()
+    timing = Timing(repeat=0.1, patience=1.0, interval=0.1)
+    serving = Serving(network, sites, Windows(len(sites), centred_rule(0.1)), timing, silent())
+    thread = threading.Thread(target=serving.run, args=(over,))
+    thread.start()
+    try:
+        yield serving
+    finally:
+        over.set()
+        thread.join()
+        network.close()
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+def test_when_the_newer_of_two_processes_of_a_name_is_stopped_the_older_is_counted_again(
+    broker: str, request: pytest.FixtureRequest
+) -> None:
+    address = request.getfixturevalue(f"{broker}_server").address()
+    with (
+        running(address, ["paris", "lima"]) as serving,
+        join(address, "lima", heartbeat=0.2) as lima,
+        join(address, "paris", heartbeat=0.2) as first,
+    ):
+
+        def is_well(truth: int) -> bool:
+            count = serving.read()
+            return count.lo == truth and count.stale_sites == () and count.lag < 1
+
+        lima.add(100)
+        first.add(1000)
+        eventually(lambda: is_well(1100))
+        with join(address, "paris", heartbeat=0.2) as second:
+            second.add(10)
+            eventually(lambda: serving.read().lo == 1110)
+            eventually(lambda: serving.read().stale_sites == ("paris",))
+        eventually(lambda: is_well(1110))
+        first.add(200)
+        eventually(lambda: is_well(1310))
+
+
+def add_until_refused(site: Site) -> None:
+    eventually(lambda: site.refused)
+    site.add()
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+def test_who_joins_by_a_name_that_the_server_does_not_know_is_told_so(
+    broker: str, request: pytest.FixtureRequest
+) -> None:
+    address = request.getfixturevalue(f"{broker}_server").address()
+    with running(address, ["paris"]), join(address, "paris", notes=silent()) as paris:
+        eventually(lambda: paris.epoch > 0)
+        with (
+            pytest.raises(UnknownSite, match="'berlin' is none of the sites here"),
+            join(address, "berlin", notes=silent()) as berlin,
+        ):
+            add_until_refused(berlin)
+        with pytest.raises(UnknownSite, match="'rome'"), join(address, "rome", notes=silent()):
+            pass  # it ends before it could be told
+        paris.add(5)
+        assert not paris.refused
+
+
+@pytest.mark.parametrize("broker", BROKERS)
+def test_who_joins_where_no_server_is_says_so_at_the_end(
+    broker: str, request: pytest.FixtureRequest
+) -> None:
+    address = request.getfixturevalue(f"{broker}_server").address()
+    said: list[str] = []
+    with join(address, "berlin", notes=Notes(said.append)) as site:
+        site.add(42)
+    assert len(said) == 1
+    assert said[0].startswith(f"no server at {address} answered site 'berlin', so its count 42 was")

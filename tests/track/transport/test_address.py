@@ -58,9 +58,14 @@ def test_a_missing_package_is_named(
     ("address", "shown"),
     [
         ("nats://me:hunter2@broker:4222/hits", "nats://broker:4222/hits"),
-        ("redis://:hunter2@[::1]:6379/0?prefix=x", "redis://[::1]:6379/0"),
-        ("nats://token@broker", "nats://broker"),
+        ("redis://:hunter2@[::1]:6379/0?prefix=x", "redis://[::1]:6379/0?prefix=x"),
+        ("redis://:hunter2@[::1]:6379", "redis://[::1]:6379/0?prefix=casemate"),
+        ("rediss://broker/3?prefix=", "rediss://broker/3?prefix=casemate"),
+        ("nats://token@broker", "nats://broker/casemate"),
+        ("tls://broker/", "tls://broker/casemate"),
     ],
 )
-def test_an_address_is_shown_without_its_secrets(address: str, shown: str) -> None:
+def test_an_address_is_shown_without_its_secrets_and_with_what_it_does_not_say(
+    address: str, shown: str
+) -> None:
     assert without_secrets(address) == shown

@@ -33,6 +33,15 @@ def test_counts_are_shown_to_who_watches_and_who_watches_asks_for_one() -> None:
     assert seen == [COUNT]
 
 
+def test_a_site_that_is_unknown_is_told_and_no_other() -> None:
+    network, told = Network(Loop()), list[str]()
+    for name in ("a", "eu.west/2"):
+        network.when_disowned(name, lambda name=name: told.append(name))  # type: ignore[misc]  # bound now
+    for name in ("eu.west/2", "b", "", "\0"):  # the last two cannot travel
+        network.disown(name)
+    assert told == ["eu.west/2"]
+
+
 def test_what_the_broker_kept_is_delivered_like_a_report() -> None:
     received: list[Report] = []
     Network(Loop((encode(REPORT), b"?"))).recall(received.append)

@@ -7,8 +7,9 @@ Cost       It begins with centred windows, which take no words to set up, and ch
 
 from casemate.track.engines.light import LightSites
 from casemate.track.engines.mixed import Mixed
+from casemate.track.sampled.design import WIDEST
 
 
 def automatic(sites: int, alpha: float, delta: float, horizon: float) -> Mixed:
     """An engine for any number of sites and any load."""
-    return Mixed(sites, alpha, LightSites(alpha, delta, horizon))
+    return Mixed(sites, alpha, LightSites(min(alpha, WIDEST), delta, horizon))

@@ -14,6 +14,7 @@ from casemate.track.engine import Change, EndRound, Engine, Rules, Wish
 from casemate.track.engines import mixed_kernel as kernel
 from casemate.track.engines.tally import Tally
 from casemate.track.instruction import Rule, Standing
+from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.setting import Run, Setting
 
 
@@ -30,13 +31,21 @@ class Tallied(Engine, Protocol):
 class CompiledRun:
     """One run: the sites' true counts and triggers beside the server's tally."""
 
-    def __init__(self, setting: Setting, adversary: Compiled, rngs: Rngs, tally: Tally) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        adversary: Compiled,
+        rngs: Rngs,
+        tally: Tally,
+        pace: Pace = UNWATCHED,
+    ) -> None:
         setting.check_windows()
-        self._setting, self._tally, self._site_rng = setting, tally, rngs[1]
+        self._setting, self._tally, self._pace = setting, tally, pace
+        self._site_rng = rngs[1]
         self._adversary = (adversary.kind, adversary.memory, adversary.numbers, rngs[0])
         self._counts = np.zeros(setting.sites, dtype=np.int64)
         self._triggers = np.zeros(setting.sites, dtype=np.int64)
-        self._seen = np.zeros(2)
+        self._seen = np.zeros(3)
         self._items = self._rounds = 0
         self._words = {"report": 0, "call": 0, "answer": 0, "rule": 0}
 
@@ -46,13 +55,22 @@ class CompiledRun:
 
     def go_on(self) -> bool:
         """Take items until the engine must decide; False when all have come."""
-        t, setting = self._tally, self._setting
+        last = self._setting.items
+        while True:
+            due = self._take_items(self._pace.pause(self._items, last))
+            self._pace.note(self._items, last)
+            if due or self._items == last:
+                return due
+
+    def _take_items(self, pause: int) -> bool:
+        """Take items until the engine must decide; False when it is time to pause."""
+        t = self._tally
         sites = (self._counts, self._triggers, t.known, t.top, t.drawn)
         sums = np.array([t.low, t.high, t.base, t.draws, t.heard, self._items])
         m = t.marks
-        marks = np.array([m.room, m.draws, m.heard, setting.items])
+        marks = np.array([m.room, m.draws, m.heard, pause])
         step = 1.0 / t.probability if t.sampled.any() else 0.0
-        numbers = [t.weight, t.probability, setting.alpha, m.value, step, self._rounds]
+        numbers = [t.weight, t.probability, self._setting.alpha, m.value, step, self._rounds]
         due = kernel.go_on(
             self._adversary,
             (*sites, t.numerator, t.denominator),
@@ -109,9 +127,11 @@ class CompiledRun:
         engine.begin(self._counts.tolist())
 
 
-def simulate_tallied(setting: Setting, engine: Tallied, adversary: Compiled, rngs: Rngs) -> Run:
+def simulate_tallied(
+    setting: Setting, engine: Tallied, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+) -> Run:
     """A run of an engine with a tally."""
-    run = CompiledRun(setting, adversary, rngs, engine.tally)
+    run = CompiledRun(setting, adversary, rngs, engine.tally, pace)
     run.take_all(engine.opening())
     while run.go_on():
         run.grant(engine, engine.decide())

@@ -1,7 +1,7 @@
 """Items, one after another, against sites with windows and sampled sites: the compiled loop.
 
 It keeps the columns and sums of a `Tally` as the plain engines do, measures the error after every
-item, and comes back to Python where a mark is reached.
+item, and comes back to Python where a mark is reached or it shall pause.
 """
 
 from typing import Any
@@ -12,10 +12,10 @@ from casemate.track.adversary.kernel import next_site
 from casemate.track.instruction import gap
 
 LOW, HIGH, BASE, DRAWS, HEARD, ITEMS = range(6)  # places of `sums`
-ROOM, DRAWS_MARK, HEARD_MARK, LAST = range(4)  # of `marks`
+ROOM, DRAWS_MARK, HEARD_MARK, PAUSE = range(4)  # of `marks`
 UP, DOWN = range(2)  # of `bounds`
 WEIGHT, PROBABILITY, ALPHA, VALUE_MARK, STEP, ROUND = range(6)  # of `numbers`
-SHOWN, WORST = range(2)  # of `seen`
+SHOWN, WORST, CHANGED = range(3)  # of `seen`
 
 _gap = njit(cache=True)(gap)
 
@@ -66,20 +66,20 @@ def go_on(  # noqa: PLR0917 - compiled code takes no keyword arguments
     seen: Any,
     rng: Any,
 ) -> Any:
-    """Publish, then take items until a mark is reached (True) or all have come (False)."""
+    """Publish, then take items until a mark is reached (True) or it shall pause (False)."""
     kind, memory, fractions, adversary_rng = adversary
     counts, triggers = sites[0], sites[1]
     output, worst, items = seen[SHOWN], seen[WORST], sums[ITEMS]
-    last, alpha = marks[LAST], numbers[ALPHA]
+    pause, alpha = marks[PAUSE], numbers[ALPHA]
     shown = _published(sums, numbers)
-    changed = shown != output
+    changed = shown != output or seen[CHANGED] != 0.0
     output = shown
     due = False
     while not due:
         if items > 0:
             error = abs(output - items) / (alpha * items)
             worst = max(worst, error)
-        if items == last:
+        if items == pause:
             break
         site = next_site(
             kind,
@@ -102,5 +102,5 @@ def go_on(  # noqa: PLR0917 - compiled code takes no keyword arguments
                 changed = shown != output
                 output = shown
     sums[ITEMS] = items
-    seen[SHOWN], seen[WORST] = output, worst
+    seen[SHOWN], seen[WORST], seen[CHANGED] = output, worst, changed
     return due

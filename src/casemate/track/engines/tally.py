@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.track.instruction import NEVER, ONE, Every, Growth, Rule, Sample
+from casemate.track.setting import MOST_COUNTED
 
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -62,8 +63,9 @@ class Tally:
         return Growth(int(self.numerator[site]), int(self.denominator[site]))
 
     def hold(self, site: int, count: int, top: int) -> None:
-        """From now on the site's count lies in this window."""
+        """From now on the site's count lies in this window, as far as anybody counts."""
         self._forget(site)
+        top = max(count, min(top, MOST_COUNTED))
         self.known[site], self.top[site] = count, top
         self.low += count
         self.high += top
@@ -101,7 +103,8 @@ class Tally:
         self.base, self.draws = int(self.known[light].sum()), 0
 
     def _top(self, site: int, count: int) -> int:
-        return count * int(self.numerator[site]) // int(self.denominator[site])
+        top = count * int(self.numerator[site]) // int(self.denominator[site])
+        return max(count, min(top, MOST_COUNTED))
 
     def _forget(self, site: int) -> None:
         if self.sampled[site]:

@@ -16,6 +16,7 @@ from casemate.track.adversary.compiled import Compiled, Rngs
 from casemate.track.instruction import Blocks, Sample, step_of
 from casemate.track.oblivious.doubling import Doubling, words
 from casemate.track.oblivious.doubling_kernel import run_doubling
+from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.setting import Run, Setting
 
 DEVIATIONS = 4.5  # z
@@ -53,10 +54,16 @@ def block(sites: int, alpha: float, deviations: float = DEVIATIONS) -> Doubling:
 
 
 def simulate_block(
-    setting: Setting, adversary: Compiled, rngs: Rngs, deviations: float = DEVIATIONS
+    setting: Setting,
+    adversary: Compiled,
+    rngs: Rngs,
+    pace: Pace = UNWATCHED,
+    *,
+    deviations: float = DEVIATIONS,
 ) -> Run:
     """A run of this tracker, compiled."""
-    return run_doubling(setting, strength(setting.sites, deviations), True, adversary, rngs)
+    scheme = (strength(setting.sites, deviations), True)
+    return run_doubling(setting, *scheme, adversary, rngs, pace=pace)
 
 
 def predicted_words(sites: int, alpha: float, delta: float, horizon: int) -> float:  # noqa: ARG001 - it promises nothing for all times

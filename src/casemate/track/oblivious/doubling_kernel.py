@@ -5,47 +5,67 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from casemate.track.adversary.compiled import Compiled, Rngs
 from casemate.track.adversary.kernel import next_site
 from casemate.track.instruction import gap
 from casemate.track.oblivious.doubling import start, step_at
+from casemate.track.pace import Pace
 from casemate.track.setting import Run, Setting
 
 _gap: Any = njit(cache=True)(gap)
 _step_at: Any = njit(cache=True)(step_at)
 
-# The state of a run: whole numbers, and for each site a row of its own
+# The state of a run: whole numbers, what is public, and for each site a row of its own
 _BASE, _BITS, _COUNTED, _REPORTERS, _REPORTS, _RULES, _ROUNDS, _EXACT = range(8)
+_OUTPUT, _CHANGED, _RULE, _WORST = range(4)
 _COUNT, _NEXT, _BEGUN, _PASSED, _HEARD = range(5)
 
 
 def run_doubling(
-    setting: Setting, strength: float, blocks: bool, adversary: Compiled, rngs: Rngs
+    setting: Setting, strength: float, blocks: bool, adversary: Compiled, rngs: Rngs, *, pace: Pace
 ) -> Run:
     """A run of the scheme with blocks, or of the one with last counts."""
-    exact_until = start(setting.alpha, strength)
-    state, worst = _run(
-        (setting.sites, setting.alpha, strength, blocks, exact_until),
-        setting.items,
-        (adversary.kind, adversary.memory, adversary.numbers, rngs[0]),
-        rngs[1],
-    )
+    how = (setting.sites, setting.alpha, strength, blocks, start(setting.alpha, strength))
+    against = (adversary.kind, adversary.memory, adversary.numbers, rngs[0])
+    state, shown = np.zeros(8, np.int64), np.zeros(4)
+    rows = np.zeros((setting.sites, 5), np.int64)
+    state[_EXACT], items = 1, 0
+    while items < setting.items:
+        pause = pace.pause(items, setting.items)
+        _go_on(how, items, pause, state, shown, rows, against, rngs[1])
+        items = pause
+        pace.note(items, setting.items)
+    return _result(setting.sites, state, float(shown[_WORST]))
+
+
+def _result(sites: int, state: NDArray[np.int64], worst: float) -> Run:
     rounds = int(state[_ROUNDS])
-    calls = rounds * setting.sites
+    calls = rounds * sites
     reports, rules = int(state[_REPORTS]), int(state[_RULES])
     words = {"report": reports, "call": calls, "answer": calls, "rule": rules}
-    return Run(words, float(worst), rounds)
+    return Run(words, worst, rounds)
 
 
 @njit(cache=True)
-def _run(how: Any, items: Any, adversary: Any, rng: Any) -> Any:
-    sites, alpha, _, blocks, _ = how
+def _go_on(  # noqa: PLR0917 - compiled code takes no keyword arguments
+    how: Any,
+    items: Any,
+    pause: Any,
+    state: Any,
+    shown: Any,
+    rows: Any,
+    adversary: Any,
+    rng: Any,
+) -> None:
+    """Take the items after so many until it shall pause."""
+    alpha, blocks = how[1], how[3]
     kind, memory, numbers, adversary_rng = adversary
-    state, rows = np.zeros(8, np.int64), np.zeros((sites, 5), np.int64)
-    state[_EXACT] = 1
-    output, rule, step, worst, changed = 0.0, 0.0, 0.0, 0.0, False
-    for item in range(1, items + 1):
+    output, changed = shown[_OUTPUT], shown[_CHANGED] != 0.0
+    rule, worst = shown[_RULE], shown[_WORST]
+    step = _step(blocks, rule)
+    for item in range(items + 1, pause + 1):
         rounds = state[_ROUNDS]
         site = next_site(kind, memory, numbers, adversary_rng, output, changed, rounds, step)
         rows[site, _COUNT] += 1
@@ -55,7 +75,8 @@ def _run(how: Any, items: Any, adversary: Any, rng: Any) -> Any:
             step = _step(blocks, rule)
         changed = output != before
         worst = max(worst, abs(output - item) / (alpha * item))
-    return state, worst
+    shown[_OUTPUT], shown[_CHANGED] = output, changed
+    shown[_RULE], shown[_WORST] = rule, worst
 
 
 @njit(cache=True)

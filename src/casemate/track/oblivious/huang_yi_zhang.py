@@ -15,6 +15,7 @@ from casemate.track.adversary.compiled import Compiled, Rngs
 from casemate.track.instruction import Blocks, Sample, step_of
 from casemate.track.oblivious.doubling import Doubling, words
 from casemate.track.oblivious.doubling_kernel import run_doubling
+from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.setting import Run, Setting
 
 CONSTANT = 4.0  # c
@@ -54,10 +55,16 @@ def huang_yi_zhang(sites: int, alpha: float, constant: float = CONSTANT) -> Doub
 
 
 def simulate_huang_yi_zhang(
-    setting: Setting, adversary: Compiled, rngs: Rngs, constant: float = CONSTANT
+    setting: Setting,
+    adversary: Compiled,
+    rngs: Rngs,
+    pace: Pace = UNWATCHED,
+    *,
+    constant: float = CONSTANT,
 ) -> Run:
     """A run of this tracker, compiled."""
-    return run_doubling(setting, strength(setting.sites, constant), False, adversary, rngs)
+    scheme = (strength(setting.sites, constant), False)
+    return run_doubling(setting, *scheme, adversary, rngs, pace=pace)
 
 
 def predicted_words(sites: int, alpha: float, delta: float, horizon: int) -> float:  # noqa: ARG001 - it promises nothing for all times

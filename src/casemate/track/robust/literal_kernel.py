@@ -44,7 +44,7 @@ class Limits(NamedTuple):
 
     room: int  # bits that fit into the phase
     last_block: int  # of a site
-    items: int
+    items: int  # until it shall pause
 
 
 class News(NamedTuple):
@@ -57,9 +57,9 @@ class News(NamedTuple):
 
 
 @njit(cache=True)
-def count_exactly(attack: Any, counts: Any, items: Any) -> None:
-    """Report so many items, each of them."""
-    for now in range(items):
+def count_exactly(attack: Any, counts: Any, items: Any, last: Any) -> None:
+    """Report each of the items after so many until the last."""
+    for now in range(items, last):
         site = next_site(
             attack.kind, attack.memory, attack.numbers, attack.rng, float(now), now > 0, 0, 0.0
         )
@@ -84,7 +84,11 @@ def _next_trigger(sites: Any, site: Any, size: Any) -> None:
 
 @njit(cache=True)
 def count_until_news(attack: Any, sites: Any, shown: Any, limits: Any) -> Any:
-    """Count items until a phase has more bits than room, or a site has passed its last block."""
+    """Count items until a phase has more bits than room, or a site has passed its last block.
+
+    Where neither happens before it shall pause, that is no news: the same phase goes on. It returns
+    what a `News` is made of: to make one would be Python code, where an interrupt may be raised.
+    """
     changed, words, bits = shown.changed, 0, 0
     for item in range(1, limits.items + 1):
         site = next_site(
@@ -108,5 +112,5 @@ def count_until_news(attack: Any, sites: Any, shown: Any, limits: Any) -> Any:
             _next_trigger(sites, site, shown.size)
         signalled = sites.reports[site] > limits.last_block
         if bits > limits.room or signalled:
-            return News(item, words, bits, signalled)
-    return News(limits.items, words, bits, False)
+            return item, words, bits, signalled
+    return limits.items, words, bits, False

@@ -7,6 +7,7 @@ same order, and the server's noise comes from the same code.
 import numpy as np
 
 from casemate.track.adversary.compiled import Compiled, Rngs
+from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.robust.literal_kernel import (
     Attack,
     Limits,
@@ -22,9 +23,11 @@ from casemate.track.robust.theorem import constants
 from casemate.track.setting import Run, Setting
 
 
-def simulate_robust(setting: Setting, adversary: Compiled, rngs: Rngs) -> Run:
+def simulate_robust(
+    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+) -> Run:
     """Track all items of a setting."""
-    run = _Simulation(setting, adversary, rngs)
+    run = _Simulation(setting, adversary, rngs, pace)
     run.start_up()
     while run.items < setting.items:
         run.round()
@@ -35,8 +38,8 @@ def simulate_robust(setting: Setting, adversary: Compiled, rngs: Rngs) -> Run:
 
 
 class _Simulation:
-    def __init__(self, setting: Setting, adversary: Compiled, rngs: Rngs) -> None:
-        self._setting, self._constants = setting, constants(setting)
+    def __init__(self, setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace) -> None:
+        self._setting, self._constants, self._pace = setting, constants(setting), pace
         rng, site_rng, server_rng = rngs
         self._attack = Attack(adversary.kind, adversary.memory, adversary.numbers, rng)
         counts, begun, reports, triggers = np.zeros((4, setting.sites), np.int64)
@@ -49,8 +52,10 @@ class _Simulation:
     def start_up(self) -> None:
         """Report every item until blocks hold enough of them."""
         items = min(self._setting.items, self._constants.begins_at)
-        count_exactly(self._attack, self._sites.counts, items)
-        self.items = self.reports = items
+        while self.items < items:
+            pause = self._pace.pause(self.items, items)
+            count_exactly(self._attack, self._sites.counts, self.items, pause)
+            self._pass(pause - self.items, pause - self.items)
         self.rounds = int(items == self._constants.begins_at)
         self._output, self._changed, self._since = float(items), True, items
 
@@ -60,19 +65,28 @@ class _Simulation:
         begin_blocks(self._sites, float(size))
         phases, over = Phases(self._constants, self._draw), False
         while self.items < self._setting.items and not over:
-            news = self._until_news(phases.room, float(size))
+            room = phases.room
+            news = self._until_news(room, float(size))
             phases.take(news.bits)
             over = phases.over or news.signalled
-            self._show(float(self.items) if over else base + float(phases.total * size))
+            if over or news.bits > room:
+                self._show(float(self.items) if over else base + float(phases.total * size))
         self.rounds += over
 
     def _until_news(self, room: int, size: float) -> News:
         shown = Shown(self._output, self._changed, self.rounds, size)
-        limits = Limits(room, self._constants.blocks, self._setting.items - self.items)
+        pause = self._pace.pause(self.items, self._setting.items)
+        limits = Limits(room, self._constants.blocks, pause - self.items)
         news = News(*count_until_news(self._attack, self._sites, shown, limits))
-        self.items += news.items
-        self.reports += news.words
+        self._pass(news.items, news.words)
+        self._changed = False  # until something else is shown
         return news
+
+    def _pass(self, items: int, reports: int) -> None:
+        """So many items came, and so many reports of them."""
+        self.items += items
+        self.reports += reports
+        self._pace.note(self.items, self._setting.items)
 
     def _show(self, output: float) -> None:
         """Show a count from the last item on."""

@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from casemate.track.robust.tuned_search import around, search
+from casemate.track.robust.tuned_search import around, search, whole
+from casemate.track.robust.tuned_search_kernel import cheapest_silent, rate
 from casemate.track.robust.tuned_walk import Lengths, crossing
-from casemate.track.robust.tuned_walk_kernel import rate
 
 _SHARE_STEP = math.sqrt(2.0)
 _EARLY_ROUNDS = 32  # rounds that share most of delta; all later ones have the rest
@@ -141,12 +142,15 @@ def _silent(sites: int, alpha: float, budget: float) -> TunedDesign | None:
     longest = math.floor(2 * (budget - sites) / (1 - alpha)) + 1
     if budget <= sites:
         return None
-    options = [
-        TunedDesign(sites, alpha, budget, threshold, phases, 0.0, 0.0)
-        for threshold in {max(1, round(longest * part)) for part in (0.25, 0.5, 0.75, 1.0)}
-        for phases in np.unique(np.geomspace(1, 64 + 16 * sites, 24).round()).astype(int).tolist()
-    ]
-    return min(options, key=lambda d: d.rate)
+    thresholds = np.array([max(1, round(longest * part)) for part in (0.25, 0.5, 0.75, 1.0)])
+    phases = _silent_phases(sites)
+    j, m = cheapest_silent(sites, alpha, budget, thresholds, phases)
+    return TunedDesign(sites, alpha, budget, int(thresholds[j]), int(phases[m]), 0.0, 0.0)
+
+
+@lru_cache(maxsize=256)
+def _silent_phases(sites: int) -> NDArray[np.int64]:
+    return whole(np.geomspace(1, 64 + 16 * sites, 24)).astype(np.int64)
 
 
 def _largest_budget(sites: int) -> float:

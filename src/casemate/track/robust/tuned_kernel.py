@@ -1,4 +1,4 @@
-"""Items, one after another, until something happens that the tuned tracker must decide."""
+"""Items, one after another, until the tuned tracker must decide something or shall pause."""
 
 import math
 from typing import Any
@@ -7,18 +7,18 @@ from numba import njit
 
 from casemate.track.adversary.kernel import next_site
 
-LAST, ITEMS, ROUND, REPORTS = range(4)  # places of `whole`
+PAUSE, ITEMS, ROUND, REPORTS = range(4)  # places of `whole`
 OUTPUT, CHANGED, WORST, ALPHA, STEP = range(5)  # of `seen`
 
 
 @njit(cache=True)
 def _next(adversary: Any, whole: Any, seen: Any) -> Any:
-    """Measure the error after the last item, and the site of the next; -1 when all have come."""
+    """Measure the error after the last item, and the site of the next; -1 to pause."""
     items = whole[ITEMS]
     if items > 0:
         error = abs(seen[OUTPUT] - items) / (seen[ALPHA] * items)
         seen[WORST] = max(seen[WORST], error)
-    if items == whole[LAST]:
+    if items == whole[PAUSE]:
         return -1
     kind, memory, numbers, rng = adversary
     changed = seen[CHANGED] != 0.0

@@ -10,16 +10,21 @@ from casemate.track.adversary.compiled import Compiled, Rngs
 from casemate.track.engine import Change, EndRound, Wish
 from casemate.track.engines.windows import centred_rule
 from casemate.track.instruction import Blocks, Growth, Rule, Standing, step_of
+from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.robust import tuned_kernel as kernel
 from casemate.track.robust.tuned import RobustTuned, TunedRound
 from casemate.track.setting import Run, Setting
 
 
-def simulate_robust_tuned(setting: Setting, adversary: Compiled, rngs: Rngs) -> Run:
+def simulate_robust_tuned(
+    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+) -> Run:
     """Track all items of a setting."""
     run = _Simulation(setting, adversary, rngs)
-    while run.go_on():
-        pass
+    more = True
+    while more:
+        more = run.go_on(pace.pause(run.items, setting.items)) or run.items < setting.items
+        pace.note(run.items, setting.items)
     return run.result()
 
 
@@ -34,7 +39,7 @@ class _Simulation:
         rule = centred_rule(setting.alpha)
         self._window = np.array([rule.numerator, rule.denominator], dtype=np.int64)
         self._counts, self._triggers, self._known = np.zeros((3, setting.sites), dtype=np.int64)
-        self._whole = np.array([setting.items, 0, 0, 0], dtype=np.int64)
+        self._whole = np.zeros(4, dtype=np.int64)
         self._seen = np.array([0.0, 0.0, 0.0, setting.alpha, 0.0])
         self._words = {"report": 0, "call": 0, "answer": 0, "rule": 0}
         self._all_take(rule)
@@ -45,8 +50,14 @@ class _Simulation:
         rounds = int(self._whole[kernel.ROUND])
         return Run(words, float(self._seen[kernel.WORST]), rounds)
 
-    def go_on(self) -> bool:
-        """Take items until the engine has decided something; False when all have come."""
+    @property
+    def items(self) -> int:
+        """How many have come."""
+        return int(self._whole[kernel.ITEMS])
+
+    def go_on(self, pause: int) -> bool:
+        """Take items until the engine has decided something; False when it is time to pause."""
+        self._whole[kernel.PAUSE] = pause
         tracked = self._engine.round
         site = self._windows() if tracked is None else self._phase(tracked)
         if site < 0:
@@ -68,13 +79,14 @@ class _Simulation:
         return site
 
     def _phase(self, tracked: TunedRound) -> int:
-        """A phase, until the report that ends it."""
+        """A phase, or the rest of one, until the report that ends it."""
         sites = (self._counts, self._triggers, tracked.begun, tracked.reports)
         left = tracked.length - tracked.heard
         public = (float(tracked.size), left, self._whole, self._seen)
+        before = int(self._whole[kernel.REPORTS])
         site = int(kernel.blocks(self._adversary, *sites, *public, self._rng))
+        tracked.heard += int(self._whole[kernel.REPORTS]) - before
         if site >= 0:
-            tracked.heard = tracked.length - 1
             rule, begun = Blocks(float(tracked.size)), int(tracked.begun[site])
             reports, count = int(tracked.reports[site]) + 1, int(self._counts[site])
             rule.after(Standing(begun, reports, count, count), self._rng.random)  # a site draws

@@ -1,6 +1,5 @@
-"""The walk of phase lengths between its boundaries, and the search for a design: compiled."""
+"""The walk of phase lengths between its boundaries, compiled."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,31 @@ def strays(threshold: Any, ratio: Any, low: Any, high: Any) -> Any:
 
     It is summed up from what leaves at each of them, so that it is right where it is very small.
     """
-    law, base, strayed = np.ones(1), 0, 0.0
+    law, base, strayed = np.ones(1), low[0], 0.0
+    longest = np.int64(1)
+    for j in range(1, len(low)):
+        longest = max(longest, high[j] - low[j - 1] + 1)
+    at_least, below = _tails(longest, threshold, ratio)
     for j in range(1, len(low)):
         if high[j] < low[j]:
             return strayed + law.sum()
         for i in range(len(law)):
             at = base + i
-            strayed += law[i] * _at_least(high[j] - at + 1, threshold, ratio)
-            strayed += law[i] * _below(low[j] - at, threshold, ratio)
+            strayed += law[i] * at_least[max(high[j] - at + 1, 0)]
+            strayed += law[i] * below[max(low[j] - at, 0)]
         law = _longer(law, base, low[j], high[j], threshold, ratio)
         base = low[j]
     return strayed
+
+
+@njit(cache=True)
+def _tails(longest: Any, threshold: Any, ratio: Any) -> Any:
+    """The probabilities of phases of at least, and of below, each length up to the longest."""
+    at_least, below = np.ones(longest + 1), np.zeros(longest + 1)
+    for length in range(longest + 1):
+        at_least[length] = _at_least(length, threshold, ratio)
+        below[length] = _below(length, threshold, ratio)
+    return at_least, below
 
 
 @njit(cache=True)
@@ -66,7 +79,7 @@ def _longer(  # noqa: PLR0917 - compiled code takes no keyword arguments
     A length c has a weight of ratio^|c - threshold|, so both halves of the convolution follow from
     their neighbour: two passes instead of a product of lengths.
     """
-    after, n = np.zeros(high - low + 1), len(law)
+    after, n, faded = np.zeros(high - low + 1), len(law), ratio**threshold
     longer = 0.0  # from lengths of at least the threshold
     for total in range(base + threshold, high + 1):
         place = total - threshold - base
@@ -78,81 +91,7 @@ def _longer(  # noqa: PLR0917 - compiled code takes no keyword arguments
         enters, leaves = total - threshold + 1 - base, total - base
         shorter = ratio * (shorter + (law[enters] if 0 <= enters < n else 0.0))
         if 0 <= leaves < n:
-            shorter -= ratio**threshold * law[leaves]
+            shorter -= faded * law[leaves]
         if total <= high:
             after[total - low] += shorter
-    return after * ((1.0 - ratio) / (1.0 + ratio - ratio**threshold))
-
-
-@njit(cache=True)
-def _above(deviations: Any) -> Any:
-    return 0.5 * math.erfc(deviations / math.sqrt(2.0))
-
-
-@njit(cache=True)
-def _decay(ratio: Any, slope: Any) -> Any:
-    """How fast the chance of ever passing x + `slope` a phase falls with x (Lundberg's exponent).
-
-    It is where E exp(t (length - mean - slope)) = 1, between 0 and -ln(ratio), by bisection.
-    """
-    low, high = 0.0, -math.log(ratio)
-    for _ in range(40):
-        t = 0.5 * (low + high)
-        spread = (1.0 - ratio * math.exp(t)) * (1.0 - ratio * math.exp(-t))
-        if 2.0 * math.log1p(-ratio) - math.log(spread) < t * slope:
-            low = t
-        else:
-            high = t
-    return low
-
-
-@njit(cache=True)
-def _crossing(room: Any, slope: Any, variance: Any, decay: Any, phases: Any) -> Any:
-    """About how likely the walk leaves the cone of `room` + `slope` a phase.
-
-    It is Brownian motion's formula with the decay of the walk itself.
-    """
-    deviation, opened = math.sqrt(variance * phases), slope * phases
-    late = _above((room + opened) / deviation)
-    early = math.exp(-decay * room) * _above((room - opened) / deviation)
-    return 2.0 * (late + early)
-
-
-@njit(cache=True)
-def rate(sites: Any, alpha: Any, budget: Any, mean: Any, phases: Any) -> Any:
-    """Words for each factor e of the count, when loads are even."""
-    words = phases * mean + 2.0 * (phases - 1) + 2.0 * sites
-    return words / math.log1p(alpha * phases * (mean - 0.5) / budget)
-
-
-@njit(cache=True)
-def cheapest(  # noqa: PLR0917 - compiled code takes no keyword arguments
-    sites: Any,
-    alpha: Any,
-    target: Any,
-    budget: Any,
-    spread: Any,
-    scales: Any,
-    thresholds: Any,
-    phases: Any,
-    grows: Any,
-) -> Any:
-    """The places in the three grids of the cheapest design that is about right, and its rate."""
-    best, where = np.inf, (-1, -1, -1)
-    for i, scale in enumerate(scales):
-        ratio = math.exp(-1.0 / scale)
-        variance = 2.0 * ratio / (1.0 - ratio) ** 2
-        slack = sites * math.tanh(0.25 / scale) + spread
-        for j, threshold in enumerate(thresholds):
-            room = budget - slack - 0.5 * (1.0 - alpha) * (threshold - 1.0)
-            slope = alpha * (threshold - 1.0) if grows else 0.0
-            if room <= slope:
-                break
-            decay = _decay(ratio, slope) if slope > 0.0 else 0.0
-            for m, count in enumerate(phases):
-                cost = rate(sites, alpha, budget, threshold, count)
-                if cost >= best:
-                    continue
-                if _crossing(room - slope, slope, variance, decay, count) <= target:
-                    best, where = cost, (i, j, m)
-    return best, where
+    return after * ((1.0 - ratio) / (1.0 + ratio - faded))

@@ -4,36 +4,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.track.adversary.compiled import Compiled, Rngs
+from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.sampled import simulation_kernel as kernel
 from casemate.track.sampled.design import Round, RoundDesign, design
 from casemate.track.setting import Run, Setting
 
 
-def simulate_sampled(setting: Setting, adversary: Compiled, rngs: Rngs) -> Run:
+def simulate_sampled(
+    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+) -> Run:
     """A run of sampled rounds; the items are compiled, the rounds are planned in between."""
     plan = design(setting.sites, setting.alpha, setting.delta, float(setting.items))
-    return simulate_rounds(plan, setting.items, adversary, rngs)
+    return simulate_rounds(plan, setting.items, adversary, rngs, pace)
 
 
-def simulate_rounds(plan: RoundDesign, items: int, adversary: Compiled, rngs: Rngs) -> Run:
+def simulate_rounds(
+    plan: RoundDesign, items: int, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+) -> Run:
     """A run of this design, which may be meant for another horizon."""
     against = (adversary.kind, adversary.memory, adversary.numbers, rngs[0])
     sites = np.zeros(plan.sites, dtype=np.int64), np.zeros(plan.sites, dtype=np.int64)
-    sums, seen = np.zeros(5, dtype=np.int64), np.zeros(2)
+    sums, seen = np.zeros(5, dtype=np.int64), np.zeros(3)
     probability, reports, spent = 1.0, plan.exact_until(0.0), 0.0
     kernel.begin(*sites, probability, rngs[1])
     while True:
-        kernel.go_on(against, sites, sums, seen, (probability, plan.alpha, reports, items), rngs[1])
-        if sums[kernel.HEARD] < reports:
+        limits = (probability, plan.alpha, reports, pace.pause(int(sums[kernel.ITEMS]), items))
+        kernel.go_on(against, sites, sums, seen, limits, rngs[1])
+        pace.note(int(sums[kernel.ITEMS]), items)
+        if sums[kernel.HEARD] >= reports:
+            base, heard = int(sums[kernel.BASE]), int(sums[kernel.HEARD])
+            least = plan.least(base, probability, heard, reports)
+            probability = plan.probability(base + heard / probability, least, spent)
+            kernel.begin(*sites, probability, rngs[1])
+            sums[kernel.BASE], sums[kernel.HEARD] = sums[kernel.ITEMS], 0
+            sums[kernel.ROUNDS] += 1
+            now = _next_round(plan, int(sums[kernel.ITEMS]), probability, spent)
+            reports, spent = now.reports, spent + now.failure
+        elif sums[kernel.ITEMS] == items:
             return _result(plan.sites, sums, seen)
-        base, heard = int(sums[kernel.BASE]), int(sums[kernel.HEARD])
-        least = plan.least(base, probability, heard, reports)
-        probability = plan.probability(base + heard / probability, least, spent)
-        kernel.begin(*sites, probability, rngs[1])
-        sums[kernel.BASE], sums[kernel.HEARD] = sums[kernel.ITEMS], 0
-        sums[kernel.ROUNDS] += 1
-        now = _next_round(plan, int(sums[kernel.ITEMS]), probability, spent)
-        reports, spent = now.reports, spent + now.failure
 
 
 def _next_round(plan: RoundDesign, base: int, probability: float, spent: float) -> Round:

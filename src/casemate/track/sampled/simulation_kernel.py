@@ -8,7 +8,7 @@ from casemate.track.adversary.kernel import next_site
 from casemate.track.instruction import gap
 
 BASE, HEARD, ITEMS, REPORTS, ROUNDS = range(5)  # places of `sums`
-SHOWN, WORST = range(2)  # of `seen`
+SHOWN, WORST, CHANGED = range(3)  # of `seen`
 
 _gap: Any = njit(cache=True)(gap)
 
@@ -25,18 +25,18 @@ def begin(counts: Any, triggers: Any, probability: Any, rng: Any) -> None:
 def go_on(  # noqa: PLR0917 - compiled code takes no keyword arguments
     adversary: Any, sites: Any, sums: Any, seen: Any, limits: Any, rng: Any
 ) -> None:
-    """Publish, then take items until the round has its reports or all items have come."""
+    """Publish, then take items until the round has its reports or it shall pause."""
     kind, memory, fractions, adversary_rng = adversary
     counts, triggers = sites
-    probability, alpha, last_report, last_item = limits
+    probability, alpha, last_report, pause = limits
     step = 0.0 if probability == 1.0 else 1.0 / probability
     base, heard, items, rounds = sums[BASE], sums[HEARD], sums[ITEMS], sums[ROUNDS]
     output, worst = base + heard / probability, seen[WORST]
-    changed = output != seen[SHOWN]
+    changed = output != seen[SHOWN] or seen[CHANGED] != 0.0
     while True:
         if items > 0:
             worst = max(worst, abs(output - items) / (alpha * items))
-        if items == last_item:
+        if items == pause:
             break
         site = next_site(kind, memory, fractions, adversary_rng, output, changed, rounds, step)
         items += 1
@@ -52,3 +52,4 @@ def go_on(  # noqa: PLR0917 - compiled code takes no keyword arguments
     sums[REPORTS] += heard - sums[HEARD]
     sums[HEARD], sums[ITEMS] = heard, items
     seen[SHOWN], seen[WORST] = output, worst
+    seen[CHANGED] = changed and heard < last_report  # the end of a round is yet to be published

@@ -7,7 +7,7 @@ from casemate.track.sampled.boundary import failure_probability
 from casemate.track.sampled.closed_forms import chernoff_slack
 
 LONGEST_EXACT = 1 << 16
-"""Rounds of more reports than this are designed with the closed bound: 0.3 s here and growing."""
+"""Rounds of more reports than this are designed with the closed bound: 0.1 s here and growing."""
 
 _CLOSE = 1e-7  # relative, in the slack or in the failure
 

@@ -4,6 +4,7 @@ Messages are lost, sites are away, and a site that is silent may have nothing to
 attendant repeats calls that are not answered, begins rounds without those who stay away, and calls
 a round when one of them is back, because the round began without its count. A site that falls
 silent, because it ended or is gone, brings one round more, which takes the last count it reported.
+Of two processes of one name the newer counts; once that is silent, the older does again.
 
 Guarantee  `lag` is such that the count is right, within the bound of its engine, for a moment at
            most `lag` seconds ago at every site that is not named stale, whatever was lost: a site's
@@ -21,6 +22,8 @@ from casemate.track.count import Count
 from casemate.track.messages import Report
 from casemate.track.server import Server
 from casemate.track.transport.notes import Notes
+
+_FEW = 5  # sites that a note names
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,14 @@ class Attendant:
         timing: Timing,
         clock: Callable[[], float] = time.monotonic,
         notes: Notes | None = None,
+        *,
+        disown: Callable[[str], None] = lambda _: None,  # tell a site that it is none of ours
     ) -> None:
-        self.server = server
+        self.server, self._disown = server, disown
         self._timing, self._clock, self._notes = timing, clock, notes or Notes()
         self._heard = dict.fromkeys(sites, clock())  # when each was heard last
         self._known = dict(self._heard)  # when what the engine knows of each was said last
+        self._counting = dict(self._heard)  # when the incarnation that counts was heard last
         self._missing: set[str] = set()  # a round began without them
         self._settled: set[str] = set()  # stale, and the last that they said is in a round
         self._double: dict[str, float] = {}  # when one was heard whose place another has taken
@@ -62,21 +68,24 @@ class Attendant:
         self._epoch = 0
         self._called = self._asked = self._heard[sites[0]]
         self._travel = self._travel_before = 0.0  # the longest way there and back, in two calls
+        self._late = 0.0, -1  # how long one was waited for who was away, and in which round
         self._as_of: float | None = None  # of a count that is held until answers are in
 
     def open(self) -> None:
         """Ask every site for its exact count: this is all that a server needs to begin."""
-        self.server.call_round()
         now = self._clock()
+        self._call_round(now)
         self._see_call(now, now)
 
     def receive(self, report: Report) -> None:
         """Take a report; one that cannot be taken is noted and changes nothing."""
         if report.site not in self._heard:
             self._notes.say(str(UnknownSite(report.site)), about=UnknownSite)
+            self._disown(report.site)
             return
         now, site = self._clock(), report.site
         awaited, incarnation = self.server.awaits(site), self.server.incarnation(site)
+        self._let_return(report, now)
         try:
             self.server.receive(report)
         except ClockWentBackwards as error:  # try a later epoch when the clock may be right again
@@ -89,13 +98,27 @@ class Attendant:
             self._see_double(site, now)
         if self.server.is_newest(report):  # not one that was overtaken, or an order not yet taken
             self._known[site] = now
+        if report.incarnation == self.server.incarnation(site):
+            self._counting[site] = now
+        is_another = incarnation not in (None, self.server.incarnation(site))
         if awaited and not self.server.awaits(site):
-            self._see_answer(site, now)
-        if incarnation not in (None, self.server.incarnation(site)):
+            self._see_answer(site, now, was_away=is_another or site in self._missing)
+        if is_another:
             self._call_at = now
         if self.server.knows_more:
             self._call_at = min(self._call_at, now + self._timing.repeat)
         self._see_call(now, known)
+
+    def poll(self) -> None:
+        """Call a round now, unless the clock went backwards since the last."""
+        now = self._clock()
+        before, self._called = self._called, now
+        try:
+            self.server.poll()
+        except ClockWentBackwards:
+            self._called = before
+            raise
+        self._see_call(now, now)
 
     def tick(self) -> None:
         """Do what is due; call this several times for each `repeat`."""
@@ -104,7 +127,7 @@ class Attendant:
             return
         if now >= self._call_at or self._is_one_lost(now):
             self._call_at = math.inf
-            self.server.call_round()
+            self._call_round(now)
         elif self.server.awaited:
             self._chase(now)
         self._asked = now
@@ -127,9 +150,23 @@ class Attendant:
             stale_sites=stale,
         )
 
-    def _see_answer(self, site: str, now: float) -> None:
+    def _call_round(self, now: float) -> None:
+        self._called = now  # before it is: within one process answers come at once
+        self.server.call_round()
+
+    def _let_return(self, report: Report, now: float) -> None:
+        """Let an earlier process of a name count again, when the one after it is silent."""
+        silent = now - self._counting[report.site] >= self._timing.patience
+        if silent and self.server.may_return(report):
+            self.server.let_return(report)
+            self._double.pop(report.site, None)
+
+    def _see_answer(self, site: str, now: float, was_away: bool) -> None:
         """How long it took, and whether a round began without it."""
-        self._travel = max(self._travel, now - self._called)
+        if was_away:  # that was no time of travel; the round that follows will tell it
+            self._late = now - self._called, self.server.rounds
+        else:
+            self._travel = max(self._travel, now - self._called)
         if site in self._missing:
             self._missing.discard(site)
             self._call_at = now
@@ -139,6 +176,18 @@ class Attendant:
         self._notes.say(
             f"two processes report as site {site!r}; stop one of them, or give it another name",
             about=("two", site),
+        )
+
+    def _see_unknown(self) -> None:
+        """Say of whom nothing is known when the first round begins: a server keeps nothing."""
+        unknown = [site for site in self._heard if self.server.incarnation(site) is None]
+        if self.server.rounds or not unknown:
+            return
+        more = f" and {len(unknown) - _FEW:,} more" if len(unknown) > _FEW else ""
+        self._notes.say(
+            f"nothing was heard from {', '.join(unknown[:_FEW])}{more} since this server started: "
+            f"what was counted there before is in no count until they are back with their journals",
+            about="unknown",
         )
 
     def _see_call(self, now: float, known: float) -> None:
@@ -163,9 +212,10 @@ class Attendant:
         if self.server.collecting and hopeless:
             self._missing.update(self.server.awaited)
             self._settled.update(self.server.awaited)
+            self._see_unknown()
             self.server.begin_without()
         elif self.server.holding and hopeless:
-            self.server.call_round()  # which can begin without them
+            self._call_round(now)  # which can begin without them
         else:
             self.server.call_again(unless=stale)
 
@@ -194,4 +244,6 @@ class Attendant:
     def _lag(self, now: float) -> float:
         """That age and the time of travel; while a count is held, as of before it was."""
         age = self._age(now) if self._as_of is None else now - self._as_of
-        return max(self._travel, self._travel_before) + age
+        late, in_round = self._late
+        travel = max(self._travel, self._travel_before)
+        return age + (max(late, travel) if in_round == self.server.rounds else travel)

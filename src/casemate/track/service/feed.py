@@ -35,6 +35,7 @@ class Numbers:
 
     def __init__(self, notes: Notes) -> None:
         self._notes = notes
+        self.left_out = 0  # lines that are no number
 
     def __call__(self, lines: list[bytes]) -> int:
         """The sum of the lines."""
@@ -45,6 +46,7 @@ class Numbers:
         if text.isdigit() and len(text) <= 18:
             return int(text)
         if text:
+            self.left_out += 1
             self._notes.say(
                 "a line of the input is no number of items and was left out; "
                 "send whole numbers, or use --lines",

@@ -10,17 +10,19 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from casemate.errors import Misconfigured
 from casemate.track.journal import FileJournal, Memory
 from casemate.track.mapped import new_number
 from casemate.track.messages import Order, Report
+from casemate.track.service.answered import is_answered, not_taken, noting_silence
 from casemate.track.service.beats import BEATS, Beats
 from casemate.track.site import Send, Site
-from casemate.track.transport.address import open_transport
+from casemate.track.transport.address import open_transport, without_secrets
 from casemate.track.transport.in_process import Transport
+from casemate.track.transport.network import Network
 from casemate.track.transport.notes import Notes
 
 HEARTBEAT = 2.0
@@ -38,15 +40,31 @@ def join(
     """Count as this site of a tracker for the length of the block; its last word is its count.
 
     Without a journal a site that ends comes back as another one: its count starts at zero, and
-    what its predecessor had reported stays counted. One with a journal goes on where it was.
+    what its predecessor had reported stays counted as long as the server lives. One with a journal
+    goes on where it was. Where the server does not know the name, the next `add` or the end of the
+    block raises `UnknownSite`; where no server answers for some seconds, a note says so.
     """
-    with _book(journal, heartbeat) as book:
+    with _book(name, journal, heartbeat) as book:
+        place = without_secrets(address) if isinstance(address, str) else "the transport given"
         transport = open_transport(address, notes) if isinstance(address, str) else address
         try:
-            with _living(transport, name, book, heartbeat) as site:
+            with _living(transport, name, book, heartbeat) as site, ExitStack() as stack:
+                if isinstance(transport, Network):
+                    stack.enter_context(_taken(site, place, journal, notes or Notes()))
                 yield site
         finally:
             transport.close()
+
+
+@contextmanager
+def _taken(
+    site: Site, place: str, journal: str | os.PathLike[str] | None, notes: Notes
+) -> Iterator[None]:
+    """Inside, and at the end, say so where nobody takes what is counted."""
+    with noting_silence(site, place, notes):
+        yield
+        if not is_answered(site) and site.count:
+            notes.say(not_taken(site, place, journal), about=not_taken)
 
 
 @contextmanager
@@ -58,7 +76,7 @@ def attached(
 ) -> Iterator[Site]:
     """The same over a transport that is open already and stays open."""
     with (
-        _book(journal, heartbeat) as book,
+        _book(name, journal, heartbeat) as book,
         _living(transport, name, book, heartbeat) as site,
     ):
         yield site
@@ -66,7 +84,7 @@ def attached(
 
 @contextmanager
 def _book(
-    journal: str | os.PathLike[str] | None, heartbeat: float
+    name: str, journal: str | os.PathLike[str] | None, heartbeat: float
 ) -> Iterator[Memory | FileJournal]:
     """The journal, once it is known that nothing is wrong with what was asked for."""
     if not 0 < heartbeat < threading.TIMEOUT_MAX:
@@ -74,7 +92,7 @@ def _book(
     if journal is None:
         yield Memory(new_number())
         return
-    with closing(FileJournal(Path(journal))) as book:
+    with closing(FileJournal(Path(journal), name)) as book:
         yield book
 
 
@@ -85,6 +103,8 @@ def _living(
     with _Pulse(transport.report, heartbeat) as pulse:
         site = Site(name, pulse.send, journal=book)
         pulse.start(site)
+        if isinstance(transport, Network):
+            transport.when_disowned(name, site.refuse)
         transport.join(name, pulse.obey)
         site.add(0)  # pass what it was killed before passing
         site.report()

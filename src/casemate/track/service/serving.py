@@ -33,7 +33,7 @@ class Serving:
             token(site)  # a name that cannot travel is refused before anything is asked
         self._network, self._timing = network, timing
         server = Server(sites, engine, network.order, send_all=network.order_all)
-        self.attendant = Attendant(server, sites, timing, notes=notes)
+        self.attendant = Attendant(server, sites, timing, notes=notes, disown=network.disown)
         # No SimpleQueue: interrupted by a signal at its deadline, its `get` may wait for ever.
         self._inbox: queue.Queue[Report | None] = queue.Queue()  # None: show the count
         self._turn = threading.Lock()
@@ -62,7 +62,7 @@ class Serving:
     def poll(self) -> int:
         """Call a round, and give the number that the one it begins will have."""
         with self._turn:
-            self.attendant.server.poll()
+            self.attendant.poll()
             return self.attendant.server.rounds + 1
 
     def exact(self, round_number: int) -> int | None:

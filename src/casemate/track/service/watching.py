@@ -41,7 +41,7 @@ def watch(network: Network, over: Over, wait: float = 15.0) -> Iterator[Sight]:
 def _nobody(wait: float) -> Misconfigured:
     return Misconfigured(
         f"no server showed a count for {wait:g} s; one may still be waiting for its sites (its "
-        f"--patience), or start `casemate track server` on this address"
+        f"--patience), or start `casemate track server` on this address, or check the subject"
     )
 
 

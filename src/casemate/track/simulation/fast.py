@@ -13,12 +13,13 @@ from casemate.track.engines.mixed_simulation import (
 from casemate.track.modes import mode_named
 from casemate.track.oblivious.block import simulate_block
 from casemate.track.oblivious.huang_yi_zhang import simulate_huang_yi_zhang
+from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.robust.literal_simulation import simulate_robust
 from casemate.track.robust.tuned_simulation import simulate_robust_tuned
 from casemate.track.sampled.simulation import simulate_sampled
 from casemate.track.setting import Run, Setting
 
-FAST: dict[str, Callable[[Setting, Compiled, Rngs], Run]] = {
+FAST: dict[str, Callable[[Setting, Compiled, Rngs, Pace], Run]] = {
     "auto": simulate_auto,
     "deterministic": simulate_deterministic,
     "deterministic-paper": simulate_deterministic_paper,
@@ -32,6 +33,8 @@ FAST: dict[str, Callable[[Setting, Compiled, Rngs], Run]] = {
 }
 
 
-def fast_run(mode: str, setting: Setting, adversary: Compiled, rngs: Rngs) -> Run:
+def fast_run(
+    mode: str, setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+) -> Run:
     """One compiled run of the protocol of this name."""
-    return FAST[mode_named(mode).name](setting, adversary, rngs)
+    return FAST[mode_named(mode).name](setting, adversary, rngs, pace)

@@ -9,6 +9,7 @@ from casemate.track.adversary.protocol import Adversary, Seen
 from casemate.track.engine import Engine
 from casemate.track.instruction import Draw, step_of
 from casemate.track.messages import Order
+from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.server import Server
 from casemate.track.setting import Run, Setting
 from casemate.track.site import Site
@@ -52,10 +53,13 @@ class PlainRun:
         self.changed, self.output = output != self.output, output
 
 
-def run_plain(setting: Setting, engine: Engine, adversary: Adversary, draw: Draw) -> Run:
+def run_plain(
+    setting: Setting, engine: Engine, adversary: Adversary, draw: Draw, pace: Pace = UNWATCHED
+) -> Run:
     """Track all items of a setting, and keep the largest error there was at any time."""
     run, worst = PlainRun(setting.sites, engine, draw), 0.0
     for items in range(1, setting.items + 1):
         run.add(adversary.next_site(run.seen()))
         worst = max(worst, abs(run.output - items) / (setting.alpha * items))
+        pace.note(items, setting.items)
     return Run(dict(run.server.words_by_kind), worst, run.server.rounds)

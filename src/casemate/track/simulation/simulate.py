@@ -15,14 +15,19 @@ from casemate.errors import Misconfigured
 from casemate.track.adversary.compiled import Rngs, compiled
 from casemate.track.adversary.protocol import Adversary
 from casemate.track.modes import make_engine
+from casemate.track.pace import EVERY, Pace
 from casemate.track.setting import Run, Setting
 from casemate.track.simulation.fast import fast_run
+from casemate.track.simulation.interrupts import Held
 from casemate.track.simulation.plain import run_plain
 
 MakeAdversary = Callable[[int, Generator], Adversary]
 """Makes an adversary of yours, fresh for each run, from the number of sites and its randomness."""
 
 Advance = Callable[[float], None]
+"""Told of each part of a run that is done; the parts of a run add up to 1."""
+
+_EVERY_PLAIN = 1 << 14  # items between two of them where a run goes at the speed of Python
 
 
 @dataclass(frozen=True)
@@ -73,11 +78,12 @@ def simulate(
     *,
     runs: int = 1,
     seed: int | None = None,
-    advance: Advance = lambda _runs: None,
+    advance: Advance = lambda _part: None,
 ) -> Simulation:
     """Run a protocol against an adversary, which sees every published count and nothing else.
 
-    An interrupt ends it with the runs that are done; before the first of them, with nothing.
+    An interrupt ends it within a moment, with the runs that are done; before the first of them,
+    with nothing.
     """
     if runs < 1:
         raise Misconfigured(f"at least one run is needed, got {runs}")
@@ -86,8 +92,8 @@ def simulate(
     random = np.random.default_rng(seed)
     try:
         while len(done) < runs:
-            done.append(_run(setting, mode, adversary, *random.spawn(1)))
-            advance(1.0)
+            (rng,) = random.spawn(1)
+            done.append(_run(setting, mode, adversary, rng, advance))
     except KeyboardInterrupt:
         if not done:
             raise
@@ -96,10 +102,37 @@ def simulate(
     return Simulation(setting, mode, name, tuple(done), seconds, finished)
 
 
-def _run(setting: Setting, mode: str, adversary: str | MakeAdversary, rng: Generator) -> Run:
+def _run(
+    setting: Setting, mode: str, adversary: str | MakeAdversary, rng: Generator, advance: Advance
+) -> Run:
     one, two, three = rng.spawn(3)
     rngs: Rngs = (one, two, three)
+    tell = _telling(setting.items, advance)
     if isinstance(adversary, str):
-        return fast_run(mode, setting, compiled(adversary, setting.sites), rngs)
-    engine = make_engine(mode, setting, three.random)
-    return run_plain(setting, engine, adversary(setting.sites, one), two.random)
+        return _fast(mode, setting, adversary, rngs, tell)
+    engine, pace = make_engine(mode, setting, three.random), Pace(tell, _EVERY_PLAIN)
+    return run_plain(setting, engine, adversary(setting.sites, one), two.random, pace)
+
+
+def _fast(
+    mode: str, setting: Setting, adversary: str, rngs: Rngs, tell: Callable[[int], None]
+) -> Run:
+    with Held() as interrupts:
+
+        def pause(items: int) -> None:
+            tell(items)
+            interrupts.release()
+
+        return fast_run(mode, setting, compiled(adversary, setting.sites), rngs, Pace(pause, EVERY))
+
+
+def _telling(items: int, advance: Advance) -> Callable[[int], None]:
+    """Turn how many items of a run have come into the parts that came since the last time."""
+    last = 0
+
+    def tell(now: int) -> None:
+        nonlocal last
+        before, last = last, now
+        advance((now - before) / items)
+
+    return tell

@@ -16,6 +16,7 @@ from casemate.track.transport.wire import Wire
 SUBJECT = "casemate"
 """Where nobody named a subject or a prefix."""
 
+_NATS, _REDIS = ("nats", "tls"), ("redis", "rediss")
 _SUBJECT = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _KNOWN = "nats://HOST:PORT/SUBJECT or redis://HOST:PORT/0?prefix=NAME"
 
@@ -29,21 +30,26 @@ def open_transport(address: str, notes: Notes | None = None) -> Network:
 def open_wire(address: str, notes: Notes | None = None) -> Wire:
     """Connect to the broker of an address."""
     parts, notes = _split(address), notes or Notes()
-    if parts.scheme in ("nats", "tls"):
+    if parts.scheme in _NATS:
         return _nats(parts, notes)
-    if parts.scheme in ("redis", "rediss"):
+    if parts.scheme in _REDIS:
         return _redis(parts, notes)
     raise Misconfigured(f"an address begins with nats:// or redis://; give {_KNOWN}")
 
 
 def without_secrets(address: str) -> str:
-    """The address as it may be shown: no user, no password, no query.
+    """The address as it may be shown: no user and no password, but the subject or prefix in use.
 
-    >>> without_secrets("nats://me:secret@broker:4222/hits")
-    'nats://broker:4222/hits'
+    >>> without_secrets("nats://me:secret@broker:4222")
+    'nats://broker:4222/casemate'
     """
     parts = _split(address)
-    return f"{parts.scheme}://{_host(parts)}{parts.path}"
+    place = f"{parts.scheme}://{_host(parts)}"
+    if parts.scheme in _NATS:
+        return f"{place}/{_nats_subject(parts)}"
+    if parts.scheme in _REDIS:
+        return f"{place}/{parts.path.strip('/') or 0}?prefix={_redis_prefix(parts)}"
+    return f"{place}{parts.path}"
 
 
 def _split(address: str) -> SplitResult:
@@ -64,14 +70,23 @@ def _host(parts: SplitResult) -> str:
 
 
 def _nats(parts: SplitResult, notes: Notes) -> NatsWire:
+    url = parts._replace(path="", query="", fragment="").geturl()
+    return NatsWire(url, _nats_subject(parts), f"{parts.scheme}://{_host(parts)}", notes)
+
+
+def _nats_subject(parts: SplitResult) -> str:
     if parts.query:
         raise Misconfigured("a NATS address has nothing after a ?; give nats://HOST:PORT/SUBJECT")
-    url = parts._replace(path="", query="", fragment="").geturl()
-    subject = _subject(parts.path.strip("/"))
-    return NatsWire(url, subject, f"{parts.scheme}://{_host(parts)}", notes)
+    return _subject(parts.path.strip("/"))
 
 
 def _redis(parts: SplitResult, notes: Notes) -> RedisWire:
+    prefix = _redis_prefix(parts)
+    url = parts._replace(query="", fragment="").geturl()
+    return RedisWire(url, prefix, f"{parts.scheme}://{_host(parts)}", notes)
+
+
+def _redis_prefix(parts: SplitResult) -> str:
     if not re.fullmatch(r"/?\d*", parts.path):
         raise Misconfigured(
             f"the path of a Redis address is the number of a database; give {_KNOWN}"
@@ -79,9 +94,7 @@ def _redis(parts: SplitResult, notes: Notes) -> RedisWire:
     options = parse_qs(parts.query, keep_blank_values=True)
     if options.keys() - {"prefix"} or len(options.get("prefix", [""])) > 1:
         raise Misconfigured(f"the only option of a Redis address is one prefix; give {_KNOWN}")
-    prefix = _subject(options.get("prefix", [""])[0])
-    url = parts._replace(query="", fragment="").geturl()
-    return RedisWire(url, prefix, f"{parts.scheme}://{_host(parts)}", notes)
+    return _subject(options.get("prefix", [""])[0])
 
 
 def _subject(given: str) -> str:

@@ -1,11 +1,13 @@
 """A transport over a broker: which messages go over which channel, and what is done with them.
 
 Channels   report (sites to server), order.SITE and orders (server to one site, to all of them),
-           count (server to whoever watches), ask (a watcher who wants the count now).
+           unknown.SITE (server to a site that is none of its own), count (server to whoever
+           watches), ask (a watcher who wants the count now).
 Guarantee  A message that is none of casemate's, or that the receiver refuses, is noted in one line
            and changes nothing; the next one is dealt with.
 """
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable
@@ -60,6 +62,15 @@ class Network:
     def order_all(self, order: Order) -> None:
         """Carry one order to every site in one message."""
         self._wire.publish(Parcel("orders", encode(order)))
+
+    def disown(self, site: str) -> None:
+        """Tell a site that the server does not know it; one whose name cannot travel is not."""
+        with contextlib.suppress(Misconfigured):
+            self._wire.publish(Parcel(f"unknown.{token(site)}", b""))
+
+    def when_disowned(self, site: str, do: Callable[[], None]) -> None:
+        """Do this whenever a server says that it does not know this site."""
+        self._wire.subscribe(f"unknown.{token(site)}", lambda _: do())
 
     def show(self, count: Count) -> None:
         """Tell whoever watches."""
