@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, get_args
@@ -166,18 +167,24 @@ run()
 """
 
 
-def test_an_interrupt_shows_the_runs_that_were_done_and_ends_with_130() -> None:
-    options = [*SMALL, "--mode", "deterministic", "--runs", "1000000", "--format", "json"]
+def interrupted(program: str, options: Sequence[str], ready: str) -> tuple[int, str, str]:
+    """How a simulation ends that is interrupted when it has said that it is ready."""
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "track", "simulate", *options],
+        [sys.executable, "-c", program, "track", "simulate", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stderr is not None and process.stderr.readline() == "running\n"
+        assert process.stderr is not None and process.stderr.readline() == f"{ready}\n"
         process.send_signal(signal.SIGINT)
         printed, said = process.communicate(timeout=120)
-    assert process.returncode == 130
+    return process.returncode, printed, said
+
+
+def test_an_interrupt_shows_the_runs_that_were_done_and_ends_with_130() -> None:
+    options = [*SMALL, "--mode", "deterministic", "--runs", "1000000", "--format", "json"]
+    code, printed, said = interrupted(PROGRAM, options, "running")
+    assert code == 130
     fields = json.loads(printed)
     assert 2 <= fields["runs"] < 1_000_000
     assert said == f"interrupted: these are the {fields['runs']} of 1000000 runs that were done\n"
@@ -213,17 +220,8 @@ run()
 )
 def test_a_run_of_many_items_shows_progress_and_can_be_interrupted(mode: str, items: int) -> None:
     options = ["--sites", "16", "--alpha", "0.1", "--items", str(items), "--mode", mode]
-    with subprocess.Popen(
-        [sys.executable, "-c", LONG_RUN, "track", "simulate", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stderr is not None and process.stderr.readline() == "True\n"
-        process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=120)
-    assert (process.returncode, printed) == (130, "")
-    assert said == "interrupted: no run was done yet, so there is nothing to show\n"
+    nothing = "interrupted: no run was done yet, so there is nothing to show\n"
+    assert interrupted(LONG_RUN, options, "True") == (130, "", nothing)
 
 
 @pytest.mark.parametrize("form", ["text", "json", "html"])

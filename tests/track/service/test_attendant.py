@@ -116,12 +116,9 @@ def test_a_site_without_its_journal_is_a_new_one_and_the_old_count_stays(engine:
     assert world.said == []
 
 
-@pytest.mark.parametrize("mode", TRACKERS)
-def test_two_processes_of_one_name_are_counted_both_and_said_and_named(mode: str) -> None:
-    world = World(2, make_engine(mode, Setting(2, ALPHA, 0.01, 10**6)), Faults(), 0, heartbeat=50)
-    world.attendant.open()
-    first = world.sites[1]
-    second = world.make(1, incarnation=2)
+def start_second(world: World) -> tuple[Site, Site]:
+    """Two processes that report as site 1 from now on: the one that there is, and another."""
+    first, second = world.sites[1], world.make(1, incarnation=2)
     world.sites.append(second)
 
     def obey(order: Order) -> None:
@@ -129,6 +126,14 @@ def test_two_processes_of_one_name_are_counted_both_and_said_and_named(mode: str
         second.obey(order)
 
     world.transport.join("1", obey)
+    return first, second
+
+
+@pytest.mark.parametrize("mode", TRACKERS)
+def test_two_processes_of_one_name_are_counted_both_and_said_and_named(mode: str) -> None:
+    world = World(2, make_engine(mode, Setting(2, ALPHA, 0.01, 10**6)), Faults(), 0, heartbeat=50)
+    world.attendant.open()
+    start_second(world)
     for n in range(3000):
         world.step(n % 3)
     assert world.attendant.read().stale_sites == ("1",)
@@ -148,17 +153,9 @@ def doubled(mode: str) -> tuple[World, Site, Site]:
     engine = make_engine(mode, Setting(2, ALPHA, 1e-9, 10**6))
     world = World(2, engine, Faults(), 0, heartbeat=50)
     world.attendant.open()
-    first = world.sites[1]
     for n in range(600):
         world.step(n % 2)
-    second = world.make(1, incarnation=2)
-    world.sites.append(second)
-
-    def obey(order: Order) -> None:
-        first.obey(order)
-        second.obey(order)
-
-    world.transport.join("1", obey)
+    first, second = start_second(world)
     for n in range(900):
         world.step(n % 3)
     assert world.attendant.read().stale_sites == ("1",)
