@@ -8,6 +8,8 @@ import pytest
 
 from casemate.track.simulation.interrupts import Held
 
+pytestmark = pytest.mark.usefixtures("interruptible")
+
 
 def interrupt() -> None:
     signal.raise_signal(signal.SIGINT)

@@ -13,6 +13,7 @@ from casemate.track.simulation import simulate as simulation
 from casemate.track.simulation.simulate import simulate
 
 SMALL = Setting(8, 0.1, 0.1, 5_000)
+pytestmark = pytest.mark.usefixtures("interruptible")
 
 
 class Alternating:
