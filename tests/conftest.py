@@ -13,8 +13,8 @@ from servers import NatsServer, PostgresServer, RedisServer, service_or_skip
 
 from casemate.table.table import Table
 
-settings.register_profile("default", deadline=None, max_examples=40)
-settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True)
+settings.register_profile("default", deadline=None, max_examples=30)
+settings.register_profile("ci", deadline=None, max_examples=30, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=2_000)
 
 

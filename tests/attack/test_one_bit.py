@@ -67,7 +67,14 @@ def test_nearly_without_noise_every_groups_mean_is_found(people: Path) -> None:
     assert [each.records for each in found.values] == found.totals.groups.sizes.tolist()
 
 
-@pytest.mark.parametrize("learner", ["bisection", "kalman", "edge", "automatic"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        "bisection",
+        "kalman",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in ("edge", "automatic")),
+    ],
+)
 def test_the_same_seed_gives_the_same_attack(people: Path, learner: str) -> None:
     told = "nothing" if learner == "automatic" else "law"
     one = attacked(people, "uniform:500", learner, told, queries=1_500)

@@ -112,8 +112,8 @@ def test_answers_of_other_tables_are_audited_and_contradictions_noticed(
     seed: int, tmp_path: Path
 ) -> None:
     rng = Random(f"told {seed}")
-    seen = [told(rng, tmp_path) for _ in range(60)]
-    assert seen.count(True) > 5 and seen.count(False) > 5
+    seen = [told(rng, tmp_path) for _ in range(30)]
+    assert seen.count(True) > 2 and seen.count(False) > 2
 
 
 @pytest.mark.slow

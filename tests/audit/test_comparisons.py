@@ -151,7 +151,7 @@ def test_numbers_that_are_only_compared_get_the_verdict_of_brute_force(
     seed: int, tmp_path: Path
 ) -> None:
     rng, hits = Random(f"reals {seed}"), 0
-    for _ in range(60):
+    for _ in range(30):
         world = real_world(rng)
         log = [statement(rng) for _ in range(rng.randint(1, 5))]
         with opened(world, tmp_path) as table:
@@ -161,4 +161,4 @@ def test_numbers_that_are_only_compared_get_the_verdict_of_brute_force(
         assert (found.refused, found.undecided, found.unchecked) == ((), (), ()), log
         assert {(each.record, each.value) for each in found.exposed} == expected, log
         hits += len(expected)
-    assert hits > 10
+    assert hits > 5

@@ -77,7 +77,7 @@ def test_exactly_those_are_exposed_without_whom_the_rank_is_smaller(
     kind: str, seed: int, tmp_path: Path
 ) -> None:
     rng = Random(f"{seed} {kind}")
-    for _ in range(20):
+    for _ in range(10):
         chosen = systems(rng, 40, kind)
         values = [Fraction(rng.randint(-999, 999), 4) for m in chosen for _ in m[0]]
         places = write(chosen, [float(value) for value in values], tmp_path / "t.csv")

@@ -157,7 +157,7 @@ sums = st.one_of(
 
 
 @given(st.lists(sums, min_size=1, max_size=6))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_exactly_those_are_exposed_whose_column_is_determined(
     people: Table, records: list[dict[str, Any]], log: list[str]
 ) -> None:

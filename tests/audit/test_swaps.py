@@ -65,11 +65,11 @@ def accepted(world: World, table: Table) -> list[str]:
 
 def test_such_rows_expose_nobody_whatever_they_show(rng: Random, tmp_path: Path) -> None:
     kept_rows = 0
-    for _ in range(30):
+    for _ in range(15):
         world = random_world(rng)
         with opened(world, tmp_path) as table:
             kept, texts, _ = easy(accepted(world, table), table)
             statements = [parse_statement(text, table.policy) for text in texts]
             assert exposed(world, consistent(world, statements)) == set()
             kept_rows += len(kept)
-    assert kept_rows > 5
+    assert kept_rows > 2

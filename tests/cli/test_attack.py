@@ -314,7 +314,7 @@ run()
 """
 
 
-@pytest.mark.parametrize("form", ["json", "html"])
+@pytest.mark.parametrize("form", ["json", pytest.param("html", marks=pytest.mark.slow)])
 def test_an_interrupt_writes_the_best_so_far_and_ends_with_130(form: str, folder: Path) -> None:
     """Ranges of places make a badly conditioned system, which one equation at a time takes long."""
     random = np.random.default_rng(0)
