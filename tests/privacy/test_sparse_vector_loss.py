@@ -58,7 +58,7 @@ def slow_above(scale: Fraction, limit: int, reach: int) -> Bounds:
 
 def slow_probability(threshold: Fraction, query: Fraction, output: Output) -> Bounds:
     """Sum the law in fractions over a window; the upper bound takes all that is outside it."""
-    reach = 60
+    reach = 90
     noises = slow_law(threshold, reach)
     low, high = added(
         multiplied(
