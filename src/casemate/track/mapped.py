@@ -134,6 +134,21 @@ def _as_bytes(name: str) -> bytes:
     return name.encode(errors="backslashreplace")[: _NAME - _CHECK.size]
 
 
+def folder_of(journals: str | os.PathLike[str] | None) -> Path | None:
+    """The folder for journals, made for its owner's eyes alone where there is none."""
+    if journals is None:
+        return None
+    folder = Path(journals)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as reason:
+        raise Misconfigured(
+            f"the folder {folder} for journals cannot be made ({reason.strerror}); "
+            f"name a folder that can be written"
+        ) from reason
+    return folder
+
+
 def held(path: Path, taken: str) -> int:
     """A file for this process alone until it closes it; `taken` is said where another has it."""
     file = opened(path)

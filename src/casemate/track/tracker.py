@@ -14,7 +14,6 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -25,6 +24,7 @@ from casemate.errors import Misconfigured, UnknownSite
 from casemate.track.count import Count
 from casemate.track.instruction import Rule
 from casemate.track.journal import FileJournal
+from casemate.track.mapped import folder_of
 from casemate.track.modes import tracker_engine
 from casemate.track.names import site_names
 from casemate.track.server import Clock, Server
@@ -64,7 +64,7 @@ class CountTracker:
         names = site_names(sites)
         engine = tracker_engine(mode, Setting(len(names), alpha, delta, horizon))
         self._names = {name: i for i, name in enumerate(names)}
-        self._journals = None if journals is None else _folder(Path(journals))
+        self._journals = folder_of(journals)
         self._held, self._held_sites = ExitStack(), ExitStack()
         self._sites: dict[str, Site] = {}
         self._transport = _opened(transport)
@@ -169,18 +169,6 @@ class _Here:
         if count.stale_sites:
             return count
         return replace(count, value=exact, lo=exact, hi=exact, confidence=1.0)
-
-
-def _folder(path: Path) -> Path:
-    """The folder, made where there is none."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as reason:
-        raise Misconfigured(
-            f"the folder {path} for journals cannot be made ({reason.strerror}); "
-            f"name a folder that can be written"
-        ) from reason
-    return path
 
 
 def _opened(transport: Transport | str | None) -> Transport:

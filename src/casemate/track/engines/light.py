@@ -104,9 +104,8 @@ class LightSites:
         failure = share_of(self.delta - view.failure, growth, value, self.horizon)
         draws, slacks = possible_rounds(light, self.alpha, rounded(failure, 2))
         load = max(1.0 - float(reports.loads[heavy]), 1e-9)
-        shares = np.array(of)[:, None] / (
-            1.0 + self.alpha
-        )  # of a count that may be lower than shown
+        highest = 1.0 + self.alpha  # the count that is shown may be so many times the truth
+        shares = np.array(of)[:, None] / highest
         growths = np.log1p(draws * shares * self.alpha / (slacks * load))
         lasting = np.minimum(growths, _LASTING) if heavy else growths
         later = value * np.exp(lasting / 2.0)  # in the middle of the round

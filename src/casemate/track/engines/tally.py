@@ -65,7 +65,7 @@ class Tally:
     def hold(self, site: int, count: int, top: int) -> None:
         """From now on the site's count lies in this window, as far as anybody counts."""
         self._forget(site)
-        top = max(count, min(top, MOST_COUNTED))
+        top = _reachable(count, top)
         self.known[site], self.top[site] = count, top
         self.low += count
         self.high += top
@@ -104,7 +104,7 @@ class Tally:
 
     def _top(self, site: int, count: int) -> int:
         top = count * int(self.numerator[site]) // int(self.denominator[site])
-        return max(count, min(top, MOST_COUNTED))
+        return _reachable(count, top)
 
     def _forget(self, site: int) -> None:
         if self.sampled[site]:
@@ -134,3 +134,8 @@ class Tally:
         """The likeliest count of each site."""
         windows = self.known + (self.top - self.known) * self.weight
         return np.where(self.sampled, self.known + self.drawn / self.probability, windows)
+
+
+def _reachable(count: int, top: int) -> int:
+    """The top of a window at this count, as far as anybody counts."""
+    return max(count, min(top, MOST_COUNTED))

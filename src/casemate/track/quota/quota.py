@@ -9,6 +9,7 @@ from typing import Self
 from urllib.parse import quote
 
 from casemate.errors import Misconfigured, UnknownSite
+from casemate.track.mapped import folder_of
 from casemate.track.names import site_names
 from casemate.track.quota.broker import PATIENCE, Broker, opened
 from casemate.track.quota.server import QuotaServer
@@ -51,7 +52,7 @@ class Quota:
         names = site_names(sites)
         _ensure_journal(transport, journal)
         self._names = dict.fromkeys(names)  # in their order
-        self._folder = _folder(journal)
+        self._folder = folder_of(journal)
         self._patience = 0.0 if transport is None else PATIENCE
         self._sites: dict[str, QuotaSite] = {}
         self._making, self._over = threading.Lock(), False
@@ -180,17 +181,3 @@ def _opened(transport: Transport | str, names: Sequence[str]) -> Transport:
         for name in names:
             token(name)
     return opened(transport)
-
-
-def _folder(journal: Path | str | None) -> Path | None:
-    if journal is None:
-        return None
-    folder = Path(journal)
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as reason:
-        raise Misconfigured(
-            f"the folder {folder} for a quota's journals cannot be made ({reason.strerror}); "
-            f"name one that can be written"
-        ) from reason
-    return folder

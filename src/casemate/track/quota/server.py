@@ -109,7 +109,7 @@ class QuotaServer:
     def raise_limit(self, limit: int) -> None:
         """Allow more from now on."""
         with self._lock:
-            if not is_whole(limit) or not self._limit <= limit < MOST:
+            if not _is_whole(limit) or not self._limit <= limit < MOST:
                 raise ValueError(
                     f"the limit is {self._limit}; it can be raised to a whole number below 2^62, "
                     f"got {limit!r}"
@@ -126,7 +126,7 @@ class QuotaServer:
         Sites that answer later lower it further, down to what was asked for.
         """
         with self._lock:
-            if not is_whole(limit) or not 0 < limit <= self._limit:
+            if not _is_whole(limit) or not 0 < limit <= self._limit:
                 raise ValueError(
                     f"the limit is {self._limit}; it can be lowered to a whole number above 0, "
                     f"got {limit!r}"
@@ -316,7 +316,7 @@ def other_journal(site: str) -> Refused:
     )
 
 
-def is_whole(number: object) -> bool:
+def _is_whole(number: object) -> bool:
     """Whether this is an int, and no yes or no."""
     return isinstance(number, int) and not isinstance(number, bool)
 
@@ -328,7 +328,7 @@ def _kind(order: Numbered) -> str:
 
 
 def _check(limit: int, sites: Sequence[str], remainder: float) -> None:
-    if not is_whole(limit) or not 0 < limit < MOST:
+    if not _is_whole(limit) or not 0 < limit < MOST:
         raise Misconfigured(
             f"a quota's limit is a whole number from 1 to less than 2^62, got {limit!r}"
         )
