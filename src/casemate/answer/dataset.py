@@ -15,6 +15,7 @@ from casemate.answer.planner import chosen
 from casemate.answer.private_cells import PrivateCells
 from casemate.answer.relation import Relation
 from casemate.answer.surprise import MOST_CELLS
+from casemate.doors.entry import Edition
 from casemate.doors.gate_state import MemorySecrets, SecretFile
 from casemate.doors.law import Sources
 from casemate.doors.transcript import open_transcript
@@ -25,6 +26,7 @@ from casemate.surrogate.product import Scope
 from casemate.table.schema import Budget, Exhausted, Policy, Protects, Role, Strategy
 from casemate.table.table import Table
 from casemate.table.universe import Universe
+from casemate.table.universe_contribution import bounded, choice_of_rows
 
 SEEDED = "not private: seeded"
 
@@ -86,19 +88,26 @@ class Dataset:
 
 
 def durable(table: Table) -> Dataset:
-    """A dataset whose ledger, transcript and secrets outlive the process."""
+    """A dataset whose ledger, transcript and secrets outlive the process, ready to be asked."""
+    dataset = _durable(table)
+    if dataset.key is not None:
+        dataset.table.source.relation()  # chooses the rows that count, before anything is charged
+    return dataset
+
+
+def _durable(table: Table) -> Dataset:
     policy, budget = table.policy, required_budget(table.policy)
     where = ledger_of(policy, budget)
     beside = secrets_of(policy, where)
     person = required_universe(policy).person
     with ExitStack() as opened:
-        ledger = _ledger(where, policy, budget)
+        key = dataset_key(beside) if person is not None else None
+        edition = _edition(table, budget, key)
+        ledger = _ledger(where, policy, budget, edition)
         opened.callback(ledger.close)
         transcript = open_transcript(where)
         opened.callback(transcript.close)
-        secrets = SecretFile.beside(beside)
-        doors = Doorway(ledger, transcript, secrets, edition_of(policy, budget))
-        key = dataset_key(beside) if person is not None else None
+        doors = Doorway(ledger, transcript, SecretFile.beside(beside), edition)
         dataset = assembled(table, budget, doors, key)
         opened.pop_all()  # what is open stays open
     return dataset
@@ -109,12 +118,13 @@ def looked_at(table: Table) -> Dataset:
     policy, budget = table.policy, required_budget(table.policy)
     where = ledger_of(policy, budget)
     if not isinstance(where, Path) or _is_there(where):
-        return durable(table)
+        return _durable(table)
+    edition = _edition(table, budget, None)
     doors = Doorway(
-        _ledger(IN_MEMORY, policy, budget),
+        _ledger(IN_MEMORY, policy, budget, edition),
         open_transcript(IN_MEMORY),
         MemorySecrets(),
-        edition_of(policy, budget),
+        edition,
     )
     note = f"nothing was asked yet: there is no ledger {where}"
     return replace(assembled(table, budget, doors, None), notes=(note,))
@@ -132,11 +142,12 @@ def simulated(table: Table, seed: int) -> Dataset:
     policy, budget = table.policy, required_budget(table.policy)
     bits = seeded_bits(seed)
     laplace = partial(discrete_laplace, bits=bits)
+    edition = _edition(table, budget, bytes(32))
     doors = Doorway(
-        _ledger(IN_MEMORY, policy, budget),
+        _ledger(IN_MEMORY, policy, budget, edition),
         open_transcript(IN_MEMORY),
         MemorySecrets(),
-        edition_of(policy, budget),
+        edition,
         Sources(partial(discrete_gaussian, bits=bits), laplace),
         laplace,
     )
@@ -147,6 +158,8 @@ def assembled(table: Table, budget: Budget, doors: Doorway, key: bytes | None) -
     """A dataset from its parts."""
     policy = table.policy
     universe, relation = required_universe(policy), Relation.of(policy, budget)
+    if key is not None:
+        table = Table(policy, bounded(universe, table.source, key))
     plan = chosen(Means.of(budget, relation), universe.shape, policy.answering)
     manners = Manners(
         float(policy.answering.confidence),
@@ -197,11 +210,19 @@ def _public(universe: Universe, budget: Budget) -> Scope:
     return tuple(i for i, each in enumerate(universe.attributes) if each.role is Role.PUBLIC)
 
 
-def _ledger(where: str | Path, policy: Policy, budget: Budget) -> Ledger:
+def _edition(table: Table, budget: Budget, key: bytes | None) -> Edition:
+    """The edition of a table whose rows a key chooses, where a person may have several."""
+    several = key is not None and table.policy.person is not None
+    return edition_of(
+        table.policy, budget, choice_of_rows(table.source, key) if several and key else None
+    )
+
+
+def _ledger(where: str | Path, policy: Policy, budget: Budget, edition: Edition) -> Ledger:
     return open_ledger(
         where,
         dataset=dataset_of(policy),
-        policy=edition_of(policy, budget).policy,
+        policy=edition.policy,
         epsilon=budget.epsilon,
         delta=budget.delta,
         neighbours=budget.neighbours,

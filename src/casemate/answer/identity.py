@@ -6,25 +6,28 @@ from dataclasses import asdict
 from pathlib import Path
 
 from casemate.doors.entry import Edition
+from casemate.table.policy_types import typed_by_policy
 from casemate.table.schema import Budget, Policy
 
 MOST_NAME = 200
 """Characters of a dataset's name."""
 
 
-def edition_of(policy: Policy, budget: Budget) -> Edition:
+def edition_of(policy: Policy, budget: Budget, rows: str | None = None) -> Edition:
     """The edition of a dataset: another grid, relation or version is another edition.
 
+    It follows from the policy, and from what chooses the `rows` of a person where there are several.
     The size of the budget has no part in it, so that it can be raised without starting anew.
     """
     facts = {
-        "columns": [asdict(column) for column in policy.columns],
-        "public": [asdict(table) | {"source": None} for table in policy.public_tables],
+        "columns": [asdict(column) for column in typed_by_policy(policy).columns],
+        "public": [[table.name, table.key] for table in policy.public_tables],
         "key": policy.key,
         "person": policy.person,
         "rows_per_person": policy.rows_per_person,
         "neighbours": budget.neighbours,
         "protects": budget.protects,
+        "rows": rows,
     }
     written = json.dumps(facts, sort_keys=True, default=str, separators=(",", ":"))
     return Edition(hashlib.sha256(written.encode()).hexdigest(), policy.version)

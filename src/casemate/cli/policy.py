@@ -59,13 +59,12 @@ def check(
     output: Output | None = None,
 ) -> None:
     """Check a policy, open its source, and count what the policy does not foresee."""
-    from casemate.table.review import review
-    from casemate.table.table import Table
+    from casemate.table.review import reviewed
 
     output = output or Output()
-    with output.progress("reading the table"), Table.open(policy) as table:
-        found = review(table)
-    output.emit(as_text(table.policy, found), as_json(table.policy, found))
+    with output.progress("reading the table"):
+        typed, found = reviewed(policy)
+    output.emit(as_text(typed, found), as_json(typed, found))
 
 
 def as_text(policy: "Policy", found: "Review") -> str:
@@ -88,11 +87,17 @@ def as_text(policy: "Policy", found: "Review") -> str:
 
 def _counts(item: "ColumnReview") -> str:
     counts = [f"{item.nulls} NULL"]
+    if item.misfits:
+        counts.append(f"{item.misfits} not {_indefinite(item.column.type)}")
     if item.outside is not None:
         counts.append(f"{item.outside} outside the bounds")
     if item.undeclared is not None:
         counts.append(f"{item.undeclared} not listed")
     return ", ".join(counts)
+
+
+def _indefinite(type_: object) -> str:
+    return f"an {type_}" if type_ == "integer" else f"a {type_}"
 
 
 def _cells(universe: "Universe") -> Iterator[str]:
@@ -117,6 +122,7 @@ def as_json(policy: "Policy", found: "Review") -> dict[str, Any]:
                 "type": item.column.type.value if item.column.type else None,
                 "from": item.column.provenance.value,
                 "nulls": item.nulls,
+                "misfits": item.misfits,
                 "outside_bounds": item.outside,
                 "undeclared_values": item.undeclared,
             }

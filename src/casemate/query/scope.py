@@ -13,7 +13,7 @@ from casemate.query.aggregate import Join, Output, Select
 from casemate.query.coercion import Mismatch
 from casemate.query.expression import TRUE, ColumnRef, Expression, replace
 from casemate.query.translate import Names, Refusal, only, translate
-from casemate.table.schema import Column, Policy, PublicTable, Role
+from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,19 @@ def named(
         raise Refusal(node, unknown_column(identifier, visible, table))
     if len({each.expression for each in found}) > 1:
         raise Refusal(node, f"there are several columns {identifier.name} here; say whose")
+    _require_type(node, found[0].expression)
     return found[0].expression
+
+
+def _require_type(node: exp.Expr, expression: Expression) -> None:
+    """Refuse a column of which the policy does not tell the type; identifiers are refused as such."""
+    if not isinstance(expression, ColumnRef) or expression.column.type is not None:
+        return
+    if expression.column.role is not Role.IDENTIFIER:
+        name = expression.column.name
+        raise Refusal(
+            node, f"the type of {name} is not known; declare `type` for it in the policy"
+        )
 
 
 def read_condition(node: exp.Expr, visible: tuple[Named, ...]) -> Expression:
@@ -195,15 +207,12 @@ class Tables:
 
     def protected(self) -> Rows:
         """The protected table's own columns."""
-        columns = tuple(refer(column) for column in self.policy.columns if column.type)
-        return Rows(columns, protected=True)
+        return Rows(tuple(map(refer, self.policy.columns)), protected=True)
 
 
 def refer(column: Column, alias: str = "") -> Named:
-    """A column by its own name; the parser keeps only columns whose type is known."""
-    if column.type is None:
-        raise ValueError("the type of a column is known once its table has been opened")
-    return Named(alias, column.name, ColumnRef(column, column.type, alias))
+    """A column by its own name; one whose type is not known is refused where it is used."""
+    return Named(alias, column.name, ColumnRef(column, column.type or ColumnType.TEXT, alias))
 
 
 def realiased(rows: Rows, aliases: Mapping[str, str]) -> Rows:

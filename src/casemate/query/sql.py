@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from casemate.errors import Misconfigured, Unsupported
+from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Statement
 from casemate.query.ordering import row_limit
 from casemate.query.place import line_and_column, locate, parse_tokens, tokens_of
@@ -52,7 +52,6 @@ def split(text: str, dialect: str = DIALECT) -> list[str]:
 
 
 def _read(sql: str, tokens: list[Token], policy: Policy, dialect: str) -> Statement:
-    require_types(policy)
     trees = parse_tokens(sql, tokens, dialect)
     tree = single_query(sql, tokens, trees)
     try:
@@ -79,14 +78,3 @@ def single_query(sql: str, tokens: list[Token], trees: Sequence[exp.Expr]) -> ex
         place = line_and_column(sql, tokens[0].start)
         raise Unsupported("only SELECT is accepted", sql, *place)
     return trees[0]
-
-
-def require_types(policy: Policy) -> None:
-    """Parsing needs every column's type, which an opened table knows and a bare policy may not."""
-    missing = next((column.name for column in policy.columns if column.type is None), None)
-    if missing is not None:
-        where = policy.path or policy.source
-        raise Misconfigured(
-            f"{where}: columns.{missing}.type is needed to read SQL and is not given; "
-            f"add it, or open the table, which knows it"
-        )

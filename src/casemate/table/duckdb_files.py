@@ -36,6 +36,7 @@ class Relation:
     text: str
     columns: Mapping[str, str]
     position: str | None  # an SQL expression; None when the rows have no order
+    written: bool = False  # cells as a file writes them, to be read once and then dropped
 
 
 def describe(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, str]:
@@ -54,12 +55,7 @@ def load_csv(
     declared: Mapping[str, ColumnType],
 ) -> Relation:
     """Load CSV files of the same columns, one after the other, into a table of typed columns."""
-    names = read_header(paths[0]).names
-    columns = ", ".join(f"{quoted(name)} VARCHAR" for name in names)
-    connection.execute(f"CREATE TABLE {CELLS} ({POSITION} BIGINT, {columns})")
-    loaded = 0
-    for path in paths:
-        loaded += _load_cells(connection, path, names, loaded)
+    names = list(load_cells(connection, paths).columns)
     types = _decided(connection, paths[0], names, declared)
     typed = ", ".join(f"{read_as(name, types[name])} AS {quoted(name)}" for name in names)
     connection.execute(f"CREATE TABLE {into} AS SELECT {POSITION}, {typed} FROM {CELLS}")
@@ -68,7 +64,18 @@ def load_csv(
     return Relation(into, {name: found[name] for name in names}, POSITION)
 
 
-def _load_cells(
+def load_cells(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> Relation:
+    """Load CSV files of the same columns, one after the other, with every cell as it is written."""
+    names = read_header(paths[0]).names
+    columns = ", ".join(f"{quoted(name)} VARCHAR" for name in names)
+    connection.execute(f"CREATE TABLE {CELLS} ({POSITION} BIGINT, {columns})")
+    loaded = 0
+    for path in paths:
+        loaded += _load_file(connection, path, names, loaded)
+    return Relation(CELLS, dict.fromkeys(names, "VARCHAR"), POSITION, written=True)
+
+
+def _load_file(
     connection: duckdb.DuckDBPyConnection, path: Path, names: tuple[str, ...], before: int
 ) -> int:
     header = read_header(path)
@@ -134,24 +141,45 @@ def _decided(
 # Parquet --------------------------------------------------------------------------------------
 
 
-def scan_parquet(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> Relation:
-    """Parquet files of the same columns, read in place."""
-    schemas = [_parquet_columns(connection, path) for path in paths]
-    for path, columns in zip(paths, schemas, strict=True):
-        if list(columns.items()) != list(schemas[0].items()):
+def scan_parquet(
+    connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], *, mixed: bool = False
+) -> list[Relation]:
+    """Parquet files of the same columns, read in place: those together whose types agree.
+
+    Writers of files choose types by the cells, so one cell may give a file another type: `mixed`
+    takes that, and otherwise there is one relation.
+    """
+    schemas = {path: _parquet_columns(connection, path) for path in paths}
+    first = schemas[paths[0]]
+    for path, columns in schemas.items():
+        if list(columns) != list(first) or (columns != first and not mixed):
             raise Misconfigured(
                 f"{path} has other columns, or columns of other types, than {paths[0]}; "
                 f"expected the same"
             )
-    files = ", ".join(literal(str(path)) for path in paths)
     rows = connection.execute(
-        f"SELECT file_name, num_rows FROM parquet_file_metadata([{files}])"
+        f"SELECT file_name, num_rows FROM parquet_file_metadata([{_listed(paths)}])"
     ).fetchall()
     counts = dict(rows)
-    before = [0, *accumulate(counts[str(path)] for path in paths)]
-    offsets = ", ".join(str(rows) for rows in before)
-    position = f"CAST(file_row_number + 1 + [{offsets}][CAST(file_index AS BIGINT) + 1] AS BIGINT)"
-    return Relation(_parquet(files), schemas[0], position)
+    before = accumulate((counts[str(path)] for path in paths), initial=0)
+    offsets = dict(zip(paths, before, strict=False))
+    groups: dict[tuple[str, ...], list[Path]] = {}
+    for path, columns in schemas.items():
+        groups.setdefault(tuple(columns.values()), []).append(path)
+    return [
+        Relation(_parquet(_listed(group)), schemas[group[0]], _position(group, offsets))
+        for group in groups.values()
+    ]
+
+
+def _position(paths: Sequence[Path], before: Mapping[Path, int]) -> str:
+    """The position of a row among those of all files, of which some are read together."""
+    offsets = ", ".join(str(before[path]) for path in paths)
+    return f"CAST(file_row_number + 1 + [{offsets}][CAST(file_index AS BIGINT) + 1] AS BIGINT)"
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return ", ".join(literal(str(path)) for path in paths)
 
 
 def _parquet(files: str) -> str:

@@ -14,7 +14,14 @@ import duckdb
 
 from casemate.errors import Misconfigured
 from casemate.table.csv_file import check_names
-from casemate.table.duckdb_files import Relation, describe, load_columns, load_csv, scan_parquet
+from casemate.table.duckdb_files import (
+    Relation,
+    describe,
+    load_cells,
+    load_columns,
+    load_csv,
+    scan_parquet,
+)
 from casemate.table.keys import NEEDS_KEY
 from casemate.table.place import DuckDBTable, FileFormat, Files
 from casemate.table.schema import ColumnType
@@ -57,7 +64,16 @@ class Opening:
         if place.format is FileFormat.CSV:
             return load_csv(self._connection, place.paths, into, types)
         self._readable += place.paths
-        return scan_parquet(self._connection, place.paths)
+        return scan_parquet(self._connection, place.paths)[0]
+
+    def raw(self, place: Place) -> list[Relation]:
+        """Load or find a table without deciding any type: one relation for each of a file's own."""
+        if not isinstance(place, Files):
+            return [self.relation(place, {})]
+        if place.format is FileFormat.CSV:
+            return [load_cells(self._connection, place.paths)]
+        self._readable += place.paths
+        return scan_parquet(self._connection, place.paths, mixed=True)
 
     def primary_key(self, place: DuckDBTable) -> str:
         """The column that is a table's primary key."""

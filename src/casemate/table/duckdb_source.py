@@ -10,19 +10,22 @@ Threads    `read` opens a cursor of its own, so several threads may call it at o
 
 import shutil
 import tempfile
+import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import duckdb
 
 from casemate.errors import Misconfigured
+from casemate.table.duckdb_cells import identity, read_cell
 from casemate.table.duckdb_files import Relation
 from casemate.table.duckdb_opening import PROGRESS_BAR, Opening, Place, connected
 from casemate.table.duckdb_types import Reading, fetch, reading
 from casemate.table.keys import NEEDS_KEY, check_key, no_column
 from casemate.table.place import DuckDBTable
+from casemate.table.policy_types import ByPolicy
 from casemate.table.schema import ColumnType
-from casemate.table.source import READ_FAILED, RECORD, Frame
+from casemate.table.source import PERSON, READ_FAILED, RECORD, Frame
 from casemate.table.sql_text import quoted
 
 
@@ -39,21 +42,26 @@ class DuckDBSource:
         public: Mapping[str, tuple[Place, str]] | None = None,
         types: Mapping[str, ColumnType] | None = None,
         memory_limit: str | None = None,
+        person: str | None = None,
+        by_policy: ByPolicy | None = None,
     ) -> None:
         """Open the tables; `public` gives each public table's place and key.
 
         Without a `key`, a file's record is the row's position, and a database table's its primary
         key if that is one column. `types` says how to read the columns of CSV files;
-        `memory_limit` is a size like "2GB".
+        `memory_limit` is a size like "2GB"; `person` is the column that says whose row it is.
+        With `by_policy` nothing is refused because of what a cell of the protected table holds.
         """
         folder = tempfile.mkdtemp(prefix="casemate-")
         self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._fields: dict[str | None, dict[str, ColumnType]] = {}
         self._left_out: dict[str, str] = {}
-        self.key = key
+        self._stored: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self.key, self._person = key, person
         try:
             self._connection = connected(folder, memory_limit)
-            self._open(protected, public or {}, types or {})
+            self._open(protected, public or {}, types or {}, by_policy)
         except BaseException:
             self.close()
             raise
@@ -81,6 +89,20 @@ class DuckDBSource:
         except duckdb.Error:
             raise Misconfigured(READ_FAILED) from None
 
+    def stored(self, sql: str) -> str:
+        """The name of a table of the rows of a SELECT, which is run once."""
+        with self._lock:
+            if sql not in self._stored:
+                name = quoted(f"casemate_stored{len(self._stored)}")
+                try:
+                    with self._connection.cursor() as cursor:
+                        cursor.execute(f"SET {PROGRESS_BAR} = false")
+                        cursor.execute(f"CREATE TABLE {name} AS {sql}")
+                except duckdb.Error:
+                    raise Misconfigured(READ_FAILED) from None
+                self._stored[sql] = name
+            return self._stored[sql]
+
     def close(self) -> None:
         """Let go of the files and remove the temporary folder."""
         if hasattr(self, "_connection"):
@@ -92,16 +114,20 @@ class DuckDBSource:
         protected: Place,
         public: Mapping[str, tuple[Place, str]],
         types: Mapping[str, ColumnType],
+        by_policy: ByPolicy | None,
     ) -> None:
         opening = Opening(self._connection)
         if self.key is None and isinstance(protected, DuckDBTable):
             self.key = opening.primary_key(protected)
-        self._show(None, opening.relation(protected, types))
+        if by_policy is None:
+            self._show(None, opening.relation(protected, types))
+        else:
+            self._show_by_policy(opening.raw(protected), by_policy)
         self._connection.execute("CREATE SCHEMA casemate_public")
         for name, (place, _) in public.items():
             self._show(name, opening.relation(place, {}))
         opening.lock()
-        if self.key is not None:
+        if self.key is not None and by_policy is None:
             check_key(self, self.key)
         for name, (_, public_key) in public.items():
             check_key(self, public_key, public=name)
@@ -116,10 +142,43 @@ class DuckDBSource:
         if public is None:
             self._left_out = {c: w for c, w in relation.columns.items() if c not in usable}
             shown.insert(0, f"{_record(relation, usable, self.key)} AS {RECORD}")
+            if self._person in usable:
+                shown.append(f"{usable[self._person].of(quoted(self._person))} AS {PERSON}")
         self._connection.execute(
             f"CREATE VIEW {self.relation(public)} AS SELECT {', '.join(shown)} FROM {relation.text}"
         )
         self._fields[public] = {column: how.type for column, how in usable.items()}
+
+    def _show_by_policy(self, relations: Sequence[Relation], by_policy: ByPolicy) -> None:
+        """Make what queries see of the protected table, or its rows where a file's are loaded."""
+        columns = relations[0].columns
+        by_policy.require(columns)
+        for what, name in (("key", self.key), ("table.person", self._person)):
+            if name is not None and name not in columns:
+                raise no_column(what, name, columns)
+        selects = [self._select_by_policy(each, by_policy) for each in relations]
+        kind = "TABLE" if relations[0].written else "VIEW"
+        self._connection.execute(
+            f"CREATE {kind} {self.relation()} AS {' UNION ALL '.join(selects)}"
+        )
+        if relations[0].written:
+            self._connection.execute(f"DROP TABLE {relations[0].text}")
+        self._fields[None] = by_policy.types()
+
+    def _select_by_policy(self, relation: Relation, by_policy: ByPolicy) -> str:
+        columns = relation.columns
+        shown = by_policy.shown(
+            lambda name, wanted: read_cell(quoted(name), columns[name], wanted)
+        )
+        record = relation.position
+        if self.key is not None:
+            record = identity(quoted(self.key), columns[self.key])
+        if record is None:
+            raise Misconfigured(NEEDS_KEY)
+        shown.insert(0, f"{record} AS {RECORD}")
+        if self._person is not None:
+            shown.append(f"{identity(quoted(self._person), columns[self._person])} AS {PERSON}")
+        return f"SELECT {', '.join(shown)} FROM {relation.text}"
 
 
 def _record(relation: Relation, usable: Mapping[str, Reading], key: str | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from casemate.errors import Misconfigured
-from casemate.table.source import Source
+from casemate.table.source import RECORD, Source
 from casemate.table.sql_text import quoted
 from casemate.table.toml import nearest
 
@@ -13,9 +13,9 @@ NEEDS_KEY = "a table of a database needs `key`: a column that is unique and neve
 def check_key(source: Source, key: str, public: str | None = None) -> None:
     """Refuse a key with equal values, or with NULL; the message says which, never a value."""
     what = "key" if public is None else f"public.{public}.key"
-    if key not in source.fields(public):
+    if public is not None and key not in source.fields(public):
         raise no_column(what, key, source.fields(public))
-    column = quoted(key)
+    column = RECORD if public is None else quoted(key)
     counts = source.read(
         f"SELECT count(*) AS n, count({column}) AS filled, count(DISTINCT {column}) AS different "
         f"FROM {source.relation(public)} AS t"

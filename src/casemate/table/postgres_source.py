@@ -15,9 +15,11 @@ from casemate.errors import Misconfigured
 from casemate.table.csv_file import check_names
 from casemate.table.keys import NEEDS_KEY, check_key, no_column
 from casemate.table.place import PostgresTable, shown
+from casemate.table.policy_types import ByPolicy
+from casemate.table.postgres_cells import identity, read_cell
 from casemate.table.postgres_types import TYPES, reading, result_type, series
 from casemate.table.schema import ColumnType
-from casemate.table.source import READ_FAILED, RECORD, Frame
+from casemate.table.source import PERSON, READ_FAILED, RECORD, Frame
 from casemate.table.sql_text import quoted
 
 if TYPE_CHECKING:
@@ -35,16 +37,25 @@ class PostgresSource:
         *,
         key: str | None = None,
         public: Mapping[str, tuple[PostgresTable, str]] | None = None,
+        person: str | None = None,
+        by_policy: ByPolicy | None = None,
     ) -> None:
-        """Open the tables; without a `key`, the primary key is taken if it is one column."""
+        """Open the tables; without a `key`, the primary key is taken if it is one column.
+
+        `person` is the column that says whose row it is. With `by_policy` nothing is refused
+        because of what a cell of the protected table holds.
+        """
         self._lock = threading.Lock()
         self._relations: dict[str | None, str] = {}
         self._fields: dict[str | None, dict[str, ColumnType]] = {}
         self._left_out: dict[str, str] = {}
         self._connection = _connected(protected)
         try:
-            self.key = self._show(None, protected, key)
-            check_key(self, self.key)
+            if by_policy is None:
+                self.key = self._show(None, protected, key, person)
+                check_key(self, self.key)
+            else:
+                self.key = self._show_by_policy(protected, key, person, by_policy)
             for name, (place, public_key) in (public or {}).items():
                 self._show(name, place, public_key)
                 check_key(self, public_key, public=name)
@@ -86,11 +97,17 @@ class PostgresSource:
             for (name, oid), column in zip(names.items(), columns, strict=True)
         }
 
+    def stored(self, sql: str) -> str:
+        """The SELECT itself: the session is read only, so nothing can be kept."""
+        return f"({sql})"
+
     def close(self) -> None:
         """Let go of the connection."""
         self._connection.close()
 
-    def _show(self, public: str | None, place: PostgresTable, key: str | None) -> str:
+    def _show(
+        self, public: str | None, place: PostgresTable, key: str | None, person: str | None = None
+    ) -> str:
         """Describe a table as queries see it, and return its key."""
         table = self._full_name(place)
         found = self._columns(table)
@@ -103,8 +120,31 @@ class PostgresSource:
         if public is None:
             self._left_out = {name: word for name, word in found.items() if name not in usable}
             columns.insert(0, f"{reading(key, found[key])} AS {RECORD}")
+            if person in usable:
+                columns.append(f"{reading(person, found[person])} AS {PERSON}")
         self._relations[public] = f"(SELECT {', '.join(columns)} FROM {quoted(*table)})"
         self._fields[public] = usable
+        return key
+
+    def _show_by_policy(
+        self, place: PostgresTable, key: str | None, person: str | None, by_policy: ByPolicy
+    ) -> str:
+        """Describe the protected table as its policy reads it, and return its key."""
+        table = self._full_name(place)
+        found = self._columns(table)
+        by_policy.require(found)
+        key = key or self._primary_key(table)
+        for what, name in (("key", key), ("table.person", person)):
+            if name is not None and name not in found:
+                raise no_column(what, name, found)
+        columns = by_policy.shown(
+            lambda name, wanted: read_cell(quoted(name), found[name], wanted)
+        )
+        columns.insert(0, f"{identity(quoted(key), found[key])} AS {RECORD}")
+        if person is not None:
+            columns.append(f"{identity(quoted(person), found[person])} AS {PERSON}")
+        self._relations[None] = f"(SELECT {', '.join(columns)} FROM {quoted(*table)})"
+        self._fields[None] = by_policy.types()
         return key
 
     def _full_name(self, place: PostgresTable) -> tuple[str, str]:
@@ -169,6 +209,8 @@ def _connected(place: PostgresTable) -> "psycopg.Connection":
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.execute("SET TIME ZONE 'UTC'")
         connection.execute("SET standard_conforming_strings = on")
+        connection.execute("SET DateStyle = 'ISO, YMD'")  # dates and doubles have one text
+        connection.execute("SET extra_float_digits = 1")
     except psycopg.Error:  # its text may quote the user, the host or the password
         raise Misconfigured(
             f"cannot connect to {shown(place.source)}; check the address, the user and the "

@@ -5,8 +5,14 @@ The counts are exact and of protected data: they are for the custodian and not f
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from casemate.table.schema import Column, ColumnType, Provenance, Role
+from casemate.errors import Misconfigured
+from casemate.table.keys import check_key
+from casemate.table.place import shown
+from casemate.table.policy_types import filled_name
+from casemate.table.schema import Column, ColumnType, Policy, Provenance, Role
+from casemate.table.source import PERSON
 from casemate.table.sql_text import literal, quoted
 from casemate.table.table import Table
 from casemate.table.universe import Universe
@@ -14,10 +20,11 @@ from casemate.table.universe import Universe
 
 @dataclass(frozen=True)
 class ColumnReview:
-    """How many cells of a column are NULL, outside its bounds, or not among its values."""
+    """How many cells of a column are missing, misfits, outside its bounds, or not listed."""
 
     column: Column
     nulls: int
+    misfits: int | None  # cells that are not of the policy's type; None where it has none
     outside: int | None  # None where the policy sets no bounds
     undeclared: int | None  # None where the policy lists no values
 
@@ -34,11 +41,26 @@ class Review:
     warnings: tuple[str, ...]
 
 
+def reviewed(policy: str | Path | Policy) -> tuple[Policy, Review]:
+    """Open the table of a policy as private answers read it, and review it."""
+    with Table.open(policy, by_policy=True, filled=True) as table:
+        if not table.policy.columns:
+            raise Misconfigured(
+                f"{shown(table.policy.source)} is a table and no policy; draft one with "
+                f"casemate policy init"
+            )
+        if table.policy.key is not None:
+            check_key(table.source, table.policy.key)
+        return table.policy, review(table)
+
+
 def review(table: Table) -> Review:
-    """Count what a policy does not foresee."""
+    """Count what a policy does not foresee, in a table opened by its policy with `filled`."""
     counts = _counts(table)
     columns = tuple(
-        ColumnReview(column, counts[f"n{place}"], counts.get(f"o{place}"), counts.get(f"u{place}"))
+        ColumnReview(
+            column, counts[f"n{place}"], *(counts.get(f"{letter}{place}") for letter in "mou")
+        )
         for place, column in enumerate(table.policy.columns)
     )
     people, over = _people(table)
@@ -53,15 +75,18 @@ def _counts(table: Table) -> dict[str, int]:
     for place, column in enumerate(table.policy.columns):
         wanted += (
             f"COUNT(*) FILTER (WHERE {condition}) AS {letter}{place}"
-            for letter, condition in _conditions(column).items()
+            for letter, condition in _conditions(place, column).items()
         )
     answer = table.source.read(f"SELECT {', '.join(wanted)} FROM {table.source.relation()} AS t")
     return {name: int(series.values[0]) for name, series in answer.items()}
 
 
-def _conditions(column: Column) -> Mapping[str, str]:
-    name = quoted(column.name)
-    conditions = {"n": f"{name} IS NULL"}
+def _conditions(place: int, column: Column) -> Mapping[str, str]:
+    name, filled = quoted(column.name), filled_name(place)
+    conditions = {"n": f"NOT {filled}"}
+    if column.type is None:
+        return conditions
+    conditions["m"] = f"{filled} AND {name} IS NULL"
     if column.low is not None and column.high is not None:
         low, high = literal(column.low), literal(column.high)
         conditions["o"] = f"{name} < {low} OR {name} > {high}"
@@ -74,12 +99,11 @@ def _people(table: Table) -> tuple[int | None, int | None]:
     """The people of the table, and those of them with more rows than the policy keeps."""
     if table.policy.person is None:
         return None, None
-    person = quoted(table.policy.person)
     answer = table.source.read(
         f"SELECT COUNT(*) AS people, "
         f"COUNT(*) FILTER (WHERE n > {table.policy.rows_per_person}) AS over FROM "
         f"(SELECT COUNT(*) AS n FROM {table.source.relation()} AS t "
-        f"WHERE {person} IS NOT NULL GROUP BY {person}) AS p"
+        f"WHERE {PERSON} IS NOT NULL GROUP BY {PERSON}) AS p"
     )
     return int(answer["people"].values[0]), int(answer["over"].values[0])
 
@@ -95,6 +119,11 @@ def _about_columns(columns: tuple[ColumnReview, ...]) -> Iterator[str]:
         column = found.column
         if found.nulls and not column.nullable:
             yield f"{column.name}: some rows are NULL, and the policy does not say `nullable`"
+        if found.misfits:
+            yield (
+                f"{column.name}: some cells are not of type {column.type}, which the policy gives "
+                f"it; they share one cell with NULL"
+            )
         if found.outside:
             yield f"{column.name}: some rows are outside the bounds and will be clamped to them"
         if found.undeclared:

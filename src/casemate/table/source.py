@@ -16,6 +16,9 @@ from casemate.table.schema import ColumnType
 RECORD = "casemate_record"
 """The name under which every source's protected relation shows the record's identity."""
 
+PERSON = "casemate_person"
+"""The same for whose row it is, where the policy says which column tells."""
+
 READ_FAILED = (
     "the data source could not run a query; check that the source is still there and has not "
     "changed since it was opened"
@@ -53,7 +56,8 @@ class Source(Protocol):
         It may be a name or a subquery in parentheses and has no alias: give it one.
 
         The protected relation has a column RECORD, unique and never NULL: the 1-based position
-        in file order, or the policy's key.
+        in file order, or the policy's key; read for private answers, the key as the data have it,
+        which nobody has checked. Where the policy has `person`, PERSON is whose row it is.
         """
         ...
 
@@ -63,6 +67,10 @@ class Source(Protocol):
 
     def read(self, sql: str) -> Frame:
         """Run one SELECT and return its columns. The order of rows means nothing."""
+        ...
+
+    def stored(self, sql: str) -> str:
+        """The text to put after FROM for the rows of a SELECT; where the engine can, run once."""
         ...
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from casemate.table.keys import no_column
 from casemate.table.outside import OutsideSource, unseen
 from casemate.table.place import FORMS, Place, PostgresTable, beside, find, shown
 from casemate.table.policy import load_policy
+from casemate.table.policy_types import ByPolicy, typed_by_policy
 from casemate.table.postgres_source import PostgresSource
 from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role
 from casemate.table.shipped import names, shipped
@@ -43,6 +44,8 @@ class Table:
         memory_limit: str | None = None,
         outsider: bool = False,
         texts: Collection[str] = (),
+        by_policy: bool = False,
+        filled: bool = False,
     ) -> Self:
         """Open a policy (`.toml`), a source path or URL, or a shipped table, in that order.
 
@@ -51,6 +54,8 @@ class Table:
         such as "2GB", bounds what DuckDB keeps in memory.
         An `outsider` need not have the private columns: see `casemate.table.outside`; `texts` are
         those of `private` that hold text and not numbers.
+        With `by_policy` types come from the policy alone and no cell makes opening fail: what does
+        not fit is NULL (private answers need it so); `filled` tells such cells from missing ones.
         """
         policy = _policy(where)
         origin = str(policy.path) if policy and policy.path else shown(str(where))
@@ -66,6 +71,8 @@ class Table:
                 memory_limit=memory_limit,
                 outsider=outsider,
                 texts=texts,
+                by_policy=by_policy,
+                filled=filled,
             )
             return cls(*opened)
         except Misconfigured as error:
@@ -166,6 +173,8 @@ def _opened(
     memory_limit: str | None,
     outsider: bool,
     texts: Collection[str],
+    by_policy: bool,
+    filled: bool,
 ) -> tuple[Policy, Source]:
     """A policy in which nothing is left open, and the source it speaks of."""
     columns, tables = (policy.columns, policy.public_tables) if policy else ((), ())
@@ -175,8 +184,12 @@ def _opened(
         {table.name: (_public_place(table, place, folder), table.key) for table in tables},
         {column.name: column.type for column in columns if column.type},
         memory_limit,
+        policy.person if policy else None,
+        ByPolicy.of(policy or Policy(place.source, ()), filled=filled) if by_policy else None,
     )
     try:
+        if by_policy:
+            return _read_by_policy(policy or Policy(place.source, ()), source), source
         described = policy or Policy(place.source, _every_column(source.fields()))
         missing = _missing(described, private, texts, source) if outsider else ()
         seen = [column for column in described.columns if column not in missing]
@@ -210,13 +223,23 @@ def _connected(
     public: Mapping[str, tuple[Place, str]],
     types: Mapping[str, ColumnType],
     memory_limit: str | None,
+    person: str | None,
+    by_policy: ByPolicy | None,
 ) -> DuckDBSource | PostgresSource:
     remote = {n: (p, k) for n, (p, k) in public.items() if isinstance(p, PostgresTable)}
     local = {n: (p, k) for n, (p, k) in public.items() if not isinstance(p, PostgresTable)}
     if not isinstance(place, PostgresTable) and not remote:
-        return DuckDBSource(place, key=key, public=local, types=types, memory_limit=memory_limit)
+        return DuckDBSource(
+            place,
+            key=key,
+            public=local,
+            types=types,
+            memory_limit=memory_limit,
+            person=person,
+            by_policy=by_policy,
+        )
     if isinstance(place, PostgresTable) and not local:
-        return PostgresSource(place, key=key, public=remote)
+        return PostgresSource(place, key=key, public=remote, person=person, by_policy=by_policy)
     raise Misconfigured("`public` names a table that is not in the protected table's own database")
 
 
@@ -235,10 +258,26 @@ def _completed(policy: Policy, source: DuckDBSource | PostgresSource) -> Policy:
         policy,
         key=source.key,
         columns=tuple(_typed(column, source) for column in policy.columns),
-        public_tables=tuple(
-            replace(table, columns=_every_column(source.fields(table.name)))
-            for table in policy.public_tables
-        ),
+        public_tables=_public_tables(policy, source),
+    )
+
+
+def _read_by_policy(policy: Policy, source: DuckDBSource | PostgresSource) -> Policy:
+    """The policy with the types that it gives itself; only public tables tell theirs."""
+    typed = typed_by_policy(policy)
+    for column in typed.columns:
+        wrong = column.type and misfit(column, column.type)
+        if wrong:
+            raise Misconfigured(f"`columns.{written_key(column.name)}.{wrong[0]}` {wrong[1]}")
+    return replace(typed, key=source.key, public_tables=_public_tables(policy, source))
+
+
+def _public_tables(
+    policy: Policy, source: DuckDBSource | PostgresSource
+) -> tuple[PublicTable, ...]:
+    return tuple(
+        replace(table, columns=_every_column(source.fields(table.name)))
+        for table in policy.public_tables
     )
 
 

@@ -106,13 +106,16 @@ class Universe:
     """Every combination of the attributes' cells, and whose rows are counted how often.
 
     A column that is an identifier is not an attribute; one that cannot be is in `left_out`.
-    `person` is None where every row is a person of its own.
+    `person` is None where every row is a person of its own. `keyed` says whether rows have names,
+    and `columns` are those that questions may read, on the grid or not.
     """
 
     attributes: tuple[Attribute, ...]
     left_out: tuple[LeftOut, ...] = ()
     person: str | None = None
     rows_per_person: int = 1
+    keyed: bool = False
+    columns: tuple[Column, ...] = ()
 
     @classmethod
     def of(cls, policy: Policy) -> Self:
@@ -127,8 +130,10 @@ class Universe:
         return cls(
             tuple(each for each in found if isinstance(each, Attribute)),
             tuple(each for each in found if isinstance(each, LeftOut)),
-            policy.person if policy.person != policy.key else None,
+            policy.person,
             policy.rows_per_person,
+            policy.key is not None,
+            tuple(column for column in usable if column.type is not None),
         )
 
     @cached_property
@@ -165,7 +170,7 @@ class Universe:
 def _attribute(column: Column) -> Attribute | LeftOut:
     kind = column.type
     if kind is None:
-        return LeftOut(column.name, f"the type of {column.name} is not known; set `type` for it")
+        return LeftOut(column.name, f"the type of {column.name} is not known; declare `type` for it")
     if column.values is not None:
         values = dict.fromkeys(typed(each, kind) for each in column.values)
         return Attribute(column, kind, Kind.VALUES, tuple(values))

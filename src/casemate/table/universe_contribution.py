@@ -1,50 +1,113 @@
 """At most so many rows of each person: a source that shows no others.
 
-Which rows of a person are kept is decided by a keyed hash of the record's name, so it is the same
-at every question, and no value of a row has a part in it. A row that says of nobody whose it is
-(its person is NULL) cannot be counted towards anybody's rows, and is left out.
+Which rows of a person are kept is a function of that person's own rows and of the dataset's key
+alone, so nobody's coming or going changes which rows of others count. A row is known by its key;
+without one by what everybody knows of it (its public cells), and rows that are alike in that are
+numbered in the order of a keyed hash of all their cells. A keyed hash of the row and its number
+says which come first: no value is preferred, and nobody can predict the choice. Rows alike in
+everything are interchangeable. A row that says of nobody whose it is (its person is NULL) cannot be
+counted towards anybody's rows, and is left out.
 """
 
-from casemate.table.source import RECORD, Source
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from casemate.table.source import PERSON, RECORD, Source
 from casemate.table.source_view import SourceView
+from casemate.table.schema import Role
 from casemate.table.sql_text import literal, quoted
 from casemate.table.universe import Universe
 
 SHORTEST_KEY = 16
 """Bytes of a key that nobody guesses."""
 
-HASHES = {
-    "duckdb": "sha256({} || CAST({} AS VARCHAR))",
-    "postgres": "sha256(convert_to({} || CAST({} AS text), 'UTF8'))",
-}
+RULE = 2
+"""The number of the rule by which rows are chosen; another rule is another edition."""
+
+HASHES = {"duckdb": "sha256({})", "postgres": "sha256(convert_to({}, 'UTF8'))"}
+"""An ordered digest of text."""
+
+DIGITS = {"duckdb": "{}", "postgres": "encode({}, 'hex')"}
+"""A digest as text."""
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """How many rows of a person count, and what tells two of them apart."""
+
+    most: int
+    named: tuple[str, ...]  # the columns that a row is known by
+    content: tuple[str, ...]  # those that tell rows apart that are known alike
+
+    @classmethod
+    def of(cls, universe: Universe) -> "Contribution":
+        """What the policy of a universe says."""
+        readable = universe.columns or tuple(each.column for each in universe.attributes)
+        public = tuple(each.name for each in readable if each.role is not Role.PRIVATE)
+        private = tuple(each.name for each in readable if each.role is Role.PRIVATE)
+        if universe.keyed:
+            return cls(universe.rows_per_person, (RECORD,), (*public, *private))
+        return cls(universe.rows_per_person, public, private)
 
 
 class BoundedSource(SourceView):
     """A source of which at most so many rows of each person are seen."""
 
-    def __init__(self, source: Source, person: str, most: int, key: bytes) -> None:
+    def __init__(self, source: Source, contribution: Contribution, key: bytes) -> None:
         if len(key) < SHORTEST_KEY:
             raise ValueError(f"the key needs at least {SHORTEST_KEY} bytes, got {len(key)}")
         super().__init__(source)
-        self._person, self._most, self._key = person, most, key
+        self._contribution, self._key = contribution, key
 
     def relation(self, public: str | None = None) -> str:
         """The text to put after FROM."""
-        text = self._source.relation(public)
         if public is not None:
-            return text
-        person, record = quoted("casemate_all", self._person), quoted("casemate_all", RECORD)
-        order = HASHES[self.dialect].format(literal(self._key.hex()), record)
-        place = f"row_number() OVER (PARTITION BY {person} ORDER BY {order}, {record})"
-        inner = (
-            f"SELECT casemate_all.*, {place} AS casemate_place FROM {text} AS casemate_all "
-            f"WHERE {person} IS NOT NULL"
+            return self._source.relation(public)
+        return self._source.stored(self._kept())
+
+    def _kept(self) -> str:
+        """The rows that count: all of most people, and the first few of those with more."""
+        rows, most = f"{self._source.relation()} AS casemate_all", self._contribution.most
+        shown = ", ".join([RECORD, *map(quoted, self._source.fields())])
+        many = f"SELECT {PERSON} FROM {rows} GROUP BY {PERSON} HAVING count(*) > {most}"
+        named, content = (
+            self._hash(letter, [PERSON, *map(quoted, columns)])
+            for letter, columns in (
+                ("n", self._contribution.named),
+                ("c", self._contribution.content),
+            )
         )
-        return f"(SELECT * FROM ({inner}) AS casemate_kept WHERE casemate_place <= {self._most})"
+        hashed = (
+            f"SELECT *, {named} AS casemate_name, {content} AS casemate_content FROM {rows} "
+            f"WHERE {PERSON} IN ({many})"
+        )
+        numbered = (
+            f"SELECT *, row_number() OVER (PARTITION BY {PERSON}, casemate_name "
+            f"ORDER BY casemate_content) AS casemate_number FROM ({hashed}) AS casemate_hashed"
+        )
+        name = DIGITS[self.dialect].format("casemate_name")
+        order = self._hash("r", [name, "casemate_number"])
+        placed = (
+            f"SELECT *, row_number() OVER (PARTITION BY {PERSON} ORDER BY {order}) "
+            f"AS casemate_place FROM ({numbered}) AS casemate_numbered"
+        )
+        return (
+            f"SELECT {shown} FROM {rows} WHERE {PERSON} IN (SELECT {PERSON} FROM {rows} "
+            f"GROUP BY {PERSON} HAVING count(*) <= {most}) UNION ALL "
+            f"SELECT {shown} FROM ({placed}) AS casemate_placed WHERE casemate_place <= {most}"
+        )
+
+    def _hash(self, letter: str, expressions: Sequence[str]) -> str:
+        """A keyed digest of cells; the length before each keeps different cells different."""
+        start = literal(f"{letter}{self._key.hex()}")
+        cells = [f"CAST({each} AS VARCHAR)" for each in expressions]
+        parts = [f"coalesce(CAST(length({cell}) AS VARCHAR) || ':' || {cell}, '-')" for cell in cells]
+        return HASHES[self.dialect].format(" || ".join([start, *parts]))
 
     def __repr__(self) -> str:
         """How many rows of each person there are; never the key."""
-        return f"<BoundedSource: at most {self._most} rows of each {self._person}>"
+        return f"<BoundedSource: at most {self._contribution.most} rows of each person>"
 
 
 def bounded(universe: Universe, source: Source, key: bytes | None) -> Source:
@@ -57,4 +120,10 @@ def bounded(universe: Universe, source: Source, key: bytes | None) -> Source:
         return source
     if key is None:
         raise ValueError("a policy with `person` needs the dataset's key to choose the rows kept")
-    return BoundedSource(source, universe.person, universe.rows_per_person, key)
+    return BoundedSource(source, Contribution.of(universe), key)
+
+
+def choice_of_rows(source: Source, key: bytes) -> str:
+    """What decides which rows of a person count, beside the policy: never the key itself."""
+    digest = hashlib.sha256(b"casemate rows of a person" + key).hexdigest()
+    return f"rule {RULE}, {source.dialect}, key {digest}"
