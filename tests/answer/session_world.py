@@ -22,6 +22,7 @@ COLUMNS = """
 [columns.id]
 role = "identifier"
 [columns.age]
+type = "integer"
 min = 0
 max = 99
 bins = 10
@@ -36,6 +37,7 @@ bins = 4
 role = "private"
 values = [0, 1]
 [columns.visits]
+type = "integer"
 role = "private"
 min = 0
 max = 15

@@ -81,7 +81,7 @@ def test_check_says_which_columns_are_not_on_the_grid_and_why(
     lines = capsys.readouterr().out.splitlines()
     assert lines[5:7] == [
         "cells for private answers: 289 (ZIP 17, Blood sugar 17)",
-        "left out: id has no cells; declare `min`, `max` and `bins` in the policy",
+        "left out: the type of id is not known; declare `type` for it",
     ]
     assert ended(["policy", "check", "casemate.toml", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["universe"] == {
@@ -117,6 +117,7 @@ def test_check_prints_one_versioned_object_as_json(capsys: Captured) -> None:
         "type": "decimal",
         "from": "public",
         "nulls": 1,
+        "misfits": 0,
         "outside_bounds": 1,
         "undeclared_values": None,
     }

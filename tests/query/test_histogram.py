@@ -178,9 +178,10 @@ def test_a_person_with_many_rows_counts_so_often(people: Table) -> None:
     described = replace(people.policy, person="area", rows_per_person=3)
     universe = Universe.of(described)
     place = universe.index("sex")
-    counts = histogram(universe, (place,), people.source, key=KEY)
-    assert counts.sum() == 4 * 3
-    assert len(codes(universe, people.source, key=KEY)) == 4 * 3
+    with Table.open(described) as table:
+        counts = histogram(universe, (place,), table.source, key=KEY)
+        assert counts.sum() == 4 * 3
+        assert len(codes(universe, table.source, key=KEY)) == 4 * 3
 
 
 def test_without_a_key_the_rows_of_a_person_are_not_counted(people: Table) -> None:
@@ -189,10 +190,11 @@ def test_without_a_key_the_rows_of_a_person_are_not_counted(people: Table) -> No
         histogram(universe, (), people.source)
 
 
-def test_where_a_row_is_a_person_no_key_is_needed(people: Table) -> None:
-    universe = Universe.of(replace(people.policy, person="id", rows_per_person=1))
-    assert people.policy.key == "id"
-    assert histogram(universe, (), people.source) == 60
+def test_where_a_row_is_a_person_every_row_counts(people: Table) -> None:
+    described = replace(people.policy, person="id", rows_per_person=1)
+    assert described.key == "id"
+    with Table.open(described) as table:
+        assert histogram(Universe.of(described), (), table.source, key=KEY) == 60
 
 
 def test_roles_do_not_change_the_cells() -> None:

@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from casemate.table.review import ColumnReview, Review, review
-from casemate.table.table import Table
+from casemate.errors import Misconfigured
+from casemate.table.review import ColumnReview, Review
+from casemate.table.review import reviewed as reviewed_policy
 
 POLICY = """
 [table]
@@ -39,27 +40,29 @@ ROWS = """who,Age,Gender,Day,Ratio,Note
 def reviewed(folder: Path, policy: str, rows: str = ROWS) -> Review:
     (folder / "people.csv").write_text(rows)
     (folder / "casemate.toml").write_text(policy)
-    with Table.open(folder / "casemate.toml") as table:
-        return review(table)
+    return reviewed_policy(folder / "casemate.toml")[1]
 
 
-def counts(found: Review) -> dict[str, tuple[int, int | None, int | None]]:
-    return {item.column.name: _three(item) for item in found.columns}
+Counts = tuple[int, int | None, int | None, int | None]
 
 
-def _three(item: ColumnReview) -> tuple[int, int | None, int | None]:
-    return item.nulls, item.outside, item.undeclared
+def counts(found: Review) -> dict[str, Counts]:
+    return {item.column.name: _four(item) for item in found.columns}
+
+
+def _four(item: ColumnReview) -> Counts:
+    return item.nulls, item.misfits, item.outside, item.undeclared
 
 
 def test_everything_the_policy_does_not_foresee_is_counted(tmp_path: Path) -> None:
     found = reviewed(tmp_path, POLICY)
     assert found.rows == 5
     assert counts(found) == {
-        "Age": (0, 2, None),
-        "Gender": (1, None, 1),
-        "Day": (0, 2, None),
-        "Ratio": (1, 2, None),  # NaN is above every bound
-        "Note": (1, None, None),
+        "Age": (0, 0, 2, None),
+        "Gender": (1, 0, None, 1),
+        "Day": (0, 0, 2, None),
+        "Ratio": (1, 1, 1, None),  # NaN is no number
+        "Note": (1, None, None, None),
     }
     assert (found.people, found.people_over_limit) == (2, 1)
 
@@ -82,11 +85,11 @@ def test_the_grid_for_private_answers_is_part_of_a_review(tmp_path: Path) -> Non
 
 
 def test_a_column_without_cells_is_left_out_and_says_why(tmp_path: Path) -> None:
-    policy = '[table]\nsource="people.csv"\n[columns.Age]\n[columns.Note]\n[columns.Gender]\n'
+    policy = '[table]\nsource="people.csv"\n[columns.Age]\n[columns.Note]\ntype="text"\n[columns.Gender]\n'
     universe = reviewed(tmp_path, policy + 'values = ["m", "f"]').universe
     assert universe.cells == 3
     age, note = (each.reason for each in universe.left_out)
-    assert "Age has no cells; declare `min`, `max` and `bins`" in age
+    assert "the type of Age is not known; declare `type`" in age
     assert "Note has no cells; declare its `values`" in note
 
 
@@ -102,10 +105,44 @@ def test_a_table_in_which_nothing_is_private_is_warned_of(tmp_path: Path) -> Non
     assert found.warnings == ("no column is private, so nothing is protected yet",)
 
 
-def test_a_column_made_private_in_passing_has_no_bounds(tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text(ROWS)
-    with Table.open(tmp_path / "people.csv", private=["Age"]) as table:
-        assert any("private without bounds" in warning for warning in review(table).warnings)
+def test_a_private_column_without_bounds_is_warned_of(tmp_path: Path) -> None:
+    policy = '[table]\nsource="people.csv"\n[columns.Age]\nrole="private"\nunbounded=true'
+    warnings = reviewed(tmp_path, policy).warnings
+    assert any("private without bounds" in warning for warning in warnings)
+
+
+def test_cells_that_are_not_of_the_policys_type_are_counted_and_fail_nothing(
+    tmp_path: Path,
+) -> None:
+    policy = (
+        '[table]\nsource="t.csv"\n[columns.n]\ntype="integer"\nrole="private"\nmin=0\nmax=9\n'
+        "[columns.d]\nmin=2020-01-01\nmax=2020-12-31\n[columns.x]\nmin=0\nmax=1\n"
+    )
+    (tmp_path / "t.csv").write_text(
+        "n,d,x\n3.5,2020-02-30,abc\n,,\n4.0,2020-02-29,.5\nseven,x,nan\n"
+    )
+    (tmp_path / "casemate.toml").write_text(policy)
+    found = reviewed_policy(tmp_path / "casemate.toml")[1]
+    assert counts(found) == {"n": (1, 2, 0, None), "d": (1, 2, 0, None), "x": (1, 2, 0, None)}
+    assert any("n: some cells are not of type integer" in each for each in found.warnings)
+
+
+@pytest.mark.parametrize(("rows", "wrong"), [("1\n1", "same value"), ('1\n""', "NULL")])
+def test_a_key_that_names_no_row_is_the_custodians_to_know(
+    tmp_path: Path, rows: str, wrong: str
+) -> None:
+    (tmp_path / "t.csv").write_text(f"id\n{rows}\n")
+    (tmp_path / "casemate.toml").write_text(
+        '[table]\nsource="t.csv"\nkey="id"\n[columns.id]\nrole="identifier"\n'
+    )
+    with pytest.raises(Misconfigured, match=wrong):
+        reviewed_policy(tmp_path / "casemate.toml")
+
+
+def test_a_table_without_a_policy_is_not_reviewed(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id\n1\n")
+    with pytest.raises(Misconfigured, match="a table and no policy; draft one"):
+        reviewed_policy(tmp_path / "t.csv")
 
 
 @pytest.mark.postgres

@@ -61,7 +61,7 @@ def test_an_identifier_is_not_even_named() -> None:
         ({"type": TEXT}, "x has no cells; declare its `values` in the policy"),
         ({"type": INTEGER}, "x has no cells; declare `min`, `max` and `bins` in the policy"),
         ({"type": INTEGER, "unbounded": True}, "declare `min`, `max` and `bins`"),
-        ({"low": 0, "high": 5}, "the type of x is not known; set `type` for it"),
+        ({"low": 0, "high": 5}, "the type of x is not known; declare `type` for it"),
     ],
 )
 def test_a_column_without_cells_is_left_out_with_the_reason(
@@ -109,9 +109,10 @@ def test_bounds_that_meet_are_one_cell() -> None:
         assert single.size == 2 and single.cell(7) == 0 == single.cell(-7)
 
 
-def test_a_row_that_is_a_person_needs_no_limit() -> None:
+def test_a_persons_rows_are_limited_even_where_their_key_is_the_person() -> None:
     column = (Column("x", type=INTEGER, low=0, high=3),)
-    assert Universe.of(Policy("", column, "id", "id", 1)).person is None
+    assert Universe.of(Policy("", column, None, None, 1)).person is None
+    assert Universe.of(Policy("", column, "id", "id", 1)).person == "id"  # nobody checked the key
     assert Universe.of(Policy("", column, "id", "who", 2)).person == "who"
 
 

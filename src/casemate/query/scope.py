@@ -111,9 +111,7 @@ def _require_type(node: exp.Expr, expression: Expression) -> None:
         return
     if expression.column.role is not Role.IDENTIFIER:
         name = expression.column.name
-        raise Refusal(
-            node, f"the type of {name} is not known; declare `type` for it in the policy"
-        )
+        raise Refusal(node, f"the type of {name} is not known; declare `type` for it in the policy")
 
 
 def read_condition(node: exp.Expr, visible: tuple[Named, ...]) -> Expression:

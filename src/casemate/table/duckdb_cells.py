@@ -137,11 +137,11 @@ def _number(cell: str, _: PolicyType) -> str:
 
 
 def _written_boolean(cell: str, _: PolicyType) -> str:
-    return f"CASE lower(trim({cell})) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END"
+    return f"CASE lower(trim({cell}, ' ')) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END"
 
 
 def _written_integer(cell: str, _: PolicyType) -> str:
-    trimmed = f"trim({cell})"
+    trimmed = f"trim({cell}, ' ')"
     found = _or_largest(
         f"TRY_CAST({trimmed} AS BIGINT)",
         f"{trimmed} LIKE '-%'",
@@ -149,11 +149,13 @@ def _written_integer(cell: str, _: PolicyType) -> str:
         f"({SMALLEST_INTEGER})",
         f"{LARGEST_INTEGER}",
     )
-    return f"CASE WHEN length({trimmed}) <= {LONGEST} AND {_matches(trimmed, WHOLE)} THEN {found} END"
+    return (
+        f"CASE WHEN length({trimmed}) <= {LONGEST} AND {_matches(trimmed, WHOLE)} THEN {found} END"
+    )
 
 
 def _written_decimal(cell: str, wanted: PolicyType) -> str:
-    trimmed = f"trim({cell})"
+    trimmed = f"trim({cell}, ' ')"
     cast = f"TRY_CAST({trimmed} AS {_decimal_type(wanted)})"
     plain = _clamped(cast, f"{trimmed} LIKE '-%'", "TRUE", wanted)
     other = _decimal_of_double(f"TRY_CAST({trimmed} AS DOUBLE)", wanted)
@@ -165,7 +167,7 @@ def _written_decimal(cell: str, wanted: PolicyType) -> str:
 
 
 def _written_double(cell: str, _: PolicyType) -> str:
-    trimmed = f"trim({cell})"
+    trimmed = f"trim({cell}, ' ')"
     fits = _matches(trimmed, f"{PLAIN}|{SCIENTIFIC}|{INFINITE}")
     return (
         f"CASE WHEN length({trimmed}) <= {LONGEST} AND {fits} THEN TRY_CAST({trimmed} AS DOUBLE) "
@@ -174,13 +176,13 @@ def _written_double(cell: str, _: PolicyType) -> str:
 
 
 def _written_date(cell: str, wanted: PolicyType) -> str:
-    trimmed = f"trim({cell})"
+    trimmed = f"trim({cell}, ' ')"
     day = f"TRY_CAST(left({trimmed}, 10) AS DATE)"
     return f"CASE WHEN {_matches(trimmed, f'{DAY}({MIDNIGHT})?')} THEN {_date(day, wanted)} END"
 
 
 def _written_moment(cell: str, wanted: PolicyType) -> str:
-    trimmed = f"trim({cell})"
+    trimmed = f"trim({cell}, ' ')"
     local = _moment(f"TRY_CAST({trimmed} AS TIMESTAMP)", wanted)
     joined = f"regexp_replace({trimmed}, ' (Z|[+-][0-9:]*)$', '\\1')"
     return (

@@ -167,9 +167,7 @@ class DuckDBSource:
 
     def _select_by_policy(self, relation: Relation, by_policy: ByPolicy) -> str:
         columns = relation.columns
-        shown = by_policy.shown(
-            lambda name, wanted: read_cell(quoted(name), columns[name], wanted)
-        )
+        shown = by_policy.shown(lambda name, wanted: read_cell(quoted(name), columns[name], wanted))
         record = relation.position
         if self.key is not None:
             record = identity(quoted(self.key), columns[self.key])

@@ -60,7 +60,7 @@ class PolicyType:
     @property
     def largest(self) -> Decimal:
         """The largest decimal of so many digits."""
-        return Decimal(10**self.digits - 1).scaleb(-self.scale)
+        return Decimal((0, (9,) * self.digits, -self.scale))
 
 
 @dataclass(frozen=True)

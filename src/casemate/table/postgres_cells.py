@@ -126,9 +126,7 @@ def _or_infinite(rule: Rule, least: Callable[[PolicyType], str]) -> Rule:
     def read(cell: str, wanted: PolicyType) -> str:
         trimmed, most = f"btrim({cell})", least(wanted)
         ends = f"CASE WHEN {trimmed} LIKE '-%' THEN -{most} ELSE {most} END"
-        return (
-            f"CASE WHEN {_matches(trimmed, INFINITE)} THEN {ends} ELSE {rule(cell, wanted)} END"
-        )
+        return f"CASE WHEN {_matches(trimmed, INFINITE)} THEN {ends} ELSE {rule(cell, wanted)} END"
 
     return read
 

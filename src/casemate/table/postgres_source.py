@@ -137,9 +137,7 @@ class PostgresSource:
         for what, name in (("key", key), ("table.person", person)):
             if name is not None and name not in found:
                 raise no_column(what, name, found)
-        columns = by_policy.shown(
-            lambda name, wanted: read_cell(quoted(name), found[name], wanted)
-        )
+        columns = by_policy.shown(lambda name, wanted: read_cell(quoted(name), found[name], wanted))
         columns.insert(0, f"{identity(quoted(key), found[key])} AS {RECORD}")
         if person is not None:
             columns.append(f"{identity(quoted(person), found[person])} AS {PERSON}")

@@ -170,7 +170,9 @@ class Universe:
 def _attribute(column: Column) -> Attribute | LeftOut:
     kind = column.type
     if kind is None:
-        return LeftOut(column.name, f"the type of {column.name} is not known; declare `type` for it")
+        return LeftOut(
+            column.name, f"the type of {column.name} is not known; declare `type` for it"
+        )
     if column.values is not None:
         values = dict.fromkeys(typed(each, kind) for each in column.values)
         return Attribute(column, kind, Kind.VALUES, tuple(values))

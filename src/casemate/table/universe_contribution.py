@@ -102,7 +102,9 @@ class BoundedSource(SourceView):
         """A keyed digest of cells; the length before each keeps different cells different."""
         start = literal(f"{letter}{self._key.hex()}")
         cells = [f"CAST({each} AS VARCHAR)" for each in expressions]
-        parts = [f"coalesce(CAST(length({cell}) AS VARCHAR) || ':' || {cell}, '-')" for cell in cells]
+        parts = [
+            f"coalesce(CAST(length({cell}) AS VARCHAR) || ':' || {cell}, '-')" for cell in cells
+        ]
         return HASHES[self.dialect].format(" || ".join([start, *parts]))
 
     def __repr__(self) -> str:

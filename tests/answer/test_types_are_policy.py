@@ -1,0 +1,188 @@
+"""No cell has a part in types, grid, edition or refusals, and none makes an answer fail."""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from casemate.answer.identity import edition_of
+from casemate.answer.session import Session
+from casemate.errors import Misconfigured, Unsupported
+from casemate.table.policy import load_policy
+from casemate.table.schema import Budget, ColumnType, Policy, PublicTable
+from casemate.table.table import Table
+from casemate.table.universe import Universe
+
+POLICY = """
+[table]
+source = "{source}"
+key = "id"
+[columns.id]
+role = "identifier"
+[columns.age]
+min = 0
+max = 99
+[columns.grade]
+type = "integer"
+role = "private"
+min = 0
+max = 10
+[columns.born]
+min = 1900-01-01
+max = 2020-12-31
+[columns.group]
+values = [1, 2]
+[columns.well]
+values = [true, false]
+[columns.note]
+[budget]
+epsilon = 1000
+delta = 1e-6
+"""
+USUAL = ("7", "30", "5", "1990-01-01", "1", "true", "x")
+HOSTILE = [
+    *("3.5", "abc", "nan", "inf", "-inf", "1e400", "9" * 60, "2020-02-30", "2020-01-01 10:00+02"),
+    *("", " ", "true", "é", "0x1", "1,5", '"', "1_0", "-0", "0.0000000000000001"),
+]
+STATEMENTS = (
+    "SELECT COUNT(*) FROM t WHERE age >= 50",
+    "SELECT SUM(grade) FROM t",
+    'SELECT "group", COUNT(*) FROM t GROUP BY "group"',
+    "SELECT COUNT(*) FROM t WHERE born < DATE '1950-01-01' AND well",
+)
+REFUSED = ("SELECT COUNT(note) FROM t", "SELECT COUNT(*) FROM t WHERE note = 'x'", "SELECT 1 % age")
+
+
+def written(folder: Path, rows: list[tuple[str, ...]]) -> Path:
+    folder.mkdir()
+    cells = [['"' + cell.replace('"', '""') + '"' if cell else "" for cell in row] for row in rows]
+    lines = ["id,age,grade,born,group,well,note", *(",".join(row) for row in cells)]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
+    (folder / "casemate.toml").write_text(POLICY.replace("{source}", "t.csv"))
+    return folder / "casemate.toml"
+
+
+def leaves(path: Path) -> list[Any]:
+    """Everything about a session that must not depend on the data."""
+    with Session.simulated(path, seed=1) as session:
+        dataset = session._dataset
+        found: list[Any] = [dataset.doors.edition, dataset.universe, dataset.policy.columns]
+        for sql in STATEMENTS:
+            answer = session.query(sql)
+            found += [answer.columns, answer.notes, len(answer.rows)]
+        for sql in REFUSED:
+            with pytest.raises(Unsupported) as refusal:
+                session.query(sql)
+            found.append(str(refusal.value))
+    return found
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    return leaves(written(tmp_path_factory.mktemp("usual") / "t", [USUAL] * 3))
+
+
+@pytest.mark.parametrize("place", range(len(USUAL)))
+def test_no_cell_of_a_row_changes_what_must_not_depend_on_it(
+    tmp_path: Path, usual: list[Any], place: int
+) -> None:
+    rows = [(*USUAL[:place], cell, *USUAL[place + 1 :]) for cell in HOSTILE]
+    assert leaves(written(tmp_path / "t", [USUAL, *rows])) == usual
+
+
+def test_an_empty_table_is_answered_like_any_other(tmp_path: Path, usual: list[Any]) -> None:
+    assert leaves(written(tmp_path / "t", [])) == usual
+
+
+def test_types_from_cells_are_noticed(tmp_path: Path) -> None:
+    """As it was: one person's cell gives the column another type, and the grid other cells."""
+    universes = []
+    for name, age in (("a", "30"), ("b", "30.5")):
+        path = written(tmp_path / name, [USUAL, ("8", age, *USUAL[2:])])
+        with Table.open(path) as table:
+            universes.append(Universe.of(table.policy))
+    assert universes[0] != universes[1]
+    misfit = written(tmp_path / "c", [("7", "30", "3.5", *USUAL[3:])])
+    with pytest.raises(Misconfigured, match="some of its cells are something else"):
+        Table.open(misfit)
+
+
+def test_the_edition_follows_from_the_policys_file_alone(tmp_path: Path, usual: list[Any]) -> None:
+    policy = load_policy(written(tmp_path / "t", []))
+    (tmp_path / "t" / "t.csv").unlink()
+    assert policy.budget is not None
+    assert edition_of(policy, policy.budget) == usual[0]
+
+
+def test_what_a_public_table_holds_is_no_part_of_the_edition() -> None:
+    table = PublicTable("zips", "zips.csv", "zip")
+    policy, budget = Policy("t.csv", (), public_tables=(table,)), Budget(Fraction(1))
+    opened = replace(policy, public_tables=(replace(table, columns=policy.columns),))
+    assert edition_of(policy, budget) == edition_of(opened, budget)
+    other = replace(policy, public_tables=(replace(table, key="area"),))
+    assert edition_of(policy, budget) != edition_of(other, budget)
+
+
+def test_a_column_of_unknown_type_says_what_to_declare(tmp_path: Path) -> None:
+    with Session.simulated(written(tmp_path / "t", [USUAL]), seed=1) as session:
+        assert session._dataset.policy.column("age").type is ColumnType.DECIMAL  # type: ignore[union-attr]  # it is there
+        with pytest.raises(Unsupported, match="type of note is not known; declare `type` for it"):
+            session.query("SELECT COUNT(*) FROM t WHERE note = 'x'")
+        with pytest.raises(Unsupported, match="id is an identifier"):
+            session.query("SELECT COUNT(id) FROM t")
+
+
+# Rows of a person --------------------------------------------------------------------------------
+
+PERSON = """
+[table]
+source = "t.csv"
+person = "who"
+rows_per_person = 2
+[columns.place]
+values = ["a", "b", "c"]
+[columns.cost]
+role = "private"
+type = "integer"
+min = 0
+max = 9
+[budget]
+epsilon = 1
+delta = 1e-6
+"""
+
+
+def visits(folder: Path, rows: list[tuple[int, str, int]]) -> Path:
+    lines = ["who,place,cost", *(f"{who},{place},{cost}" for who, place, cost in rows)]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n")
+    (folder / "casemate.toml").write_text(PERSON)
+    return folder / "casemate.toml"
+
+
+def exact_counts(path: Path) -> list[int]:
+    with Session(path) as session:
+        cells = session._dataset.construction._cells.marginal((0, 1))
+        return [int(each) for each in cells.ravel()]
+
+
+def test_a_person_who_leaves_moves_no_more_than_their_rows(tmp_path: Path) -> None:
+    rows = [(who % 40, "abc"[who * 7 % 3], who * 13 % 10) for who in range(400)]
+    before = exact_counts(visits(tmp_path, rows))
+    for person in (0, 17, 39):
+        after = exact_counts(visits(tmp_path, [row for row in rows if row[0] != person]))
+        assert sum(abs(one - other) for one, other in zip(before, after, strict=True)) == 2
+
+
+def test_another_key_is_another_edition(tmp_path: Path) -> None:
+    path = visits(tmp_path, [(1, "a", 1)])
+
+    def edition() -> Any:
+        with Session(path) as session:
+            return session._dataset.doors.edition
+
+    first = edition()
+    assert edition() == first
+    (tmp_path / "casemate.ledger-key").unlink()
+    assert edition() != first
