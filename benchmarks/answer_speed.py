@@ -4,13 +4,15 @@ A surrogate answer is timed from the question on the grid to the answer with its
 typical error, on 1,075,200 cells, the ledger and the transcript in memory: a disk adds its own wait
 for one flush. The scan is GROUP BY with COUNT and SUM of a whole column over 1,000,000 rows, read,
 clamped and noised as `casemate ask --measure` does (parsing and the disk left out), over the same
-statement in plain DuckDB: CPU of one process, the best of a few rounds, in turns.
+statement in plain DuckDB: CPU of one process, the best of a few rounds, in turns. Where a person may
+have several rows, those that count are chosen once, when the dataset is opened, and timed apart.
 """
 
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -26,6 +28,8 @@ from casemate.answer.replicates import TypicalErrors
 from casemate.query.sql import parse_statement
 from casemate.table.schema import Answering, Budget, Column, ColumnType, Policy, Role
 from casemate.table.table import Table
+from casemate.table.universe import Universe
+from casemate.table.universe_contribution import bounded
 
 ROWS, GROUPS, ROUNDS, ANSWERS = 1_000_000, 20, 7, 2_000
 SQL = "SELECT kind, COUNT(*), SUM(cost) FROM t GROUP BY kind"
@@ -89,24 +93,39 @@ def best(works: dict[str, Callable[[], object]]) -> dict[str, float]:
     return found
 
 
-def scanned(path: Path, person: bool) -> Claim:
-    dataset = simulated(Table.open(policy_of(path, person)), 1)
-    relation = dataset.table.source.relation()
+def scanned(path: Path, person: bool) -> list[Claim]:
+    table = Table.open(policy_of(path, person), by_policy=True)
+    dataset, relation = simulated(table, 1), table.source.relation()
     question = compiled(parse_statement(SQL, dataset.policy), dataset.universe)
     direct = question.direct(dataset.plan.relation)
     plain = SQL.replace("FROM t", f"FROM {relation} AS t")
     taken = best(
         {
-            "plain": lambda: dataset.table.source.read(plain),
+            "plain": lambda: table.source.read(plain),
             "private": lambda: answered(dataset, direct),
         }
     )
     dataset.close()
     whose = "two rows of each person" if person else "one row of each person"
-    return Claim(
+    claim = Claim(
         f"private GROUP BY with COUNT and SUM over {ROWS:,} rows, {whose}, over plain DuckDB",
-        "stated" if person else "at most 2x",
+        "at most 5x" if person else "at most 2x",
         f"{taken['private'] / taken['plain']:.2f}x ({1e3 * taken['private']:.0f} ms CPU)",
+    )
+    return [claim, *(chosen(path, most, taken["plain"]) for most in (2, 1) if person)]
+
+
+def chosen(path: Path, most: int, plain: float) -> Claim:
+    """The one pass that chooses the rows that count, when a session is opened."""
+    policy = replace(policy_of(path, True), rows_per_person=most)
+    with Table.open(policy, by_policy=True) as table:
+        start = time.process_time()
+        bounded(Universe.of(table.policy), table.source, bytes(32)).relation()
+        taken = time.process_time() - start
+    return Claim(
+        f"choosing {most} of two rows of each person, once, over one plain GROUP BY",
+        "stated",
+        f"{taken / plain:.0f}x ({taken:.2f} s CPU)",
     )
 
 
@@ -123,7 +142,7 @@ def main() -> None:
     claims = answers()
     with tempfile.TemporaryDirectory() as folder:
         path = written(Path(folder))
-        claims += [scanned(path, False), scanned(path, True)]
+        claims += [*scanned(path, False), *scanned(path, True)]
     show(claims)
 
 

@@ -90,7 +90,7 @@ def test_check_says_which_columns_are_not_on_the_grid_and_why(
         "left_out": [
             {
                 "name": "id",
-                "reason": "id has no cells; declare `min`, `max` and `bins` in the policy",
+                "reason": "the type of id is not known; declare `type` for it",
             }
         ],
     }

@@ -1,4 +1,4 @@
-"""Cells read as the policy's type: by expressions that cannot fail, in every source, as declared."""
+"""Cells read as the policy's type: in every source, by expressions that cannot fail."""
 
 import csv
 import math
@@ -465,5 +465,5 @@ def test_a_column_that_is_not_there_is_named_whatever_the_cells(tmp_path: Path, 
 
 def test_a_damaged_file_is_still_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("n,x\n1,1\n2\n")
-    with pytest.raises(Misconfigured, match="t.csv cannot be read as CSV at line 3"):
+    with pytest.raises(Misconfigured, match=r"t\.csv cannot be read as CSV at line 3"):
         Table.open(policy(str(tmp_path / "t.csv"), (Column("x"),)), by_policy=True)

@@ -85,8 +85,8 @@ def test_the_grid_for_private_answers_is_part_of_a_review(tmp_path: Path) -> Non
 
 
 def test_a_column_without_cells_is_left_out_and_says_why(tmp_path: Path) -> None:
-    policy = '[table]\nsource="people.csv"\n[columns.Age]\n[columns.Note]\ntype="text"\n[columns.Gender]\n'
-    universe = reviewed(tmp_path, policy + 'values = ["m", "f"]').universe
+    columns = '[columns.Age]\n[columns.Note]\ntype="text"\n[columns.Gender]\nvalues = ["m", "f"]'
+    universe = reviewed(tmp_path, f'[table]\nsource="people.csv"\n{columns}').universe
     assert universe.cells == 3
     age, note = (each.reason for each in universe.left_out)
     assert "the type of Age is not known; declare `type`" in age

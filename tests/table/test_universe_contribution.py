@@ -1,4 +1,4 @@
-"""Bounded contribution: so many rows of each person, chosen by that person's own rows and the key."""
+"""Bounded contribution: so many rows of each person, chosen by their own rows and the key."""
 
 import json
 from collections import Counter

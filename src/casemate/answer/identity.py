@@ -16,7 +16,7 @@ MOST_NAME = 200
 def edition_of(policy: Policy, budget: Budget, rows: str | None = None) -> Edition:
     """The edition of a dataset: another grid, relation or version is another edition.
 
-    It follows from the policy, and from what chooses the `rows` of a person where there are several.
+    It follows from the policy, and from what chooses the `rows` of a person who has several.
     The size of the budget has no part in it, so that it can be raised without starting anew.
     """
     facts = {

@@ -106,7 +106,7 @@ def named(
 
 
 def _require_type(node: exp.Expr, expression: Expression) -> None:
-    """Refuse a column of which the policy does not tell the type; identifiers are refused as such."""
+    """Refuse a column whose type the policy does not tell; an identifier is refused as one."""
     if not isinstance(expression, ColumnRef) or expression.column.type is not None:
         return
     if expression.column.role is not Role.IDENTIFIER:

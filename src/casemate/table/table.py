@@ -177,19 +177,19 @@ def _opened(
     filled: bool,
 ) -> tuple[Policy, Source]:
     """A policy in which nothing is left open, and the source it speaks of."""
-    columns, tables = (policy.columns, policy.public_tables) if policy else ((), ())
+    stated = policy or Policy(place.source, ())
     source = _connected(
         place,
-        key or (policy.key if policy else None),
-        {table.name: (_public_place(table, place, folder), table.key) for table in tables},
-        {column.name: column.type for column in columns if column.type},
-        memory_limit,
-        policy.person if policy else None,
-        ByPolicy.of(policy or Policy(place.source, ()), filled=filled) if by_policy else None,
+        key=key or stated.key,
+        public={t.name: (_public_place(t, place, folder), t.key) for t in stated.public_tables},
+        types={column.name: column.type for column in stated.columns if column.type},
+        memory_limit=memory_limit,
+        person=stated.person,
+        by_policy=ByPolicy.of(stated, filled=filled) if by_policy else None,
     )
     try:
         if by_policy:
-            return _read_by_policy(policy or Policy(place.source, ()), source), source
+            return _read_by_policy(stated, source), source
         described = policy or Policy(place.source, _every_column(source.fields()))
         missing = _missing(described, private, texts, source) if outsider else ()
         seen = [column for column in described.columns if column not in missing]
@@ -219,6 +219,7 @@ def _missing(
 
 def _connected(
     place: Place | Columns,
+    *,
     key: str | None,
     public: Mapping[str, tuple[Place, str]],
     types: Mapping[str, ColumnType],

@@ -13,9 +13,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from casemate.table.schema import Role
 from casemate.table.source import PERSON, RECORD, Source
 from casemate.table.source_view import SourceView
-from casemate.table.schema import Role
 from casemate.table.sql_text import literal, quoted
 from casemate.table.universe import Universe
 
