@@ -4,8 +4,8 @@ A surrogate answer is timed from the question on the grid to the answer with its
 typical error, on 1,075,200 cells, the ledger and the transcript in memory: a disk adds its own wait
 for one flush. The scan is GROUP BY with COUNT and SUM of a whole column over 1,000,000 rows, read,
 clamped and noised as `casemate ask --measure` does (parsing and the disk left out), over the same
-statement in plain DuckDB: CPU of one process, the best of a few rounds, in turns. Where a person may
-have several rows, those that count are chosen once, when the dataset is opened, and timed apart.
+statement in plain DuckDB: CPU of one process, the best of a few rounds, in turns. Where a person
+may have several rows, those that count are chosen once, when the dataset is opened: timed apart.
 """
 
 import statistics
