@@ -196,4 +196,5 @@ POSTGRES = Engine(
         Operation.TRUNCATE: _truncate,
     },
     order=order,
+    nan="CAST('NaN' AS numeric)",
 )
