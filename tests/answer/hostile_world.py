@@ -4,6 +4,7 @@ Engines and the interpreter disagree about overflow, cut decimals, case of lette
 numbers; the constants here are those about which they do.
 """
 
+import math
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -66,18 +67,18 @@ TYPES = {
 POSTGRES_TYPES = {**TYPES, "rate": "NUMERIC"}
 DECIMALS = ["-5.000000000001", "-5", "0", "0.000000000001", "0.333333333333", "0.333333333334"]
 DECIMALS += ["0.1", "2.5", "499.75", "999.999999999999", "1000", "123456789012345678"]
+BEYOND_DOUBLES = [math.inf, -math.inf, math.nan, None]
+MOMENTS = [datetime(2020, 1, 1), datetime(2020, 1, 1, 12, 0, 0, 1), datetime(2020, 1, 2)]
 VALUES: dict[str, list[Any]] = {
     "grade": [*range(1, 11), 0, 11, LARGE, -LARGE - 1, None],
     "age": [0, 7, 17, 18, 19, 20, 49, 50, 99, 100, -(2**31), None],
     "far": [0, 1, -1, 2**53, 2**53 + 1, -(2**62), LARGE, LARGE - 1, -LARGE, -LARGE - 1, None],
     "rate": [*map(Decimal, DECIMALS), None],
-    "share": [0.0, -0.0, 5e-324, 1e-300, 0.1, 0.25, 0.3, 0.5, 1.0, 1e308, -1e308]
-    + [float("inf"), float("-inf"), float("nan"), None],
+    "share": [0.0, -0.0, 5e-324, 1e-300, 0.1, 0.25, 0.3, 0.5, 1.0, 1e308, -1e308, *BEYOND_DOUBLES],
     "word": [*WORDS, "undeclared", "STRASSE", None],
     "level": [Decimal("0.1"), Decimal("2.5"), Decimal(3), Decimal("0.125"), None],
     "born": [date(1, 1, 1), date(1969, 12, 31), date(2020, 2, 29), date(9999, 12, 31), None],
-    "seen": [datetime(2020, 1, 1), datetime(2020, 1, 1, 12, 0, 0, 1), datetime(2020, 1, 2)]
-    + [datetime(1, 1, 1), datetime(9999, 12, 31), None],
+    "seen": [*MOMENTS, datetime(1, 1, 1), datetime(9999, 12, 31), None],
     "flag": [True, False, None],
 }
 ROWS = 120
@@ -143,7 +144,7 @@ def declared(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _declared(column: Column, value: Any) -> Any:
-    if value is None or value != value:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if column.values is not None:
         return value if value in column.values else None
@@ -234,7 +235,8 @@ SHAPES = {
     "flag": ["{}", "CAST({} AS integer)", "CAST({} AS text)", "NOT {}"],
 }
 LIMITS = {
-    **dict.fromkeys(("grade", "level"), ["7", "2.5", "0.1", "99999999999999999999"]),
+    "grade": ["7", "2.5", "0.1", "99999999999999999999"],
+    "level": ["7", "2.5", "0.1", "99999999999999999999"],
     "age": ["18", "17.5", "0", "99", "-1e20"],
     "far": ["0", "9223372036854775806", "9007199254740993", "-1", "1e25"],
     "rate": ["0.333333333333", "0", "1000", "-5", "1e-12", "0.1"],

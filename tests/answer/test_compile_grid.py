@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from casemate.answer.compile_grid import centre_of, grid_of, summand_of
 from casemate.query.aggregate import Aggregate
-from casemate.query.histogram import LARGEST
 from casemate.query.expression import columns_of
+from casemate.query.histogram import LARGEST
 from casemate.query.snapping_interval import Interval
 from casemate.query.sql import parse
 from casemate.table.schema import ColumnType

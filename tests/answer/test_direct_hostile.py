@@ -149,26 +149,39 @@ def test_what_might_overflow_within_the_bounds_is_refused_from_its_text(sql: str
         ask(f"SELECT {sql}", hostile.POLICY)
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SUM(far) FROM people",
-        "SUM(grade / 3), SUM(grade % 4), SUM(sqrt(grade)), AVG(1.0 / grade) FROM people",
-        "SUM(CASE WHEN far > 0 THEN 2.5 ELSE 1 END) FROM people",
-        "SUM(CASE WHEN rate < 0.333333333334 THEN rate * 3 ELSE 0.5 END) FROM people",
-        "SUM(CASE WHEN word LIKE '%s%' THEN length(upper(word)) ELSE 3 END) FROM people",
-        "SUM(rate), SUM(share), SUM(share * 0.1), SUM(rate * 0.5) FROM people GROUP BY flag",
-        "SUM(CAST(rate AS double precision)) FROM people",
-        "MEDIAN(share), MAX(rate), MIN(far), MIN(born), MAX(seen) FROM people GROUP BY level",
-    ],
-)
+SUMS_AND_RANKS = [
+    "SUM(far) FROM people",
+    "SUM(grade / 3), SUM(grade % 4), SUM(sqrt(grade)), AVG(1.0 / grade) FROM people",
+    "SUM(CASE WHEN far > 0 THEN 2.5 ELSE 1 END) FROM people",
+    "SUM(CASE WHEN rate < 0.333333333334 THEN rate * 3 ELSE 0.5 END) FROM people",
+    "SUM(CASE WHEN word LIKE '%s%' THEN length(upper(word)) ELSE 3 END) FROM people",
+    "SUM(rate), SUM(share), SUM(share * 0.1), SUM(rate * 0.5) FROM people GROUP BY flag",
+    "AVG(share), SUM(share + 0.5), SUM(0.25 - share), SUM(share * share) FROM people",
+    "SUM(CAST(rate AS double precision)), AVG(rate) FROM people",
+    "COUNT(*), SUM(floor(rate)), AVG(age) FROM people WHERE age % 2 = 1 OR flag",
+    "COUNT(*) FILTER (WHERE (age % 3 = 1) IS NOT TRUE), COUNT(*) FROM people GROUP BY grade",
+    "MEDIAN(share), MAX(rate), MIN(far), MIN(born), MAX(seen) FROM people GROUP BY level",
+]
+
+
+def assert_cells(sql: str, source: Source) -> None:
+    made = compiled(f"SELECT {sql}")
+    assert made is not None
+    for part, found in zip(made.parts, made.cells(source), strict=True):
+        assert found == hostile.slow_cells(part)
+
+
+@pytest.mark.parametrize("sql", SUMS_AND_RANKS)
 def test_sums_and_ranks_are_measured_as_the_interpreter_says(
     hostile_people: Source, sql: str
 ) -> None:
-    made = compiled(f"SELECT {sql}")
-    assert made is not None
-    for part, found in zip(made.parts, made.cells(hostile_people), strict=True):
-        assert found == hostile.slow_cells(part)
+    assert_cells(sql, hostile_people)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("sql", SUMS_AND_RANKS)
+def test_sums_and_ranks_in_postgres_are_the_same(hostile_in_postgres: Source, sql: str) -> None:
+    assert_cells(sql, hostile_in_postgres)
 
 
 def test_two_keys_whose_combination_no_cell_has_are_refused() -> None:

@@ -250,11 +250,10 @@ def _batch(parts: Sequence[Measured], source: Source) -> list[list[int]]:
 def _statement(parts: Sequence[Measured], source: Source) -> str:
     """What is added up by numbers of keys; columns of few values are grouped first, coded after."""
     coded = {f"k{i}": each for i, each in enumerate(parts[0].coded)}
-    attributes = list({each.name: each.pieces for each in coded.values()}.values())
-    few = {each.name: f"v{i}" for i, each in enumerate(grouped_first(attributes))}
-    by = {
-        name: reference_to(each) for each in attributes if (name := few.get(each.name)) is not None
-    } | {name: _code(each) for name, each in coded.items() if each.name not in few}
+    first = grouped_first(list({each.name: each.pieces for each in coded.values()}.values()))
+    few = {each.name: f"v{i}" for i, each in enumerate(first)}
+    by = {few[each.name]: reference_to(each) for each in first}
+    by |= {name: _code(each) for name, each in coded.items() if each.name not in few}
     shared = all(part.condition == parts[0].condition for part in parts)
     added, totals = _totals(parts, shared)
     where = parts[0].condition.expression if shared else TRUE
@@ -262,7 +261,8 @@ def _statement(parts: Sequence[Measured], source: Source) -> str:
     if not few:
         return by_value
     after = {
-        name: _code_after(each, few.get(each.name), name, source) for name, each in coded.items()
+        name: name if each.name not in few else _code_after(each, few[each.name], source)
+        for name, each in coded.items()
     }
     return _merged(by_value, after, list(totals))
 
@@ -273,12 +273,10 @@ def _code(function: StepFunction, reference: ColumnRef | None = None) -> Express
     return code(function.pieces, reference, labels)
 
 
-def _code_after(function: StepFunction, value: str | None, name: str, source: Source) -> str:
-    """The number of a group of rows, where the column goes by another name now."""
-    if value is None:
-        return name
+def _code_after(function: StepFunction, name: str, source: Source) -> str:
+    """The number of a group of rows, where the column goes by another name."""
     reference = reference_to(function.pieces)
-    renamed = replace(reference, column=replace(reference.column, name=value))
+    renamed = replace(reference, column=replace(reference.column, name=name))
     return render(_code(function, renamed), engine_of(source))
 
 

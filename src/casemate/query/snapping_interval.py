@@ -154,7 +154,7 @@ LARGEST_STEP = {
 """What a step of a computation stays within, so that no engine makes an error or NULL of it."""
 
 DECIMAL_DIGITS, MOST_DIGITS = 12, 37
-"""Digits of a decimal after the point, as every engine keeps them, and in all, with one to spare."""
+"""Digits of a decimal that every engine keeps: after the point, and in all with one to spare."""
 
 EXACT_STEPS = (
     *(Operation.ADD, Operation.SUBTRACT, Operation.MULTIPLY, Operation.ABS),
