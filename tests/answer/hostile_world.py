@@ -24,6 +24,7 @@ from casemate.table.postgres_source import PostgresSource
 from casemate.table.schema import Column, ColumnType, Policy, Role
 from casemate.table.source import Source
 from casemate.table.universe import Universe
+from casemate.table.universe_cuts import typed
 
 WORDS = ("straße", "İ", "ı", "ΣΑΣ", "ǆ", "a", "A", "12", " 3.5 ", "", "%")
 LARGE = 2**63 - 1
@@ -146,13 +147,12 @@ def declared(record: dict[str, Any]) -> dict[str, Any]:
 def _declared(column: Column, value: Any) -> Any:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
-    if column.values is not None:
-        return value if value in column.values else None
+    kind = column.type or ColumnType.TEXT
+    if column.values is not None:  # as the policy writes it
+        return next((typed(each, kind) for each in column.values if each == value), None)
     if column.low is None or column.high is None:
         return value
-    low, high = column.low, column.high
-    if column.type is ColumnType.DOUBLE:
-        low, high = float(low), float(high)  # type: ignore[arg-type]  # numbers
+    low, high = typed(column.low, kind), typed(column.high, kind)
     return min(max(value, low), high)
 
 
@@ -167,7 +167,7 @@ def slow_cells(part: Measured) -> list[int]:
         step = 0 if part.ranked is None else part.ranked.at(record[part.ranked.name])
         if inside and isinstance(step, int):
             group = tuple(each.at(record[each.name]) for each in part.keys.functions)
-            place = part.keys.groups.index(group)  # type: ignore[arg-type]  # whole numbers
+            place = part.keys.groups.index(group)
             cells[place * part.width + step] += _units(part, record)
     return cells
 

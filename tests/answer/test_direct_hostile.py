@@ -1,15 +1,19 @@
 """Whatever is asked of whatever table: a measurement never fails, and means what Python means."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 from answer import hostile_world as hostile
 from answer.compiled_world import ask, plain
+from answer.session_world import csv, policy
 from hypothesis import example, given, settings
 from servers import PostgresServer
 
+from casemate import Session
 from casemate.answer.direct import Direct, Spread
 from casemate.answer.relation import Relation
 from casemate.errors import Unsupported
@@ -182,6 +186,30 @@ def test_sums_and_ranks_are_measured_as_the_interpreter_says(
 @pytest.mark.parametrize("sql", SUMS_AND_RANKS)
 def test_sums_and_ranks_in_postgres_are_the_same(hostile_in_postgres: Source, sql: str) -> None:
     assert_cells(sql, hostile_in_postgres)
+
+
+@pytest.mark.parametrize("grade", [6, 7, 8, 99, None])
+@pytest.mark.parametrize("strategy", ["warm", "laplace"])
+def test_whatever_one_person_has_the_same_groups_are_answered(
+    grade: int | None, strategy: str, tmp_path: Path
+) -> None:
+    csv(tmp_path / "people.csv", ("age", "grade"), [(99, grade), *[(30, 5)] * 40])
+    columns = """
+    [columns.age]
+    type = "integer"
+    min = 0
+    max = 99
+    [columns.grade]
+    type = "integer"
+    role = "private"
+    min = 1
+    max = 10
+    """
+    more = f'[answer]\nstrategy = "{strategy}"\nquestions = 10\n'
+    path = policy(tmp_path, table='source = "people.csv"', columns=columns, more=more)
+    with Session(path) as session:
+        answer = session.query(TINY, measure=True)
+    assert [row[0] for row in answer.rows] == [Decimal(1), Decimal("7E-14")]
 
 
 def test_two_keys_whose_combination_no_cell_has_are_refused() -> None:

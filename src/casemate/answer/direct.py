@@ -252,7 +252,7 @@ def _statement(parts: Sequence[Measured], source: Source) -> str:
     coded = {f"k{i}": each for i, each in enumerate(parts[0].coded)}
     first = grouped_first(list({each.name: each.pieces for each in coded.values()}.values()))
     few = {each.name: f"v{i}" for i, each in enumerate(first)}
-    by = {few[each.name]: reference_to(each) for each in first}
+    by: dict[str, Expression] = {few[each.name]: reference_to(each) for each in first}
     by |= {name: _code(each) for name, each in coded.items() if each.name not in few}
     shared = all(part.condition == parts[0].condition for part in parts)
     added, totals = _totals(parts, shared)

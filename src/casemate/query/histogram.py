@@ -283,7 +283,10 @@ def missing(reference: ColumnRef) -> Expression:
     return Call(Operation.OR, (absent, same), ColumnType.BOOLEAN)
 
 
-NOT_A_NUMBER = {ColumnType.DOUBLE: math.nan, ColumnType.DECIMAL: Decimal("NaN")}
+NOT_A_NUMBER: dict[ColumnType, float | Decimal] = {
+    ColumnType.DOUBLE: math.nan,
+    ColumnType.DECIMAL: Decimal("NaN"),
+}
 
 
 def _search(reference: ColumnRef, cuts: tuple[Point, ...], labels: Labels) -> Expression:

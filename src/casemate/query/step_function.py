@@ -7,7 +7,7 @@ engine never computes it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -86,23 +86,24 @@ def combinations(functions: Sequence[StepFunction]) -> set[tuple[Scalar, ...]]:
 def _starts(attribute: Attribute, places: Iterable[Fraction]) -> list[Point]:
     """The first value of each piece but the first: at a place, and right after one."""
     low, high = attribute.images[0], attribute.images[-1]
-    inside = (place for place in places if low <= place <= high)
-    found = {start for place in inside for start in _around(place, place < high, attribute.type)}
-    return sorted(found - {attribute.edges[0]}, key=image)
+    inside = [place for place in places if low <= place <= high]
+    found = {_at_least(place, attribute.type) for place in inside}
+    found |= {_above(place, attribute.type) for place in inside if place < high}
+    return sorted((each for each in found if low < image(each) <= high), key=image)
 
 
-def _around(place: Fraction, open_above: bool, kind: ColumnType) -> Iterator[Point]:
-    first = point(place, kind)
-    if kind is ColumnType.DOUBLE and image(first) < place:  # the nearest double
-        first = math.nextafter(first, math.inf)
-    yield first
-    if open_above:
-        yield _above(place, first, kind)
+def _at_least(place: Fraction, kind: ColumnType) -> Point:
+    """The least value of a type that is not below a place."""
+    if kind is not ColumnType.DOUBLE:
+        return point(place, kind)
+    nearest = float(place)
+    return nearest if Fraction(nearest) >= place else math.nextafter(nearest, math.inf)
 
 
-def _above(place: Fraction, first: Point, kind: ColumnType) -> Point:
-    """The least value of a type above a place, given the least one not below it."""
+def _above(place: Fraction, kind: ColumnType) -> Point:
+    """The least value of a type that is above a place."""
     if kind is ColumnType.DOUBLE:
-        return first if image(first) > place else math.nextafter(first, math.inf)  # type: ignore[arg-type]  # a double
+        nearest = float(place)
+        return nearest if Fraction(nearest) > place else math.nextafter(nearest, math.inf)
     grid = 10**FRACTION_DIGITS if kind is ColumnType.DECIMAL else 1
     return point(Fraction(math.floor(place * grid) + 1, grid), kind)
