@@ -5,12 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from answer.compiled_world import POLICY
+from answer.compiled_world import POLICY, UNIVERSE
 from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.answer.compile_grid import centre_of, grid_of, summand_of
 from casemate.query.aggregate import Aggregate
+from casemate.query.expression import columns_of
 from casemate.query.histogram import LARGEST
 from casemate.query.snapping_interval import Interval
 from casemate.query.sql import parse
@@ -82,7 +83,10 @@ def test_direct_sums_are_in_the_finest_unit_that_keeps_them_small(
 ) -> None:
     expression = argument(sql).argument
     assert expression is not None
-    summand, found = summand_of(expression, [Interval(Fraction(low), Fraction(high))])
+    (column,) = columns_of(expression)
+    attribute = UNIVERSE.attributes[UNIVERSE.index(column.column.name)]
+    spans = [Interval(Fraction(low), Fraction(high))]
+    summand, found = summand_of(expression, attribute, spans)
     assert found == unit and (summand.low, summand.high) == bounds
 
 

@@ -13,10 +13,12 @@ from casemate.table.schema import Column, ColumnType, Policy
 POLICY = Policy(
     "",
     (
-        Column("x", type=ColumnType.INTEGER),
-        Column("y", type=ColumnType.DECIMAL),
+        Column("x", type=ColumnType.INTEGER, low=-1000, high=1000),
+        Column("y", type=ColumnType.DECIMAL, low=-1000, high=1000),
         Column("w", type=ColumnType.DOUBLE),
         Column("d", type=ColumnType.DATE),
+        Column("far", type=ColumnType.INTEGER, low=-(2**63) + 1, high=2**63 - 1),
+        Column("z", type=ColumnType.INTEGER),
     ),
 )
 
@@ -46,6 +48,9 @@ DAY = date(2020, 1, 1).toordinal()
         ("d < '2020-01-01'", {DAY}),
         ("d < TIMESTAMP '2020-01-01 12:00:00'", {DAY + Fraction(1, 2)}),
         ("(x > 1) IS TRUE", {1}),
+        ("x + 9000000000 > 1", {1 - 9_000_000_000}),
+        ("far > 9000000000", {9_000_000_000}),
+        ("abs(far) < 7", {7, -7}),
     ],
 )
 def test_a_condition_changes_only_at_its_constants(text: str, places: set[Fraction]) -> None:
@@ -59,7 +64,9 @@ def test_a_condition_changes_only_at_its_constants(text: str, places: set[Fracti
         "x > y",
         "w * 2 > 1",
         "x * 0 = 0",
-        "x + 9000000000 > 1",
+        "far + 1 > 1",
+        "far * 2 IS NULL",
+        "z + 1 > 1",
         "sqrt(w) > 1",
         "y / 2 > 1",
     ],

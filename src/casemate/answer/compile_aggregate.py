@@ -15,12 +15,13 @@ from casemate.answer.shown_rank import Quantile, RankReading
 from casemate.answer.shown_readings import AverageReading, CountReading, Reading, SumReading
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.canonical import canonical
 from casemate.query.expression import ColumnRef, Expression, present
 from casemate.query.snapping import Snapped, selection, summed, unconditional
 from casemate.query.snapping_groups import Groups
 from casemate.query.snapping_interval import Interval
 from casemate.query.snapping_products import Product as Cells
+from casemate.query.snapping_steps import Condition, condition_of, keys_of
+from casemate.query.step_function import merged
 from casemate.surrogate.product import Floats, Product
 from casemate.table.universe import Universe
 
@@ -77,7 +78,8 @@ class Compiler:
         self._order = sorted(range(len(named)), key=named.__getitem__)
         self._cells = [self.groups.groups[place].cells for place in self._order]
         self._places = tuple(np.argsort(self._order).tolist())
-        self._keys = tuple(each.key for each in self.groups.groups)
+        names = tuple(each.key for each in self.groups.groups)
+        self._keys = keys_of(self.keys, names, self.universe)
 
     def reading(self, aggregate: Aggregate) -> Reading:
         """The parts of an aggregate are added to the statement's; how to read them comes back."""
@@ -141,9 +143,8 @@ class Compiler:
             for each in below
         ]
         places = tuple(place * size + step for place in self._places for step in range(size))
-        measured = Measured(
-            self.keys, self._keys, canonical(condition), ranked=rank.place, steps=rank.step_of
-        )
+        ranked = merged(self.universe.attributes[rank.place], rank.step_of)
+        measured = Measured(self._keys, self._condition(condition), ranked=ranked)
         part = self.parts.add(Linear(tuple(cells)), places, measured)
         extreme = aggregate.function in EXTREMES
         if extreme:
@@ -157,6 +158,9 @@ class Compiler:
         self.moved += found.notes
         return found
 
+    def _condition(self, condition: Expression) -> Condition:
+        return condition_of(condition, self.universe)
+
     def _there(self, argument: Expression, place: int) -> Sequence[bool]:
         """The cells of an attribute in which an expression of it is not NULL."""
         size = self.universe.attributes[place].size
@@ -166,7 +170,7 @@ class Compiler:
         return [bool(each) for each in found]
 
     def _counted(self, condition: Expression) -> int:
-        measured = Measured(self.keys, self._keys, canonical(condition))
+        measured = Measured(self._keys, self._condition(condition))
         return self._added(self._selected(condition), Fraction(1), None, measured)
 
     def _summed(
@@ -180,8 +184,8 @@ class Compiler:
         place, each = spans
         grid = grid_of(each)
         true = [Interval(span.low + centre, span.high + centre) for span in each]
-        summand, unit = summand_of(argument, true, centre)
-        measured = Measured(self.keys, self._keys, canonical(condition), summand, unit)
+        summand, unit = summand_of(argument, self.universe.attributes[place], true, centre)
+        measured = Measured(self._keys, self._condition(condition), summand, unit)
         part = self._added(found, grid.unit, {place: grid.weights}, measured)
         slack = None
         if not grid.exact:

@@ -2,23 +2,29 @@
 
 On the grid a record adds the middle of its cell; how far the truth may be from it is the cell's
 slack, rounded up, and a mistake from rounding the middle is part of it. A direct measurement rounds
-what each record adds to the nearest unit instead. Units follow from the policy alone.
+what each record adds to the nearest unit instead; a sum of which some record might leave the range
+of a type is refused. Units follow from the policy alone.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
+from casemate.errors import Unsupported
 from casemate.query import operations as make
 from casemate.query.expression import Expression, Literal, Operation
 from casemate.query.histogram import LARGEST, Summand
-from casemate.query.snapping_interval import Interval
+from casemate.query.snapping_breaks import breaks
+from casemate.query.snapping_interval import LARGEST_STEP, Interval, exact, within_range
+from casemate.query.snapping_steps import with_decided_cases
+from casemate.query.step_function import step_function
 from casemate.surrogate.product import Floats
 from casemate.table.schema import ColumnType
+from casemate.table.universe import Attribute
 
 SHORTEST = 10**9
 """Denominators up to this are looked for behind a double: 0.1 is written for a tenth."""
@@ -31,6 +37,9 @@ MOST_DIGITS = 9
 
 MOST_BITS = 40
 """The same among doubles, in binary digits."""
+
+MOST_ADDED = LARGEST_STEP[ColumnType.DOUBLE]
+"""A sum to which a record may add more is refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,22 +110,67 @@ def centre_of(spans: Sequence[Interval], kind: ColumnType) -> Fraction:
 
 
 def summand_of(
-    argument: Expression, spans: Sequence[Interval], centre: Fraction = Fraction(0)
+    argument: Expression,
+    attribute: Attribute,
+    spans: Sequence[Interval],
+    centre: Fraction = Fraction(0),
 ) -> tuple[Summand, Fraction]:
     """What each record adds to a direct sum, less a centre, and the unit it is counted in."""
     low = min(each.low for each in spans) - centre
     high = max(each.high for each in spans) - centre
+    if max(abs(low), abs(high)) > MOST_ADDED:
+        raise _out_of_range(attribute)
     unit = _fine_unit(argument.type, max(abs(low), abs(high)), centre)
     shifted = _minus(argument, centre)
     ends = math.floor(low / unit), math.ceil(high / unit)
+    found = Summand(_in_units(shifted, unit), *ends, scale=unit.denominator)
+    return _total(found, shifted, attribute), unit
+
+
+def _in_units(shifted: Expression, unit: Fraction) -> Expression:
     if unit <= 1:
-        return Summand(shifted, *ends, scale=unit.denominator), unit
-    coarse = make.arithmetic(
+        return shifted
+    return make.arithmetic(
         Operation.DIVIDE,
         make.cast(shifted, ColumnType.DOUBLE),
         Literal(float(unit), ColumnType.DOUBLE),
     )
-    return Summand(coarse, *ends), unit
+
+
+def _total(summand: Summand, shifted: Expression, attribute: Attribute) -> Summand:
+    """The same units in a way in which no row can fail: exactly, by pieces, or within range.
+
+    An engine computes only what the bounds of the column keep within the types of every step; of
+    anything else the interpreter computes the units, for each piece of the column.
+    """
+    in_range = _is_in_range(shifted)
+    if in_range and exact(shifted):
+        return _decided(summand, attribute)
+    try:
+        steps = step_function(attribute, summand.units_at, lambda: breaks(shifted))
+    except Unsupported:
+        if in_range:
+            return _decided(summand, attribute)
+        raise _out_of_range(attribute) from None
+    return replace(summand, steps=steps)
+
+
+def _out_of_range(attribute: Attribute) -> Unsupported:
+    return Unsupported(
+        f"what is added up here may leave the range of its type within the bounds of "
+        f"{attribute.name}; use smaller constants, or declare narrower bounds"
+    )
+
+
+def _is_in_range(shifted: Expression) -> bool:
+    try:
+        return within_range(shifted)
+    except Unsupported:
+        return False
+
+
+def _decided(summand: Summand, attribute: Attribute) -> Summand:
+    return replace(summand, expression=with_decided_cases(summand.expression, attribute))
 
 
 def _minus(argument: Expression, centre: Fraction) -> Expression:

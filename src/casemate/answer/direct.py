@@ -17,7 +17,6 @@ from itertools import accumulate
 from casemate.answer.outcome import Estimate, Origin, Outcome
 from casemate.answer.relation import Relation
 from casemate.answer.shown import Layout, Shown, show
-from casemate.query.answers import Key, values
 from casemate.query.engine import engine_of, grouped, rows
 from casemate.query.expression import (
     TRUE,
@@ -28,8 +27,10 @@ from casemate.query.expression import (
     Operation,
     columns_of,
 )
-from casemate.query.histogram import Summand, as_declared, code, declared
+from casemate.query.histogram import Summand, code, grouped_first, reference_to
 from casemate.query.render import PROTECTED, quote, render
+from casemate.query.snapping_steps import Condition, Keys
+from casemate.query.step_function import StepFunction
 from casemate.surrogate.product import Product
 from casemate.table.schema import ColumnType
 from casemate.table.source import Frame, Source
@@ -44,34 +45,40 @@ ZERO = Literal(0, ColumnType.INTEGER)
 class Measured:
     """One part of a direct measurement: what is added up over which rows, by which groups.
 
-    Without a summand rows are counted. With `ranked` they are counted by cell of that attribute,
-    too, and `steps` has the step of each cell, None for cells that have none.
+    Without a summand rows are counted. With `ranked` they are counted by step of that column, too;
+    rows that have none are left out.
     """
 
-    keys: tuple[Expression, ...]
-    groups: tuple[Key, ...]
-    condition: Expression
+    keys: Keys
+    condition: Condition
     summand: Summand | None = None
     unit: Fraction = Fraction(1)
-    ranked: int | None = None
-    steps: tuple[int | None, ...] = ()
+    ranked: StepFunction | None = None
+
+    @property
+    def coded(self) -> tuple[StepFunction, ...]:
+        """What rows are grouped by: keys as numbers, and the step that is ranked by."""
+        return (*self.keys.functions, *([] if self.ranked is None else [self.ranked]))
 
     @property
     def width(self) -> int:
         """How many cells a group has."""
-        return 1 + max((each for each in self.steps if each is not None), default=0)
+        steps = () if self.ranked is None else self.ranked.results
+        return 1 + max((each for each in steps if isinstance(each, int)), default=0)
 
     @property
     def size(self) -> int:
         """How many cells there are; public."""
-        return len(self.groups) * self.width
+        return len(self.keys.groups) * self.width
 
     @property
     def reads(self) -> frozenset[str]:
-        """The columns that it depends on, but for that by which it is ranked."""
-        added = () if self.summand is None else (self.summand.expression,)
-        found = (columns_of(each) for each in (*self.keys, self.condition, *added))
-        return frozenset(each.column.name for columns in found for each in columns)
+        """The columns that it depends on."""
+        added = () if self.summand is None else columns_of(self.summand.expression)
+        functions = (*self.coded, *self.condition.functions)
+        return frozenset(
+            [*(each.name for each in functions), *(each.column.name for each in added)]
+        )
 
     @property
     def span(self) -> tuple[int, int]:
@@ -162,19 +169,17 @@ class Direct:
     @property
     def reads(self) -> frozenset[str]:
         """The columns that it depends on."""
-        ranked = (each.ranked for each in self.parts if each.ranked is not None)
-        names = frozenset(self.universe.attributes[place].name for place in ranked)
-        return names.union(*(part.reads for part in self.parts))
+        return frozenset[str]().union(*(part.reads for part in self.parts))
 
     def cells(self, source: Source, key: bytes | None = None) -> list[list[int]]:
         """The exact cells of each part: never an answer."""
         kept = bounded(self.universe, source, key)
         batches: dict[object, list[int]] = defaultdict(list)
         for place, part in enumerate(self.parts):
-            batches[part.keys, part.groups, part.ranked].append(place)
+            batches[part.keys, part.ranked].append(place)
         found: dict[int, list[int]] = {}
         for batch in batches.values():
-            cells = _batch([self.parts[place] for place in batch], self.universe, kept)
+            cells = _batch([self.parts[place] for place in batch], kept)
             found |= dict(zip(batch, cells, strict=True))
         return [found[place] for place in range(len(self.parts))]
 
@@ -235,34 +240,44 @@ def _scaled(estimate: Estimate, unit: Fraction) -> Estimate:
 # Reading ----------------------------------------------------------------------------------------
 
 
-def _batch(parts: Sequence[Measured], universe: Universe, source: Source) -> list[list[int]]:
+def _batch(parts: Sequence[Measured], source: Source) -> list[list[int]]:
     """The cells of parts with the same groups, by one statement."""
-    frame = source.read(_statement(parts, universe, source))
+    frame = source.read(_statement(parts, source))
     places = _places(frame, parts[0])
     return [_placed(frame, f"n{i}", places, part.size) for i, part in enumerate(parts)]
 
 
-def _statement(parts: Sequence[Measured], universe: Universe, source: Source) -> str:
-    """What is added up by group; a listed column is grouped as it is, and declared after."""
-    first = parts[0]
-    shared = all(part.condition == first.condition for part in parts)
-    keys = _grouping(first, universe)
+def _statement(parts: Sequence[Measured], source: Source) -> str:
+    """What is added up by numbers of keys; columns of few values are grouped first, coded after."""
+    coded = {f"k{i}": each for i, each in enumerate(parts[0].coded)}
+    first = grouped_first(list({each.name: each.pieces for each in coded.values()}.values()))
+    few = {each.name: f"v{i}" for i, each in enumerate(first)}
+    by: dict[str, Expression] = {few[each.name]: reference_to(each) for each in first}
+    by |= {name: _code(each) for name, each in coded.items() if each.name not in few}
+    shared = all(part.condition == parts[0].condition for part in parts)
     added, totals = _totals(parts, shared)
-    where = as_declared(first.condition) if shared else TRUE
-    by_value = grouped(rows(source, (), where, {**keys, **added}), list(keys), totals)
-    if not any(_is_listed(each) for each in first.keys):
+    where = parts[0].condition.expression if shared else TRUE
+    by_value = grouped(rows(source, (), where, {**by, **added}), list(by), totals)
+    if not few:
         return by_value
-    return _merged(by_value, _declared_grouping(first, source), list(totals))
-
-
-def _grouping(part: Measured, universe: Universe) -> dict[str, Expression]:
-    """What rows are grouped by: the keys, and the code of the attribute that is ranked."""
-    keys = {
-        f"k{i}": each if _is_listed(each) else as_declared(each) for i, each in enumerate(part.keys)
+    after = {
+        name: name if each.name not in few else _code_after(each, few[each.name], source)
+        for name, each in coded.items()
     }
-    if part.ranked is not None:
-        keys["c"] = code(universe.attributes[part.ranked])
-    return keys
+    return _merged(by_value, after, list(totals))
+
+
+def _code(function: StepFunction, reference: ColumnRef | None = None) -> Expression:
+    """The number that a row has; -1 for none."""
+    labels = [each if isinstance(each, int) else -1 for each in function.results]
+    return code(function.pieces, reference, labels)
+
+
+def _code_after(function: StepFunction, name: str, source: Source) -> str:
+    """The number of a group of rows, where the column goes by another name."""
+    reference = reference_to(function.pieces)
+    renamed = replace(reference, column=replace(reference.column, name=name))
+    return render(_code(function, renamed), engine_of(source))
 
 
 def _totals(
@@ -280,54 +295,31 @@ def _totals(
     return added, totals
 
 
-def _merged(by_value: str, keys: Mapping[str, str], totals: Sequence[str]) -> str:
-    """The totals again, of groups that are one group once their keys are declared."""
-    shown = [f"{written} AS {name}" for name, written in keys.items()]
-    inner = f"SELECT {', '.join([*shown, *totals])} FROM ({by_value}) AS {quote(PROTECTED)}"
-    return grouped(inner, list(keys), {name: f"sum({name})" for name in totals})
-
-
-def _declared_grouping(part: Measured, source: Source) -> dict[str, str]:
-    """The grouping once more, of what has been grouped as it is."""
-    keys = {f"k{i}": _declared_after(each, i, source) for i, each in enumerate(part.keys)}
-    return keys if part.ranked is None else {**keys, "c": "c"}
-
-
-def _is_listed(key: Expression) -> bool:
-    """Whether a key is a column with a list of values, of which a table has few."""
-    return isinstance(key, ColumnRef) and key.column.values is not None
-
-
-def _declared_after(key: Expression, place: int, source: Source) -> str:
-    """A key as the policy declares it, where it has been grouped as it is."""
-    name = f"k{place}"
-    if not isinstance(key, ColumnRef) or not _is_listed(key):
-        return name
-    renamed = replace(key, column=replace(key.column, name=name))
-    return render(declared(renamed), engine_of(source))
-
-
 def _added(part: Measured, shared: bool) -> Expression:
     """What a row adds to a part; NULL for nothing."""
     units = ONE if part.summand is None else part.summand.units
     if shared:
         return units
-    inside = Call(Operation.IS_TRUE, (as_declared(part.condition),), ColumnType.BOOLEAN)
-    return Call(Operation.CASE, (inside, units, ZERO), ColumnType.INTEGER)
+    return Call(Operation.CASE, (part.condition.expression, units, ZERO), ColumnType.INTEGER)
+
+
+def _merged(by_value: str, keys: Mapping[str, str], totals: Sequence[str]) -> str:
+    """The totals again, of groups that are one group once their keys are numbers."""
+    shown = [f"{written} AS {name}" for name, written in keys.items()]
+    inner = f"SELECT {', '.join([*shown, *totals])} FROM ({by_value}) AS {quote(PROTECTED)}"
+    return grouped(inner, list(keys), {name: f"sum({name})" for name in totals})
 
 
 def _places(frame: Frame, part: Measured) -> list[int | None]:
     """The cell of each row of an answer; None where it has none."""
-    numbers: Mapping[Key, int] = {key: place for place, key in enumerate(part.groups)}
-    columns = [values(frame[f"k{i}"]) for i in range(len(part.keys))]
+    columns = [[int(each) for each in frame[f"k{i}"].values] for i in range(len(part.coded))]
     count = len(frame["n0"].values)
-    groups = [numbers[key] for key in zip(*columns, strict=True)] if columns else [0] * count
-    if part.ranked is None:
-        return list(groups)
-    steps = [part.steps[int(each)] for each in frame["c"].values]
+    steps = [0] * count if part.ranked is None else columns.pop()
+    groups = {numbers: place for place, numbers in enumerate(part.keys.groups)}
+    found = [groups.get(key) for key in zip(*columns, strict=True)] if columns else [0] * count
     return [
-        None if step is None else group * part.width + step
-        for group, step in zip(groups, steps, strict=True)
+        None if group is None or step < 0 else group * part.width + step
+        for group, step in zip(found, steps, strict=True)
     ]
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
+from decimal import Decimal
 from typing import Self
 
 import numpy as np
@@ -26,15 +27,20 @@ from casemate.query.expression import (
     Operation,
     replace,
 )
+from casemate.query.interpret import evaluate
 from casemate.query.render import PROTECTED, quote, render
 from casemate.query.snapping_interval import interval
+from casemate.query.step_function import StepFunction
 from casemate.table.schema import Column, ColumnType, Value
 from casemate.table.source import Frame, Source
 from casemate.table.universe import Attribute, Kind, Universe
 from casemate.table.universe_contribution import bounded
-from casemate.table.universe_cuts import Point, typed, whole_values
+from casemate.table.universe_cuts import FRACTION_DIGITS, Point, typed, whole_values
 
 Counts = NDArray[np.int64]
+Labels = Sequence[int]
+"""For each code of an attribute the number of its class."""
+
 MOST_GROUPS = 2**12
 """So many groups of values an engine forms faster than it codes each row."""
 
@@ -46,13 +52,15 @@ LARGEST = 2**31
 class Summand:
     """What each row adds to a sum: an expression in units of 1 / scale, clamped to whole numbers.
 
-    NULL adds nothing. The bounds are in units, and follow from the policy alone.
+    NULL adds nothing. The bounds are in units, and follow from the policy alone. With `steps` the
+    units are known for each piece of the column, and an engine computes nothing but the piece.
     """
 
     expression: Expression
     low: int
     high: int
     scale: int = 1
+    steps: StepFunction | None = None
 
     def __post_init__(self) -> None:
         if self.scale < 1 or not -LARGEST <= self.low <= self.high <= LARGEST:
@@ -71,9 +79,19 @@ class Summand:
     @property
     def units(self) -> Expression:
         """The whole number of units that a row adds."""
-        value = as_declared(self.expression)
+        if self.steps is not None:
+            return code(self.steps.pieces, labels=[_number(each) for each in self.steps.results])
+        if self._is_clamped:
+            return as_declared(self.expression)
+        return self._units_of(replace(self.expression, _declared_digits))
+
+    def units_at(self, value: Point | None) -> int:
+        """The same where the only column has a declared value, without an engine."""
+        return _number(evaluate(self._units_of(self.expression), lambda _: value))
+
+    def _units_of(self, value: Expression) -> Expression:
         if value.type is ColumnType.INTEGER and self.scale == 1:
-            return value if self._is_clamped else _clamped(value, *self._limits)
+            return _clamped(value, *self._limits)
         scaled = make.arithmetic(Operation.MULTIPLY, value, _whole(self.scale))
         units = make.cast(make.rounded(scaled, None), ColumnType.INTEGER)
         return _clamped(units, *self._limits)
@@ -88,7 +106,8 @@ class Summand:
         if not isinstance(self.expression, ColumnRef) or self.expression.alias:
             return False
         low, high = self.expression.column.low, self.expression.column.high
-        if not isinstance(low, int) or not isinstance(high, int):
+        whole = self.expression.type is ColumnType.INTEGER and self.scale == 1
+        if not whole or not isinstance(low, int) or not isinstance(high, int):
             return False
         return self.low <= low and high <= self.high
 
@@ -131,9 +150,10 @@ def tally(
 
 def _statement(scope: Sequence[Attribute], source: Source, summands: Sequence[Summand]) -> str:
     """Counts and sums by cell; where values are few they are grouped first and coded after."""
-    direct = _grouped_first(scope)
+    direct = grouped_first(scope)
     named = {
-        f"k{i}": _reference(each) if each in direct else code(each) for i, each in enumerate(scope)
+        f"k{i}": reference_to(each) if each in direct else code(each)
+        for i, each in enumerate(scope)
     }
     added = {f"a{i}": each.units for i, each in enumerate(summands)}
     results = {"n": "count(*)"} | {f"s{i}": f"sum(a{i})" for i in range(len(summands))}
@@ -145,7 +165,7 @@ def _statement(scope: Sequence[Attribute], source: Source, summands: Sequence[Su
     return grouped(inner, [f"c{i}" for i in range(len(scope))], totals)
 
 
-def _grouped_first(scope: Sequence[Attribute]) -> list[Attribute]:
+def grouped_first(scope: Sequence[Attribute]) -> list[Attribute]:
     """The attributes whose values, together, are few enough to be groups of their own."""
     found, groups = [], 1
     for each in sorted(scope, key=lambda each: each.kind is Kind.BINS):
@@ -166,7 +186,7 @@ def _declared_values(attribute: Attribute) -> int:
 def _code_after(attribute: Attribute, name: str, direct: bool, source: Source) -> str:
     if not direct:
         return name
-    renamed = changed(_reference(attribute), column=changed(attribute.column, name=name))
+    renamed = changed(reference_to(attribute), column=changed(attribute.column, name=name))
     return render(code(attribute, renamed), engine_of(source))
 
 
@@ -206,6 +226,15 @@ def as_declared(expression: Expression) -> Expression:
     return replace(expression, change)
 
 
+def _declared_digits(node: Expression) -> Expression | None:
+    """A column as declared; a decimal has as many digits as every engine computes with."""
+    if not isinstance(node, ColumnRef) or node.alias:
+        return None
+    if node.type is not ColumnType.DECIMAL:
+        return declared(node)
+    return Call(Operation.CAST, (declared(node), _whole(FRACTION_DIGITS)), node.type)
+
+
 def declared(reference: ColumnRef) -> Expression:
     """A column as the policy declares it: clamped to its bounds, NULL where it is undeclared."""
     column = reference.column
@@ -216,30 +245,57 @@ def declared(reference: ColumnRef) -> Expression:
     if column.low is None or column.high is None:
         return reference
     low, high = (_constant(typed(each, reference.type), reference) for each in bounds_of(column))
-    return _clamped(reference, low, high)
+    clamped = _clamped(reference, low, high)
+    if reference.type not in NOT_A_NUMBER:
+        return clamped
+    return _case([missing(reference), Literal(None, reference.type)], clamped)
 
 
-def code(attribute: Attribute, reference: ColumnRef | None = None) -> Expression:
-    """The number of the cell that a row falls into; the column may have another name there."""
-    reference = reference or _reference(attribute)
+def code(
+    attribute: Attribute, reference: ColumnRef | None = None, labels: Labels | None = None
+) -> Expression:
+    """The number of the cell that a row falls into, or its label; NULL never.
+
+    The column may have another name where the row is.
+    """
+    reference = reference or reference_to(attribute)
+    labels = range(attribute.size) if labels is None else labels
+    reserved = _whole(labels[attribute.reserved])
     if attribute.kind is Kind.VALUES:
         pairs = [
             part
-            for cell, value in enumerate(attribute.points)
-            for part in (_compared(Operation.EQUAL, reference, value), _whole(cell))
+            for label, value in zip(labels, attribute.points, strict=False)
+            if label != reserved.value
+            for part in (_compared(Operation.EQUAL, reference, value), _whole(label))
         ]
-        return _case(pairs, _whole(attribute.reserved))
-    missing = Call(Operation.IS_NULL, (reference,), ColumnType.BOOLEAN)
-    return _case([missing, _whole(attribute.reserved)], _search(reference, attribute.points, 0))
+        return _case(pairs, reserved)
+    found = _search(reference, attribute.points, labels[: attribute.reserved])
+    return _case([missing(reference), reserved], found)
 
 
-def _search(reference: ColumnRef, cuts: tuple[Point, ...], before: int) -> Expression:
-    """The number of cuts that a value has passed: by halves, so that few are looked at."""
-    if not cuts:
-        return _whole(before)
+def missing(reference: ColumnRef) -> Expression:
+    """Whether a bounded column has no value: what is not a number is none, either."""
+    absent = Call(Operation.IS_NULL, (reference,), ColumnType.BOOLEAN)
+    if reference.type not in NOT_A_NUMBER:
+        return absent
+    nan = Literal(NOT_A_NUMBER[reference.type], reference.type)
+    same = Call(Operation.SAME, (reference, nan), ColumnType.BOOLEAN)
+    return Call(Operation.OR, (absent, same), ColumnType.BOOLEAN)
+
+
+NOT_A_NUMBER: dict[ColumnType, float | Decimal] = {
+    ColumnType.DOUBLE: math.nan,
+    ColumnType.DECIMAL: Decimal("NaN"),
+}
+
+
+def _search(reference: ColumnRef, cuts: tuple[Point, ...], labels: Labels) -> Expression:
+    """The label after the cuts that a value has passed: by halves, so that few are looked at."""
+    if len(set(labels)) == 1:
+        return _whole(labels[0])
     middle = len(cuts) // 2
-    below = _search(reference, cuts[:middle], before)
-    above = _search(reference, cuts[middle + 1 :], before + middle + 1)
+    below = _search(reference, cuts[:middle], labels[: middle + 1])
+    above = _search(reference, cuts[middle + 1 :], labels[middle + 1 :])
     return _case([_compared(Operation.LESS, reference, cuts[middle]), below], above)
 
 
@@ -250,7 +306,8 @@ def bounds_of(column: Column) -> tuple[Value, Value]:
     return column.low, column.high
 
 
-def _reference(attribute: Attribute) -> ColumnRef:
+def reference_to(attribute: Attribute) -> ColumnRef:
+    """The column of an attribute."""
     return ColumnRef(attribute.column, attribute.type)
 
 
@@ -272,6 +329,11 @@ def _case(pairs: Sequence[Expression], otherwise: Expression) -> Expression:
 
 def _constant(value: Point, reference: ColumnRef) -> Literal:
     return Literal(value, reference.type)
+
+
+def _number(value: object) -> int:
+    """Whole units; NULL is nothing."""
+    return value if isinstance(value, int) else 0
 
 
 def _whole(number: int) -> Literal:

@@ -28,6 +28,8 @@ class Engine:
     rules: Mapping[Operation, Rule]
     order: Callable[[str], str]
     """Text as it is compared: by code points, whatever the database's locale."""
+    nan: str
+    """What is not a number among decimals; NULL where every decimal is a number."""
     guard: Callable[[str], str] = str
     """A condition as it is safe in WHERE, unless it compares columns and constants alone."""
 
@@ -69,6 +71,8 @@ def literal(expression: Literal, engine: Engine) -> str:
         return f"CAST(NULL AS {kind})"
     if expression.type in (ColumnType.INTEGER, ColumnType.DOUBLE):
         return f"CAST({text(repr(expression.value))} AS {kind})"
+    if isinstance(expression.value, Decimal) and expression.value.is_nan():
+        return engine.nan
     return plain(expression.value)
 
 

@@ -202,6 +202,7 @@ DUCKDB = Engine(
         Operation.TRUNCATE: _truncate,
     },
     order=lambda written: written,
+    nan="CAST(NULL AS DECIMAL(38, 12))",
     guard=lambda written: (
         f"coalesce({written}, FALSE)"
     ),  # else the optimiser may take NULL for true

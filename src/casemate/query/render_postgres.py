@@ -60,8 +60,11 @@ def _sum(sign: str) -> Rule:
             return integer(f"{numeric(left)} {sign} {numeric(right)}")
         if call.type is ColumnType.DECIMAL:
             return f"({left} {sign} {right})"
-        guard = f"abs(a * 0.5 {sign} b * 0.5) <= 5e307"
-        return let(f"CASE WHEN {guard} THEN a {sign} b END", a=left, b=right)
+        apart = f"(a < 0) {'<>' if sign == '+' else '='} (b < 0)"
+        finite = "abs(a) < 'Infinity' AND abs(b) < 'Infinity'"
+        guard = f"{finite} AND ({apart} OR abs(a) <= 1e308 - abs(b))"  # half of a might underflow
+        checked = f"CASE WHEN abs(a {sign} b) <= 1e308 THEN a {sign} b END"
+        return let(f"CASE WHEN {guard} THEN {checked} END", a=left, b=right)
 
     return rule
 
@@ -196,4 +199,5 @@ POSTGRES = Engine(
         Operation.TRUNCATE: _truncate,
     },
     order=order,
+    nan="CAST('NaN' AS numeric)",
 )

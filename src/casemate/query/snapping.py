@@ -172,7 +172,7 @@ def attribute_of(about: Subject, universe: Universe) -> int:
 
 def _decided(attribute: Attribute, condition: Formula) -> list[Cell]:
     def compute(value: Point | None) -> bool:
-        return _holds(condition, value)
+        return holds(condition, value)
 
     def broken() -> Breaks:
         return NONE.union(*(breaks(atom.condition) for atom in atoms_of(condition)))
@@ -180,11 +180,11 @@ def _decided(attribute: Attribute, condition: Formula) -> list[Cell]:
     return results(attribute, compute, broken)
 
 
-def _holds(found: Formula, value: Point | None) -> bool:
+def holds(found: Formula, value: Point | None) -> bool:
     """Whether a formula of one column holds where the column has a value."""
     if isinstance(found, Atom):
         return evaluate(found.condition, lambda _: value) is found.holds
-    parts = (_holds(part, value) for part in found.parts)
+    parts = (holds(part, value) for part in found.parts)
     return all(parts) if isinstance(found, Both) else any(parts)
 
 

@@ -2,15 +2,19 @@
 
 Between two neighbouring breaks every comparison in the expression has one value, so one value of
 the column decides for all of them. Only arithmetic that every engine does exactly is solved for
-the column; `Unbroken` says that the breaks are not known.
+the column, and only where the column's declared bounds keep every step of it within its type, for
+past that it is NULL; `Unbroken` says that the breaks are not known.
 """
 
+import math
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
+from casemate.errors import Unsupported
 from casemate.query.expression import Call, ColumnRef, Expression, Literal, Operation, columns_of
+from casemate.query.snapping_interval import within_range
 from casemate.table.schema import ColumnType
 from casemate.table.universe_cuts import image
 
@@ -28,9 +32,6 @@ WIDENED = {
     ColumnType.DECIMAL: (ColumnType.DOUBLE,),
     ColumnType.DATE: (ColumnType.TIMESTAMP,),
 }
-LARGEST = 2**31
-"""Constants up to this are taken to leave a bounded column within 64 bits."""
-
 DAY = 86_400_000_000  # microseconds
 FIRST_DAY = date(1970, 1, 1).toordinal()
 
@@ -99,9 +100,18 @@ def solved(expression: Expression, value: Fraction) -> Breaks:
 
 
 def _magnitude(call: Call, value: Fraction) -> Breaks:
-    if call.type not in EXACT:
-        raise Unbroken
+    _check_exact(call)
     return solved(call.arguments[0], value) | solved(call.arguments[0], -value)
+
+
+def _check_exact(call: Call) -> None:
+    """Arithmetic must be without rounding or overflow wherever the column is within bounds."""
+    try:
+        if call.type in EXACT and within_range(call):
+            return
+    except Unsupported:
+        pass
+    raise Unbroken
 
 
 def _nearest(value: Fraction) -> Breaks:
@@ -110,21 +120,33 @@ def _nearest(value: Fraction) -> Breaks:
 
 
 def _widened(call: Call, value: Fraction) -> Breaks:
-    """A cast that loses nothing; a date is the first moment of its day."""
+    """A cast that keeps the order; a date is the first moment of its day."""
     inner = call.arguments[0]
     if len(call.arguments) > 1 or call.type not in WIDENED.get(inner.type, ()):
         raise Unbroken
+    if call.type is ColumnType.DOUBLE:
+        return _united_at(inner, _rounded_to(value))
     days = inner.type is ColumnType.DATE
     return solved(inner, value / DAY + FIRST_DAY if days else value)
 
 
+def _rounded_to(value: Fraction) -> Breaks:
+    """A double, and the places halfway to its neighbours: what is between is rounded to it."""
+    middle = float(value)
+    ends = (math.nextafter(middle, -math.inf), math.nextafter(middle, math.inf))
+    return frozenset({value, *((Fraction(middle) + Fraction(end)) / 2 for end in ends)})
+
+
+def _united_at(inner: Expression, values: Breaks) -> Breaks:
+    return NONE.union(*(solved(inner, each) for each in values))
+
+
 def _unwound(call: Call, value: Fraction) -> Breaks:
     """Plus, minus or times a constant, in exact arithmetic."""
-    if call.type not in EXACT or len(call.arguments) != 2:
+    if len(call.arguments) != 2:
         raise Unbroken
+    _check_exact(call)
     left, right = call.arguments
-    if any(isinstance(each, Literal) and abs(_image(each)) > LARGEST for each in call.arguments):
-        raise Unbroken
     if isinstance(right, Literal):
         return solved(left, _inverse(call.operation, value, _image(right)))
     if not isinstance(left, Literal):

@@ -50,7 +50,7 @@ def results(attribute: Attribute, compute: Result, broken: Callable[[], Breaks])
     if attribute.kind is Kind.VALUES:
         single = [Cell({compute(value): Fraction(1)}) for value in attribute.points]
         return [*single, reserved]
-    places = sorted(_breaks(attribute, broken))
+    places = sorted(places_of(attribute, broken))
     return [*_bin_results(attribute, compute, places), reserved]
 
 
@@ -67,7 +67,8 @@ def _bin_results(attribute: Attribute, compute: Result, places: list[Fraction]) 
         yield known[passed]
 
 
-def _breaks(attribute: Attribute, broken: Callable[[], Breaks]) -> Iterable[Fraction]:
+def places_of(attribute: Attribute, broken: Callable[[], Breaks]) -> Iterable[Fraction]:
+    """Where a function of a column may change: at its breaks, or at any of a few whole values."""
     try:
         return broken()
     except Unbroken:

@@ -4,14 +4,15 @@ Dependence between the parts of an expression is not followed, so the interval m
 needed (x - x) and is never too narrow. NULL adds nothing to a sum: it counts as 0.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 
 from casemate.errors import Unsupported
 from casemate.query.coercion import NUMBERS
-from casemate.query.expression import Call, ColumnRef, Expression, Literal, Operation
+from casemate.query.expression import Call, ColumnRef, Expression, Literal, Operation, children
 from casemate.query.interpret import evaluate
 from casemate.table.schema import ColumnType
 from casemate.table.universe_cuts import Point, image, point
@@ -141,3 +142,82 @@ RULES: dict[Operation, Callable[[Call, Read], Interval]] = {
     Operation.ROUND: _monotone,
     Operation.CAST: _monotone,
 }
+
+
+# Proofs of range ------------------------------------------------------------------------------
+
+LARGEST_STEP = {
+    ColumnType.INTEGER: Fraction(2**63 - 1),
+    ColumnType.DECIMAL: Fraction(10**25),  # with 12 digits after the point they are 37 of 38
+    ColumnType.DOUBLE: Fraction(10**300),
+}
+"""What a step of a computation stays within, so that no engine makes an error or NULL of it."""
+
+DECIMAL_DIGITS, MOST_DIGITS = 12, 37
+"""Digits of a decimal that every engine keeps: after the point, and in all with one to spare."""
+
+EXACT_STEPS = (
+    *(Operation.ADD, Operation.SUBTRACT, Operation.MULTIPLY, Operation.ABS),
+    *(Operation.CASE, Operation.COALESCE, Operation.LEAST, Operation.GREATEST, Operation.CAST),
+)
+"""What every engine computes exactly among whole numbers and decimals of few digits."""
+
+
+def within_range(expression: Expression, read: Read = declared_interval) -> bool:
+    """Whether no step of a number's computation leaves its type, wherever the columns are."""
+    return all(_fits(each, interval(each, read)) for each in steps(expression))
+
+
+def exact(expression: Expression) -> bool:
+    """Whether every engine computes a number without rounding, given that it stays in range."""
+    return all(_is_exact(each) for each in steps(expression))
+
+
+def steps(expression: Expression) -> Iterator[Expression]:
+    """The numbers that a number is computed from, itself included; conditions of CASE are none."""
+    yield expression
+    for each in _operands(expression):
+        yield from steps(each)
+
+
+def _operands(expression: Expression) -> tuple[Expression, ...]:
+    arguments = children(expression)
+    if isinstance(expression, Call) and expression.operation is Operation.CASE:
+        return (*arguments[1::2], arguments[-1])
+    if isinstance(expression, Call) and expression.operation in (Operation.ROUND, Operation.CAST):
+        return arguments[:1]  # digits follow
+    return arguments
+
+
+def _fits(step: Expression, span: Interval) -> bool:
+    top = max(abs(span.low), abs(span.high))
+    if step.type not in NUMBERS or top > LARGEST_STEP[step.type]:
+        return False
+    product = isinstance(step, Call) and step.operation is Operation.MULTIPLY
+    if not product or step.type is not ColumnType.DECIMAL:
+        return True
+    digits = sum(min(DECIMAL_DIGITS, _fraction_digits(each)) for each in _operands(step))
+    return top < 10 ** (MOST_DIGITS - digits) and _fraction_digits(step) <= MOST_DIGITS
+
+
+def _is_exact(step: Expression) -> bool:
+    if step.type not in (ColumnType.INTEGER, ColumnType.DECIMAL):
+        return False
+    if not isinstance(step, Call):
+        return True
+    narrow = _fraction_digits(step) <= DECIMAL_DIGITS
+    plain = step.operation is not Operation.CAST or len(step.arguments) == 1
+    return step.operation in EXACT_STEPS and narrow and plain
+
+
+def _fraction_digits(step: Expression) -> int:
+    """Digits after the point that a number has at most, where it is computed exactly."""
+    if step.type is ColumnType.INTEGER:
+        return 0
+    if isinstance(step, Literal):
+        whole = not isinstance(step.value, Decimal)
+        return 0 if whole else max(0, -int(step.value.normalize().as_tuple().exponent))  # type: ignore[union-attr]  # a decimal
+    digits = [_fraction_digits(each) for each in _operands(step)]
+    if isinstance(step, Call) and step.operation is Operation.MULTIPLY:
+        return sum(digits)
+    return max(digits, default=DECIMAL_DIGITS)

@@ -85,7 +85,7 @@ class Attribute:
         >>> [age.cell(value) for value in (0, 9, 10, 99, 200, -1, None)]
         [0, 0, 1, 9, 9, 0, 10]
         """
-        if value is None:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
             return self.reserved
         if self.kind is Kind.VALUES:
             return self.points.index(value) if value in self.points else self.reserved
