@@ -61,13 +61,17 @@ class Compiled:
             self.universe,
             relation,
             measured,
-            self.asked.together,
+            max(1, *(each.together(self._source) for each in self.layouts)),
             tuple(_origin(each, measured) for each in self.parts),
             self.layouts,
             tuple(self._on_grid(each) for each in measured),
             self.direct_notes,
             self.limit,
         )
+
+    def _source(self, part: int) -> object:
+        """What a direct measurement reads a part from; a part that it leaves out is its own."""
+        return self.parts[part].measured or part
 
     def _on_grid(self, measured: Measured) -> tuple[Product, ...] | None:
         """What each cell of a measured part counts on the grid, where it counts whole cells."""
@@ -92,7 +96,7 @@ def compiled(statement: Statement, universe: Universe) -> Compiled:
     parts = Parts()
     made = [_layout(select, universe, parts) for select in statement.selects]
     layouts = tuple(layout for layout, _ in made)
-    together = max(each.together(output) for each in layouts for output in each.outputs)
+    together = max(each.together() for each in layouts)
     compilers = [compiler for _, compiler in made]
     moved = [note for each in compilers for note in (*each.groups.notes, *each.moved)]
     wide = [WIDTH_NOTE] if any(part.measured is None for part in parts.found) else []
@@ -134,7 +138,7 @@ def _ratios(parts: Parts, layouts: tuple[Layout, ...]) -> tuple[tuple[int, int],
     averages = (
         each for layout in layouts for each in layout.readings if isinstance(each, AverageReading)
     )
-    pairs = ((parts.found[each.sum.part], parts.found[each.count]) for each in averages)
+    pairs = ((parts.found[each.sum.part], parts.found[each.count.part]) for each in averages)
     return tuple(dict.fromkeys((places[above.text], places[below.text]) for above, below in pairs))
 
 
