@@ -165,6 +165,14 @@ def test_a_direct_measurement_is_of_the_statement_and_of_nothing_else() -> None:
         assert cut.together == whole.together
 
 
+def test_a_plan_is_made_for_the_statement_as_it_was_moved() -> None:
+    for shown in ("COUNT(*)", "SUM(weight)", "AVG(weight)", "MEDIAN(weight)", "SUM(age)"):
+        moved, whole = (
+            ask(f"SELECT {shown} FROM people WHERE age > {limit}").snapped for limit in (42, 39)
+        )
+        assert [part.cells for part in moved.parts] == [part.cells for part in whole.parts]
+
+
 @pytest.mark.parametrize(
     ("where", "side"),
     [

@@ -61,13 +61,31 @@ class Compiled:
             self.universe,
             relation,
             measured,
-            max(1, *(each.together(self._source) for each in self.layouts)),
+            self._together,
             tuple(_origin(each, measured) for each in self.parts),
             self.layouts,
             tuple(self._on_grid(each) for each in measured),
             self.direct_notes,
             self.limit,
         )
+
+    @property
+    def snapped(self) -> Asked:
+        """The question as it was moved to the grid, without room for cut cells: what plans are by.
+
+        Of parts with one measurement the first has the numbers, the others are ends of the room.
+        """
+        if self.exact:
+            return self.asked
+        numbered = reversed(list(enumerate(self.parts)))
+        first = {self._source(place): part for place, part in numbered}
+        found = {part.text: part.linear for part in first.values()}
+        return Asked(tuple(found[text] for text in sorted(found)), self._together)
+
+    @property
+    def _together(self) -> int:
+        """Of how many measured cells a number is made at most."""
+        return max(1, *(each.together(self._source) for each in self.layouts))
 
     def _source(self, part: int) -> object:
         """What a direct measurement reads a part from; a part that it leaves out is its own."""

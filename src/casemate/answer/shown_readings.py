@@ -20,7 +20,8 @@ Room = tuple[int, int]
 """The parts that the truth lies between where cells are cut: no less, and no more."""
 
 USUAL_SKEW = 0.125
-"""How far the mean inside a bin usually is from its middle, as a share of half its width."""
+"""How far the mean inside a bin usually is from its middle, as a share of half its width; and that
+of some records from the mean of all, as a share of half the declared range."""
 
 
 class Reading(Protocol):
@@ -53,21 +54,18 @@ class CountReading:
 
     def read(self, estimates: Estimates, group: int) -> Noised:
         """The count as it was answered, unrounded."""
-        value = max(0.0, estimates[self.part][group].value)
+        found = estimates[self.part][group]
+        value, error = max(0.0, found.value), found.error
         answer, session = (self.band(estimates, group, level) for level in (False, True))
         if self.room is not None:
             value = kept(value, answer)
-        return Noised.of(value, self.error(estimates, group), answer, session)
+            error = None if error is None else math.hypot(error, self.moved(estimates, group))
+        return Noised.of(value, error, answer, session)
 
     def band(self, estimates: Estimates, group: int, session: bool) -> Band | None:
         """The bounds of the count, cut cells included."""
         ends = band_between(estimates, self.room or (self.part, self.part), group, session)
         return None if ends is None else (max(0.0, ends[0]), max(0.0, ends[1]))
-
-    def error(self, estimates: Estimates, group: int) -> float | None:
-        """The typical error: of the number, and of moving limits."""
-        found = estimates[self.part][group].error
-        return None if found is None else math.hypot(found, self.moved(estimates, group))
 
     def moved(self, estimates: Estimates, group: int) -> float:
         """What moving limits to the ends of cells usually adds."""
@@ -99,6 +97,7 @@ class SumReading:
         value, error = self.value(estimates, group), self.error(estimates, group)
         if self.room is not None:
             value = kept(value, answer)
+            error = None if error is None else math.hypot(error, self._moved(estimates, group))
         return Noised.of(value, error, answer, session)
 
     def value(self, estimates: Estimates, group: int) -> float:
@@ -127,11 +126,16 @@ class SumReading:
         return math.hypot(found.error, self.skew(estimates, group)) * float(self.unit)
 
     def skew(self, estimates: Estimates, group: int) -> float:
-        """What taking middles for means and moving limits usually add, in units."""
-        slack = 0.0 if self.slack is None else max(0.0, estimates[self.slack][group].value)
-        value = estimates[self.part][group].value
-        moved = spread_between(estimates, self.room, group, value, slack)
-        return math.hypot(USUAL_SKEW * slack, moved)
+        """What taking middles for means usually adds, in units."""
+        return USUAL_SKEW * self._slack(estimates, group)
+
+    def _slack(self, estimates: Estimates, group: int) -> float:
+        return 0.0 if self.slack is None else max(0.0, estimates[self.slack][group].value)
+
+    def _moved(self, estimates: Estimates, group: int) -> float:
+        """What moving limits to the ends of cells usually adds."""
+        value, slack = estimates[self.part][group].value, self._slack(estimates, group)
+        return spread_between(estimates, self.room, group, value, slack) * float(self.unit)
 
 
 @dataclass(frozen=True)
@@ -161,17 +165,23 @@ class AverageReading:
             return Noised.of(None, None, answer, session)
         offset = self.sum.value(estimates, group) / people.value
         error = self._error(estimates, group, offset)
-        return Noised.of(self._within(offset), error, answer, session)
+        value = self._within(offset)
+        return Noised.of(kept(value, answer) if self.count.room else value, error, answer, session)
 
     def _error(self, estimates: Estimates, group: int, offset: float) -> float | None:
-        """That of the sum around its ratio where it is known, else as if both erred apart."""
+        """That of the sum around its ratio where it is known, else as if both erred apart.
+
+        Records that a moved limit brings or takes change the mean by as far as theirs is off.
+        """
         people, total = estimates[self.count.part][group], estimates[self.sum.part][group]
-        around = total.ratio_error
-        if around is None:
-            errors = self.sum.error(estimates, group), self.count.error(estimates, group)
-            return _quotient_error(*errors, offset, people.value)
-        skew = math.hypot(around, self.sum.skew(estimates, group)) * float(self.sum.unit)
-        return math.hypot(skew, offset * self.count.moved(estimates, group)) / people.value
+        if total.ratio_error is None:
+            error = _quotient_error(self.sum.error(estimates, group), offset, people)
+        else:
+            skew = self.sum.skew(estimates, group)
+            error = math.hypot(total.ratio_error, skew) * float(self.sum.unit) / people.value
+        share = self.count.moved(estimates, group) / people.value
+        off = USUAL_SKEW * (self.high - self.low) / 2
+        return None if error is None else math.hypot(error, share * off)
 
     def _within(self, offset: float) -> float:
         return min(self.high, max(self.low, float(self.centre) + offset))
@@ -187,12 +197,10 @@ class AverageReading:
         return self._within(min(offsets)), self._within(max(offsets))
 
 
-def _quotient_error(
-    error: float | None, count_error: float | None, offset: float, people: float
-) -> float | None:
-    if error is None or count_error is None:
+def _quotient_error(error: float | None, offset: float, people: Estimate) -> float | None:
+    if error is None or people.error is None:
         return None
-    return math.hypot(error, offset * count_error) / people
+    return math.hypot(error, offset * people.error) / people.value
 
 
 # Room for cut cells -----------------------------------------------------------------------------
