@@ -184,7 +184,8 @@ def test_what_was_moved_to_a_boundary_is_said() -> None:
     found = ask("SELECT COUNT(*) FROM people WHERE age < 18")
     assert not found.exact
     assert found.notes == (
-        "age: a limit inside the cell [10, 20) was moved to the nearest cell boundary",
+        "age: a limit lies inside the cell [10, 20); it was answered as if for values < 20, and "
+        "the bounds have room for that cell",
     )
     assert ask("SELECT COUNT(*) FROM people WHERE age < 20").notes == ()
     keys = ask("SELECT COUNT(*) FROM people GROUP BY CASE WHEN age < 18 THEN 1 ELSE 2 END")

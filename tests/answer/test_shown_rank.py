@@ -19,10 +19,10 @@ Steps = Sequence[tuple[float, float]]
 fractions = st.fractions(0, 1, max_denominator=20)
 
 
-def reading(steps: Steps, quantile: Quantile, **options: bool) -> RankReading:
+def reading(steps: Steps, quantile: Quantile, extreme: bool = False) -> RankReading:
     masks = np.eye(len(steps) + 1, dtype=np.bool_)
     made = tuple(Step(mask, *step) for mask, step in zip(masks, steps, strict=False))
-    return RankReading(0, Rank(0, made), quantile, **options)
+    return RankReading(0, Rank(0, made), quantile, extreme)
 
 
 def read(made: RankReading, counts: list[float], width: float = 0.0) -> Noised:

@@ -81,8 +81,12 @@ def test_a_key_that_changes_within_a_cell_is_moved_and_says_so() -> None:
     found = grouped("CASE WHEN age < 18 THEN 'minor' ELSE 'adult' END")
     assert not found.exact
     assert found.notes == (
-        "age: a limit inside the cell [10, 20) was moved to the nearest cell boundary",
+        "age: a group ends inside the cell [10, 20); it was counted whole as minor, and the "
+        "bounds have room for that cell",
     )
+    minor, adult = (each.snapped for each in found.groups)
+    assert [one[0].sum() for one in (*minor.inner, *minor.outer)] == [1, 2]
+    assert [one[0].sum() for one in (*adult.inner, *adult.outer)] == [9, 10]
     assert [each.cells[0].sum() for each in found.groups] == [2, 9]
 
 
@@ -122,7 +126,7 @@ def test_groups_read_off_a_histogram_are_those_of_the_engine(
     question = snapped(select.aggregates[0], universe)
     ours = {}
     for group in cells_of(select, universe).groups:
-        one = question.within(group.cells)
+        one = question.within(group.snapped)
         ours[group.key] = one.total(one.scope, histogram(universe, one.scope, people.source))
     declared = tuple(as_declared(each) for each in select.keys)
     asked = Aggregate(Function.COUNT, None, as_declared(select.predicate), declared)

@@ -61,13 +61,35 @@ class Compiled:
             self.universe,
             relation,
             measured,
-            self.asked.together,
+            self._together,
             tuple(_origin(each, measured) for each in self.parts),
             self.layouts,
             tuple(self._on_grid(each) for each in measured),
             self.direct_notes,
             self.limit,
         )
+
+    @property
+    def snapped(self) -> Asked:
+        """The question as it was moved to the grid, without room for cut cells: what plans are by.
+
+        Of parts with one measurement the first has the numbers, the others are ends of the room.
+        """
+        if self.exact:
+            return self.asked
+        numbered = reversed(list(enumerate(self.parts)))
+        first = {self._source(place): part for place, part in numbered}
+        found = {part.text: part.linear for part in first.values()}
+        return Asked(tuple(found[text] for text in sorted(found)), self._together)
+
+    @property
+    def _together(self) -> int:
+        """Of how many measured cells a number is made at most."""
+        return max(1, *(each.together(self._source) for each in self.layouts))
+
+    def _source(self, part: int) -> object:
+        """What a direct measurement reads a part from; a part that it leaves out is its own."""
+        return self.parts[part].measured or part
 
     def _on_grid(self, measured: Measured) -> tuple[Product, ...] | None:
         """What each cell of a measured part counts on the grid, where it counts whole cells."""
@@ -92,7 +114,7 @@ def compiled(statement: Statement, universe: Universe) -> Compiled:
     parts = Parts()
     made = [_layout(select, universe, parts) for select in statement.selects]
     layouts = tuple(layout for layout, _ in made)
-    together = max(each.together(output) for each in layouts for output in each.outputs)
+    together = max(each.together() for each in layouts)
     compilers = [compiler for _, compiler in made]
     moved = [note for each in compilers for note in (*each.groups.notes, *each.moved)]
     wide = [WIDTH_NOTE] if any(part.measured is None for part in parts.found) else []
@@ -134,7 +156,7 @@ def _ratios(parts: Parts, layouts: tuple[Layout, ...]) -> tuple[tuple[int, int],
     averages = (
         each for layout in layouts for each in layout.readings if isinstance(each, AverageReading)
     )
-    pairs = ((parts.found[each.sum.part], parts.found[each.count]) for each in averages)
+    pairs = ((parts.found[each.sum.part], parts.found[each.count.part]) for each in averages)
     return tuple(dict.fromkeys((places[above.text], places[below.text]) for above, below in pairs))
 
 

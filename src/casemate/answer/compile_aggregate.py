@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 
 from casemate.answer.asked import Asked, Linear
-from casemate.answer.compile_grid import centre_of, grid_of, summand_of
+from casemate.answer.compile_grid import Grid, centre_of, grid_of, summand_of
 from casemate.answer.compile_rank import rank_of
 from casemate.answer.direct import Measured
 from casemate.answer.shown_rank import Quantile, RankReading
-from casemate.answer.shown_readings import AverageReading, CountReading, Reading, SumReading
+from casemate.answer.shown_readings import AverageReading, CountReading, Reading, Room, SumReading
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.expression import ColumnRef, Expression, present
@@ -27,6 +27,10 @@ from casemate.table.universe import Universe
 
 MOST_CELLS = 100_000
 """A statement of which one aggregate needs more numbers is refused."""
+
+Union = tuple[Cells, ...]
+Weighed = Callable[[Snapped], list[tuple[Union, Floats]]]
+"""Unions of cells with what a record of each adds; where two have a cell, one of them adds 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +80,7 @@ class Compiler:
     def __post_init__(self) -> None:
         named = [_name(each.cells) for each in self.groups.groups]
         self._order = sorted(range(len(named)), key=named.__getitem__)
-        self._cells = [self.groups.groups[place].cells for place in self._order]
+        self._cells = [self.groups.groups[place].snapped for place in self._order]
         self._places = tuple(np.argsort(self._order).tolist())
         names = tuple(each.key for each in self.groups.groups)
         self._keys = keys_of(self.keys, names, self.universe)
@@ -98,7 +102,7 @@ class Compiler:
 
     def count(self, aggregate: Aggregate) -> Reading:
         """COUNT(*) and COUNT(x)."""
-        return CountReading(self._counted(aggregate.membership))
+        return self._counted(aggregate.membership)
 
     def sum(self, aggregate: Aggregate) -> Reading:
         """SUM(x)."""
@@ -136,20 +140,16 @@ class Compiler:
             raise Unsupported(
                 f"this asks for more than {MOST_CELLS:,} numbers; group by fewer columns"
             )
-        below: list[Cells] = [{rank.place: rank.up_to(step)} for step in range(size)]
-        cells = [
-            self._products(found.within(group).within(each))
-            for group in self._cells
-            for each in below
-        ]
+        below = [Snapped(({rank.place: rank.up_to(step)},)) for step in range(size)]
+        cells = [each.within(step) for each in self._in_groups(found) for step in below]
         places = tuple(place * size + step for place in self._places for step in range(size))
         ranked = merged(self.universe.attributes[rank.place], rank.step_of)
         measured = Measured(self._keys, self._condition(condition), ranked=ranked)
-        part = self.parts.add(Linear(tuple(cells)), places, measured)
+        part, room = self._counts(cells, places, measured)
         extreme = aggregate.function in EXTREMES
         if extreme:
             self.notes.append(EXTREME_NOTE)
-        return RankReading(part, rank, _quantile(aggregate), extreme)
+        return RankReading(part, rank, _quantile(aggregate), extreme, room)
 
     # Parts --------------------------------------------------------------------------------------
 
@@ -165,13 +165,31 @@ class Compiler:
         """The cells of an attribute in which an expression of it is not NULL."""
         size = self.universe.attributes[place].size
         found = np.zeros(size, np.bool_)
-        for product in selection(present(argument), self.universe).products:
+        for product in selection(present(argument), self.universe).outer:
             found |= product.get(place, np.ones(size, np.bool_))
         return [bool(each) for each in found]
 
-    def _counted(self, condition: Expression) -> int:
+    def _in_groups(self, found: Snapped) -> list[Snapped]:
+        return [found.within(each) for each in self._cells]
+
+    def _counted(self, condition: Expression) -> CountReading:
         measured = Measured(self._keys, self._condition(condition))
-        return self._added(self._selected(condition), Fraction(1), None, measured)
+        cells = self._in_groups(self._selected(condition))
+        return CountReading(*self._counts(cells, self._places, measured))
+
+    def _counts(
+        self, cells: Sequence[Snapped], places: tuple[int, ...], measured: Measured
+    ) -> tuple[int, Room | None]:
+        """The part of counts, and those of whole and of touched cells where some are cut."""
+
+        def added(counted: Callable[[Snapped], Union]) -> int:
+            linear = Linear(tuple(self._products((counted(each), {})) for each in cells))
+            return self.parts.add(linear, places, measured)
+
+        part = added(lambda each: each.products)
+        if all(each.exact for each in cells):
+            return part, None
+        return part, (added(lambda each: each.inner), added(lambda each: each.outer))
 
     def _summed(
         self,
@@ -186,31 +204,48 @@ class Compiler:
         true = [Interval(span.low + centre, span.high + centre) for span in each]
         summand, unit = summand_of(argument, self.universe.attributes[place], true, centre)
         measured = Measured(self._keys, self._condition(condition), summand, unit)
-        part = self._added(found, grid.unit, {place: grid.weights}, measured)
-        slack = None
+        cells = self._in_groups(found)
+
+        def added(weighed: Weighed, measured: Measured | None = None) -> int:
+            found = ([(union, {place: w}) for union, w in weighed(one)] for one in cells)
+            linear = Linear(tuple(self._products(*one) for one in found), grid.unit)
+            return self.parts.add(linear, self._places, measured)
+
+        part = added(lambda one: [(one.products, grid.weights)], measured)
+        slack, room = None, None
         if not grid.exact:
-            slack = self._added(found, grid.unit, {place: grid.slack})
-        return SumReading(part, slack, grid.unit)
+            slack = added(lambda one: [(one.products, grid.slack)])
+        if not all(one.exact for one in cells):
+            room = added(_least(grid), measured), added(_most(grid), measured)
+        return SumReading(part, slack, grid.unit, room)
 
-    def _added(
-        self,
-        found: Snapped,
-        unit: Fraction,
-        weights: dict[int, Floats] | None,
-        measured: Measured | None = None,
-    ) -> int:
-        cells = tuple(self._products(found.within(each), weights) for each in self._cells)
-        return self.parts.add(Linear(cells, unit), self._places, measured)
-
-    def _products(
-        self, found: Snapped, weights: dict[int, Floats] | None = None
-    ) -> tuple[Product, ...]:
+    def _products(self, *weighed: tuple[Union, dict[int, Floats]]) -> tuple[Product, ...]:
         """The products of one cell; one that holds nothing where there is none."""
         shape = self.universe.shape
-        products = tuple(Product(shape, dict(each), weights or {}) for each in found.products)
+        products = tuple(
+            Product(shape, dict(each), weights) for union, weights in weighed for each in union
+        )
         if not products and not shape:
             raise Unsupported("no column has cells; declare bounds or values in the policy")
         return products or (Product(shape, {0: np.zeros(shape[0], np.bool_)}),)
+
+
+def _least(grid: Grid) -> Weighed:
+    """The least that is added: what is below zero by touched cells, what is above by whole ones."""
+    low = grid.weights - grid.slack
+    below, above = np.minimum(low, 0.0), np.maximum(low, 0.0)
+    return lambda cells: _adding((cells.outer, below), (cells.inner, above))
+
+
+def _most(grid: Grid) -> Weighed:
+    """The most that is added: what is above zero by touched cells, what is below by whole ones."""
+    high = grid.weights + grid.slack
+    below, above = np.minimum(high, 0.0), np.maximum(high, 0.0)
+    return lambda cells: _adding((cells.outer, above), (cells.inner, below))
+
+
+def _adding(*weighed: tuple[Union, Floats]) -> list[tuple[Union, Floats]]:
+    return [(union, weights) for union, weights in weighed if weights.any()]
 
 
 NOTHING = Interval(Fraction(0), Fraction(0))

@@ -73,7 +73,7 @@ def rank_of(argument: Expression, universe: Universe) -> Rank:
     place = attribute_of(references[0], universe)
     attribute = universe.attributes[place]
     there = selection(present(argument), universe)
-    mask = _mask(there.products, place, attribute.size)
+    mask = _mask(there.outer, place, attribute.size)
     spans = _spans(argument, attribute, universe)
     steps = _steps(spans, mask)
     if not steps:

@@ -36,7 +36,7 @@ def read_questions(queries: Queries, policy: Policy, universe: Universe, dialect
     """Read every statement of a log; the policy has the type of every column."""
 
     def asked(statement: Statement) -> Asked:
-        return compiled(statement, universe).asked
+        return compiled(statement, universe).snapped
 
     return gathered(queries, policy, dialect, asked)
 

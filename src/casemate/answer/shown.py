@@ -52,11 +52,15 @@ class Layout:
     having: Expression
     order: tuple[Ordering, ...]
 
-    def together(self, output: Output) -> int:
-        """Of how many cells one number of this column is made."""
-        cells: dict[int, int] = {}
+    def together(self, origin: Callable[[int], object] = int) -> int:
+        """Of how many cells a number is made at most, if parts of one origin are read once."""
+        return max(self._made_of(each, origin) for each in self.outputs)
+
+    def _made_of(self, output: Output, origin: Callable[[int], object]) -> int:
+        cells: dict[object, int] = {}
         for index in _results_in(output.expression):
-            cells |= self.readings[index].needed
+            needed = self.readings[index].needed
+            cells |= {origin(part): size for part, size in needed.items()}
         return sum(cells.values())
 
 

@@ -3,7 +3,7 @@
 Guarantee  What is proven is a rank: how many records are below each boundary. The bounds of the
            value follow by inverting both ends, and are outer edges of cells. MIN and MAX are
            extreme quantiles: on the open side, where a single record decides, the declared bound
-           stands.
+           stands. Where cells are cut, a count is between that of whole and of touched cells.
 """
 
 import math
@@ -11,12 +11,11 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from casemate.answer.compile_rank import Rank
 from casemate.answer.outcome import Estimate
-from casemate.answer.shown_number import Band, Noised, band_of
-from casemate.answer.shown_readings import Estimates
+from casemate.answer.shown_number import Band, Noised
+from casemate.answer.shown_readings import Estimates, Room, band_between, kept, spread_between
 from casemate.query.expression import Scalar
 
 CLOSE = 1e-6
@@ -51,31 +50,49 @@ class RankReading:
     rank: Rank
     quantile: Quantile
     extreme: bool = False
+    room: Room | None = None
 
     @property
     def needed(self) -> Mapping[int, int]:
-        """All boundaries of a group."""
-        return {self.part: len(self.rank.steps)}
+        """All boundaries of a group, or those of either end."""
+        return dict.fromkeys(self.room or (self.part,), len(self.rank.steps))
 
     def read(self, estimates: Estimates, group: int) -> Noised:
         """The stand-in's quantile, and the values that the proven counts allow."""
         found = self.cells(estimates, group)
         counts = _whole([each.value for each in found])
-        answer, session = (self._band(found, level) for level in (False, True))
+        answer, session = (self._band(estimates, group, level) for level in (False, True))
         if counts[-1] == 0:
             return Noised.of(None, None, answer, session)
         value = self._value(counts, *self.quantile.indices(counts[-1]))
-        return Noised.of(_kept(value, answer), self._error(found, counts), answer, session)
+        error = self._error(estimates, group, counts)
+        return Noised.of(kept(value, answer), error, answer, session)
 
     def cells(self, estimates: Estimates, group: int) -> Sequence[Estimate]:
         """The counts of one group, boundary after boundary."""
-        size = len(self.rank.steps)
-        return estimates[self.part][group * size : (group + 1) * size]
+        return [estimates[self.part][place] for place in self._places(group)]
 
     def width(self, estimates: Estimates, groups: int) -> float:
         """How far, either way, a proven rank may be from the answered one."""
-        bands = [band_of(each, False) for i in range(groups) for each in self.cells(estimates, i)]
-        return max(math.inf if each is None else (each[1] - each[0]) / 2 for each in bands)
+        return max(
+            self._reach(estimates, place) for i in range(groups) for place in self._places(i)
+        )
+
+    def _places(self, group: int) -> range:
+        size = len(self.rank.steps)
+        return range(group * size, (group + 1) * size)
+
+    def _ends(self, estimates: Estimates, place: int, session: bool) -> Band | None:
+        """The bounds of one count, cut cells included."""
+        return band_between(estimates, self.room or (self.part, self.part), place, session)
+
+    def _reach(self, estimates: Estimates, place: int) -> float:
+        ends, value = self._ends(estimates, place, False), estimates[self.part][place].value
+        if ends is None:
+            return math.inf
+        if self.room is None:
+            return (ends[1] - ends[0]) / 2
+        return max(value - ends[0], ends[1] - value)
 
     def _value(self, counts: Sequence[int], first: int, second: int, share: float) -> Scalar:
         low, high = self._record(counts, first), self._record(counts, second)
@@ -89,20 +106,26 @@ class RankReading:
         before = counts[step - 1] if step else 0
         return self.rank.steps[step].at((index - before + 0.5) / (counts[step] - before))
 
-    def _error(self, found: Sequence[Estimate], counts: Sequence[int]) -> float | None:
+    def _error(self, estimates: Estimates, group: int, counts: Sequence[int]) -> float | None:
         """What the typical error of the count around the value moves the value by."""
         first, _, _ = self.quantile.indices(counts[-1])
-        error = found[bisect_right(counts, first)].error
-        if error is None:
+        place = self._places(group)[bisect_right(counts, first)]
+        found = estimates[self.part][place]
+        if found.error is None:
             return None
-        ends = (max(0, first - math.ceil(error)), min(counts[-1] - 1, first + math.ceil(error)))
+        moved = spread_between(estimates, self.room, place, found.value)
+        records = math.ceil(math.hypot(found.error, moved))
+        ends = (max(0, first - records), min(counts[-1] - 1, first + records))
         low, high = (self._record(counts, index) for index in ends)
         if not isinstance(low, float) or not isinstance(high, float):
             return None
         return (high - low) / 2
 
-    def _band(self, found: Sequence[Estimate], session: bool) -> tuple[Scalar, Scalar] | None:
-        bands = [band for each in found if (band := band_of(each, session)) is not None]
+    def _band(
+        self, estimates: Estimates, group: int, session: bool
+    ) -> tuple[Scalar, Scalar] | None:
+        found = [self._ends(estimates, place, session) for place in self._places(group)]
+        bands = [band for band in found if band is not None]
         if len(bands) < len(found):
             return None
         least, most = _tightened(bands)
@@ -116,12 +139,6 @@ class RankReading:
         if self.extreme:
             low, high = (0, high) if self.quantile.fraction == 0 else (low, len(steps) - 1)
         return steps[low].at(0.0), steps[max(low, high)].at(1.0)
-
-
-def _kept(value: Any, ends: tuple[Any, Any] | None) -> Scalar:
-    """A value within its bounds, which counts that fall may have left."""
-    kept: Scalar = value if ends is None else min(max(value, ends[0]), ends[1])
-    return kept
 
 
 def _whole(values: Sequence[float]) -> list[int]:

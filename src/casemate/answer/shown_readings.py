@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 from casemate.answer.outcome import Estimate
 from casemate.answer.shown_number import Band, Noised, band_of
@@ -16,8 +16,12 @@ from casemate.answer.shown_number import Band, Noised, band_of
 Estimates = Sequence[Sequence[Estimate]]
 """By part and then by group: each number in units of its part."""
 
+Room = tuple[int, int]
+"""The parts that the truth lies between where cells are cut: no less, and no more."""
+
 USUAL_SKEW = 0.125
-"""How far the mean inside a bin usually is from its middle, as a share of half its width."""
+"""How far the mean inside a bin usually is from its middle, as a share of half its width; and that
+of some records from the mean of all, as a share of half the declared range."""
 
 
 class Reading(Protocol):
@@ -35,39 +39,65 @@ class Reading(Protocol):
 
 @dataclass(frozen=True)
 class CountReading:
-    """COUNT: its own number; nobody counts below zero."""
+    """COUNT: its own number; nobody counts below zero.
+
+    Where cells are cut, the truth is between the count of whole cells and that of touched ones.
+    """
 
     part: int
+    room: Room | None = None
 
     @property
     def needed(self) -> Mapping[int, int]:
-        """One cell."""
-        return {self.part: 1}
+        """One cell, or one of either end."""
+        return dict.fromkeys(self.room or (self.part,), 1)
 
     def read(self, estimates: Estimates, group: int) -> Noised:
         """The count as it was answered, unrounded."""
-        found = estimates[self.part][group].above(0.0)
-        answer, session = (band_of(found, level) for level in (False, True))
-        return Noised.of(float(found.value), found.error, answer, session)
+        found = estimates[self.part][group]
+        value, error = max(0.0, found.value), found.error
+        answer, session = (self.band(estimates, group, level) for level in (False, True))
+        if self.room is not None:
+            value = kept(value, answer)
+            error = None if error is None else math.hypot(error, self.moved(estimates, group))
+        return Noised.of(value, error, answer, session)
+
+    def band(self, estimates: Estimates, group: int, session: bool) -> Band | None:
+        """The bounds of the count, cut cells included."""
+        ends = band_between(estimates, self.room or (self.part, self.part), group, session)
+        return None if ends is None else (max(0.0, ends[0]), max(0.0, ends[1]))
+
+    def moved(self, estimates: Estimates, group: int) -> float:
+        """What moving limits to the ends of cells usually adds."""
+        return spread_between(estimates, self.room, group, estimates[self.part][group].value)
 
 
 @dataclass(frozen=True)
 class SumReading:
-    """SUM: middles of cells added up; the truth is off by no more than the slack of its records."""
+    """SUM: middles of cells added up; the truth is off by no more than the slack of its records.
+
+    Where cells are cut, it is between the least and the most that records may add instead.
+    """
 
     part: int
     slack: int | None
     unit: Fraction
+    room: Room | None = None
 
     @property
     def needed(self) -> Mapping[int, int]:
-        """The sum and its slack."""
+        """The sum and its slack, or one cell of either end."""
+        if self.room is not None:
+            return dict.fromkeys(self.room, 1)
         return {self.part: 1} | ({} if self.slack is None else {self.slack: 1})
 
     def read(self, estimates: Estimates, group: int) -> Noised:
         """The sum in its real worth."""
         answer, session = (self.band(estimates, group, level) for level in (False, True))
         value, error = self.value(estimates, group), self.error(estimates, group)
+        if self.room is not None:
+            value = kept(value, answer)
+            error = None if error is None else math.hypot(error, self._moved(estimates, group))
         return Noised.of(value, error, answer, session)
 
     def value(self, estimates: Estimates, group: int) -> float:
@@ -75,14 +105,17 @@ class SumReading:
         return estimates[self.part][group].value * float(self.unit)
 
     def band(self, estimates: Estimates, group: int, session: bool) -> Band | None:
-        """The bounds of the sum, its slack included."""
+        """The bounds of the sum, its slack and cut cells included."""
+        unit = float(self.unit)
+        if self.room is not None:
+            ends = band_between(estimates, self.room, group, session)
+            return None if ends is None else (ends[0] * unit, ends[1] * unit)
         band = band_of(estimates[self.part][group], session)
         slack: Band | None = (0.0, 0.0)
         if self.slack is not None:
             slack = band_of(estimates[self.slack][group].above(0.0), session)
         if band is None or slack is None:
             return None
-        unit = float(self.unit)
         return (band[0] - slack[1]) * unit, (band[1] + slack[1]) * unit
 
     def error(self, estimates: Estimates, group: int) -> float | None:
@@ -94,9 +127,15 @@ class SumReading:
 
     def skew(self, estimates: Estimates, group: int) -> float:
         """What taking middles for means usually adds, in units."""
-        if self.slack is None:
-            return 0.0
-        return USUAL_SKEW * max(0.0, estimates[self.slack][group].value)
+        return USUAL_SKEW * self._slack(estimates, group)
+
+    def _slack(self, estimates: Estimates, group: int) -> float:
+        return 0.0 if self.slack is None else max(0.0, estimates[self.slack][group].value)
+
+    def _moved(self, estimates: Estimates, group: int) -> float:
+        """What moving limits to the ends of cells usually adds."""
+        value, slack = estimates[self.part][group].value, self._slack(estimates, group)
+        return spread_between(estimates, self.room, group, value, slack) * float(self.unit)
 
 
 @dataclass(frozen=True)
@@ -107,7 +146,7 @@ class AverageReading:
     there. NULL where the count rounds to nobody.
     """
 
-    count: int
+    count: CountReading
     sum: SumReading
     centre: Fraction
     low: float
@@ -115,33 +154,40 @@ class AverageReading:
 
     @property
     def needed(self) -> Mapping[int, int]:
-        """The count, the sum and its slack."""
-        return {self.count: 1} | dict(self.sum.needed)
+        """What the count and the sum are made of."""
+        return {**self.count.needed, **self.sum.needed}
 
     def read(self, estimates: Estimates, group: int) -> Noised:
         """The mean, within the declared range."""
         answer, session = (self._band(estimates, group, level) for level in (False, True))
-        people = estimates[self.count][group]
+        people = estimates[self.count.part][group]
         if round(people.value) <= 0:
             return Noised.of(None, None, answer, session)
         offset = self.sum.value(estimates, group) / people.value
         error = self._error(estimates, group, offset)
-        return Noised.of(self._within(offset), error, answer, session)
+        value = self._within(offset)
+        return Noised.of(kept(value, answer) if self.count.room else value, error, answer, session)
 
     def _error(self, estimates: Estimates, group: int, offset: float) -> float | None:
-        """That of the sum around its ratio where it is known, else as if both erred apart."""
-        people, total = estimates[self.count][group], estimates[self.sum.part][group]
-        around = total.ratio_error
-        if around is None:
-            return _quotient_error(self.sum.error(estimates, group), offset, people)
-        skew = self.sum.skew(estimates, group)
-        return math.hypot(around, skew) * float(self.sum.unit) / people.value
+        """That of the sum around its ratio where it is known, else as if both erred apart.
+
+        Records that a moved limit brings or takes change the mean by as far as theirs is off.
+        """
+        people, total = estimates[self.count.part][group], estimates[self.sum.part][group]
+        if total.ratio_error is None:
+            error = _quotient_error(self.sum.error(estimates, group), offset, people)
+        else:
+            skew = self.sum.skew(estimates, group)
+            error = math.hypot(total.ratio_error, skew) * float(self.sum.unit) / people.value
+        share = self.count.moved(estimates, group) / people.value
+        off = USUAL_SKEW * (self.high - self.low) / 2
+        return None if error is None else math.hypot(error, share * off)
 
     def _within(self, offset: float) -> float:
         return min(self.high, max(self.low, float(self.centre) + offset))
 
     def _band(self, estimates: Estimates, group: int, session: bool) -> Band | None:
-        people = band_of(estimates[self.count][group], session)
+        people = self.count.band(estimates, group, session)
         total = self.sum.band(estimates, group, session)
         if people is None or total is None:
             return None
@@ -155,3 +201,30 @@ def _quotient_error(error: float | None, offset: float, people: Estimate) -> flo
     if error is None or people.error is None:
         return None
     return math.hypot(error, offset * people.error) / people.value
+
+
+# Room for cut cells -----------------------------------------------------------------------------
+
+
+def band_between(estimates: Estimates, room: Room, place: int, session: bool) -> Band | None:
+    """From the lower end of what is no more than the truth to the upper end of what is no less."""
+    least, most = (band_of(estimates[part][place], session) for part in room)
+    return None if least is None or most is None else (least[0], max(least[0], most[1]))
+
+
+def spread_between(
+    estimates: Estimates, room: Room | None, place: int, value: float, slack: float = 0.0
+) -> float:
+    """How far from a value the truth usually is, if it lies anywhere in the room alike."""
+    if room is None:
+        return 0.0
+    least, most = (estimates[part][place].value for part in room)
+    below, above = max(0.0, value - slack - least), max(0.0, most - value - slack)
+    if not below + above:
+        return 0.0
+    return math.sqrt((below**3 + above**3) / (3 * (below + above)))
+
+
+def kept(value: Any, ends: tuple[Any, Any] | None) -> Any:
+    """A value within its bounds, which noise may have left."""
+    return value if ends is None else min(max(value, ends[0]), ends[1])

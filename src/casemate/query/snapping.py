@@ -3,14 +3,14 @@
 A predicate over single columns is a union of products of cells. It is decided on the table as the
 policy declares it: numbers clamped to their bounds, undeclared values NULL. A condition that holds
 on a part of a cell only is snapped: the cell is in if the condition holds on half of it or more,
-which moves a limit to the nearest cell boundary; the answer says so.
+which moves a limit to the nearest cell boundary. The cells wholly inside and those touched bracket
+the condition as it was written, and a note says to which side it was moved.
 
 Cost  A few evaluations for each cell of each attribute in the predicate; no data.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from dataclasses import replace as changed
 
 import numpy as np
@@ -33,7 +33,7 @@ from casemate.query.simplify import simplify
 from casemate.query.snapping_breaks import NONE, Breaks, breaks
 from casemate.query.snapping_cells import Cell, results
 from casemate.query.snapping_interval import Interval, interval
-from casemate.query.snapping_products import Bits, Product, apart, meet, trimmed
+from casemate.query.snapping_products import Bits, Bracket, Product, apart, met, trimmed
 from casemate.table.schema import ColumnType
 from casemate.table.universe import Attribute, Kind, Universe
 from casemate.table.universe_cuts import Point, image
@@ -42,6 +42,8 @@ Floats = NDArray[np.float64]
 MOST_PRODUCTS = 64
 """A predicate that takes more products apart from each other is refused."""
 
+TOO_MANY = "this predicate has too many alternatives; ask for fewer of them at once"
+
 
 @dataclass(frozen=True, eq=False)
 class Snapped:
@@ -49,19 +51,29 @@ class Snapped:
 
     A COUNT adds up the records of the cells. A SUM multiplies those of a cell of the attribute in
     `weights` by its weight, the middle of what a record there may add; `slack` is how far from the
-    middle that may be. `cut` has the cells, by attribute, on a part of which the condition holds.
+    middle that may be. `bracket` is there where a condition holds on a part of a cell.
     """
 
     products: tuple[Product, ...]
     weights: Mapping[int, Floats] | None = None
     slack: Mapping[int, Floats] | None = None
-    cut: Mapping[int, Bits] = field(default_factory=dict)
+    bracket: Bracket | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
         """Whether no cell is cut."""
-        return not self.cut
+        return self.bracket is None
+
+    @property
+    def inner(self) -> tuple[Product, ...]:
+        """The cells on which the condition holds wholly."""
+        return self.products if self.bracket is None else self.bracket.inner
+
+    @property
+    def outer(self) -> tuple[Product, ...]:
+        """The cells on a part of which the condition holds, or on all."""
+        return self.products if self.bracket is None else self.bracket.outer
 
     @property
     def masks(self) -> Product:
@@ -76,10 +88,13 @@ class Snapped:
         named = {place for product in self.products for place in product}
         return tuple(sorted(named | set(self.weights or {})))
 
-    def within(self, cells: Product) -> "Snapped":
-        """The same question about some of the cells: one group of it."""
-        met = (meet(product, cells) for product in self.products)
-        return changed(self, products=tuple(each for each in met if each is not None))
+    def within(self, other: "Snapped") -> "Snapped":
+        """The same question about the cells of another: one group of it."""
+        bracket = None
+        if self.bracket is not None or other.bracket is not None:
+            one, two = (Bracket(each.inner, each.outer) for each in (self, other))
+            bracket = one.meet(two)
+        return changed(self, products=met(self.products, other.products), bracket=bracket)
 
     def total(self, scope: tuple[int, ...], marginal: NDArray[np.int64]) -> int:
         """What the cells of a marginal over a scope, which has all attributes read, come to."""
@@ -132,27 +147,46 @@ def selection(predicate: Expression, universe: Universe) -> Snapped:
     """The cells on which a predicate holds."""
     found = terms(formula(simplify(predicate)))
     if found is None:
-        raise Unsupported("this predicate has too many alternatives; ask for fewer of them at once")
-    decided: dict[int, list[list[Cell]]] = defaultdict(list)
-    products = [trimmed(_product(term, universe, decided)) for term in found]
-    union = apart([each for each in products if each is not None], MOST_PRODUCTS)
-    if union is None:
-        raise Unsupported("this predicate has too many alternatives; ask for fewer of them at once")
-    cut = {place: cut_cells(several) for place, several in decided.items()}
-    shown = {place: mask for place, mask in sorted(cut.items()) if mask.any()}
-    notes = tuple(moved(universe.attributes[place], mask) for place, mask in shown.items())
-    return Snapped(tuple(union), cut=shown, notes=notes)
+        raise Unsupported(TOO_MANY)
+    conjunctions = [_conjunction(term, universe) for term in found]
+    nearest = _union(conjunctions, _is_in)
+    limits = [limit for each in conjunctions for limit in each.items() if cut_cells(limit[1])]
+    if not limits:
+        return Snapped(nearest)
+    bracket = Bracket(_union(conjunctions, _is_whole), _union(conjunctions, _is_touched))
+    notes = [_note(universe.attributes[place], cells) for place, cells in limits]
+    return Snapped(nearest, bracket=bracket, notes=tuple(sorted(set(notes))))
 
 
-def _product(term: Term, universe: Universe, decided: dict[int, list[list[Cell]]]) -> Product:
-    """One conjunction: for each attribute in it, the cells on half of which it holds."""
-    product: dict[int, Bits] = {}
+Conjunction = Mapping[int, list[Cell]]
+"""By attribute: where the condition on it holds."""
+
+
+def _conjunction(term: Term, universe: Universe) -> Conjunction:
+    found: dict[int, list[Cell]] = {}
     for about, condition in term.items():
         place = attribute_of(about, universe)
-        cells = _decided(universe.attributes[place], condition)
-        decided[place].append(cells)
-        product[place] = np.array([_is_in(cell) for cell in cells], np.bool_)
-    return product
+        found[place] = _decided(universe.attributes[place], condition)
+    return found
+
+
+def _union(
+    conjunctions: Sequence[Conjunction], inside: Callable[[Cell], bool]
+) -> tuple[Product, ...]:
+    """The cells that are inside for all attributes of one conjunction at least."""
+    products = [
+        trimmed({place: mask_of(cells, inside) for place, cells in each.items()})
+        for each in conjunctions
+    ]
+    union = apart([each for each in products if each is not None], MOST_PRODUCTS)
+    if union is None:
+        raise Unsupported(TOO_MANY)
+    return tuple(union)
+
+
+def mask_of(cells: Sequence[Cell], inside: Callable[[Cell], bool]) -> Bits:
+    """The cells that are inside."""
+    return np.array([inside(cell) for cell in cells], np.bool_)
 
 
 def attribute_of(about: Subject, universe: Universe) -> int:
@@ -194,20 +228,60 @@ def _is_in(cell: Cell) -> bool:
     return True in cell.results and true >= false
 
 
-def cut_cells(several: list[list[Cell]]) -> Bits:
-    """The cells in which at least one of several results is not constant."""
-    changing = [[not cell.constant for cell in cells] for cells in several]
-    return np.asarray(np.array(changing, np.bool_).any(axis=0))
+def _is_whole(cell: Cell) -> bool:
+    return False not in cell.results
 
 
-def moved(attribute: Attribute, cut: Bits) -> str:
-    """The note on limits that were snapped."""
-    cells = [_bin_name(attribute, int(cell)) for cell in np.flatnonzero(cut)[:3]]
-    more = " and others" if cut.sum() > 3 else ""
+def _is_touched(cell: Cell) -> bool:
+    return True in cell.results
+
+
+# Notes ----------------------------------------------------------------------------------------
+
+MOST_NAMED = 3
+"""Cells, or runs of cells, that a note names."""
+
+
+def moved(attribute: Attribute, cells: Sequence[Cell], what: str, how: str) -> str:
+    """The note on something that changes inside cells: where, and how it was answered."""
+    names = [_bin_name(attribute, number) for number in cut_cells(cells)]
+    one = len(names) == 1
     return (
-        f"{attribute.name}: a limit inside the cell {', '.join(cells)}{more} was moved to the "
-        f"nearest cell boundary"
+        f"{attribute.name}: {what} inside the cell{'' if one else 's'} {listed(names)}; "
+        f"it was {how}, and the bounds have room for {'that cell' if one else 'those cells'}"
     )
+
+
+def cut_cells(cells: Sequence[Cell]) -> list[int]:
+    """The numbers of the cells in which something changes."""
+    return [number for number, cell in enumerate(cells) if not cell.constant]
+
+
+def _note(attribute: Attribute, cells: Sequence[Cell]) -> str:
+    values = _values(attribute, mask_of(cells, _is_in))
+    return moved(attribute, cells, "a limit lies", f"answered as if for {values}")
+
+
+def _values(attribute: Attribute, mask: Bits) -> str:
+    """The values of some bins, run by run."""
+    edges = np.flatnonzero(np.diff(mask[:-1], prepend=False, append=False)).tolist()
+    runs = [_run(attribute, first, end) for first, end in zip(edges[::2], edges[1::2], strict=True)]
+    found = f"values {listed(runs, ' or ')}" if all(runs) else "every value"
+    return (found if runs else "no value") + (" or NULL" if mask[-1] else "")
+
+
+def _run(attribute: Attribute, first: int, end: int) -> str:
+    """The bins from one to another in terms of their boundaries; nothing where that is all."""
+    last = len(attribute.edges) - 1
+    below = [f">= {attribute.edges[first]}"] if first else []
+    above = [f"< {attribute.edges[end]}"] if end < last else []
+    return " and ".join([*below, *above])
+
+
+def listed(names: Sequence[str], between: str = ", ") -> str:
+    """The first few of some names."""
+    more = " and others" if len(names) > MOST_NAMED else ""
+    return between.join(names[:MOST_NAMED]) + more
 
 
 def _bin_name(attribute: Attribute, cell: int) -> str:

@@ -6,34 +6,38 @@ for undeclared values too.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
-
-import numpy as np
 
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Select
 from casemate.query.answers import Key
 from casemate.query.expression import ColumnRef, Expression, Scalar, columns_of
 from casemate.query.interpret import evaluate
-from casemate.query.snapping import attribute_of, cut_cells, moved
+from casemate.query.snapping import Snapped, attribute_of, cut_cells, listed, mask_of, moved
 from casemate.query.snapping_breaks import breaks
 from casemate.query.snapping_cells import Cell, results
-from casemate.query.snapping_products import Bits, Product, meet
+from casemate.query.snapping_products import Bracket, Product, trimmed
 from casemate.table.universe import Attribute, Kind, Universe
 from casemate.table.universe_cuts import WHOLE
 
+EVERYBODY = Snapped(({},))
 MOST_GROUPS = 100_000
 """A statement of more groups is refused."""
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """One combination of keys, and the cells that have it."""
+    """One combination of keys, and the cells that have it: most of each, where a key is cut."""
 
     key: Key
-    cells: Product
+    snapped: Snapped
+
+    @property
+    def cells(self) -> Product:
+        """The cells that are counted in it."""
+        return self.snapped.masks
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +53,8 @@ class Groups:
 class _Keys:
     """The values of one key, each with its cells, and what was moved."""
 
-    values: dict[Scalar, Product]
-    note: str | None = field(default=None)
+    values: dict[Scalar, Snapped]
+    note: str | None = None
 
 
 def cells_of(select: Select, universe: Universe) -> Groups:
@@ -60,24 +64,24 @@ def cells_of(select: Select, universe: Universe) -> Groups:
         raise Unsupported(f"this has more than {MOST_GROUPS:,} groups; group by fewer columns")
     groups: list[Group] = []
     for chosen in product(*(each.values.items() for each in keys)):
-        cells = _met([cells for _, cells in chosen])
-        if cells is not None:
-            groups.append(Group(tuple(value for value, _ in chosen), cells))
+        found = EVERYBODY
+        for _, cells in chosen:
+            found = found.within(cells)
+        if found.products:
+            groups.append(Group(tuple(value for value, _ in chosen), found))
+        elif found.outer:
+            raise Unsupported(
+                "two keys change inside one cell, so that some groups may be narrower than it; "
+                "group by limits of bins, or declare more bins"
+            )
     notes = tuple(dict.fromkeys(each.note for each in keys if each.note is not None))
     return Groups(tuple(groups), not notes, notes)
-
-
-def _met(several: Sequence[Product]) -> Product | None:
-    found: Product | None = {}
-    for each in several:
-        found = None if found is None else meet(found, each)
-    return found
 
 
 def _keys(key: Expression, universe: Universe) -> _Keys:
     references = sorted(columns_of(key), key=lambda each: each.column.name)
     if not references:
-        return _Keys({evaluate(key, _nothing): {}})
+        return _Keys({evaluate(key, _nothing): EVERYBODY})
     if len(references) > 1:
         names = " and ".join(each.column.name for each in references)
         raise Unsupported(f"a group computed from {names} together has no cells; group by each")
@@ -114,9 +118,28 @@ def _grouped(place: int, attribute: Attribute, cells: list[Cell]) -> _Keys:
             f"some groups of {attribute.name} are narrower than its cells; group by wider ones, or "
             f"declare more bins"
         )
-    masks: dict[Scalar, Bits] = {
-        value: np.array([each == value for each in usual], np.bool_) for value in named
-    }
-    cut = cut_cells([cells])
-    note = moved(attribute, cut) if cut.any() else None
-    return _Keys({value: {place: mask} for value, mask in masks.items()}, note)
+    found = {value: _keyed(place, cells, value) for value in named}
+    return _Keys(found, _note(attribute, cells))
+
+
+def _keyed(place: int, cells: list[Cell], value: Scalar) -> Snapped:
+    """The cells that have a key: on most of each; bracketed by whole ones and any part."""
+
+    def union(inside: Callable[[Cell], bool]) -> tuple[Product, ...]:
+        kept = trimmed({place: mask_of(cells, inside)})
+        return () if kept is None else (kept,)
+
+    nearest = union(lambda cell: cell.usual == value)
+    if all(cell.constant for cell in cells):
+        return Snapped(nearest)
+    inner = union(lambda cell: cell.constant and value in cell.results)
+    return Snapped(nearest, bracket=Bracket(inner, union(lambda cell: value in cell.results)))
+
+
+def _note(attribute: Attribute, cells: list[Cell]) -> str | None:
+    """What is said of keys that were snapped."""
+    usual = [cells[number].usual for number in cut_cells(cells)]
+    if not usual:
+        return None
+    names = ["NULL" if each is None else str(each) for each in usual]
+    return moved(attribute, cells, "a group ends", f"counted whole as {listed(names)}")

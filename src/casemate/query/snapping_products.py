@@ -5,6 +5,7 @@ they hold adds up.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,18 @@ from numpy.typing import NDArray
 Bits = NDArray[np.bool_]
 Product = Mapping[int, Bits]
 """By position of an attribute: the cells that are in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bracket:
+    """Two unions around a condition that cuts cells: those wholly inside, and those touched."""
+
+    inner: tuple[Product, ...]
+    outer: tuple[Product, ...]
+
+    def meet(self, other: "Bracket") -> "Bracket":
+        """The bracket of both conditions at once."""
+        return Bracket(met(self.inner, other.inner), met(self.outer, other.outer))
 
 
 def trimmed(product: Product) -> Product | None:
@@ -27,6 +40,12 @@ def meet(left: Product, right: Product) -> Product | None:
     for place, mask in right.items():
         joined[place] = joined[place] & mask if place in joined else mask
     return trimmed(joined)
+
+
+def met(left: Sequence[Product], right: Sequence[Product]) -> tuple[Product, ...]:
+    """The cells in both of two unions."""
+    found = (meet(one, other) for one in left for other in right)
+    return tuple(each for each in found if each is not None)
 
 
 def without(whole: Product, part: Product) -> list[Product]:
