@@ -27,6 +27,9 @@ from casemate.table.universe import Universe
 MOST_CELLS = 100_000
 """A statement of which one aggregate needs more numbers is refused."""
 
+MOST_PRODUCTS = 2**18
+"""A statement that is put together out of more sets of cells is refused."""
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -47,6 +50,16 @@ class Parts:
     def __init__(self) -> None:
         self.found: list[Part] = []
         self._known: dict[object, int] = {}
+        self._products = 0
+
+    def reserve(self, products: int) -> None:
+        """Refuse a statement of too many sets of cells, before they are made."""
+        self._products += products
+        if self._products > MOST_PRODUCTS:
+            raise Unsupported(
+                f"this statement is put together out of more than {MOST_PRODUCTS:,} sets of "
+                f"cells; ask for fewer groups, columns or alternatives at once"
+            )
 
     def add(self, linear: Linear, places: tuple[int, ...], measured: Measured | None = None) -> int:
         """The number of a part, which is new or known."""
@@ -134,6 +147,7 @@ class Compiler:
             raise Unsupported(
                 f"this asks for more than {MOST_CELLS:,} numbers; group by fewer columns"
             )
+        self.parts.reserve(size * len(self._cells) * max(1, len(found.products)))
         below: list[Cells] = [{rank.place: rank.up_to(step)} for step in range(size)]
         cells = [
             self._products(found.within(group).within(each))
@@ -195,6 +209,7 @@ class Compiler:
         weights: dict[int, Floats] | None,
         measured: Measured | None = None,
     ) -> int:
+        self.parts.reserve(len(self._cells) * max(1, len(found.products)))
         cells = tuple(self._products(found.within(each), weights) for each in self._cells)
         return self.parts.add(Linear(cells, unit), self._places, measured)
 

@@ -35,6 +35,9 @@ from casemate.table.universe_contribution import bounded
 from casemate.table.universe_cuts import Point, typed, whole_values
 
 Counts = NDArray[np.int64]
+Labels = Sequence[int]
+"""For each code of an attribute the number of its class, from 0 on without a gap."""
+
 MOST_GROUPS = 2**12
 """So many groups of values an engine forms faster than it codes each row."""
 
@@ -102,13 +105,19 @@ class Tally:
 
 
 def histogram(
-    universe: Universe, scope: tuple[int, ...], source: Source, *, key: bytes | None = None
+    universe: Universe,
+    scope: tuple[int, ...],
+    source: Source,
+    *,
+    key: bytes | None = None,
+    labels: Sequence[Labels] | None = None,
 ) -> Counts:
     """How many rows fall into each cell of a scope, which lists attributes by position.
 
-    `key` is the dataset's secret; it is needed where a person may have several rows.
+    `key` is the dataset's secret; it is needed where a person may have several rows. With `labels`
+    codes of one class are counted together, by the engine: no larger table is ever made.
     """
-    return tally(universe, scope, source, key=key).counts
+    return tally(universe, scope, source, key=key, labels=labels).counts
 
 
 def tally(
@@ -118,30 +127,51 @@ def tally(
     summands: Sequence[Summand] = (),
     *,
     key: bytes | None = None,
+    labels: Sequence[Labels] | None = None,
 ) -> Tally:
     """Counts and sums of a scope by one statement over the source."""
     kept = bounded(universe, source, key)
-    shape = universe.sizes(scope)
-    frame = kept.read(_statement([universe.attributes[each] for each in scope], kept, summands))
+    labels = [range(size) for size in universe.sizes(scope)] if labels is None else labels
+    shape = tuple(max(each) + 1 for each in labels)
+    coded = [
+        _Coded(universe.attributes[place], numbers)
+        for place, numbers in zip(scope, labels, strict=True)
+    ]
+    frame = kept.read(_statement(coded, kept, summands))
     index = _flat(frame, shape)
     names = ("n", *(f"s{i}" for i in range(len(summands))))
     counts, *sums = (_placed(frame, name, index, shape) for name in names)
     return Tally(counts, tuple(sums))
 
 
-def _statement(scope: Sequence[Attribute], source: Source, summands: Sequence[Summand]) -> str:
+@dataclass(frozen=True)
+class _Coded:
+    """An attribute, and the number that stands for each of its codes."""
+
+    attribute: Attribute
+    labels: Labels
+
+    def number(self, reference: ColumnRef | None = None) -> Expression:
+        return code(self.attribute, reference, self.labels)
+
+
+def _statement(scope: Sequence[_Coded], source: Source, summands: Sequence[Summand]) -> str:
     """Counts and sums by cell; where values are few they are grouped first and coded after."""
-    direct = _grouped_first(scope)
+    direct = _grouped_first([each.attribute for each in scope])
     named = {
-        f"k{i}": _reference(each) if each in direct else code(each) for i, each in enumerate(scope)
+        f"k{i}": _reference(each.attribute) if each.attribute in direct else each.number()
+        for i, each in enumerate(scope)
     }
     added = {f"a{i}": each.units for i, each in enumerate(summands)}
     results = {"n": "count(*)"} | {f"s{i}": f"sum(a{i})" for i in range(len(summands))}
     by_value = grouped(rows(source, (), TRUE, {**named, **added}), list(named), results)
-    coded = [_code_after(each, f"k{i}", each in direct, source) for i, each in enumerate(scope)]
+    coded = [
+        _code_after(each, f"k{i}", source) if each.attribute in direct else f"k{i}"
+        for i, each in enumerate(scope)
+    ]
     shown = [*(f"{written} AS c{i}" for i, written in enumerate(coded)), *results]
     inner = f"SELECT {', '.join(shown)} FROM ({by_value}) AS {quote(PROTECTED)}"
-    totals = {name: f"coalesce(sum({name}), 0)" for name in results}
+    totals = {name: f"CAST(coalesce(sum({name}), 0) AS BIGINT)" for name in results}
     return grouped(inner, [f"c{i}" for i in range(len(scope))], totals)
 
 
@@ -163,11 +193,10 @@ def _declared_values(attribute: Attribute) -> int:
     return (whole_values(*bounds_of(attribute.column), attribute.type) or MOST_GROUPS) + 1
 
 
-def _code_after(attribute: Attribute, name: str, direct: bool, source: Source) -> str:
-    if not direct:
-        return name
-    renamed = changed(_reference(attribute), column=changed(attribute.column, name=name))
-    return render(code(attribute, renamed), engine_of(source))
+def _code_after(coded: _Coded, name: str, source: Source) -> str:
+    column = changed(coded.attribute.column, name=name)
+    renamed = changed(_reference(coded.attribute), column=column)
+    return render(coded.number(renamed), engine_of(source))
 
 
 def codes(universe: Universe, source: Source, *, key: bytes | None = None) -> NDArray[np.int64]:
@@ -190,7 +219,7 @@ def _flat(frame: Frame, shape: tuple[int, ...]) -> NDArray[np.int64]:
 
 def _placed(frame: Frame, name: str, index: NDArray[np.int64], shape: tuple[int, ...]) -> Counts:
     table = np.zeros(shape, np.int64)
-    table.reshape(-1)[index] = [int(each) for each in frame[name].values]
+    table.reshape(-1)[index] = frame[name].values.astype(np.int64)
     return table
 
 
@@ -219,27 +248,36 @@ def declared(reference: ColumnRef) -> Expression:
     return _clamped(reference, low, high)
 
 
-def code(attribute: Attribute, reference: ColumnRef | None = None) -> Expression:
-    """The number of the cell that a row falls into; the column may have another name there."""
+def code(
+    attribute: Attribute, reference: ColumnRef | None = None, labels: Labels | None = None
+) -> Expression:
+    """The number of the cell that a row falls into, or its label; NULL never.
+
+    The column may have another name where the row is.
+    """
     reference = reference or _reference(attribute)
+    labels = range(attribute.size) if labels is None else labels
+    reserved = _whole(labels[attribute.reserved])
     if attribute.kind is Kind.VALUES:
         pairs = [
             part
-            for cell, value in enumerate(attribute.points)
-            for part in (_compared(Operation.EQUAL, reference, value), _whole(cell))
+            for label, value in zip(labels, attribute.points, strict=False)
+            if label != reserved.value
+            for part in (_compared(Operation.EQUAL, reference, value), _whole(label))
         ]
-        return _case(pairs, _whole(attribute.reserved))
+        return _case(pairs, reserved)
     missing = Call(Operation.IS_NULL, (reference,), ColumnType.BOOLEAN)
-    return _case([missing, _whole(attribute.reserved)], _search(reference, attribute.points, 0))
+    found = _search(reference, attribute.points, labels[: attribute.reserved])
+    return _case([missing, reserved], found)
 
 
-def _search(reference: ColumnRef, cuts: tuple[Point, ...], before: int) -> Expression:
-    """The number of cuts that a value has passed: by halves, so that few are looked at."""
-    if not cuts:
-        return _whole(before)
+def _search(reference: ColumnRef, cuts: tuple[Point, ...], labels: Labels) -> Expression:
+    """The label after the cuts that a value has passed: by halves, so that few are looked at."""
+    if len(set(labels)) == 1:
+        return _whole(labels[0])
     middle = len(cuts) // 2
-    below = _search(reference, cuts[:middle], before)
-    above = _search(reference, cuts[middle + 1 :], before + middle + 1)
+    below = _search(reference, cuts[:middle], labels[: middle + 1])
+    above = _search(reference, cuts[middle + 1 :], labels[middle + 1 :])
     return _case([_compared(Operation.LESS, reference, cuts[middle]), below], above)
 
 
