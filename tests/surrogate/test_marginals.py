@@ -19,7 +19,7 @@ from casemate.surrogate.marginals import (
     summed_area,
     summed_over,
 )
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Product, Scope
+from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Scope
 
 SHAPE = (3, 2, 4, 1, 3)
 SCOPES = [s for k in range(6) for s in itertools.combinations(range(5), k)]

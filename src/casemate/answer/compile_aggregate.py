@@ -27,7 +27,7 @@ from casemate.table.universe import Universe
 MOST_CELLS = 100_000
 """A statement of which one aggregate needs more numbers is refused."""
 
-MOST_PRODUCTS = 2**18
+MOST_PRODUCTS = 2**16
 """A statement that is put together out of more sets of cells is refused."""
 
 
@@ -53,9 +53,13 @@ class Parts:
         self._products = 0
 
     def reserve(self, products: int) -> None:
-        """Refuse a statement of too many sets of cells, before they are made."""
+        """Say that so many sets of cells will be made."""
+        self.require_room(products)
         self._products += products
-        if self._products > MOST_PRODUCTS:
+
+    def require_room(self, products: int) -> None:
+        """Refuse a statement of too many sets of cells, before they are made."""
+        if self._products + products > MOST_PRODUCTS:
             raise Unsupported(
                 f"this statement is put together out of more than {MOST_PRODUCTS:,} sets of "
                 f"cells; ask for fewer groups, columns or alternatives at once"

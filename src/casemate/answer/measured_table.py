@@ -22,7 +22,7 @@ from casemate.surrogate.product import (
     Product,
 )
 
-MOST_LEARNT = 2**12
+MOST_LEARNT = 2**10
 """Products that a stand-in learns from one table of classes."""
 
 EXACT = "exact"

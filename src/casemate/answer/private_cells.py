@@ -81,7 +81,7 @@ class PrivateCells:
         return [[sum(islice(values, len(cell))) for cell in part.cells] for part in asked.parts]
 
     def _values(self, asked: Asked, products: Sequence[Product]) -> list[int]:
-        """The exact value of each product: from the scopes that it looks at, or from its classes."""
+        """The exact value of each product: from the scopes it looks at, or from its classes."""
         scopes = {product.scope for product in products}
         if all(map(self._is_small, scopes)) and len(scopes - self._tables.keys()) <= MOST_SCANS:
             return self.values(products)

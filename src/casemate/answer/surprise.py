@@ -17,7 +17,7 @@ from casemate.doors.law import Law
 from casemate.surrogate.product import Product
 
 MOST_WHOLE = 2**17
-"""Cells of a table of all codes: what is measured is learnt, and learning takes time by the cell."""
+"""Cells of a table of all codes: what is measured is learnt, which takes time by the cell."""
 
 TOLERATED = Fraction(1, 2)
 """The whole table is taken if its error is within this share of what the gate lets pass."""
