@@ -18,6 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from casemate.answer.asked import Asked, Linear
+from casemate.answer.classes import merged
 from casemate.answer.construction import Guess, Manners, OnlineConstruction
 from casemate.answer.doorway import Doorway
 from casemate.answer.plan import Means, plan_of
@@ -75,7 +76,7 @@ class Survey:
     @property
     def cells(self) -> PrivateCells:
         """Its exact cells."""
-        return PrivateCells(self.shape, self.counts)
+        return PrivateCells(self.shape, lambda classes: merged(self.counts(classes.scope), classes))
 
 
 def adult(path: Path) -> Survey:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.answer.asked import Asked, Linear
+from casemate.answer.classes import merged
 from casemate.answer.construction import USUAL, Manners, OnlineConstruction
 from casemate.answer.doorway import Doorway
 from casemate.answer.plan import Means, Plan, plan_of
@@ -40,7 +41,7 @@ def cells_of(codes: NDArray[np.int64], shape: tuple[int, ...] = SHAPE) -> Privat
         np.add.at(table, tuple(codes[:, a] for a in scope), 1) if scope else table.fill(len(codes))
         return table
 
-    return PrivateCells(shape, count_scope)
+    return PrivateCells(shape, lambda classes: merged(count_scope(classes.scope), classes))
 
 
 def people(number: int, seed: int = 1, shape: tuple[int, ...] = SHAPE) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from casemate.answer.asked import Asked, Linear
 from casemate.answer.classes import Classes, all_codes, merged, spanned
+from casemate.surrogate.marginals import contracted
 from casemate.surrogate.product import Product
 
 CODES = people(200)
@@ -41,7 +42,7 @@ def test_the_coarsest_table_answers_the_question_exactly(asked: Asked) -> None:
     cells, classes = cells_of(CODES), spanned(asked)
     table = np.array(cells.classified(classes)).reshape(classes.sizes)
     read = [
-        sum(float((classes.reading(product) * table).sum()) for product in cell)
+        sum(float(contracted(table, classes.factors(product))) for product in cell)
         for cell in asked.parts[0].cells
     ]
     assert read == cells.exact(asked)[0]
@@ -55,7 +56,7 @@ def test_a_table_that_says_it_answers_a_question_does(asked: Asked, other: Asked
     able = True
     try:
         for product in asked.parts[0].products:
-            classes.reading(product)
+            classes.factors(product)
     except ValueError:
         able = False
     assert able or not classes.answers(asked)
@@ -72,9 +73,9 @@ def test_a_product_that_cuts_a_class_cannot_be_read() -> None:
     classes = spanned(counting({0: [0, 1]}))
     assert classes.labels == ((0, 0, 1, 1),)
     with pytest.raises(ValueError, match="cuts a class"):
-        classes.reading(counting({0: [0]}).parts[0].products[0])
+        classes.factors(counting({0: [0]}).parts[0].products[0])
     with pytest.raises(ValueError, match="does not have"):
-        classes.reading(counting({1: [0]}).parts[0].products[0])
+        classes.factors(counting({1: [0]}).parts[0].products[0])
 
 
 def test_codes_of_a_class_are_added_up() -> None:

@@ -79,8 +79,7 @@ def test_a_product_is_read_as_the_sum_of_its_cells() -> None:
     expected = sum(
         made.values[a, b] * (b + 1) * (a in (0, 2)) for a in range(SHAPE[0]) for b in range(3)
     )
-    assert reading == expected and weights.shape == made.values.shape
-    assert weights[0].tolist() == [1, 2, 3] and not weights[1].any()
+    assert reading == expected and weights.tolist() == [1, 2, 3, 1, 2, 3]
 
 
 def test_a_table_does_not_answer_what_it_does_not_have() -> None:

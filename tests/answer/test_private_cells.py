@@ -8,6 +8,7 @@ from hypothesis import given
 
 from casemate.answer import private_cells
 from casemate.answer.asked import Asked
+from casemate.answer.classes import Classes
 from casemate.answer.private_cells import PrivateCells
 from casemate.query.histogram import codes
 from casemate.surrogate.product import Product, Scope
@@ -33,9 +34,9 @@ def test_exact_cells_are_those_of_every_record(asked: Asked) -> None:
 def test_a_narrower_scope_is_summed_from_a_wider_one() -> None:
     asked: list[Scope] = []
 
-    def count(scope: Scope) -> np.ndarray:
-        asked.append(scope)
-        return cells_of(CODES).marginal(scope)
+    def count(classes: Classes) -> np.ndarray:
+        asked.append(classes.scope)
+        return cells_of(CODES).marginal(classes.scope)
 
     cells = PrivateCells(SHAPE, count)
     wide, narrow = cells.marginal((0, 1, 2)), cells.marginal((1,))

@@ -8,8 +8,9 @@ from answer.small_dataset import SHAPE, counting
 
 from casemate.answer.asked import Asked, Linear
 from casemate.answer.classes import all_codes, spanned
+from casemate.answer.effort import require_answerable
 from casemate.answer.relation import Relation
-from casemate.answer.surprise import predicted, require_answerable, table_for
+from casemate.answer.surprise import predicted, table_for
 from casemate.doors.law import GaussianLaw
 from casemate.errors import Unsupported
 from casemate.surrogate.product import Product

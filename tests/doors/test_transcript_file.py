@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def test_entries_that_were_written_stay_written(tmp_path: Path, statement: str) 
         ("UPDATE transcript SET runs = 9 WHERE number = 0", "entry 0 .* its hash"),
     ],
 )
-def test_a_tampered_transcript_is_named_when_it_is_replayed(
+def test_a_tampered_transcript_is_refused_when_it_is_opened(
     tmp_path: Path, statement: str, found: str
 ) -> None:
     filled(tmp_path / "t")
@@ -66,11 +67,37 @@ def test_a_tampered_transcript_is_named_when_it_is_replayed(
         "DROP TRIGGER transcript_never_shrinks",
         statement,
     )
-    with (
-        open_transcript(tmp_path / "t") as transcript,
-        pytest.raises(TranscriptDamaged, match=found),
-    ):
-        list(transcript.replay())
+    with pytest.raises(TranscriptDamaged, match=found):
+        open_transcript(tmp_path / "t")
+
+
+def test_an_entry_whose_hash_was_made_anew_is_found_by_the_one_after_it(tmp_path: Path) -> None:
+    filled(tmp_path / "t")
+    with open_transcript(tmp_path / "t") as transcript:
+        first, second = list(transcript.replay())[:2]
+    changed = replace(first, text="{}")
+    row = "X'" + changed.digest(bytes(32)).hex() + "'"
+    by_hand(
+        tmp_path / "t",
+        "DROP TRIGGER transcript_never_changes",
+        f"UPDATE transcript SET text = '{{}}', hash = {row} WHERE number = 0",
+    )
+    with pytest.raises(TranscriptDamaged, match=f"entry {second.number} .* its hash"):
+        open_transcript(tmp_path / "t")
+
+
+def test_a_transcript_is_opened_without_its_chain_where_nobody_walks_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin of the tests above: what they find is found by the walk and nothing else."""
+    filled(tmp_path / "t")
+    by_hand(
+        tmp_path / "t",
+        "DROP TRIGGER transcript_never_changes",
+        "UPDATE transcript SET text = '{}' WHERE number = 1",
+    )
+    monkeypatch.setattr("casemate.doors.transcript.Transcript.verify", lambda _: None)
+    open_transcript(tmp_path / "t").close()
 
 
 @pytest.mark.parametrize("lost", [1, 100, 4096, 5000])

@@ -14,11 +14,12 @@ from casemate.surrogate.marginals import (
     agreed,
     contracted,
     marginals,
+    over_many_ranges,
     over_ranges,
     summed_area,
     summed_over,
 )
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Product, Scope
+from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Scope
 
 SHAPE = (3, 2, 4, 1, 3)
 SCOPES = [s for k in range(6) for s in itertools.combinations(range(5), k)]
@@ -63,8 +64,19 @@ def test_a_range_is_read_off_the_corners(data: st.DataObject) -> None:
 def test_weights_are_contracted_axis_by_axis(seed: int) -> None:
     draw = np.random.default_rng(seed)
     table, rows, columns = draw.random((3, 4)), draw.normal(size=3), draw.normal(size=4)
-    product = Product((3, 2, 4), {}, {0: rows, 2: columns})
-    assert contracted(table, product) == pytest.approx(rows @ table @ columns)
+    rows[1] = 0.0
+    assert contracted(table, [rows, columns]) == pytest.approx(rows @ table @ columns)
+    assert contracted(table, [rows]) == pytest.approx(rows @ table)
+    assert contracted(table, [np.zeros(3), columns]) == 0.0
+    assert contracted(np.array(7), []) == 7
+
+
+def test_many_ranges_are_looked_up_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    area = summed_area(np.arange(24.0).reshape(2, 3, 4))
+    ranges = np.array([[(0, 1 + i % 2), (i % 3, 3), (0, i % 5)] for i in range(50)])
+    together = over_many_ranges(area, ranges)
+    monkeypatch.setattr("casemate.surrogate.marginals.MOST_CORNERS", 40)
+    assert over_many_ranges(area, ranges).tobytes() == together.tobytes()
 
 
 # What is remembered -----------------------------------------------------------------------------

@@ -39,6 +39,7 @@ class Answer:
     cost: Spending
     remaining: Spending
     notes: tuple[str, ...] = ()
+    exact: bool = False  # about public columns alone, and without noise
 
 
 @dataclass(frozen=True)

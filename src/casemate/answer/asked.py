@@ -25,6 +25,9 @@ LONGEST_TEXT = 2000
 LARGEST_SHOWN = 2**16
 """Cells of a scope up to which equal sets of cells are recognised however they were composed."""
 
+MOST_SHOWN = 2**21
+"""The same for all cells of a part together: it is the time that naming them takes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Linear:
@@ -115,7 +118,13 @@ class Asked:
         What is made of the cells is part of it, because it decides how much is proven of each.
         """
         parts: list[dict[str, object]] = [
-            {"unit": str(part.unit), "cells": [_canonical(cell) for cell in part.cells]}
+            {
+                "unit": str(part.unit),
+                "cells": [
+                    _canonical(cell, min(LARGEST_SHOWN, MOST_SHOWN // len(part.cells)))
+                    for cell in part.cells
+                ],
+            }
             for part in self.parts
         ]
         if self.together > 1 or self.ratios:
@@ -147,13 +156,13 @@ def _less(added: Product, count: Product, ratio: float) -> dict[int, Floats]:
     return {place: added.factor(place) - ratio for place in places}
 
 
-def _canonical(cell: Sequence[Product]) -> object:
+def _canonical(cell: Sequence[Product], largest: int) -> object:
     """A form of a cell that does not depend on how it was cut into products, if it is small."""
     if len(cell) == 1:
         return _plain(cell[0])
     scope = tuple(sorted({a for product in cell for a in product.scope}))
     sizes = [cell[0].shape[a] for a in scope] if cell else []
-    if math.prod(sizes) > LARGEST_SHOWN:
+    if math.prod(sizes) > largest:
         return sorted((_plain(product) for product in cell), key=json.dumps)
     added = sum((product.over(scope) for product in cell), start=np.zeros(math.prod(sizes)))
     table, kept = added.reshape(sizes), list(scope)

@@ -8,6 +8,7 @@ noise in each answer and less to say about any other question.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,19 +42,31 @@ class Classes:
         """Whether every code is a class of its own."""
         return all(max(each) + 1 == len(each) for each in self.labels)
 
-    def reading(self, product: Product) -> Floats:
-        """The weight of each cell of the table in a product that does not cut any class."""
-        weights = np.ones(())
-        for attribute, labels in zip(self.scope, self.labels, strict=True):
+    def factors(self, product: Product) -> list[Floats]:
+        """What each class of each attribute contributes to a product that does not cut any."""
+        found = []
+        for attribute, (labels, first) in zip(self.scope, self._arrays, strict=True):
             factor = product.factor(attribute)
-            first = [labels.index(number) for number in range(max(labels) + 1)]
             chosen = factor[first]
-            if not np.array_equal(chosen[list(labels)], factor):
+            if not np.array_equal(chosen[labels], factor):
                 raise ValueError("this product cuts a class of the table")
-            weights = np.multiply.outer(weights, chosen)
+            found.append(chosen)
         if not set(product.scope) <= set(self.scope):
             raise ValueError("this product looks at an attribute that the table does not have")
-        return weights
+        return found
+
+    @cached_property
+    def _arrays(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """For each attribute the labels, and the first code of each class."""
+        labels = [np.array(each, np.intp) for each in self.labels]
+        return [(each, np.unique(each, return_index=True)[1]) for each in labels]
+
+    def without(self, axis: int) -> "Classes":
+        """The classes of the other attributes."""
+        kept = [place for place in range(len(self.scope)) if place != axis]
+        return Classes(
+            tuple(self.scope[place] for place in kept), tuple(self.labels[place] for place in kept)
+        )
 
     def answers(self, asked: Asked) -> bool:
         """Whether the table answers every part of a question by itself."""

@@ -16,7 +16,7 @@ from casemate.answer.shown import Layout, Shown, show
 from casemate.answer.shown_readings import AverageReading
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Select, Statement
-from casemate.query.snapping_groups import cells_of
+from casemate.query.snapping_groups import Groups, cells_of
 from casemate.surrogate.product import Product
 from casemate.table.schema import Provenance
 from casemate.table.universe import Universe
@@ -112,7 +112,13 @@ def _origin(part: Part, measured: tuple[Measured, ...]) -> Whence:
 def compiled(statement: Statement, universe: Universe) -> Compiled:
     """The question that a statement asks, or `Unsupported` with the reason why there is none."""
     parts = Parts()
-    made = [_layout(select, universe, parts) for select in statement.selects]
+    groups = [_groups(select, universe) for select in statement.selects]
+    numbers = zip(statement.selects, groups, strict=True)
+    parts.require_room(sum(len(s.aggregates) * len(each.groups) for s, each in numbers))
+    made = [
+        _layout(select, universe, each, parts)
+        for select, each in zip(statement.selects, groups, strict=True)
+    ]
     layouts = tuple(layout for layout, _ in made)
     together = max(each.together() for each in layouts)
     compilers = [compiler for _, compiler in made]
@@ -131,10 +137,16 @@ def compiled(statement: Statement, universe: Universe) -> Compiled:
     )
 
 
-def _layout(select: Select, universe: Universe, parts: Parts) -> tuple[Layout, Compiler]:
+def _groups(select: Select, universe: Universe) -> Groups:
     if select.joins:
         raise Unsupported("a joined table has no cells in the universe; ask without the join")
-    compiler = Compiler(universe, select.keys, cells_of(select, universe), parts)
+    return cells_of(select, universe)
+
+
+def _layout(
+    select: Select, universe: Universe, groups: Groups, parts: Parts
+) -> tuple[Layout, Compiler]:
+    compiler = Compiler(universe, select.keys, groups, parts)
     readings = tuple(compiler.reading(each) for each in select.aggregates)
     keys = tuple(each.key for each in compiler.groups.groups)
     return Layout(keys, readings, select.outputs, select.having, select.order), compiler

@@ -32,6 +32,9 @@ Union = tuple[Cells, ...]
 Weighed = Callable[[Snapped], list[tuple[Union, Floats]]]
 """Unions of cells with what a record of each adds; where two have a cell, one of them adds 0."""
 
+MOST_PRODUCTS = 2**16
+"""A statement that is put together out of more sets of cells is refused."""
+
 
 @dataclass(frozen=True, eq=False)
 class Part:
@@ -52,6 +55,20 @@ class Parts:
     def __init__(self) -> None:
         self.found: list[Part] = []
         self._known: dict[object, int] = {}
+        self._products = 0
+
+    def reserve(self, products: int) -> None:
+        """Say that so many sets of cells will be made."""
+        self.require_room(products)
+        self._products += products
+
+    def require_room(self, products: int) -> None:
+        """Refuse a statement of too many sets of cells, before they are made."""
+        if self._products + products > MOST_PRODUCTS:
+            raise Unsupported(
+                f"this statement is put together out of more than {MOST_PRODUCTS:,} sets of "
+                f"cells; ask for fewer groups, columns or alternatives at once"
+            )
 
     def add(self, linear: Linear, places: tuple[int, ...], measured: Measured | None = None) -> int:
         """The number of a part, which is new or known."""
@@ -141,7 +158,7 @@ class Compiler:
                 f"this asks for more than {MOST_CELLS:,} numbers; group by fewer columns"
             )
         below = [Snapped(({rank.place: rank.up_to(step)},)) for step in range(size)]
-        cells = [each.within(step) for each in self._in_groups(found) for step in below]
+        cells = [each.within(step) for each in self._in_groups(found, size) for step in below]
         places = tuple(place * size + step for place in self._places for step in range(size))
         ranked = merged(self.universe.attributes[rank.place], rank.step_of)
         measured = Measured(self._keys, self._condition(condition), ranked=ranked)
@@ -169,7 +186,8 @@ class Compiler:
             found |= product.get(place, np.ones(size, np.bool_))
         return [bool(each) for each in found]
 
-    def _in_groups(self, found: Snapped) -> list[Snapped]:
+    def _in_groups(self, found: Snapped, steps: int = 1) -> list[Snapped]:
+        self.parts.reserve(steps * len(self._cells) * max(1, len(found.outer)))
         return [found.within(each) for each in self._cells]
 
     def _counted(self, condition: Expression) -> CountReading:

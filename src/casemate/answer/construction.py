@@ -23,6 +23,7 @@ from typing import Protocol
 from casemate.answer.asked import Asked, off_ratio
 from casemate.answer.beginning import Beginning, Progress
 from casemate.answer.doorway import Doorway
+from casemate.answer.effort import require_answerable
 from casemate.answer.intervals import Level, Parts, easy_estimates, measured_estimates
 from casemate.answer.measured_table import MeasuredTable, TableQuestion
 from casemate.answer.outcome import Estimate, Origin, Outcome
@@ -31,7 +32,7 @@ from casemate.answer.private_cells import PrivateCells
 from casemate.answer.replicates import TypicalErrors
 from casemate.answer.schedule import GateSchedule
 from casemate.answer.stand_in import Make, StandIn
-from casemate.answer.surprise import predicted, require_answerable, table_for
+from casemate.answer.surprise import predicted, table_for
 from casemate.doors.entry import Answered, Easy, Entry, Hard, answered_key
 from casemate.doors.gate import Gate
 from casemate.doors.question import Part, Question, on_grid

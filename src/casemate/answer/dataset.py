@@ -9,12 +9,12 @@ from casemate.answer.answer import Spending, Standing
 from casemate.answer.construction import Manners, OnlineConstruction
 from casemate.answer.dataset_key import dataset_key
 from casemate.answer.doorway import Doorway
+from casemate.answer.effort import MOST_CELLS
 from casemate.answer.identity import dataset_of, edition_of, ledger_of, secrets_of
 from casemate.answer.plan import Means, Plan
 from casemate.answer.planner import chosen
 from casemate.answer.private_cells import PrivateCells
 from casemate.answer.relation import Relation
-from casemate.answer.surprise import MOST_CELLS
 from casemate.doors.entry import Edition
 from casemate.doors.gate_state import MemorySecrets, SecretFile
 from casemate.doors.law import Sources

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from casemate.answer.classes import Classes, all_codes
 from casemate.doors.entry import Measured
 from casemate.doors.law import GaussianLaw, LaplaceLaw, Law
+from casemate.surrogate.marginals import contracted
 from casemate.surrogate.product import (
     Floats,
     Marginal,
@@ -19,6 +21,9 @@ from casemate.surrogate.product import (
     Measurement,
     Product,
 )
+
+MOST_LEARNT = 2**10
+"""Products that a stand-in learns from one table of classes."""
 
 EXACT = "exact"
 """The law of what the relation makes public: no noise, and no price."""
@@ -99,21 +104,31 @@ class MeasuredTable:
         return variance(self.law)
 
     def learnt(self, shape: tuple[int, ...]) -> list[Measurement]:
-        """What a stand-in learns from: the marginal, or a product for each cell."""
-        if self.classes.whole:
-            return [MeasuredMarginal(Marginal(self.classes.scope), self.values, self.variance)]
+        """What a stand-in learns from: the marginal, or a product for each cell.
+
+        Of classes that are many the attribute with the most of them is added up, until they are
+        few: what is learnt decides how long every later answer takes.
+        """
+        classes, values, variance = self.classes, self.values, self.variance
+        if classes.whole:
+            return [MeasuredMarginal(Marginal(classes.scope), values, variance)]
+        while classes.cells > MOST_LEARNT:
+            axis = int(np.argmax(classes.sizes))
+            variance *= classes.sizes[axis]
+            classes, values = classes.without(axis), values.sum(axis=axis)
         return [
-            MeasuredProduct(product, float(value), self.variance)
-            for product, value in zip(
-                self.classes.products(shape), self.values.ravel(), strict=True
-            )
+            MeasuredProduct(product, float(value), variance)
+            for product, value in zip(classes.products(shape), values.ravel(), strict=True)
         ]
 
     def read(self, products: Sequence[Product]) -> tuple[float, Floats]:
-        """The sum of products, and the weight of each cell's noise in it."""
-        weights = sum((self.classes.reading(each) for each in products), start=np.zeros(()))
-        weights = np.broadcast_to(weights, self.values.shape)
-        return float((weights * self.values).sum()), weights
+        """The sum of products apart from each other, and the weights of the noise in it."""
+        found, weights = 0.0, [np.zeros(0)]
+        for factors in map(self.classes.factors, products):
+            found += float(contracted(self.values, factors))
+            inside = (each[each.nonzero()] for each in factors)
+            weights.append(reduce(np.multiply.outer, inside, np.ones(())).ravel())
+        return found, np.concatenate(weights)
 
 
 def law_of(name: str, scale: Fraction) -> Law | None:

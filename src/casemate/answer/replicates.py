@@ -17,7 +17,7 @@ import numpy as np
 from casemate.answer.asked import Asked, Linear
 from casemate.answer.replicates_fit import LocalFit
 from casemate.answer.replicates_worlds import StandIn, Worlds
-from casemate.surrogate.marginals import over_ranges
+from casemate.surrogate.marginals import contracted, over_ranges
 from casemate.surrogate.product import Floats, Measurement, Product, Scope
 
 WORLDS = 32
@@ -31,6 +31,9 @@ LARGEST = 10**5
 
 KEPT = 2**24
 """So many numbers of replicates are remembered at most."""
+
+MOST_PAIRS = 2**17
+"""So many errors of pairs are remembered at most."""
 
 MANY_CORNERS = 6
 """Ranges over more attributes than this are looked up one by one."""
@@ -51,6 +54,7 @@ class TypicalErrors:
         self._stand_in, self._measurements = surrogate, tuple(measurements)
         self._total_variance = float(total_variance)
         self._scopes: dict[Scope, Deviations] = {}
+        self._pairs: dict[tuple[int, int, bytes, bytes], float] = {}
 
     def errors(self, asked: Asked) -> list[Floats]:
         """The typical error of each cell of each part, in the part's units."""
@@ -88,15 +92,24 @@ class TypicalErrors:
         """To first order: the relative errors of its pairs add up as if they were independent."""
         weights = {a: np.abs(weight) for a, weight in product.weights.items()}
         product = Product(product.shape, product.masks, weights)
-        answer, squares = self._stand_in.answer(product), 0.0
         pairs = [pair for pair in combinations(product.scope, 2) if _small(product.shape, pair)]
-        for pair in pairs:
-            masks = {a: mask for a, mask in product.masks.items() if a in pair}
-            seen = {a: weight for a, weight in product.weights.items() if a in pair}
+        names = {a: product.factor(a).tobytes() for a in product.scope}
+        squares = sum(self._of_pair(product, a, b, (names[a], names[b])) for a, b in pairs)
+        return abs(self._stand_in.answer(product)) * math.sqrt(squares if pairs else 1.0)
+
+    def _of_pair(self, product: Product, a: int, b: int, factors: tuple[bytes, bytes]) -> float:
+        """The squared relative error of two attributes; many groups share theirs."""
+        name = a, b, *factors
+        if name not in self._pairs:
+            masks = {each: mask for each, mask in product.masks.items() if each in (a, b)}
+            seen = {each: weight for each, weight in product.weights.items() if each in (a, b)}
             one = Product(product.shape, masks, seen)
             error = self._of_product(one)
-            squares += (error / max(abs(self._stand_in.answer(one)), error, 1e-300)) ** 2
-        return abs(answer) * math.sqrt(squares if pairs else 1.0)
+            relative = error / max(abs(self._stand_in.answer(one)), error, 1e-300)
+            if len(self._pairs) >= MOST_PAIRS:
+                self._pairs.clear()
+            self._pairs[name] = relative**2
+        return self._pairs[name]
 
     def _deviations(self, scope: Scope) -> "Deviations":
         """The replicates of a scope, made at its first question."""
@@ -142,14 +155,10 @@ class Deviations:
         return self._over_many(np.array([self._ends(product) for product in products]))
 
     def _one(self, product: Product) -> Floats:
-        if product.ranges is not None:
+        if product.ranges is not None and len(self._scope) <= MANY_CORNERS:
             firsts, ends = zip(*self._ends(product), strict=True) if self._scope else ((), ())
             return over_ranges(self._area, firsts, ends)
-        left = self._table
-        for attribute in self._scope:
-            factor = product.factor(attribute)
-            left = (factor @ left.reshape(factor.size, -1)).reshape(left.shape[1:])
-        return left
+        return contracted(self._table, [product.factor(a) for a in self._scope])
 
     def _ends(self, product: Product) -> list[tuple[int, int]]:
         """First and last-plus-one code on each attribute of the scope."""

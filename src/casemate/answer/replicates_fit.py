@@ -33,6 +33,9 @@ NOTHING = 1e-300
 SOMEBODY = 0.5
 """A drawn table expects at least so many people in a cell: one that seems empty may not be."""
 
+MOST_WEIGHTS = 2**22
+"""Numbers that the single questions of a fit hold together."""
+
 FURTHEST = 5.0
 """The logarithm of the largest factor of a step towards a single question."""
 
@@ -108,11 +111,13 @@ class LocalFit:
                 yield self._approach(shared, values, SHARPNESS * self._totals / variance)
 
     def _product_steps(self) -> Iterator[Step]:
-        """Single questions inside the scope."""
-        for place, measured in enumerate(self._worlds.products):
-            product = measured.product
-            if not product.scope or not set(product.scope) <= set(self._scope):
-                continue
+        """Single questions inside the scope: the latest, where they are too many."""
+        inside = [
+            (place, measured.product)
+            for place, measured in enumerate(self._worlds.products)
+            if measured.product.scope and set(measured.product.scope) <= set(self._scope)
+        ]
+        for place, product in inside[-max(1, MOST_WEIGHTS // self._counts.size) :]:
             weights = product.over(self._scope).reshape(self._counts.shape)[..., None]
             axes = tuple(range(self._counts.ndim))
             seen = self._worlds.values(place, float((self._counts[..., None] * weights).sum()))

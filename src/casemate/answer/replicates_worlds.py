@@ -24,6 +24,10 @@ LEAST_VARIANCE = 1e-12
 """An exact number counts as one of this variance: it counts most, and nothing is infinite."""
 
 
+MOST_NUMBERS = 2**24
+"""Numbers of all tables in all worlds; a table beyond that is not drawn again."""
+
+
 class StandIn(Protocol):
     """What is looked at of a surrogate."""
 
@@ -61,7 +65,9 @@ class Worlds:
     ) -> None:
         self.number = number
         self.key = _digest(measurements, total_variance)
-        self.tables = [m for m in measurements if isinstance(m, MeasuredMarginal)]
+        self.tables = _fitting(
+            [m for m in measurements if isinstance(m, MeasuredMarginal)], MOST_NUMBERS // number
+        )
         self.products = [m for m in measurements if not isinstance(m, MeasuredMarginal)]
         believed = stand_in.marginals([table.marginal.scope for table in self.tables])
         noised = [
@@ -114,6 +120,16 @@ class Worlds:
         for place, values in zip(narrow, moved, strict=True):
             wanted[place] = as_distributions(values / self.totals)
         return wanted
+
+
+def _fitting(tables: Sequence[MeasuredMarginal], cells: int) -> list[MeasuredMarginal]:
+    """The tables that have no more cells together, the first ones first."""
+    kept = []
+    for table in tables:
+        cells -= table.values.size
+        if cells >= 0:
+            kept.append(table)
+    return kept
 
 
 def _digest(measurements: Sequence[Measurement], total_variance: float) -> int:

@@ -6,6 +6,7 @@ Guarantee  Everything that leaves is charged to the dataset's ledger first; its 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Self
@@ -23,6 +24,9 @@ from casemate.table.schema import Policy
 from casemate.table.table import Table
 
 DIALECT = "postgres"
+EXACT_NOTE = (
+    "exact and free: it reads public columns alone, and this policy protects the private ones only"
+)
 
 
 class Session:
@@ -68,7 +72,7 @@ class Session:
     def query(self, sql: str, *, measure: bool = False) -> Answer:
         """Answer one statement; `measure` pays for a fresh measurement of it."""
         question, dataset = self._compiled(sql), self._dataset
-        before = dataset.ledger.spent().amount
+        before = dataset.ledger.charged
         direct = self._direct(question, measure)
         if direct is not None:
             outcome = direct.answered(self._principal, self._progress)
@@ -77,7 +81,10 @@ class Session:
             construction = dataset.construction
             outcome = construction.ask(question.asked, self._principal, self._progress)
             shown, notes = question.rows(outcome), question.notes
-        return self._answer(sql, shown, outcome, dataset.ledger.spent().amount - before, notes)
+        answer = self._answer(sql, shown, outcome, dataset.ledger.charged - before, notes)
+        if direct is None or not direct.is_public:
+            return answer
+        return replace(answer, exact=True, notes=(*answer.notes, EXACT_NOTE))
 
     def _direct(self, question: Compiled, measure: bool) -> DirectMeasurement | None:
         """The statement as it is asked of the table itself: for a price, or as all know it."""

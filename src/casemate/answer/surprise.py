@@ -9,29 +9,18 @@ that answers the question is. Both are functions of the question and of public n
 import math
 from fractions import Fraction
 
-import numpy as np
-
 from casemate.answer.asked import Asked
 from casemate.answer.classes import Classes, all_codes, spanned
 from casemate.answer.measured_table import variance
 from casemate.answer.relation import Relation
 from casemate.doors.law import Law
-from casemate.errors import Unsupported
+from casemate.surrogate.product import Product
 
-MOST_CELLS = 2**20
-"""Cells of a measured table."""
+MOST_WHOLE = 2**17
+"""Cells of a table of all codes: what is measured is learnt, which takes time by the cell."""
 
 TOLERATED = Fraction(1, 2)
 """The whole table is taken if its error is within this share of what the gate lets pass."""
-
-
-def require_answerable(asked: Asked) -> None:
-    """Refuse a question that no table of a measurable size answers."""
-    if math.prod(spanned(asked).sizes) > MOST_CELLS:
-        raise Unsupported(
-            f"this statement tells more than {MOST_CELLS:,} kinds of people apart; "
-            f"ask for fewer groups or conditions at once"
-        )
 
 
 def table_for(
@@ -39,7 +28,7 @@ def table_for(
 ) -> Classes:
     """The table to measure for a question that the gate found too far off."""
     whole = all_codes(asked.scope, shape)
-    if whole.cells > MOST_CELLS:
+    if whole.cells > MOST_WHOLE:
         return spanned(asked)
     fits = predicted(asked, whole, law, relation) <= TOLERATED * threshold
     return whole if fits else spanned(asked)
@@ -50,7 +39,11 @@ def predicted(asked: Asked, classes: Classes, law: Law, relation: Relation) -> f
     worst = 0.0
     for part in asked.parts:
         for cell in part.cells:
-            weights = sum((classes.reading(each) for each in cell), start=np.zeros(()))
-            square = float((weights**2).sum())
+            square = sum(_square(classes, product) for product in cell)
             worst = max(worst, math.sqrt(square) / part.sensitivity(relation))
     return worst * math.sqrt(variance(law))
+
+
+def _square(classes: Classes, product: Product) -> float:
+    """The sum of the squared weights of the cells of a table in a product, without listing them."""
+    return math.prod(float((factor**2).sum()) for factor in classes.factors(product))

@@ -256,12 +256,17 @@ def _hash(entry: Entry | None) -> bytes:
 COLUMNS = tuple(field.name for field in fields(Entry))
 
 
-def require_follows(newest: Entry | None, entry: Entry) -> None:
-    """Refuse an entry that is not exactly what its own text leads to after the one before it."""
+def require_chained(newest: Entry | None, entry: Entry) -> None:
+    """Refuse an entry that is not the next one, or does not have the hash of its fields."""
     if entry.number != (0 if newest is None else newest.number + 1):
         raise damaged(0 if newest is None else newest.number + 1, "it is missing")
     if entry.digest(_hash(newest)) != entry.hash:
         raise damaged(entry.number, "its contents do not have its hash")
+
+
+def require_follows(newest: Entry | None, entry: Entry) -> None:
+    """Refuse an entry that is not exactly what its own text leads to after the one before it."""
+    require_chained(newest, entry)
     if replace(_unhashed(newest, entry.content), hash=entry.hash) != entry:
         raise damaged(entry.number, "its fields do not follow from what it says")
 
@@ -288,8 +293,11 @@ _FRACTIONS = ("epsilon", "threshold_scale", "query_scale", "scale")
 _READ: dict[str, Callable[[Any], Any]] = dict.fromkeys(_FRACTIONS, Fraction) | {"values": tuple}
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
 def _json(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return _ENCODER.encode(value)
 
 
 def damaged(number: int, what: str) -> TranscriptDamaged:

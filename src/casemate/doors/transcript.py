@@ -8,7 +8,8 @@ Order      charge durable (ledger) -> draw -> append durable (here) -> send. The
            processes with one question only one draws.
 Torn       A transaction that was cut off by a crash is rolled back by the database, so half an
            entry is never seen. What was durable and is missing is found through the ledger, which
-           stores the head of the entry that a charge paid for.
+           stores the head of the entry that a charge paid for; what was changed is found when the
+           transcript is opened, by its chain of hashes.
 Where      In the ledger's own database: the same SQLite file or PostgreSQL, tables of its own. Open
            the ledger first: it refuses a file that is there already and holds no ledger.
 """
@@ -17,7 +18,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from casemate.doors.entry import Content, Entry, Kind, damaged, following, require_follows
+from casemate.doors.entry import (
+    Content,
+    Entry,
+    Kind,
+    damaged,
+    following,
+    require_chained,
+    require_follows,
+)
 from casemate.doors.transcript_store import Book, MemoryStore, Result, Store
 from casemate.privacy.ledger_entry import Head
 
@@ -66,6 +75,15 @@ class Transcript:
         """The last entry; its head, kept elsewhere, vouches for all before it."""
         return self._store.read(lambda book: book.newest())
 
+    def verify(self) -> Head | None:
+        """Walk the whole chain of hashes and return the newest head; a broken one is refused."""
+        before: Entry | None = None
+        while page := self._page(0 if before is None else before.number + 1):
+            for entry in page:
+                require_chained(before, entry)
+                before = entry
+        return None if before is None else before.head
+
     def replay(self, expected_head: Head | None = None) -> Iterator[Entry]:
         """Every entry in order, checked as it is read; a head kept elsewhere is looked for."""
         before: Entry | None = None
@@ -112,13 +130,23 @@ def write_once(book: Book, content: Content) -> Entry:
 
 
 def open_transcript(where: str | Path) -> Transcript:
-    """Open or start the transcript beside the ledger that is in this place."""
+    """Open or start the transcript beside the ledger that is in this place; its chain is walked."""
     if where == IN_MEMORY:
         return Transcript(MemoryStore())
+    transcript = Transcript(_store_at(where))
+    try:
+        transcript.verify()
+    except BaseException:
+        transcript.close()
+        raise
+    return transcript
+
+
+def _store_at(where: str | Path) -> Store:
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         from casemate.doors.transcript_postgres import PostgresStore
 
-        return Transcript(PostgresStore.at(where))
+        return PostgresStore.at(where)
     from casemate.doors.transcript_file import FileStore
 
-    return Transcript(FileStore(Path(where)))
+    return FileStore(Path(where))

@@ -22,6 +22,7 @@ Amended    A policy may change its budget: the new terms become a row. The guara
            largest budget that was ever in force.
 """
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -59,6 +60,12 @@ class Receipt:
     output: bytes | None
 
 
+class _Own(threading.local):
+    """What each thread has charged."""
+
+    amount = Fraction(0)
+
+
 def now() -> str:
     """The time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
@@ -86,6 +93,7 @@ class Ledger:
     ) -> None:
         self.quotas = {} if quotas is None else quotas
         self._store, self._allow_unbounded, self._clock = store, allow_unbounded, clock
+        self._own = _Own()
         self._walk(expected_heads)
         store.run(lambda book: self._agree(book, terms))
 
@@ -102,7 +110,17 @@ class Ledger:
         require_text("principal", principal, 0, 500)
         require_text("cost", cost_to_text(cost), 1, 10_000)
         draft = Draft(Kind.CHARGE, key, self._clock(), principal, purpose, cost)
-        return self._store.run(lambda book: self._charge(book, draft, cost))
+        receipt, amount = self._store.run(lambda book: self._charge(book, draft, cost))
+        self._own.amount += amount
+        return receipt
+
+    @property
+    def charged(self) -> Fraction:
+        """What this thread has charged through this object, in the budget's currency.
+
+        What others spend in the meantime is not in it, nor is a charge that was found stored.
+        """
+        return self._own.amount
 
     def record_output(self, key: str, output: bytes) -> bytes:
         """Store the output of a charge, once, and return what is stored: the first writer's."""
@@ -112,14 +130,16 @@ class Ledger:
         draft = Draft(Kind.OUTPUT, key, self._clock(), output=bytes(output))
         return self._store.run(lambda book: _record(book, draft))
 
-    def _charge(self, book: Book, draft: Draft, cost: Cost) -> Receipt:
-        stored, output = book.find(Kind.CHARGE, draft.key), None
+    def _charge(self, book: Book, draft: Draft, cost: Cost) -> tuple[Receipt, Fraction]:
+        """The receipt, and what was charged now."""
+        stored, output, amount = book.find(Kind.CHARGE, draft.key), None, Fraction(0)
         if stored is None:
             state, own = book.state(), _total_of(book, draft.principal)
             permit(cost, state, allow_unbounded=self._allow_unbounded)
             permit_quota(cost, state, own, draft.principal, self.quotas.get(draft.principal))
             stored, after = extended(state, draft, own)
             book.append(stored, after)
+            amount = after.total.amount - state.total.amount
         elif stored.cost != cost:
             raise Refused(
                 f"the key {draft.key!r} was charged with another cost before; "
@@ -128,7 +148,8 @@ class Ledger:
         else:
             output = book.find(Kind.OUTPUT, draft.key)
         bytes_ = None if output is None else output.output
-        return Receipt(stored.key, cost, stored.principal, stored.head, stored.at, bytes_)
+        receipt = Receipt(stored.key, cost, stored.principal, stored.head, stored.at, bytes_)
+        return receipt, amount
 
     # Reading ----------------------------------------------------------------------------------
 

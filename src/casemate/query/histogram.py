@@ -39,7 +39,7 @@ from casemate.table.universe_cuts import FRACTION_DIGITS, Point, typed, whole_va
 
 Counts = NDArray[np.int64]
 Labels = Sequence[int]
-"""For each code of an attribute the number of its class."""
+"""For each code of an attribute the number that stands for it, such as that of its class."""
 
 MOST_GROUPS = 2**12
 """So many groups of values an engine forms faster than it codes each row."""
@@ -121,13 +121,19 @@ class Tally:
 
 
 def histogram(
-    universe: Universe, scope: tuple[int, ...], source: Source, *, key: bytes | None = None
+    universe: Universe,
+    scope: tuple[int, ...],
+    source: Source,
+    *,
+    key: bytes | None = None,
+    labels: Sequence[Labels] | None = None,
 ) -> Counts:
     """How many rows fall into each cell of a scope, which lists attributes by position.
 
-    `key` is the dataset's secret; it is needed where a person may have several rows.
+    `key` is the dataset's secret; it is needed where a person may have several rows. With `labels`
+    codes of one class are counted together, by the engine: no larger table is ever made.
     """
-    return tally(universe, scope, source, key=key).counts
+    return tally(universe, scope, source, key=key, labels=labels).counts
 
 
 def tally(
@@ -137,31 +143,51 @@ def tally(
     summands: Sequence[Summand] = (),
     *,
     key: bytes | None = None,
+    labels: Sequence[Labels] | None = None,
 ) -> Tally:
     """Counts and sums of a scope by one statement over the source."""
     kept = bounded(universe, source, key)
-    shape = universe.sizes(scope)
-    frame = kept.read(_statement([universe.attributes[each] for each in scope], kept, summands))
+    labels = [range(size) for size in universe.sizes(scope)] if labels is None else labels
+    shape = tuple(max(each) + 1 for each in labels)
+    coded = [
+        _Coded(universe.attributes[place], numbers)
+        for place, numbers in zip(scope, labels, strict=True)
+    ]
+    frame = kept.read(_statement(coded, kept, summands))
     index = _flat(frame, shape)
     names = ("n", *(f"s{i}" for i in range(len(summands))))
     counts, *sums = (_placed(frame, name, index, shape) for name in names)
     return Tally(counts, tuple(sums))
 
 
-def _statement(scope: Sequence[Attribute], source: Source, summands: Sequence[Summand]) -> str:
+@dataclass(frozen=True)
+class _Coded:
+    """An attribute, and the number that stands for each of its codes."""
+
+    attribute: Attribute
+    labels: Labels
+
+    def number(self, reference: ColumnRef | None = None) -> Expression:
+        return code(self.attribute, reference, self.labels)
+
+
+def _statement(scope: Sequence[_Coded], source: Source, summands: Sequence[Summand]) -> str:
     """Counts and sums by cell; where values are few they are grouped first and coded after."""
-    direct = grouped_first(scope)
+    direct = grouped_first([each.attribute for each in scope])
     named = {
-        f"k{i}": reference_to(each) if each in direct else code(each)
+        f"k{i}": reference_to(each.attribute) if each.attribute in direct else each.number()
         for i, each in enumerate(scope)
     }
     added = {f"a{i}": each.units for i, each in enumerate(summands)}
     results = {"n": "count(*)"} | {f"s{i}": f"sum(a{i})" for i in range(len(summands))}
     by_value = grouped(rows(source, (), TRUE, {**named, **added}), list(named), results)
-    coded = [_code_after(each, f"k{i}", each in direct, source) for i, each in enumerate(scope)]
+    coded = [
+        _code_after(each, f"k{i}", source) if each.attribute in direct else f"k{i}"
+        for i, each in enumerate(scope)
+    ]
     shown = [*(f"{written} AS c{i}" for i, written in enumerate(coded)), *results]
     inner = f"SELECT {', '.join(shown)} FROM ({by_value}) AS {quote(PROTECTED)}"
-    totals = {name: f"coalesce(sum({name}), 0)" for name in results}
+    totals = {name: f"CAST(coalesce(sum({name}), 0) AS BIGINT)" for name in results}
     return grouped(inner, [f"c{i}" for i in range(len(scope))], totals)
 
 
@@ -183,11 +209,10 @@ def _declared_values(attribute: Attribute) -> int:
     return (whole_values(*bounds_of(attribute.column), attribute.type) or MOST_GROUPS) + 1
 
 
-def _code_after(attribute: Attribute, name: str, direct: bool, source: Source) -> str:
-    if not direct:
-        return name
-    renamed = changed(reference_to(attribute), column=changed(attribute.column, name=name))
-    return render(code(attribute, renamed), engine_of(source))
+def _code_after(coded: _Coded, name: str, source: Source) -> str:
+    column = changed(coded.attribute.column, name=name)
+    renamed = changed(reference_to(coded.attribute), column=column)
+    return render(coded.number(renamed), engine_of(source))
 
 
 def codes(universe: Universe, source: Source, *, key: bytes | None = None) -> NDArray[np.int64]:
@@ -210,7 +235,7 @@ def _flat(frame: Frame, shape: tuple[int, ...]) -> NDArray[np.int64]:
 
 def _placed(frame: Frame, name: str, index: NDArray[np.int64], shape: tuple[int, ...]) -> Counts:
     table = np.zeros(shape, np.int64)
-    table.reshape(-1)[index] = [int(each) for each in frame[name].values]
+    table.reshape(-1)[index] = frame[name].values.astype(np.int64)
     return table
 
 

@@ -23,6 +23,10 @@ from casemate.table.universe_cuts import PRECISE, WHOLE, Point, image, point
 MOST_LISTED = 4096
 """A column of no more whole values is looked at value by value where breaks are not known."""
 
+MOST_LIMITS = 1024
+"""A condition that changes at more places within the bounds of a column is refused: each place is
+tried, and each trial goes through the whole condition."""
+
 Result = Callable[[Point | None], Scalar]
 """What an expression comes to where its column has a value."""
 
@@ -69,16 +73,25 @@ def _bin_results(attribute: Attribute, compute: Result, places: list[Fraction]) 
 
 def places_of(attribute: Attribute, broken: Callable[[], Breaks]) -> Iterable[Fraction]:
     """Where a function of a column may change: at its breaks, or at any of a few whole values."""
+    low, high = attribute.images[0], attribute.images[-1]
     try:
-        return broken()
+        return _few(attribute, [place for place in broken() if low - 1 <= place <= high + 1])
     except Unbroken:
-        low, high = attribute.images[0], attribute.images[-1]
         if attribute.type not in WHOLE or high - low >= MOST_LISTED:
             raise Unsupported(
                 f"the cells on which this holds cannot be told for {attribute.name}, which has too "
                 f"many values to try; compare {attribute.name} with constants"
             ) from None
         return map(Fraction, range(int(low), int(high) + 1))
+
+
+def _few(attribute: Attribute, places: list[Fraction]) -> list[Fraction]:
+    if len(places) > MOST_LIMITS:
+        raise Unsupported(
+            f"this compares {attribute.name} with more than {MOST_LIMITS:,} constants; ask with "
+            f"fewer of them at once"
+        )
+    return places
 
 
 Piece = tuple[Point, Fraction]

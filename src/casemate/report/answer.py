@@ -7,13 +7,13 @@ from casemate.answer.answer import Answer
 from casemate.answer.shown import Cell
 from casemate.answer.shown_number import Noised
 from casemate.report.answer_cells import (
-    SOURCES,
     UNKNOWN,
     cell_json,
     decimals,
     key_words,
     percent,
     range_words,
+    source_words,
     spending_json,
     spending_words,
     written,
@@ -36,7 +36,7 @@ def _below(answer: Answer) -> Iterator[str]:
     if not answer.rows:
         yield "no rows"
     yield ""
-    yield f"{answer.origin.value}: {SOURCES[answer.origin]}"
+    yield ": ".join(source_words(answer))
     yield f"cost: {spending_words(answer.cost)}; left: {spending_words(answer.remaining)}"
     yield from (f"note: {each}" for each in answer.notes)
 
@@ -47,7 +47,7 @@ def grid(answer: Answer, session: bool) -> list[Column]:
     for place, name in enumerate(answer.columns):
         columns += _column(name, answer, place, session)
     if any(isinstance(cell, Noised) for row in answer.rows for cell in row):
-        columns.append(("source", [answer.origin.value] * len(answer.rows), False))
+        columns.append(("source", [source_words(answer)[0]] * len(answer.rows), False))
     return columns
 
 

@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from casemate.answer.answer import Spending
+from casemate.answer.answer import Answer, Spending
 from casemate.answer.outcome import Origin
 from casemate.answer.shown import Cell
 from casemate.answer.shown_number import Noised
@@ -21,6 +21,17 @@ SOURCES = {
     Origin.CACHED: "answered before: the same answer, at no cost",
     Origin.UNVERIFIED: "from the stand-in, and nothing checked it: nothing is proven",
 }
+
+
+EXACT = "exact", "counted in the table without noise, since everybody may know it"
+"""How an answer is called that was measured and needed no noise."""
+
+
+def source_words(answer: Answer) -> tuple[str, str]:
+    """Where an answer comes from: in a word, and in a few."""
+    if answer.exact and answer.origin is Origin.MEASURED:
+        return EXACT
+    return answer.origin.value, SOURCES[answer.origin]
 
 
 # JSON -----------------------------------------------------------------------------------------
@@ -63,7 +74,7 @@ def spending_json(spending: Spending) -> dict[str, float | None]:
 
 def spending_words(spending: Spending) -> str:
     """An amount of privacy in words."""
-    if not spending.epsilon:
+    if not spending.epsilon and not spending.rho:
         return "nothing"
     epsilon = f"epsilon {float(spending.epsilon):.3g}"
     return epsilon if spending.rho is None else f"rho {float(spending.rho):.3g} ({epsilon})"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from casemate.answer.answer import Answer
 from casemate.answer.shown_number import Noised
 from casemate.report.answer import grid
-from casemate.report.answer_cells import SOURCES, key_words, percent, spending_words
+from casemate.report.answer_cells import key_words, percent, source_words, spending_words
 from casemate.report.answer_figures import Reach, reaches
 from casemate.report.markup import Markup, joined, tag
 from casemate.report.page import counted, facts, listing, page, paragraph, section, table
@@ -22,7 +22,7 @@ PROVEN = (
 
 def as_html(answer: Answer, *, session: bool = False) -> str:
     """An answer as a self-contained page."""
-    headline = f"{counted(len(answer.rows), 'row')}, {SOURCES[answer.origin]}."
+    headline = f"{counted(len(answer.rows), 'row')}, {source_words(answer)[1]}."
     return page(
         "casemate ask",
         headline,

@@ -68,10 +68,11 @@ class Histogram:
         """The value of a question, as a fraction of the total."""
         self._check(product)
         scope = product.scope
-        if not self._remembers(scope):
+        if not remembers(self.shape, scope):
             return self._scale * self._weighed(product)
         if product.ranges is None:
-            return self._scale * contracted(self._tables.table(self._grid, scope), product)
+            factors = [product.factor(attribute) for attribute in scope]
+            return self._scale * float(contracted(self._tables.table(self._grid, scope), factors))
         area = self._tables.area(self._grid, scope)
         firsts, ends = zip(*product.ranges, strict=True) if scope else ((), ())
         return self._scale * float(over_ranges(area, firsts, ends))
@@ -82,7 +83,7 @@ class Histogram:
         together: dict[Scope, list[int]] = {}
         for place, product in enumerate(products):
             self._check(product)
-            if product.ranges and self._remembers(product.scope):
+            if product.ranges and remembers(self.shape, product.scope):
                 together.setdefault(product.scope, []).append(place)
             else:
                 values[place] = self.fraction(product)
@@ -95,7 +96,7 @@ class Histogram:
     def marginal(self, scope: Scope) -> Floats:
         """The probabilities over a scope, one axis for each attribute."""
         Marginal(scope)
-        if self._remembers(scope):
+        if remembers(self.shape, scope):
             return self._scale * self._tables.table(self._grid, scope)
         return self._scale * marginals(self._grid, [scope])[scope]
 
@@ -161,10 +162,6 @@ class Histogram:
         if product.shape != self.shape:
             raise ValueError(f"a question about the grid {product.shape} met one of {self.shape}")
 
-    def _remembers(self, scope: Scope) -> bool:
-        cells = math.prod(self.shape[attribute] for attribute in scope)
-        return cells <= REMEMBERED and 4 * cells <= self.size
-
     def _settle(self) -> None:
         """Let the scale make the total one."""
         self._scale = 1.0 / self._weighed(Product(self.shape, {}))
@@ -206,6 +203,12 @@ class Histogram:
             if attribute not in scope:
                 table = summed_over(table, len(rows) + attribute - self._split)
         return table
+
+
+def remembers(shape: tuple[int, ...], scope: Scope) -> bool:
+    """Whether questions about a scope are answered from its marginal, which is remembered."""
+    cells = math.prod(shape[attribute] for attribute in scope)
+    return cells <= REMEMBERED and 4 * cells <= math.prod(shape)
 
 
 def _split(shape: tuple[int, ...]) -> int:

@@ -7,15 +7,21 @@ fixed chain of sums, so its bits do not depend on which others were wanted or re
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.surrogate.dense_kernel import sum_out
-from casemate.surrogate.product import Floats, MeasuredMarginal, Product, Scope
+from casemate.surrogate.product import Floats, MeasuredMarginal, Scope
 
 KEPT = 2**24
 """So many numbers of marginals are remembered at most."""
+
+MOST_CORNERS = 2**20
+"""Corners of boxes that are looked up together."""
+
+Number = TypeVar("Number", np.int64, np.float64)
 
 
 def summed_over(table: Floats, axis: int) -> Floats:
@@ -76,8 +82,13 @@ def over_ranges(area: Floats, firsts: Sequence[object], ends: Sequence[object]) 
 def over_many_ranges(area: Floats, ranges: NDArray[np.int64]) -> Floats:
     """The sums over many boxes: for each box and axis a first code and an end.
 
-    Corner by corner, in the order in which one box alone is worked out.
+    Corner by corner, in the order in which one box alone is worked out; so many boxes at a time
+    that memory stays bounded.
     """
+    some = max(1, MOST_CORNERS >> area.ndim)
+    if len(ranges) > some:
+        pieces = (ranges[first : first + some] for first in range(0, len(ranges), some))
+        return np.concatenate([over_many_ranges(area, piece) for piece in pieces])
     corners = np.empty((2,) * area.ndim + (len(ranges),))
     for corner in np.ndindex(corners.shape[:-1]):
         corners[corner] = area[tuple(ranges[:, axis, end] for axis, end in enumerate(corner))]
@@ -86,12 +97,20 @@ def over_many_ranges(area: Floats, ranges: NDArray[np.int64]) -> Floats:
     return corners
 
 
-def contracted(table: Floats, product: Product) -> float:
-    """The sum of a marginal's entries, each times its factors."""
-    for attribute in product.scope:
-        factor = product.factor(attribute)
-        table = (factor[:, None] * table.reshape(factor.size, -1)).sum(axis=0)
-    return float(table.ravel()[0])
+def contracted(table: NDArray[Number], factors: Sequence[Floats]) -> NDArray[Number]:
+    """The sum of a table's entries, each times the factors of its first axes.
+
+    Only entries whose factors are not zero are looked at.
+    """
+    supports = [factor.nonzero()[0] for factor in factors]
+    if supports:
+        table = table[np.ix_(*supports)]
+    for factor, support in zip(factors, supports, strict=True):
+        weights = factor[support].astype(table.dtype)
+        if (weights != 1).any():
+            table = weights.reshape(-1, *[1] * (table.ndim - 1)) * table
+        table = np.asarray(table.sum(axis=0))
+    return table
 
 
 def agreed(tables: Sequence[MeasuredMarginal], total: float) -> list[Floats]:
