@@ -151,7 +151,7 @@ class Session:
 
 def _opened(policy: str | Path | Policy, dataset: Callable[[Table], Dataset]) -> Dataset:
     """The dataset of a policy; its table does not stay open if there is none."""
-    table = Table.open(policy)
+    table = Table.open(policy, exact=False)
     try:
         return dataset(table)
     except BaseException:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from casemate.errors import Misconfigured
+from casemate.errors import Misconfigured, check_path
 from casemate.published.cells import presence, shown_cells
 from casemate.published.publication import Column, Publication
 from casemate.query.aggregate import Select
@@ -33,6 +33,16 @@ class Given:
     cell: str
     answer: Decimal
     where: str  # the place in the file, for messages
+
+
+def given_answers(answers: str | Path | Sequence[Given] | None) -> Sequence[Given] | None:
+    """The answers of a file, or those that are given one by one."""
+    if isinstance(answers, Sequence) and all(isinstance(each, Given) for each in answers):
+        return answers
+    if answers is None:
+        return None
+    check_path(answers, "a CSV file query,cell,answer")
+    return read_answers(Path(answers))
 
 
 def read_answers(path: Path) -> list[Given]:

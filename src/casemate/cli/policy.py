@@ -63,7 +63,7 @@ def check(
     from casemate.table.table import Table
 
     output = output or Output()
-    with output.progress("reading the table"), Table.open(policy) as table:
+    with output.progress("reading the table"), Table.open(policy, exact=False) as table:
         found = review(table)
     output.emit(as_text(table.policy, found), as_json(table.policy, found))
 

@@ -17,7 +17,7 @@ from casemate.table.keys import NEEDS_KEY, check_key, no_column
 from casemate.table.place import PostgresTable, shown
 from casemate.table.postgres_types import TYPES, reading, result_type, series
 from casemate.table.schema import ColumnType
-from casemate.table.source import READ_FAILED, RECORD, Frame
+from casemate.table.source import OUT_OF_RANGE, READ_FAILED, RECORD, Frame, Relation
 from casemate.table.sql_text import quoted
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class PostgresSource:
         self._lock = threading.Lock()
         self._relations: dict[str | None, str] = {}
         self._fields: dict[str | None, dict[str, ColumnType]] = {}
+        self._cells: dict[str | None, Relation] = {}
         self._left_out: dict[str, str] = {}
         self._connection = _connected(protected)
         try:
@@ -66,6 +67,10 @@ class PostgresSource:
         """The columns of a relation and their types."""
         return self._fields[public]
 
+    def cells(self, public: str | None = None) -> Relation:
+        """A relation as the engine has it, before it is shown in casemate's types."""
+        return self._cells[public]
+
     def read(self, sql: str) -> Frame:
         """Run one SELECT and return its columns."""
         import psycopg
@@ -78,6 +83,8 @@ class PostgresSource:
                 cursor.execute(wrapped.encode(), binary=True)
                 names = {column.name: column.type_code for column in cursor.description or ()}
                 rows = cursor.fetchall()
+        except psycopg.errors.NumericValueOutOfRange:
+            raise Misconfigured(OUT_OF_RANGE) from None
         except psycopg.Error:
             raise Misconfigured(READ_FAILED) from None
         columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(names)
@@ -104,6 +111,7 @@ class PostgresSource:
             self._left_out = {name: word for name, word in found.items() if name not in usable}
             columns.insert(0, f"{reading(key, found[key])} AS {RECORD}")
         self._relations[public] = f"(SELECT {', '.join(columns)} FROM {quoted(*table)})"
+        self._cells[public] = Relation(quoted(*table), found)
         self._fields[public] = usable
         return key
 
