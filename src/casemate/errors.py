@@ -25,8 +25,8 @@ a private value.
 import os
 from fractions import Fraction
 
-LONGEST_SHOWN_PATH = 255
-"""Characters of a path that is not there and yet shown in a message."""
+LONGEST_SHOWN = 255
+"""Characters of a path or a name that is not there and yet repeated in a message."""
 
 LONGEST_SCHEME = len("postgresql://")
 
@@ -178,6 +178,21 @@ class UnknownSite(Misconfigured):
         )
 
 
+def _may_be_shown(text: str) -> bool:
+    return len(text) <= LONGEST_SHOWN and text.isprintable()
+
+
+def shown_name(given: object) -> str:
+    """A name as a message may repeat it; of what is no name, its type.
+
+    >>> shown_name("pay"), shown_name("name,pay\\nana,52000"), shown_name([52000])
+    ('pay', 'of type str', 'of type list')
+    """
+    if isinstance(given, str | int) and _may_be_shown(str(given)):
+        return str(given)
+    return f"of type {type(given).__name__}"
+
+
 def check_path(given: object, expected: str) -> None:
     """Refuse what is no path, or unlikely to be one, before any of it can be shown.
 
@@ -194,8 +209,7 @@ def check_path(given: object, expected: str) -> None:
     path = os.fspath(given)
     if isinstance(path, bytes):
         raise Misconfigured(f"expected {expected}, got an object of type bytes")
-    shown = len(path) <= LONGEST_SHOWN_PATH and path.isprintable()
-    if not shown and not os.path.exists(path) and "://" not in path[:LONGEST_SCHEME]:
+    if not _may_be_shown(path) and not os.path.exists(path) and "://" not in path[:LONGEST_SCHEME]:
         raise Misconfigured(
             f"expected {expected}, got a text that is too long for a path or has control characters"
         )

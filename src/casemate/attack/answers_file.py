@@ -9,7 +9,7 @@ elsewhere it has the values of the cell's keys as they are shown, and then the n
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -30,8 +30,8 @@ class Given:
     """One published number: of which statement, of which of its cells."""
 
     query: int
-    cell: str
-    answer: Decimal
+    cell: str = field(repr=False)
+    answer: Decimal = field(repr=False)
     where: str  # the place in the file, for messages
 
 

@@ -40,11 +40,11 @@ class Place:
 
     query: int
     column: str
-    key: tuple[tuple[str, Scalar], ...] | None
+    key: tuple[tuple[str, Scalar], ...] | None = field(repr=False)  # may be of private columns
     select: Select | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Equations:
     """The system, and what its rows and columns stand for.
 
@@ -68,6 +68,10 @@ class Equations:
     unknown: NDArray[np.int64]
     unknowns: tuple[Unknown, ...]
     people: People
+
+    def __repr__(self) -> str:
+        """How many there are; never what they come to."""
+        return f"<Equations: {self.system.rows} about {self.system.columns} secrets>"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What was published, and what of it could not be read: a log against an open table."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -49,7 +49,8 @@ class Column:
     select: Select
     output: Output
     form: Shown
-    answers: Mapping[Key, Decimal] | None  # given by the log for each cell; None: the table's own
+    # Given by the log for each cell; None: the table's own.
+    answers: Mapping[Key, Decimal] | None = field(repr=False)
     within: Fraction = Fraction(0)  # half a unit of the answer's last printed digit
     below: Aggregate | None = None
     empty: Aggregate | None = None

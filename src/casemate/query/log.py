@@ -8,7 +8,7 @@ import csv
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from pathlib import Path
@@ -34,7 +34,7 @@ class Logged:
 
     sql: str
     line: int
-    answer: Decimal | None = None
+    answer: Decimal | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

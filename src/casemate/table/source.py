@@ -29,7 +29,7 @@ OUT_OF_RANGE = (
 """What every source says of a sum that has no exact value in the engine."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Series:
     """One column of an answer: values, and which of them are NULL (their value is arbitrary).
 
@@ -39,6 +39,10 @@ class Series:
 
     values: NDArray[Any]
     missing: NDArray[np.bool_]
+
+    def __repr__(self) -> str:
+        """How long it is; nothing of what is in it."""
+        return f"<Series: {len(self.values)} values>"
 
 
 Frame = Mapping[str, Series]
