@@ -76,6 +76,18 @@ unbounded = true
 role = "private"
 values = ["a", "b"]
 """
+BOUNDED = """
+[table]
+source = "t.csv"
+[columns.zip]
+values = [0, 1, 2]
+[columns.pay]
+role = "private"
+min = 0
+max = 10000000
+[budget]
+epsilon = 1
+"""
 SIMPLE = (type, types.ModuleType, types.FunctionType, str, bytes, int, float, Decimal, Fraction)
 
 
@@ -93,6 +105,7 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     lines = ["name,zip,pay,ill,note", *(",".join(map(str, row)) for row in rows)]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     (tmp_path / "p.toml").write_text(POLICY)
+    (tmp_path / "s.toml").write_text(BOUNDED)
     return tmp_path
 
 
@@ -183,6 +196,12 @@ def learned_bits(folder: Path) -> object:
     ]
 
 
+def answered(folder: Path) -> object:
+    session = Session.simulated(folder / "s.toml", 1)
+    measured = session.query("SELECT SUM(pay) FROM t WHERE zip = 1", measure=True)
+    return [session, measured, session.query("SELECT zip, COUNT(*) FROM t GROUP BY zip")]
+
+
 CALLS: dict[str, Callable[[Path], object]] = {
     "Audit.of": audited,
     "repair": lambda folder: repair(QUERIES, folder / "p.toml"),
@@ -196,6 +215,7 @@ CALLS: dict[str, Callable[[Path], object]] = {
     "OnlineReconstruction": followed,
     "lineage": selected,
     "one bit": learned_bits,
+    "Session": answered,
     "Knowledge": lambda _: Knowledge(known={2: (Fraction(NUMBER), None)}),
     "Given": lambda _: Given(1, TEXT, Decimal(NUMBER), "line 1"),
 }

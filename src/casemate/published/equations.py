@@ -25,7 +25,7 @@ from casemate.published.target import printed, target
 from casemate.query.aggregate import Aggregate, Function, Select
 from casemate.query.answers import Key
 from casemate.query.cuts import Cut
-from casemate.query.expression import KeyRef, Scalar
+from casemate.query.expression import Scalar
 from casemate.query.lineage import lineage
 from casemate.query.linear import Category, Unknown, counting
 from casemate.solve.box import Bound
@@ -273,7 +273,7 @@ def _key_names(select: Select) -> tuple[str, ...] | None:
     """The names under which a select shows its keys; the number of one that is not shown."""
     if not select.keys:
         return None
-    shown = {o.expression.index: o.name for o in select.outputs if isinstance(o.expression, KeyRef)}
+    shown = select.labels
     return tuple(shown.get(index, f"key {index + 1}") for index in range(len(select.keys)))
 
 

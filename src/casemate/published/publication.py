@@ -91,6 +91,13 @@ class Publication:
         """Whether the log gives answers of its own, which the table's need not be."""
         return any(column.told for column in (*self.columns, *self.ordered))
 
+    @property
+    def unlabelled(self) -> tuple[int, ...]:
+        """The statements with rows that are not shown with all of their keys."""
+        read = (*self.columns, *self.ordered, *self.there)
+        bare = {each.query for each in read if len(each.select.labels) < len(each.select.keys)}
+        return tuple(sorted(bare))
+
 
 def publication(
     log: Iterable[Logged | Unread],
