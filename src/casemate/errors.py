@@ -22,7 +22,13 @@ A programmer's mistake (a negative epsilon) is a ValueError, not one of these. N
 a private value.
 """
 
+import os
 from fractions import Fraction
+
+LONGEST_SHOWN = 255
+"""Characters of a path or a name that is not there and yet repeated in a message."""
+
+LONGEST_SCHEME = len("postgresql://")
 
 
 class CasemateError(Exception):
@@ -169,4 +175,41 @@ class UnknownSite(Misconfigured):
     def __init__(self, site: str) -> None:
         super().__init__(
             f"site {site!r} is none of the sites here; add it to `sites`, or check its name"
+        )
+
+
+def _may_be_shown(text: str) -> bool:
+    return len(text) <= LONGEST_SHOWN and text.isprintable()
+
+
+def shown_name(given: object) -> str:
+    """A name as a message may repeat it; of what is no name, its type.
+
+    >>> shown_name("pay"), shown_name("name,pay\\nana,52000"), shown_name([52000])
+    ('pay', 'of type str', 'of type list')
+    """
+    if isinstance(given, str | int) and _may_be_shown(str(given)):
+        return str(given)
+    return f"of type {type(given).__name__}"
+
+
+def check_path(given: object, expected: str) -> None:
+    """Refuse what is no path, or unlikely to be one, before any of it can be shown.
+
+    A table that is given in place of its path, or the text of a file in place of its name, would
+    be quoted by the message that there is no such file.
+
+    >>> check_path({"pay": [52_000]}, "a file")
+    Traceback (most recent call last):
+        ...
+    casemate.errors.Misconfigured: expected a file, got an object of type dict
+    """
+    if not isinstance(given, str | os.PathLike):
+        raise Misconfigured(f"expected {expected}, got an object of type {type(given).__name__}")
+    path = os.fspath(given)
+    if isinstance(path, bytes):
+        raise Misconfigured(f"expected {expected}, got an object of type bytes")
+    if not _may_be_shown(path) and not os.path.exists(path) and "://" not in path[:LONGEST_SCHEME]:
+        raise Misconfigured(
+            f"expected {expected}, got a text that is too long for a path or has control characters"
         )

@@ -83,7 +83,7 @@ def test_a_column_that_is_no_number_is_not_taken(tmp_path: Path) -> None:
 
 
 def test_the_columns_to_protect_must_be_private(tmp_path: Path) -> None:
-    with pytest.raises(Misconfigured, match="there is no column that is private"):
+    with pytest.raises(Misconfigured, match="no column is private; name one"):
         OnlineAuditor(written(tmp_path))
     with (
         Table.open(written(tmp_path), private=["pay"]) as table,

@@ -9,11 +9,11 @@ elsewhere it has the values of the cell's keys as they are shown, and then the n
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from casemate.errors import Misconfigured
+from casemate.errors import Misconfigured, check_path
 from casemate.published.cells import presence, shown_cells
 from casemate.published.publication import Column, Publication
 from casemate.query.aggregate import Select
@@ -30,9 +30,19 @@ class Given:
     """One published number: of which statement, of which of its cells."""
 
     query: int
-    cell: str
-    answer: Decimal
+    cell: str = field(repr=False)
+    answer: Decimal = field(repr=False)
     where: str  # the place in the file, for messages
+
+
+def given_answers(answers: str | Path | Sequence[Given] | None) -> Sequence[Given] | None:
+    """The answers of a file, or those that are given one by one."""
+    if isinstance(answers, Sequence) and all(isinstance(each, Given) for each in answers):
+        return answers
+    if answers is None:
+        return None
+    check_path(answers, "a CSV file query,cell,answer")
+    return read_answers(Path(answers))
 
 
 def read_answers(path: Path) -> list[Given]:

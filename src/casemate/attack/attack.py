@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from casemate.attack.answers_file import Given, read_answers
+from casemate.attack.answers_file import Given, given_answers
 from casemate.attack.evidence import Evidence, read_entries
 from casemate.attack.features import Features
 from casemate.attack.leave_one_out import Solve, squares
@@ -22,7 +22,6 @@ from casemate.attack.reconstruction import Reconstruction, Solver
 from casemate.attack.score import SHARE, Score, score
 from casemate.attack.secrets import Secret, secrets
 from casemate.attack.subjects import Subjects
-from casemate.errors import Misconfigured
 from casemate.published.knowledge import Knowledge
 from casemate.query.compared import compared_with_text
 from casemate.query.log import Queries
@@ -122,13 +121,11 @@ class Attack:
         """
         start = time.process_time()
         wanted, drawn = options or Options(), random or np.random.default_rng()
-        given = read_answers(Path(answers)) if isinstance(answers, str | Path) else answers
+        given = given_answers(answers)
         entries = read_entries(queries, dialect)
         names = [private] if isinstance(private, str) else private
         texts = compared_with_text((each.sql for each in entries), names, dialect)
         with opened_table(table, names, outsider=True, texts=texts) as opened:
-            if not opened.policy.private():
-                raise Misconfigured("no column is private; name one with --private, or in a policy")
             evidence = Evidence.of(
                 entries,
                 opened,

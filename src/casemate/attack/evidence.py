@@ -8,6 +8,7 @@ Source     Source document 002, "Database reconstruction": published aggregates 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +124,8 @@ def read_entries(queries: Queries, dialect: str) -> list[Logged]:
     entries = read_queries(queries, dialect)
     unread = [each for each in entries if isinstance(each, Unread)]
     if unread:
-        raise Misconfigured(f"{queries}, line {unread[0].line}: {unread[0].reason}; correct it")
+        where = f"{queries}, line" if isinstance(queries, str | Path) else "statement"
+        raise Misconfigured(f"{where} {unread[0].line}: {unread[0].reason}; correct it")
     return [each for each in entries if isinstance(each, Logged)]
 
 

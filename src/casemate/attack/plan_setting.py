@@ -13,7 +13,7 @@ from casemate.attack.plan_result import Planned
 from casemate.attack.plan_secret import Secret, read_secret
 from casemate.attack.plan_subsets import Subsets, telling_axis
 from casemate.attack.plan_text import Writer
-from casemate.errors import Misconfigured
+from casemate.errors import Misconfigured, shown_name
 from casemate.published.people import People, plain
 from casemate.query.expression import Scalar
 from casemate.query.place import dialect_of
@@ -87,7 +87,8 @@ class Setting:
         found = People(self.language.records, everybody).place(record)
         if found is None:
             raise Misconfigured(
-                f"there is no record {record}; give the key of one, or its row number, or all"
+                f"there is no record {shown_name(record)}; give the key of one, or its row "
+                f"number, or all"
             )
         return found
 

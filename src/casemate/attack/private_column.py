@@ -2,13 +2,14 @@
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import Column, Policy
+from casemate.table.table import NO_PRIVATE
 
 
 def private_column(policy: Policy, private: str | None) -> Column:
     """The column of this name, or the only private one; with several, it has to be named."""
     columns = policy.private()
     if not columns:
-        raise Misconfigured("no column is private; name one with --private, or in a policy")
+        raise Misconfigured(NO_PRIVATE)
     if private is None and len(columns) > 1:
         names = ", ".join(column.name for column in columns)
         raise Misconfigured(f"several columns are private ({names}); name one with --private")

@@ -102,7 +102,7 @@ class Problem:
                 raise ValueError("a known value contradicts its bounds; correct one of them")
             low[place] = high[place] = value
         whole = np.broadcast_to(np.asarray(prior.whole, np.bool_), width).copy()
-        right = np.asarray(answers, np.float64)
+        right = _numbers(answers, "answers")
         return cls(
             equations, right, low, high, whole, noise, total=prior.total, sparse=prior.sparse
         )
@@ -130,7 +130,7 @@ def rows_of(aggregates: Any) -> Passes:
     if hasattr(aggregates, "tocsr"):
         sparse = aggregates.tocsr()
         return _stored(sparse.indptr, sparse.indices, sparse.data, sparse.shape[1])
-    matrix = np.asarray(aggregates, np.float64)
+    matrix = _numbers(aggregates, "coefficients")
     if matrix.ndim != 2:
         raise ValueError("the queries must be a matrix: a row for each query, a column a record")
     if not np.isfinite(matrix).all():
@@ -138,6 +138,14 @@ def rows_of(aggregates: Any) -> Passes:
     row, column = np.nonzero(matrix)
     starts = np.searchsorted(row, np.arange(len(matrix) + 1))
     return _stored(starts, column, matrix[row, column], matrix.shape[1])
+
+
+def _numbers(given: Any, what: str) -> Floats:
+    """An array of numbers; NumPy's own message quotes what is none."""
+    try:
+        return np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"the {what} must be numbers, and some are none") from None
 
 
 def _stored(starts: Any, columns: Any, values: Any, width: int) -> Rows:

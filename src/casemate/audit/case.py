@@ -17,7 +17,7 @@ from casemate.table.schema import Policy
 from casemate.table.source import Source
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Case:
     """The published numbers of one table as equations, with everything known beside them."""
 
@@ -93,7 +93,7 @@ class Case:
         return low is not None and low == high
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ExactRows:
     """The equations whose right sides are exact, and their numbers among all."""
 

@@ -38,6 +38,7 @@ from casemate.audit.result import (
 )
 from casemate.audit.sensitive_cells import Dominance, sensitive_cells
 from casemate.audit.together import together
+from casemate.audit.unlabelled import as_if_labelled
 from casemate.audit.whole_rows import with_whole_rows
 from casemate.audit.witness import SecondTables, second_tables
 from casemate.published.distinct import unique_columns
@@ -191,6 +192,7 @@ def decided(case: Case, options: Options, start: float) -> Audited:
             *near.notes,
             *cells.notes,
             *about_nobody(case, ordered),
+            *as_if_labelled(case.publication),
         ),
         seconds=time.process_time() - start,
         people=case.equations.people,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.result import Audited, Certificate, Exposed, Proof, Term, Verdict
+from casemate.audit.unlabelled import as_if_labelled
 from casemate.published.knowledge import Knowledge, prior_of
 from casemate.published.large_numbers import Number, numbers, summed
 from casemate.published.people import People, plain
@@ -102,7 +103,12 @@ def audited(
         unchecked=(),
         refused=found.refused,
         bounds=(),
-        assumptions=(*_unbounded(names, policy, knowledge), *open_, NOT_SEARCHED),
+        assumptions=(
+            *_unbounded(names, policy, knowledge),
+            *open_,
+            NOT_SEARCHED,
+            *as_if_labelled(found),
+        ),
         seconds=time.process_time() - start,
         people=people,
         statements=found.statements,

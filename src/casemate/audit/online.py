@@ -46,7 +46,7 @@ from casemate.solve.components import Components
 from casemate.solve.order_online import OnlineExtremes
 from casemate.solve.primes import RandomBytes
 from casemate.table.schema import Column, Policy
-from casemate.table.table import Table
+from casemate.table.table import NO_PRIVATE, Table
 
 LARGE = 100_000
 """From so many records on, sums are decided by scans."""
@@ -333,11 +333,14 @@ def _sums(
 
 def _followed(names: Sequence[str], policy: Policy) -> tuple[str, ...]:
     """The private columns that questions may be about, each fit to be asked about."""
+    if not policy.private():
+        raise Misconfigured(NO_PRIVATE)
     columns = [column for column in policy.private() if not names or column.name in names]
     missing = set(names) - {column.name for column in columns}
-    if missing or not columns:
-        named = f"{min(missing)} is not" if missing else "there is no column that is"
-        raise Misconfigured(f"{named} private; name the columns to protect with `private`")
+    if missing:
+        raise Misconfigured(
+            f"{min(missing)} is not private; name the columns to protect with `private`"
+        )
     for column in columns:
         _check(column)
     return tuple(column.name for column in columns)

@@ -21,7 +21,7 @@ from casemate.solve.order_question import Domain, Exact, Kind, Question
 from casemate.solve.order_verdict import Exposed, Undecided, Verdicts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Log:
     """What was published about one private number of every record, and the custodian's values."""
 

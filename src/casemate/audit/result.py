@@ -1,7 +1,10 @@
-"""The result of an audit, as frozen values: what `casemate.audit/1` prints, field by field."""
+"""The result of an audit, as frozen values: what `casemate.audit/1` prints, field by field.
+
+They hold true values, and their representations show none: a notebook prints what it is given.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
@@ -58,7 +61,7 @@ class Exposed:
     record: Scalar
     person: Scalar
     column: str
-    value: Scalar | Fraction | tuple[Scalar, ...]
+    value: Scalar | Fraction | tuple[Scalar, ...] = field(repr=False)
     certificate: Certificate | None
     by: int | None
     proof: Proof
@@ -74,8 +77,8 @@ class Group:
 
     records: tuple[Scalar, ...]
     column: str
-    total: Fraction | None
-    category: Scalar = None
+    total: Fraction | None = field(repr=False)
+    category: Scalar = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -97,8 +100,8 @@ class ExposedIfExact:
     record: Scalar
     person: Scalar
     column: str
-    value: Fraction | None
-    margin: Fraction | None
+    value: Fraction | None = field(repr=False)
+    margin: Fraction | None = field(repr=False)
     certificate: Certificate | None
     by: int
     total: bool = False
@@ -138,8 +141,8 @@ class Approximate:
     record: Scalar
     column: str
     knows: tuple[Scalar, ...]
-    low: Fraction
-    high: Fraction
+    low: Fraction = field(repr=False)
+    high: Fraction = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ class SensitiveCell:
 
     query: int
     column: str
-    key: tuple[tuple[str, Scalar], ...] | None
+    key: tuple[tuple[str, Scalar], ...] | None = field(repr=False)
     rules: tuple[str, ...]
 
 
@@ -158,10 +161,10 @@ class Interval:
 
     record: Scalar
     column: str
-    low: Fraction | None
-    high: Fraction | None
-    prior_low: Fraction | None
-    prior_high: Fraction | None
+    low: Fraction | None = field(repr=False)
+    high: Fraction | None = field(repr=False)
+    prior_low: Fraction | None = field(repr=False)
+    prior_high: Fraction | None = field(repr=False)
 
     @property
     def shrinkage(self) -> Fraction | None:
@@ -175,7 +178,7 @@ class Interval:
         return 1 - (high - low) / (prior_high - prior_low)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audited:
     """Everything an audit found."""
 
@@ -203,8 +206,15 @@ class Audited:
     witness: Witnessed | None = None
     repair: "Repaired | None" = None
 
+    def __repr__(self) -> str:
+        """The verdict, and how large it was; never a value."""
+        return (
+            f"<Audited: {self.verdict}, {self.queries} queries, {self.records} records, "
+            f"{len(self.exposed)} exposed>"
+        )
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Repaired:
     """What of a log can be published: the rows withheld, the SQL of the rest, and its own audit.
 
@@ -217,6 +227,10 @@ class Repaired:
     audited: Audited
     cells_before: int
     file: Path | None = None
+
+    def __repr__(self) -> str:
+        """How much is left; the statements may name values."""
+        return f"<Repaired: {self.cells_after} of {self.cells_before} rows are left>"
 
     @property
     def cells_after(self) -> int:

@@ -26,7 +26,7 @@ class Withheld:
     """A row of a statement: the statement's number, and the keys of the row as it shows them."""
 
     query: int
-    cell: tuple[tuple[str, Scalar], ...] | None = field(compare=False)
+    cell: tuple[tuple[str, Scalar], ...] | None = field(compare=False, repr=False)
     row: Row | None = field(default=None, repr=False)  # None: the whole statement
 
     @property

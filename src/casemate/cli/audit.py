@@ -11,7 +11,6 @@ from casemate.cli.audit_scrutiny import Scrutiny
 from casemate.cli.exits import Exit
 from casemate.cli.options import Bounds, Dialect, Integer, Known, Reveal, TablePlace
 from casemate.cli.output import Output
-from casemate.errors import Misconfigured
 
 if TYPE_CHECKING:
     from casemate.audit.exposure import Options
@@ -62,7 +61,6 @@ def audit(
     scrutiny.check()
     files.check(queries, reveal)
     with output.progress("auditing"), Table.open(table, private=private) as opened:
-        _require_private(opened)
         knowledge = read_knowledge(known, bounds, integer)
         options = scrutiny.options(witness=files.witness is not None)
         task = Task(queries, opened, knowledge, options, dialect)
@@ -104,11 +102,6 @@ class Task:
             options=self.options,
             dialect=self.dialect,
         )
-
-
-def _require_private(table: "Table") -> None:
-    if not table.policy.private():
-        raise Misconfigured("no column is private; name one with --private, or in a policy")
 
 
 def _emit(found: "Audited", reveal: bool, output: Output) -> None:

@@ -87,16 +87,16 @@ class PostgresSession:
         """Say what went wrong with the database in casemate's own errors, without its address."""
         try:
             yield
-        except self._psycopg.IntegrityError as reason:
+        except self._psycopg.IntegrityError:  # its text quotes the row
             raise self._damaged(
                 f"the {self._what}'s own constraints refuse what comes next; "
                 f"restore it from a copy that verifies"
-            ) from reason
+            ) from None
         except self._psycopg.Error as reason:
             raise LedgerUnavailable(
                 f"the {self._what} in PostgreSQL could not be used ({type(reason).__name__}); "
                 f"nothing left; see to it and {self._again}"
-            ) from reason
+            ) from None  # its text may quote the address
 
     def _connected(self) -> "psycopg.Connection[Any]":
         if self._connection is None or self._connection.closed:

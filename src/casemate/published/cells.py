@@ -15,7 +15,7 @@ from casemate.query.linear import counting
 from casemate.table.source import Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ShownCell:
     """One cell: the sum behind each aggregate, and what that sum is divided by (AVG: its count)."""
 

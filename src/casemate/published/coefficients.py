@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from decimal import localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,9 @@ from casemate.query.answers import Key
 from casemate.query.lineage import Cell, Lineage
 from casemate.query.linear import Category, Unknown, possible_values
 from casemate.table.schema import Policy
+
+MOST_DIGITS = 200_000
+"""Of a decimal of PostgreSQL's: Python cuts sums to 28 digits unless it is told not to."""
 
 
 class Secrets:
@@ -57,6 +61,10 @@ class Secrets:
         entries = self._slices.get(Cell(self._index[aggregate], key))
         if entries is None:
             return np.zeros(0, np.int64), np.zeros(0, np.int64), 0
+        with localcontext(prec=MOST_DIGITS):
+            return self._cell(entries)
+
+    def _cell(self, entries: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any], Any]:
         record, unknown = self._found.record[entries], self._found.unknown[entries]
         values = self._found.coefficient[entries]
         constant = values[unknown < 0].sum() if (unknown < 0).any() else 0

@@ -25,7 +25,7 @@ from casemate.published.target import printed, target
 from casemate.query.aggregate import Aggregate, Function, Select
 from casemate.query.answers import Key
 from casemate.query.cuts import Cut
-from casemate.query.expression import KeyRef, Scalar
+from casemate.query.expression import Scalar
 from casemate.query.lineage import lineage
 from casemate.query.linear import Category, Unknown, counting
 from casemate.solve.box import Bound
@@ -40,11 +40,11 @@ class Place:
 
     query: int
     column: str
-    key: tuple[tuple[str, Scalar], ...] | None
+    key: tuple[tuple[str, Scalar], ...] | None = field(repr=False)  # may be of private columns
     select: Select | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Equations:
     """The system, and what its rows and columns stand for.
 
@@ -68,6 +68,10 @@ class Equations:
     unknown: NDArray[np.int64]
     unknowns: tuple[Unknown, ...]
     people: People
+
+    def __repr__(self) -> str:
+        """How many there are; never what they come to."""
+        return f"<Equations: {self.system.rows} about {self.system.columns} secrets>"
 
 
 @dataclass(frozen=True)
@@ -269,7 +273,7 @@ def _key_names(select: Select) -> tuple[str, ...] | None:
     """The names under which a select shows its keys; the number of one that is not shown."""
     if not select.keys:
         return None
-    shown = {o.expression.index: o.name for o in select.outputs if isinstance(o.expression, KeyRef)}
+    shown = select.labels
     return tuple(shown.get(index, f"key {index + 1}") for index in range(len(select.keys)))
 
 

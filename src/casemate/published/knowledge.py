@@ -29,7 +29,7 @@ class Knowledge:
     low: Fraction | None = None
     high: Fraction | None = None
     integer: bool = False
-    known: Mapping[Scalar, tuple[Bound, Bound]] = field(default_factory=dict)
+    known: Mapping[Scalar, tuple[Bound, Bound]] = field(default_factory=dict, repr=False)
 
 
 def box_of(equations: Equations, policy: Policy, knowledge: Knowledge) -> Box:

@@ -1,7 +1,7 @@
 """What was published, and what of it could not be read: a log against an open table."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -49,7 +49,8 @@ class Column:
     select: Select
     output: Output
     form: Shown
-    answers: Mapping[Key, Decimal] | None  # given by the log for each cell; None: the table's own
+    # Given by the log for each cell; None: the table's own.
+    answers: Mapping[Key, Decimal] | None = field(repr=False)
     within: Fraction = Fraction(0)  # half a unit of the answer's last printed digit
     below: Aggregate | None = None
     empty: Aggregate | None = None
@@ -89,6 +90,13 @@ class Publication:
     def told(self) -> bool:
         """Whether the log gives answers of its own, which the table's need not be."""
         return any(column.told for column in (*self.columns, *self.ordered))
+
+    @property
+    def unlabelled(self) -> tuple[int, ...]:
+        """The statements with rows that are not shown with all of their keys."""
+        read = (*self.columns, *self.ordered, *self.there)
+        bare = {each.query for each in read if len(each.select.labels) < len(each.select.keys)}
+        return tuple(sorted(bare))
 
 
 def publication(

@@ -1,5 +1,6 @@
 """Aggregates as values: what a statement asks of the protected table, and what it shows of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -9,6 +10,7 @@ from casemate.query.expression import (
     Call,
     ColumnRef,
     Expression,
+    KeyRef,
     Operation,
     ResultRef,
     all_of,
@@ -141,6 +143,13 @@ class Select:
             for node in walk(output.expression)
             if isinstance(node, ResultRef)
         )
+
+    @property
+    def labels(self) -> Mapping[int, str]:
+        """The keys that are shown as they are, each with the name that it is shown under."""
+        return {
+            o.expression.index: o.name for o in self.outputs if isinstance(o.expression, KeyRef)
+        }
 
 
 @dataclass(frozen=True)

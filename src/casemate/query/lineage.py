@@ -34,7 +34,7 @@ class Cell:
     key: Key
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Lineage:
     """A sparse matrix of cells by (record, unknown), entry by entry.
 
@@ -54,6 +54,10 @@ class Lineage:
     coefficient: NDArray[Any]
     rows: NDArray[np.int64]
     opaque: frozenset[int]
+
+    def __repr__(self) -> str:
+        """How large it is; nothing of what is in it."""
+        return f"<Lineage: {len(self.cell)} entries, {len(self.records)} records>"
 
 
 @dataclass(frozen=True)

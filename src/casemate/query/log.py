@@ -5,16 +5,17 @@ known), and PostgreSQL's csvlog, in which the values of parameters stand beside 
 """
 
 import csv
+import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from pathlib import Path
 
 from sqlglot.tokenizer_core import TokenType
 
-from casemate.errors import Misconfigured, Unsupported
+from casemate.errors import Misconfigured, Unsupported, check_path
 from casemate.query.place import tokens_of
 from casemate.query.sql import DIALECT, split
 
@@ -24,6 +25,7 @@ LOGGED = re.compile(r"(?:statement|execute [^:]*|parse [^:]*): (?P<sql>.*)", re.
 PARAMETERS = re.compile(r"[Pp]arameters: (?P<values>.*)", re.DOTALL)
 PARAMETER = re.compile(r"\$(?P<number>\d+) = (?P<value>NULL|'(?:[^']|'')*')")
 QUERYING = ("select", "with", "(")
+EXPECTED = "a log file, or statements as texts"
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Logged:
 
     sql: str
     line: int
-    answer: Decimal | None = None
+    answer: Decimal | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,25 @@ def read_log(path: Path, dialect: str = DIALECT) -> list[Logged | Unread]:
 
 def read_queries(queries: Queries, dialect: str) -> list[Logged | Unread]:
     """The statements of a log file, or those that are given as texts."""
-    if isinstance(queries, str | Path):
+    if isinstance(queries, str | os.PathLike) or not _is_listed(queries):
+        check_path(queries, EXPECTED)
         return read_log(Path(queries), dialect)
-    listed = enumerate(queries, start=1)
-    return [Logged(each, i) if isinstance(each, str) else each for i, each in listed]
+    return [_entry(each, line) for line, each in enumerate(queries, start=1)]
+
+
+def _is_listed(queries: object) -> bool:
+    """Whether it is statements: a table or a dictionary would give its names in their place."""
+    named = isinstance(queries, Mapping | bytes) or hasattr(queries, "columns")
+    return isinstance(queries, Iterable) and not named
+
+
+def _entry(given: object, line: int) -> Logged | Unread:
+    if isinstance(given, str):
+        return Logged(given, line)
+    if isinstance(given, Logged | Unread):
+        return given
+    kind = type(given).__name__
+    raise Misconfigured(f"expected statements as texts, got an object of type {kind}")
 
 
 def _entries(text: str, path: Path, dialect: str) -> Iterator[Logged | Unread]:

@@ -38,7 +38,7 @@ from casemate.table.schema import ColumnType
 from casemate.table.source import Series, Source
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Groups:
     """The cell each record falls into: a position in `keys`, or -1 for none."""
 
@@ -46,7 +46,7 @@ class Groups:
     keys: tuple[Key, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Membership:
     """One bit per record and aggregate, records in the order of `records`.
 
@@ -58,6 +58,10 @@ class Membership:
     words: Words
     count: int
     groups: tuple[Groups | None, ...]
+
+    def __repr__(self) -> str:
+        """How large it is; never who is selected."""
+        return f"<Membership: {len(self.records)} records, {self.count} aggregates>"
 
     def selected(self, index: int) -> NDArray[np.bool_]:
         """The records that one aggregate selects."""

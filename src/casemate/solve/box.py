@@ -80,7 +80,7 @@ class Box:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Region:
     """All values in a box whose equations come to something between `low` and `high`."""
 

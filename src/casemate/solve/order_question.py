@@ -7,7 +7,7 @@ compared, never approximated.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, Self
 
@@ -46,9 +46,9 @@ class Question:
 
     kind: Kind
     members: NDArray[np.int64]
-    low: Exact
-    high: Exact
-    value: Exact | None = None
+    low: Exact = field(repr=False)
+    high: Exact = field(repr=False)
+    value: Exact | None = field(default=None, repr=False)
     coefficients: NDArray[Any] | None = None
     strict: bool = False
 

@@ -5,7 +5,7 @@ multiplied by their common denominator before they get here, so everything below
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
 
@@ -27,7 +27,7 @@ class System:
     row: NDArray[np.int64]
     column: NDArray[np.int64]
     value: NDArray[Any]
-    right: tuple[Fraction, ...] | None = None
+    right: tuple[Fraction, ...] | None = field(default=None, repr=False)
 
     @classmethod
     def of(

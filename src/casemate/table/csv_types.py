@@ -142,3 +142,19 @@ def read_as(name: str, engine_type: str) -> str:
     """The expression that reads a cell as a type."""
     cell = quoted(name)
     return cell if engine_type == "VARCHAR" else f"CAST(trim({cell}) AS {engine_type})"
+
+
+def is_cut(name: str) -> str:
+    """The condition that a cell has other digits than the double it is read as.
+
+    A double is printed with the fewest digits that tell it from all others, or with 17.
+    """
+    double = f"CAST(trim({quoted(name)}) AS DOUBLE)"
+    printed = (f"CAST({double} AS VARCHAR)", f"format('{{:.16e}}', {double})")
+    return f"{_digits(quoted(name))} NOT IN ({', '.join(map(_digits, printed))})"
+
+
+def _digits(number: str) -> str:
+    """The digits of a number's text, without zeros before and after them."""
+    mantissa = f"regexp_replace({number}, '[eE].*', '')"
+    return f"trim(regexp_replace({mantissa}, '[^0-9]', '', 'g'), '0')"

@@ -8,7 +8,6 @@ place.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -19,24 +18,14 @@ from numpy.typing import NDArray
 
 from casemate.errors import Misconfigured
 from casemate.table.csv_file import check_names, count_records, read_header
-from casemate.table.csv_types import decide, read_as
+from casemate.table.csv_types import decide, is_cut, read_as
 from casemate.table.schema import ColumnType
-from casemate.table.source import Series
+from casemate.table.source import Relation, Series
 from casemate.table.sql_text import literal, quoted
 
 POSITION = "casemate_position"
 CELLS = quoted("casemate_cells")
 LINE_ENDS = {"\n": "'\\n'", "\r": "'\\r'", "\r\n": "'\\r\\n'"}  # as DuckDB's option spells them
-
-
-@dataclass(frozen=True)
-class Relation:
-    """Something to select from: its text, its columns with DuckDB's types, and the position."""
-
-    text: str
-    columns: Mapping[str, str]
-    position: str | None  # an SQL expression; None when the rows have no order
-    written: bool = False  # cells as a file writes them, to be read once and then dropped
 
 
 def describe(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, str]:
@@ -57,11 +46,25 @@ def load_csv(
     """Load CSV files of the same columns, one after the other, into a table of typed columns."""
     names = list(load_cells(connection, paths).columns)
     types = _decided(connection, paths[0], names, declared)
+    cut = _cut(connection, [name for name in names if types[name] == "DOUBLE"])
     typed = ", ".join(f"{read_as(name, types[name])} AS {quoted(name)}" for name in names)
     connection.execute(f"CREATE TABLE {into} AS SELECT {POSITION}, {typed} FROM {CELLS}")
     connection.execute(f"DROP TABLE {CELLS}")
     found = describe(connection, into)
-    return Relation(into, {name: found[name] for name in names}, POSITION)
+    return Relation(into, {name: found[name] for name in names}, POSITION, cut)
+
+
+def _cut(
+    connection: duckdb.DuckDBPyConnection, doubles: Sequence[str]
+) -> dict[str, tuple[int, int]]:
+    """The columns with cells that are no double as one is printed: how many, and the first."""
+    found = {}
+    for name in doubles:
+        asked = f"SELECT count(*), min({POSITION}) FROM {CELLS} WHERE {is_cut(name)}"
+        count, first = connection.execute(asked).fetchone() or (0, 0)
+        if count:
+            found[name] = int(count), int(first)
+    return found
 
 
 def load_cells(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> Relation:

@@ -15,7 +15,6 @@ import duckdb
 from casemate.errors import Misconfigured
 from casemate.table.csv_file import check_names
 from casemate.table.duckdb_files import (
-    Relation,
     describe,
     load_cells,
     load_columns,
@@ -25,7 +24,7 @@ from casemate.table.duckdb_files import (
 from casemate.table.keys import NEEDS_KEY
 from casemate.table.place import DuckDBTable, FileFormat, Files
 from casemate.table.schema import ColumnType
-from casemate.table.source import Series
+from casemate.table.source import Relation, Series
 from casemate.table.sql_text import literal, quoted
 
 PROGRESS_BAR = "enable_progress_bar"

@@ -18,14 +18,13 @@ import duckdb
 
 from casemate.errors import Misconfigured
 from casemate.table.duckdb_cells import identity, read_cell
-from casemate.table.duckdb_files import Relation
 from casemate.table.duckdb_opening import PROGRESS_BAR, Opening, Place, connected
 from casemate.table.duckdb_types import Reading, fetch, reading
 from casemate.table.keys import NEEDS_KEY, check_key, no_column
 from casemate.table.place import DuckDBTable
 from casemate.table.policy_types import ByPolicy
 from casemate.table.schema import ColumnType
-from casemate.table.source import PERSON, READ_FAILED, RECORD, Frame
+from casemate.table.source import OUT_OF_RANGE, PERSON, READ_FAILED, RECORD, Frame, Relation
 from casemate.table.sql_text import quoted
 
 
@@ -55,6 +54,7 @@ class DuckDBSource:
         folder = tempfile.mkdtemp(prefix="casemate-")
         self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._fields: dict[str | None, dict[str, ColumnType]] = {}
+        self._cells: dict[str | None, Relation] = {}
         self._left_out: dict[str, str] = {}
         self._stored: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -79,6 +79,10 @@ class DuckDBSource:
         """The columns of a relation and their types."""
         return self._fields[public]
 
+    def cells(self, public: str | None = None) -> Relation:
+        """A relation as the engine has it, before it is shown in casemate's types."""
+        return self._cells[public]
+
     def read(self, sql: str) -> Frame:
         """Run one SELECT and return its columns."""
         try:
@@ -86,6 +90,8 @@ class DuckDBSource:
                 cursor.execute(f"SET {PROGRESS_BAR} = false")
                 cursor.execute("BEGIN TRANSACTION READ ONLY")
                 return _read(cursor, sql)
+        except duckdb.OutOfRangeException:
+            raise Misconfigured(OUT_OF_RANGE) from None
         except duckdb.Error:
             raise Misconfigured(READ_FAILED) from None
 
@@ -134,6 +140,7 @@ class DuckDBSource:
 
     def _show(self, public: str | None, relation: Relation) -> None:
         """Make the view that queries see: casemate's types, and the record's identity first."""
+        self._cells[public] = relation
         readings = {column: reading(word) for column, word in relation.columns.items()}
         usable = {column: how for column, how in readings.items() if how is not None}
         if not usable:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from casemate.errors import Misconfigured
+from casemate.errors import Misconfigured, shown_name
 from casemate.table.source import RECORD, Source
 from casemate.table.sql_text import quoted
 from casemate.table.toml import nearest
@@ -29,5 +29,6 @@ def check_key(source: Source, key: str, public: str | None = None) -> None:
 
 def no_column(what: str, name: str, known: Mapping[str, object]) -> Misconfigured:
     """The error that a name names no column of a table."""
-    hint = nearest(name, known) or "expected one of the table's columns"
-    return Misconfigured(f"`{what}` names the column {name!r}, which is not there; {hint}")
+    hint = nearest(str(name), known) or "expected one of the table's columns"
+    said = repr(name) if shown_name(name) == name else shown_name(name)
+    return Misconfigured(f"`{what}` names the column {said}, which is not there; {hint}")

@@ -19,7 +19,7 @@ from casemate.table.policy_types import ByPolicy
 from casemate.table.postgres_cells import identity, read_cell
 from casemate.table.postgres_types import TYPES, reading, result_type, series
 from casemate.table.schema import ColumnType
-from casemate.table.source import PERSON, READ_FAILED, RECORD, Frame
+from casemate.table.source import OUT_OF_RANGE, PERSON, READ_FAILED, RECORD, Frame, Relation
 from casemate.table.sql_text import quoted
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class PostgresSource:
         self._lock = threading.Lock()
         self._relations: dict[str | None, str] = {}
         self._fields: dict[str | None, dict[str, ColumnType]] = {}
+        self._cells: dict[str | None, Relation] = {}
         self._left_out: dict[str, str] = {}
         self._connection = _connected(protected)
         try:
@@ -77,6 +78,10 @@ class PostgresSource:
         """The columns of a relation and their types."""
         return self._fields[public]
 
+    def cells(self, public: str | None = None) -> Relation:
+        """A relation as the engine has it, before it is shown in casemate's types."""
+        return self._cells[public]
+
     def read(self, sql: str) -> Frame:
         """Run one SELECT and return its columns."""
         import psycopg
@@ -89,6 +94,8 @@ class PostgresSource:
                 cursor.execute(wrapped.encode(), binary=True)
                 names = {column.name: column.type_code for column in cursor.description or ()}
                 rows = cursor.fetchall()
+        except psycopg.errors.NumericValueOutOfRange:
+            raise Misconfigured(OUT_OF_RANGE) from None
         except psycopg.Error:
             raise Misconfigured(READ_FAILED) from None
         columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(names)
@@ -123,6 +130,7 @@ class PostgresSource:
             if person in usable:
                 columns.append(f"{reading(person, found[person])} AS {PERSON}")
         self._relations[public] = f"(SELECT {', '.join(columns)} FROM {quoted(*table)})"
+        self._cells[public] = Relation(quoted(*table), found)
         self._fields[public] = usable
         return key
 

@@ -5,7 +5,7 @@ speaks SQL text of the source's dialect and reads columns back; nothing above it
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,8 +25,14 @@ READ_FAILED = (
 )
 """What every source says when a query fails: the engine's own text may quote a record."""
 
+OUT_OF_RANGE = (
+    "a query comes to numbers that are larger than the data source computes with; ask for smaller "
+    "ones"
+)
+"""What every source says of a sum that has no exact value in the engine."""
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Series:
     """One column of an answer: values, and which of them are NULL (their value is arbitrary).
 
@@ -37,9 +43,27 @@ class Series:
     values: NDArray[Any]
     missing: NDArray[np.bool_]
 
+    def __repr__(self) -> str:
+        """How long it is; nothing of what is in it."""
+        return f"<Series: {len(self.values)} values>"
+
 
 Frame = Mapping[str, Series]
 """The columns of an answer by name, all of one length."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Something to select from: its text, its columns with the engine's types, and the position.
+
+    `cut` gives for columns of a CSV file how many cells were cut to be doubles, and the first.
+    """
+
+    text: str
+    columns: Mapping[str, str]
+    position: str | None = None  # an SQL expression; None when the rows have no order
+    cut: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    written: bool = False  # cells as a file writes them, to be read once and then dropped
 
 
 class Source(Protocol):

@@ -1,16 +1,17 @@
 """`Table`: a policy together with the open source it speaks of."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from casemate.errors import Misconfigured
+from casemate.errors import Misconfigured, check_path
 from casemate.table.domain import misfit
 from casemate.table.duckdb_opening import Columns
 from casemate.table.duckdb_source import DuckDBSource
+from casemate.table.exact import check_exact
 from casemate.table.keys import no_column
 from casemate.table.outside import OutsideSource, unseen
 from casemate.table.place import FORMS, Place, PostgresTable, beside, find, shown
@@ -21,6 +22,9 @@ from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role
 from casemate.table.shipped import names, shipped
 from casemate.table.source import Source
 from casemate.table.toml import listed, written_key
+
+NO_PRIVATE = "no column is private; name one with --private, or in a policy"
+"""What is said where there is nothing to protect, and so nothing to find out."""
 
 
 class Table:
@@ -54,11 +58,15 @@ class Table:
         such as "2GB", bounds what DuckDB keeps in memory.
         An `outsider` need not have the private columns: see `casemate.table.outside`; `texts` are
         those of `private` that hold text and not numbers.
-        With `by_policy` types come from the policy alone and no cell makes opening fail: what does
-        not fit is NULL (private answers need it so); `filled` tells such cells from missing ones.
+        A cell that cannot be computed with exactly is refused by its column: see
+        `casemate.table.exact`. With `by_policy` types come from the policy alone and no cell makes
+        opening fail: what does not fit is NULL (private answers need it so); `filled` tells such
+        cells from missing ones.
         """
+        if not isinstance(where, Policy):
+            check_path(where, f"a policy (.toml), {FORMS}, or a shipped table")
         policy = _policy(where)
-        origin = str(policy.path) if policy and policy.path else shown(str(where))
+        origin = str(policy.path or shown(policy.source)) if policy else shown(str(where))
         folder = policy.path.parent if policy and policy.path else Path()
         place, own_policy = _located(policy.source if policy else str(where), folder, origin)
         try:
@@ -109,15 +117,22 @@ def opened_table(
     outsider: bool = False,
     texts: Collection[str] = (),
 ) -> Iterator[Table]:
-    """The table, opened if it is a path; one that is open already stays open."""
+    """The table, opened if it is a path; one that is open already stays open.
+
+    Refused is a table of which no column is private: nothing about it would be found out, which
+    must not look as if nobody were exposed.
+    """
     names = [private] if isinstance(private, str) else list(private)
-    if not isinstance(table, Table):
-        with Table.open(table, private=names, outsider=outsider, texts=texts) as opened:
-            yield opened
-        return
-    if names:
+    if isinstance(table, Table) and names:
         raise Misconfigured("`private` goes with a path; give it to Table.open with an open table")
-    yield table
+    with ExitStack() as open_here:
+        if not isinstance(table, Table):
+            table = open_here.enter_context(
+                Table.open(table, private=names, outsider=outsider, texts=texts)
+            )
+        if not table.policy.private():
+            raise Misconfigured(NO_PRIVATE)
+        yield table
 
 
 # Where the table is ---------------------------------------------------------------------------
@@ -194,11 +209,11 @@ def _opened(
         missing = _missing(described, private, texts, source) if outsider else ()
         seen = [column for column in described.columns if column not in missing]
         completed = _completed(replace(described, columns=tuple(seen)), source)
-        if not missing:
-            return _protecting(completed, private), source
         blank = tuple(unseen(column) for column in missing)
         whole = replace(completed, columns=(*completed.columns, *blank))
-        return _protecting(whole, private), OutsideSource(source, blank)
+        protected = _protecting(whole, private, source)
+        check_exact(protected, source)
+        return protected, OutsideSource(source, blank) if blank else source
     except BaseException:
         source.close()
         raise
@@ -212,7 +227,9 @@ def _missing(
 ) -> tuple[Column, ...]:
     """The private columns that the source does not have."""
     declared = [column for column in policy.private() if column.name not in source.fields()]
-    named = [name for name in private if policy.column(name) is None]
+    named = [
+        name for name in private if policy.column(name) is None and name not in source.left_out
+    ]
     types = dict.fromkeys(texts, ColumnType.TEXT)
     return (*declared, *(Column(name, Role.PRIVATE, types.get(name)) for name in named))
 
@@ -286,8 +303,7 @@ def _typed(column: Column, source: DuckDBSource | PostgresSource) -> Column:
     key = f"columns.{written_key(column.name)}"
     if column.name in source.left_out:
         raise Misconfigured(
-            f"`{key}` is a column of type {source.left_out[column.name]}, which queries cannot "
-            f"use; leave it out of the policy"
+            f"`{key}` is {_unusable(column.name, source)}; leave it out of the policy"
         )
     type_ = source.fields().get(column.name)
     if type_ is None:
@@ -300,9 +316,17 @@ def _typed(column: Column, source: DuckDBSource | PostgresSource) -> Column:
     return replace(column, type=type_)
 
 
-def _protecting(policy: Policy, private: Sequence[str]) -> Policy:
+def _unusable(name: str, source: DuckDBSource | PostgresSource) -> str:
+    return f"a column of type {source.left_out[name]}, which queries cannot use"
+
+
+def _protecting(
+    policy: Policy, private: Sequence[str], source: DuckDBSource | PostgresSource
+) -> Policy:
     """The policy with some more columns private."""
     for name in private:
+        if policy.column(name) is None and name in source.left_out:
+            raise Misconfigured(f"`private` names {name!r}, {_unusable(name, source)}")
         if policy.column(name) is None:
             known = {column.name: column for column in policy.columns}
             raise no_column("private", name, known)
