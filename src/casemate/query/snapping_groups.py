@@ -6,19 +6,21 @@ for undeclared values too.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
+
+import numpy as np
 
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Select
 from casemate.query.answers import Key
 from casemate.query.expression import ColumnRef, Expression, Scalar, columns_of
 from casemate.query.interpret import evaluate
-from casemate.query.snapping import Snapped, attribute_of, cut_cells, listed, mask_of, moved
+from casemate.query.snapping import Snapped, attribute_of, cut_cells, listed, moved
 from casemate.query.snapping_breaks import breaks
 from casemate.query.snapping_cells import Cell, results
-from casemate.query.snapping_products import Bracket, Product, trimmed
+from casemate.query.snapping_products import Bits, Bracket, Product
 from casemate.table.universe import Attribute, Kind, Universe
 from casemate.table.universe_cuts import WHOLE
 
@@ -118,28 +120,32 @@ def _grouped(place: int, attribute: Attribute, cells: list[Cell]) -> _Keys:
             f"some groups of {attribute.name} are narrower than its cells; group by wider ones, or "
             f"declare more bins"
         )
-    found = {value: _keyed(place, cells, value) for value in named}
+    numbered = list(enumerate(cells))
+    nearest = _unions(place, len(cells), enumerate(usual))
+    if all(cell.constant for cell in cells):
+        return _Keys({value: Snapped(nearest[value]) for value in named})
+    whole = ((number, cell.usual) for number, cell in numbered if cell.constant)
+    parts = ((number, value) for number, cell in numbered for value in cell.results)
+    inner, outer = (_unions(place, len(cells), each) for each in (whole, parts))
+    found = {
+        value: Snapped(nearest[value], bracket=Bracket(inner.get(value, ()), outer[value]))
+        for value in named
+    }
     return _Keys(found, _note(attribute, cells))
 
 
-def _keyed(place: int, cells: list[Cell], value: Scalar) -> Snapped:
-    """The cells that have a key: on most of each; bracketed by whole ones and any part."""
-
-    def union(inside: Callable[[Cell], bool]) -> tuple[Product, ...]:
-        kept = trimmed({place: mask_of(cells, inside)})
-        return () if kept is None else (kept,)
-
-    nearest = union(lambda cell: cell.usual == value)
-    if all(cell.constant for cell in cells):
-        return Snapped(nearest)
-    inner = union(lambda cell: cell.constant and value in cell.results)
-    return Snapped(nearest, bracket=Bracket(inner, union(lambda cell: value in cell.results)))
+def _unions(
+    place: int, size: int, pairs: Iterable[tuple[int, Scalar]]
+) -> dict[Scalar, tuple[Product, ...]]:
+    """The cells of each value, from pairs of a cell and a value of it."""
+    masks: dict[Scalar, Bits] = {}
+    for number, value in pairs:
+        masks.setdefault(value, np.zeros(size, np.bool_))[number] = True
+    return {value: ({place: mask},) for value, mask in masks.items()}
 
 
-def _note(attribute: Attribute, cells: list[Cell]) -> str | None:
+def _note(attribute: Attribute, cells: list[Cell]) -> str:
     """What is said of keys that were snapped."""
     usual = [cells[number].usual for number in cut_cells(cells)]
-    if not usual:
-        return None
     names = ["NULL" if each is None else str(each) for each in usual]
     return moved(attribute, cells, "a group ends", f"counted whole as {listed(names)}")
