@@ -88,7 +88,7 @@ class Dataset:
 def durable(table: Table) -> Dataset:
     """A dataset whose ledger, transcript and secrets outlive the process."""
     policy, budget = table.policy, required_budget(table.policy)
-    where = ledger_of(policy, budget)
+    where = _followed(ledger_of(policy, budget))
     beside = secrets_of(policy, where)
     person = required_universe(policy).person
     with ExitStack() as opened:
@@ -104,10 +104,15 @@ def durable(table: Table) -> Dataset:
     return dataset
 
 
+def _followed(ledger: str | Path) -> str | Path:
+    """A ledger by the name of its own file: secrets stand beside that, not beside a link to it."""
+    return ledger.resolve() if isinstance(ledger, Path) and ledger.is_symlink() else ledger
+
+
 def looked_at(table: Table) -> Dataset:
     """A dataset that nothing will be asked of: no ledger is made where there is none."""
     policy, budget = table.policy, required_budget(table.policy)
-    where = ledger_of(policy, budget)
+    where = _followed(ledger_of(policy, budget))
     if not isinstance(where, Path) or _is_there(where):
         return durable(table)
     doors = Doorway(
