@@ -29,6 +29,7 @@ from hypothesis import strategies as st
 
 from casemate import Session
 from casemate.answer.answer import Answer
+from casemate.answer.asked import Asked
 from casemate.answer.outcome import Origin
 from casemate.doors.entry import Kind
 from casemate.errors import (
@@ -145,6 +146,26 @@ def test_costs_and_what_is_left_add_up_with_the_ledger(tmp_path: Path) -> None:
     assert standing.spent.rho == spent and standing.remaining.rho == whole - spent
     with Session(path) as session:
         assert session.standing() == standing
+
+
+def test_an_answer_does_not_cost_what_somebody_else_spends_in_the_meantime(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = world(tmp_path, budget=LAVISH)
+    with Session(path) as session, Session(path, principal="other") as other:
+        session.query(COUNT)
+        scan = session._dataset.construction._cells.exact
+
+        def meanwhile(asked: Asked) -> list[list[int]]:
+            assert other.query(BY_SEX, measure=True).cost.rho
+            return scan(asked)
+
+        before = session.standing().spent.rho
+        monkeypatch.setattr(session._dataset.construction._cells, "exact", meanwhile)
+        answer = session.query("SELECT COUNT(*) FROM t WHERE age < 40")
+        after = session.standing().spent.rho
+    assert answer.cost.rho is not None and before is not None and after is not None
+    assert answer.cost.rho < after - before, "the twin: the difference has the other's too"
 
 
 CONDITIONS = ["TRUE", "age < 40", "age > 33", "sex = 'f'", "ill = 1", "bonus <= 0 OR visits > 7"]
@@ -272,10 +293,12 @@ def test_where_only_private_columns_are_protected_public_questions_are_exact_and
             answer = session.query(sql)
             assert answer.cost.epsilon == 0 and session.standing().spent.epsilon == 0
             assert all(cell.lo == cell.value == cell.hi for cell in numbers(answer))
+            assert answer.exact and "exact and free" in answer.notes[-1]
             exact = dict_of(truth(path, sql))
             assert dict_of(values(answer)) == pytest.approx(exact)
         noised = session.query("SELECT COUNT(*) FROM t WHERE ill = 1 AND age < 50")
         assert noised.cost.epsilon > 0 and number(noised).lo != number(noised).hi
+        assert not noised.exact
         assert session.query(PUBLIC[2], measure=True).cost.epsilon == 0
 
 

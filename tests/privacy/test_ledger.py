@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
@@ -203,6 +204,19 @@ def test_the_same_key_gives_the_stored_receipt_and_charges_nothing(opened: Opene
     assert ledger.charge(TENTH, key="q", purpose="again", principal="bob") == first
     assert opened().charge(TENTH, key="q", purpose="count") == first
     assert ledger.spent().amount == Fraction(1, 10)
+
+
+def test_what_was_charged_through_one_ledger_leaves_out_others_and_what_was_found_stored(
+    opened: Opener,
+) -> None:
+    ledger, other = opened(), opened()
+    ledger.charge(TENTH, key="q", purpose="count")
+    other.charge(TENTH, key="r", purpose="count")
+    other.charge(TENTH, key="q", purpose="count")
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(ledger.charge, TENTH, key="s", purpose="count").result()
+    assert ledger.charged == other.charged == Fraction(1, 10)
+    assert ledger.spent().amount == Fraction(3, 10), "the twin: a difference would count them all"
 
 
 def test_the_same_key_with_another_cost_is_refused(opened: Opener) -> None:

@@ -4,12 +4,14 @@ import json
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from report.answers import DATED, GROUPED, PURE, UNPROVEN
 
+from casemate.answer.answer import Spending
 from casemate.answer.outcome import Origin
 from casemate.answer.shown_number import Noised
 from casemate.report.answer import as_json, as_text
@@ -46,6 +48,22 @@ def test_what_is_not_proven_has_no_range_and_says_so() -> None:
     lines = as_text(UNPROVEN).splitlines()
     assert lines[1].split() == ["41.0", "2.5", "–", "unverified"]
     assert "unverified: from the stand-in, and nothing checked it: nothing is proven" in lines
+
+
+def test_what_was_spent_is_never_called_nothing() -> None:
+    spent = Spending(Fraction(1, 400), Fraction(0))  # at a delta near 1
+    assert "cost: rho 0.0025 (epsilon 0)" in as_text(replace(DATED, cost=spent))
+    assert "cost: nothing" in as_text(replace(DATED, cost=Spending(Fraction(0), Fraction(0))))
+
+
+def test_an_answer_without_noise_is_not_said_to_have_any() -> None:
+    exact = replace(DATED, exact=True)
+    assert "exact: counted in the table without noise" in as_text(exact)
+    assert as_text(exact).splitlines()[1].endswith("  exact")
+    assert "with noise" in as_text(DATED) and "with noise" not in as_text(exact)
+    assert as_json(exact) == as_json(DATED), "the documented sources stay as they are"
+    again = replace(exact, origin=Origin.CACHED)
+    assert "cached: answered before" in as_text(again)
 
 
 def test_a_budget_without_delta_has_no_rho() -> None:

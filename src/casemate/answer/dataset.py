@@ -97,7 +97,7 @@ def durable(table: Table) -> Dataset:
 
 def _durable(table: Table) -> Dataset:
     policy, budget = table.policy, required_budget(table.policy)
-    where = ledger_of(policy, budget)
+    where = _followed(ledger_of(policy, budget))
     beside = secrets_of(policy, where)
     person = required_universe(policy).person
     with ExitStack() as opened:
@@ -113,10 +113,15 @@ def _durable(table: Table) -> Dataset:
     return dataset
 
 
+def _followed(ledger: str | Path) -> str | Path:
+    """A ledger by the name of its own file: secrets stand beside that, not beside a link to it."""
+    return ledger.resolve() if isinstance(ledger, Path) and ledger.is_symlink() else ledger
+
+
 def looked_at(table: Table) -> Dataset:
     """A dataset that nothing will be asked of: no ledger is made where there is none."""
     policy, budget = table.policy, required_budget(table.policy)
-    where = ledger_of(policy, budget)
+    where = _followed(ledger_of(policy, budget))
     if not isinstance(where, Path) or _is_there(where):
         return _durable(table)
     edition = _edition(table, budget, None)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from casemate.errors import Misconfigured
+from casemate.privacy.private_file import open_private
 
 SUFFIX = "-key"
 BYTES = 32
@@ -14,15 +15,15 @@ BYTES = 32
 def dataset_key(beside: Path) -> bytes:
     """The key kept beside a file, made now if there is none; only its owner may read it."""
     path = beside.with_name(beside.name + SUFFIX)
-    if not path.exists():
-        try:
+    try:
+        if not os.path.lexists(path):
             _make(path)
-        except OSError as reason:
-            raise Misconfigured(
-                f"the dataset's key {path} cannot be written ({reason.strerror}); keep the ledger "
-                f"in a folder that can"
-            ) from reason
-    return _read(path)
+        return _read(path)
+    except OSError as reason:
+        raise Misconfigured(
+            f"the dataset's key {path} cannot be written ({reason.strerror}); keep the "
+            f"ledger in a folder that can, with no link in its place"
+        ) from reason
 
 
 def _make(path: Path) -> None:
@@ -54,11 +55,10 @@ def _flush(folder: Path) -> None:
 
 
 def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        mode, key = os.fstat(file.fileno()).st_mode, file.read()
-    if mode & 0o077 or len(key) != BYTES:
+    with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
+        key = file.read()
+    if len(key) != BYTES:
         raise Misconfigured(
-            f"{path} must hold the dataset's key of {BYTES} bytes for its owner alone; take the "
-            f"permission away with chmod 600, or restore it from a copy"
+            f"{path} must hold the dataset's key of {BYTES} bytes; restore it from a copy"
         )
     return key

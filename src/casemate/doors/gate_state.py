@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from casemate.errors import Misconfigured
+from casemate.privacy.private_file import open_private
 from casemate.privacy.sparse_vector_state import RunState
 
 SUFFIX = "-gate"
@@ -113,12 +114,10 @@ class SecretFile:
 
     def read(self) -> RunSecret | None:
         """The secret; a file that others can read is refused, one that is torn is lost."""
-        try:
-            handle = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
+        if not os.path.lexists(self._path):
             return None
+        handle = self._opened(self._path, os.O_RDONLY)
         with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
-            self._require_private(handle)
             try:
                 return RunSecret.from_text(file.read())
             except (ValueError, LookupError, TypeError, AttributeError):
@@ -142,17 +141,9 @@ class SecretFile:
 
     def _opened(self, path: Path, flags: int) -> int:
         try:
-            return os.open(path, flags | os.O_CLOEXEC, 0o600)
+            return open_private(path, flags)
         except OSError as reason:
             raise Misconfigured(
-                f"the gate's secret {path} cannot be written ({reason.strerror}); keep the ledger "
-                f"in a folder that can"
+                f"the gate's secret {path} cannot be opened ({reason.strerror}); keep the ledger "
+                f"in a folder that can be written, and no link there"
             ) from reason
-
-    def _require_private(self, handle: int) -> None:
-        if os.fstat(handle).st_mode & 0o077:
-            raise Misconfigured(
-                f"{self._path} holds the gate's secret and others than its owner may use it; "
-                f"delete it if they may have read it (a new run is then charged), "
-                f"or take the permission away with chmod 600"
-            )

@@ -4,7 +4,8 @@ Durable    Write-ahead log with synchronous=FULL: a commit returns after the log
            disk. The file must lie on a local disk, since the log needs shared memory.
 Shared     BEGIN IMMEDIATE takes the one write lock before anything is read, so a check and the
            charge that follows it are never parted by another process.
-Private    The file is made with mode 0600; SQLite gives its log the same.
+Private    The file is made with mode 0600; SQLite gives its log the same. One that somebody else
+           owns or may write to is refused.
 Rewound    Beside the file stands `FILE-head`, the newest row's number and hash, written after each
            commit. It may lag behind and is not flushed, so it never raises a false alarm; but a
            ledger that is deleted, copied without its log, or put back from an older copy alone is
@@ -24,6 +25,7 @@ from casemate.privacy.ledger_chain import State
 from casemate.privacy.ledger_entry import Head
 from casemate.privacy.ledger_sql import SqlBook, create
 from casemate.privacy.ledger_store import Book
+from casemate.privacy.private_file import WRITTEN_BY_OTHERS, open_private, require_private
 from casemate.privacy.write_ahead import connected, locked, make_durable
 
 TRIGGERS = (
@@ -64,7 +66,7 @@ class _LedgerFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         _make_private(path)
-        self._head = os.open(_head_path(path), os.O_RDWR | os.O_CREAT, 0o600)
+        self._head = open_private(_head_path(path), os.O_RDWR | os.O_CREAT, WRITTEN_BY_OTHERS)
         with _translated(path):
             self._connection = connected(path)
             try:
@@ -112,6 +114,7 @@ def _make_private(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
+        require_private(path, path.stat(), WRITTEN_BY_OTHERS)
         return
     folder = os.open(path.parent, os.O_RDONLY)
     try:

@@ -4,6 +4,8 @@ Where      postgresql://…/database#name: the store's tables begin with `name_`
            `casemate_ledger_` without a name.
 Shared     READ COMMITTED: whoever takes a lock first and reads after it sees every commit there is.
 Durable    A session with synchronous_commit = off switches it on.
+One place  Names are looked up in the schema that is the session's first and nowhere else, temporary
+           tables last: a table of the same name in another schema of the path is never taken.
 """
 
 import re
@@ -21,6 +23,11 @@ DEFAULT_NAME = "casemate_ledger"
 WAIT_FOR_THE_DISK = (
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') = 'off'"
+)
+
+ONE_SCHEMA = (
+    "SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', false) "
+    "WHERE current_schema() IS NOT NULL"
 )
 
 
@@ -103,6 +110,7 @@ class PostgresSession:
             self._connection = self._psycopg.connect(self._address, autocommit=True)
             self._connection.isolation_level = self._psycopg.IsolationLevel.READ_COMMITTED
             self.execute(WAIT_FOR_THE_DISK, ())
+            self.execute(ONE_SCHEMA, ())
         return self._connection
 
 
