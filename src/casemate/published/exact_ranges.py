@@ -15,10 +15,12 @@ from fractions import Fraction
 from math import ceil, floor, isfinite
 
 from casemate.errors import Unsupported
+from casemate.published.combined import combination
 from casemate.published.knowledge import Knowledge
 from casemate.query.aggregate import Join
 from casemate.query.answers import values
 from casemate.query.coercion import NUMBERS
+from casemate.query.exactness import inexact
 from casemate.query.expression import ColumnRef, Expression, columns_of
 from casemate.query.expression import replace as substitute
 from casemate.query.linear import affine, inexact_parts
@@ -61,22 +63,22 @@ def exact_ranges(
 ) -> ExactRanges:
     """The policy with ranges in which as many formulas of a log as possible are exact."""
     policy = with_knowledge(policy, knowledge)
-    parts = list(_inexact(log, policy, dialect))
+    parts = list(dict.fromkeys(_inexact(log, policy, dialect)))
     numbers = dict(number for part in parts for number in part.numbers)
     facts = {place: _facts(place, column, source) for place, column in numbers.items()}
-    ranged = {
+    public = {
         place: _measured(column, facts[place])
         for place, column in numbers.items()
         if column.role is not Role.PRIVATE or place[0]
     }
-    notes = []
-    for place, column in numbers.items():
-        mine = [part for part in parts if place in dict(part.numbers)] if place not in ranged else []
-        narrow = _narrowed(place, column, [part.within(ranged) for part in mine], facts[place])
-        if narrow is not None:
-            ranged[place] = narrow
-            notes.append(_note(narrow))
-    return ExactRanges(_with_columns(policy, ranged), tuple(notes))
+    secret = {
+        place: _Number(column, fact)
+        for place, column in numbers.items()
+        if place not in public and (fact := facts[place]) and column.values is None
+    }
+    private = _narrowed(secret, [part.within(public) for part in parts])
+    notes = tuple(_note(column) for column in private.values())
+    return ExactRanges(_with_columns(policy, public | private), notes)
 
 
 def with_knowledge(policy: Policy, knowledge: Knowledge) -> Policy:
@@ -116,6 +118,14 @@ class _Part:
 
     expression: Expression
     joins: tuple[Join, ...]
+    combined: bool = False  # of several results, and not of one row
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every engine computes it exactly."""
+        if self.combined:
+            return inexact(self.expression) is None
+        return affine(self.expression) is not None
 
     @property
     def numbers(self) -> list[tuple[Reference, Column]]:
@@ -144,11 +154,15 @@ def _inexact(log: Iterable[Logged | Unread], policy: Policy, dialect: str) -> It
         if isinstance(entry, Unread) or not COMPUTING.search(entry.sql.replace("(*)", "")):
             continue
         try:
-            aggregates = parse_statement(entry.sql, policy, dialect).aggregates
+            statement = parse_statement(entry.sql, policy, dialect)
         except Unsupported:
             continue  # refused as a whole
-        for each in aggregates:
+        for each in statement.aggregates:
             yield from (_Part(part, each.joins) for part in inexact_parts(each))
+        for select in statement.selects:
+            combined = (combination(select, output) for output in select.outputs)
+            found = (each for each in combined if each is not None and inexact(each) is not None)
+            yield from (_Part(each, select.joins, combined=True) for each in found)
 
 
 # What the table says ------------------------------------------------------------------------------
@@ -193,28 +207,47 @@ def _measured(column: Column, facts: _Facts | None) -> Column:
     return replace(column, low=low, high=high, values=None, digits=facts.digits)
 
 
+@dataclass(frozen=True)
+class _Number:
+    """A private column of numbers, and what it holds."""
+
+    column: Column
+    facts: _Facts
+
+    @property
+    def needed(self) -> int:
+        """The power of ten below which its values are."""
+        return len(str(ceil(max(abs(self.facts.low), abs(self.facts.high)))))
+
+    @property
+    def largest(self) -> int:
+        """The power of ten up to which a range may be taken for granted."""
+        kind = self.column.type or ColumnType.DOUBLE
+        return min(LARGEST_POWER[kind], max(USUAL_POWER, self.needed + ROOM))
+
+    def within(self, power: int) -> Column:
+        """The column from -10^power to 10^power where it has no bounds of its own."""
+        low = -(10**power) if self.column.low is None else self.column.low
+        high = 10**power if self.column.high is None else self.column.high
+        return replace(self.column, low=low, high=high, digits=self.facts.digits)
+
+
 def _narrowed(
-    place: Reference, column: Column, parts: Sequence[_Part], facts: _Facts | None
-) -> Column | None:
-    """A private column in the largest range in which most of the formulas are exact."""
-    if not parts or facts is None or column.type not in NUMBERS or column.values is not None:
-        return None
-    needed = len(str(ceil(max(abs(facts.low), abs(facts.high)))))
-    found, power = None, min(LARGEST_POWER[column.type], max(USUAL_POWER, needed + ROOM))
+    numbers: Mapping[Reference, _Number], parts: Sequence[_Part]
+) -> dict[Reference, Column]:
+    """The private columns in the largest ranges in which most of the formulas are exact."""
+    powers = {place: number.largest for place, number in numbers.items()}
+    found: dict[Reference, Column] = {}
     for part in parts:
-        for k in range(power, max(SMALLEST_POWER, needed) - 1, -1):
-            tried = _bounded(column, k, facts)
-            if affine(part.within({place: tried}).expression) is not None:
-                found, power = tried, k
+        mine = [place for place, _ in part.numbers if place in numbers]
+        least = max([SMALLEST_POWER, *(numbers[place].needed for place in mine)])
+        for power in range(min((powers[place] for place in mine), default=0), least - 1, -1):
+            tried = {place: numbers[place].within(power) for place in mine}
+            if part.within(tried).is_exact:
+                powers |= dict.fromkeys(mine, power)
+                found |= tried
                 break
     return found
-
-
-def _bounded(column: Column, power: int, facts: _Facts) -> Column:
-    """A column from -10^power to 10^power where it has no bounds of its own."""
-    low = -(10**power) if column.low is None else column.low
-    high = 10**power if column.high is None else column.high
-    return replace(column, low=low, high=high, digits=facts.digits)
 
 
 def _note(column: Column) -> str:

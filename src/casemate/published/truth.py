@@ -4,7 +4,7 @@ Where the answers are the table's, a determined value is the true one; solving f
 the same number with much more work.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -52,10 +52,16 @@ def true_numerators(equations: Equations, source: Source) -> tuple[NDArray[Any],
         value = tables_values[unknown.column][names_of[record]]
         whole = unknown.category is None and isinstance(value, int)
         found[column] = value if whole else unknown.of(value)
-    scale = lcm(1, *(each.denominator for each in found))
-    whole_numbers = [int(each * scale) for each in found]
-    fits = all(abs(each) < 2**62 for each in whole_numbers)
-    return np.array(whole_numbers, np.int64 if fits else object), scale
+    return numerators(found)
+
+
+def numerators(numbers: Sequence[Any]) -> tuple[NDArray[Any], int]:
+    """Numbers of any kind as integers over one denominator; None counts as 0."""
+    exact = [each if isinstance(each, int) else Fraction(each or 0) for each in numbers]
+    scale = lcm(1, *{each.denominator for each in exact})
+    whole = [each.numerator * (scale // each.denominator) for each in exact]
+    fits = all(abs(each) < 2**62 for each in whole)
+    return np.array(whole, np.int64 if fits else object), scale
 
 
 def column_values(name: str, source: Source) -> dict[Scalar, Scalar]:
