@@ -326,10 +326,11 @@ def _check_values(names: Sequence[str], policy: Policy, source: Source) -> None:
     """
     check_finite(names, policy, source)
     columns = [column for column in policy.columns if column.name in names]
-    written = {column.name: f"{quote(PROTECTED)}.{quote(column.name)}" for column in columns}
+    written = [f"{quote(PROTECTED)}.{quote(column.name)}" for column in columns]
     asked = ", ".join(
-        f"sum(abs({written[c.name]})) AS s{i}, count(*) - count({written[c.name]}) AS m{i}"
-        for i, c in enumerate(columns)
+        f"sum({name}) FILTER (WHERE {name} > 0) AS p{i}, "
+        f"sum({name}) FILTER (WHERE {name} < 0) AS q{i}, count(*) - count({name}) AS m{i}"
+        for i, name in enumerate(written)
     )
     frame = source.read(f"SELECT {asked} FROM {tables(source, ())}")
     for i, column in enumerate(columns):
@@ -338,9 +339,9 @@ def _check_values(names: Sequence[str], policy: Policy, source: Source) -> None:
                 f"{column.name} has missing values, and the policy does not say so; declare it "
                 f"`nullable`, or fill them in"
             )
-        total = values(frame[f"s{i}"])[0]
-        if isinstance(total, float) and not total <= LARGEST_DOUBLE:
-            raise Misconfigured(f"{column.name} adds up to more than a double can hold")
+        totals = [values(frame[f"{side}{i}"])[0] for side in "pq"]
+        if any(isinstance(each, float) and not abs(each) <= LARGEST_DOUBLE for each in totals):
+            raise Misconfigured(f"{column.name} adds up to more than a double can hold; rescale it")
 
 
 def _sums(

@@ -51,7 +51,9 @@ def _rows(select: Select, cells: Cells | None, source: Source) -> Iterable[tuple
         sums = {key: _total(each, key, numbers[key], cells) for key in keys}
         shown[each] = {key: result(each, sums[key], numbers[key]) for key in keys}
         averaged = each.function is Function.AVG
-        exact[each] = {k: s / numbers[k] if s is not None and averaged else s for k, s in sums.items()}
+        exact[each] = {
+            k: s / numbers[k] if s is not None and averaged else s for k, s in sums.items()
+        }
     return printed(select, keys, shown, exact).values()
 
 

@@ -204,7 +204,9 @@ class Scan:
             sums: list[Any] = [found.get(key) for key in keys]
         else:
             sums = values(frame[f"r{index}"])
-        totals = (None if s is None else exact(s) + exact(o) for s, o in zip(sums, offsets, strict=True))
+        totals = (
+            None if s is None else exact(s) + exact(o) for s, o in zip(sums, offsets, strict=True)
+        )
         counts = values(frame["n"]) if aggregate.function is Function.AVG else [1] * len(keys)
         return [result(aggregate, t, int(str(n))) for t, n in zip(totals, counts, strict=True)]
 
@@ -217,7 +219,11 @@ class Scan:
         if not keys:
             return {(): fsum(numbers.tolist())} if len(numbers) else {}
         cells: dict[Key, list[float]] = defaultdict(list)
-        there = [key for key, gone in zip(_keys_of(frame, len(keys)), frame["a"].missing, strict=True) if not gone]
+        there = [
+            key
+            for key, gone in zip(_keys_of(frame, len(keys)), frame["a"].missing, strict=True)
+            if not gone
+        ]
         for key, number in zip(there, numbers.tolist(), strict=True):
             cells[key].append(number)
         return {key: fsum(some) for key, some in cells.items()}

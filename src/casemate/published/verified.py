@@ -95,15 +95,14 @@ def _without(found: Publication, refused: Refusals) -> Publication:
 
 def check_finite(names: Sequence[str], policy: Policy, source: Source) -> None:
     """Refuse a table in which a private number is infinite or not a number at all."""
-    kinds = {c.name: c.type for c in policy.columns if c.name in names}
-    doubles = [name for name, kind in kinds.items() if kind in FLOATING[source.dialect]]
-    if not doubles:
+    kinds, endless = ENDLESS[source.dialect]
+    asked = [c.name for c in policy.columns if c.name in names and c.type in kinds]
+    if not asked:
         return
-    asked = ", ".join(
-        f"count(*) FILTER (WHERE {_endless(name)}) AS c{i}" for i, name in enumerate(doubles)
-    )
-    frame = source.read(f"SELECT {asked} FROM {tables(source, ())}")
-    for i, name in enumerate(doubles):
+    written = (endless.format(f"{quote(PROTECTED)}.{quote(name)}") for name in asked)
+    counts = ", ".join(f"count(*) FILTER (WHERE {each}) AS c{i}" for i, each in enumerate(written))
+    frame = source.read(f"SELECT {counts} FROM {tables(source, ())}")
+    for i, name in enumerate(asked):
         if int(frame[f"c{i}"].values[0]):
             raise Misconfigured(
                 f"{name} has values that are infinite or not numbers, about which nothing can be "
@@ -111,16 +110,14 @@ def check_finite(names: Sequence[str], policy: Policy, source: Source) -> None:
             )
 
 
-FLOATING = {
-    "duckdb": (ColumnType.DOUBLE,),
-    "postgres": (ColumnType.DOUBLE, ColumnType.DECIMAL),
+ENDLESS = {
+    "duckdb": ((ColumnType.DOUBLE,), "NOT isfinite({})"),
+    "postgres": (
+        (ColumnType.DOUBLE, ColumnType.DECIMAL),
+        "CAST({} AS text) IN ('NaN', 'Infinity', '-Infinity')",
+    ),
 }
-"""Types that have values which are not finite."""
-
-
-def _endless(name: str) -> str:
-    written = f"{quote(PROTECTED)}.{quote(name)}"
-    return f"{written} IN ('NaN', 'Infinity', '-Infinity')"
+"""Types that have values which are not finite, and how an engine finds those."""
 
 
 # The rows -----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
+from typing import TypeGuard
 
 from casemate.query.coercion import LARGEST_INTEGER, NUMBERS
 from casemate.query.expression import (
@@ -30,7 +31,7 @@ from casemate.query.expression import (
 from casemate.query.operations import FRACTION_DIGITS, WHOLE_DIGITS
 from casemate.query.snapping_interval import Interval
 from casemate.query.text import written
-from casemate.table.schema import ColumnType
+from casemate.table.schema import Column, ColumnType
 
 DIGITS = 38
 """Digits of a decimal in all, on DuckDB."""
@@ -180,24 +181,32 @@ def _constant(literal: Literal) -> Reach:
 
 def _column(reference: ColumnRef) -> Reach:
     """A column's bounds, or those of its type."""
-    column, (interval, digits, scale) = reference.column, _any(reference)
-    if reference.type in NUMBERS:
-        low, high = (Fraction(end) if end is not None else None for end in _ends(reference))  # type: ignore[arg-type]  # numbers
-        interval = Interval(
-            interval.low if low is None else max(low, interval.low),
-            interval.high if high is None else min(high, interval.high),
-        )
-        if reference.type is ColumnType.DECIMAL and column.digits is not None:
-            digits = column.digits
-    return Reach(interval, digits, scale, reference.private)
+    interval, digits, scale = _any(reference)
+    if reference.type not in NUMBERS:
+        return Reach(interval, digits, scale, reference.private)
+    low, high = _ends(reference.column)
+    within = Interval(
+        interval.low if low is None else max(low, interval.low),
+        interval.high if high is None else min(high, interval.high),
+    )
+    if reference.type is ColumnType.DECIMAL and reference.column.digits is not None:
+        digits = reference.column.digits
+    return Reach(within, digits, scale, reference.private)
 
 
-def _ends(reference: ColumnRef) -> tuple[object, object]:
-    column = reference.column
+def _ends(column: Column) -> tuple[Fraction | None, Fraction | None]:
+    """The least and the greatest declared number, where there are any."""
     if column.values is None:
-        return column.low, column.high
-    numbers = [each for each in column.values if isinstance(each, int | Decimal)]
+        low, high = (
+            Fraction(end) if _is_number(end) else None for end in (column.low, column.high)
+        )
+        return low, high
+    numbers = [Fraction(each) for each in column.values if _is_number(each)]
     return min(numbers, default=None), max(numbers, default=None)
+
+
+def _is_number(value: object) -> TypeGuard[int | Decimal]:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
 # The rules --------------------------------------------------------------------------------------
@@ -225,7 +234,9 @@ def _sum(call: Call, operands: list[Reach]) -> Found:
         ends = left.interval.low - right.interval.high, left.interval.high - right.interval.low
     if call.type is ColumnType.DOUBLE and left.interval == ZERO and call.operation != Operation.ADD:
         return Interval(*ends), right.digits, 0  # its negative, which every double has
-    return _fitting(call, Interval(*ends), _finer(left.digits, right.digits), max(left.scale, right.scale))
+    return _fitting(
+        call, Interval(*ends), _finer(left.digits, right.digits), max(left.scale, right.scale)
+    )
 
 
 def _product(call: Call, operands: list[Reach]) -> Found:
@@ -259,7 +270,9 @@ def _one_of(call: Call, results: list[Reach]) -> Found:
         return interval, digits, 0
     if call.type not in NUMBERS:
         return _any(call)
-    return _fitting(call, interval, digits, FRACTION_DIGITS if call.type is ColumnType.DECIMAL else 0)
+    return _fitting(
+        call, interval, digits, FRACTION_DIGITS if call.type is ColumnType.DECIMAL else 0
+    )
 
 
 def _cast(call: Call, operands: list[Reach]) -> Found:
@@ -268,7 +281,9 @@ def _cast(call: Call, operands: list[Reach]) -> Found:
     if source is call.type is ColumnType.DOUBLE:
         return first.interval, first.digits, 0
     kept = _kept_digits(call)
-    exact = source in EXACT and not (source is ColumnType.DECIMAL and call.type is ColumnType.DOUBLE)
+    exact = source in EXACT and not (
+        source is ColumnType.DECIMAL and call.type is ColumnType.DOUBLE
+    )
     if not exact or first.digits is None or kept is None:
         raise Inexact(call, "is rounded")
     if first.digits > kept:
