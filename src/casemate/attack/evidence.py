@@ -22,6 +22,7 @@ from casemate.attack.subjects import Subjects
 from casemate.errors import Misconfigured, Unsupported
 from casemate.published.distinct import unique_columns
 from casemate.published.equations import Equations, equations
+from casemate.published.exact_ranges import exact_ranges
 from casemate.published.knowledge import Knowledge, box_of, region_of
 from casemate.published.publication import Publication, RefusedQuery, publication
 from casemate.published.truth import true_values
@@ -65,7 +66,9 @@ class Evidence:
     ) -> "Evidence":
         """What queries about a table tell, with these answers or the table's own."""
         entries = read_entries(queries, dialect)
-        policy, source = _with_categories(table.policy, entries, dialect), table.source
+        source, about = table.source, knowledge or Knowledge()
+        policy = _with_categories(table.policy, entries, dialect)
+        policy = exact_ranges(entries, policy, about, source, dialect).policy
         unique = unique_columns(entries, policy, source)
         found = _sums_only(publication(entries, policy, dialect, unique=unique))
         if answers is not None:
@@ -73,7 +76,7 @@ class Evidence:
         elif found.told:
             found = replace(found, there=())
         _check(found, table)
-        about, own = knowledge or Knowledge(), not found.told
+        own = not found.told
         long = large(found, policy, source, about, noise)
         if long is not None:
             system, problem = long.equations, long.problem

@@ -27,6 +27,7 @@ class Case:
     publication: Publication
     source: Source
     rounded: frozenset[int] = frozenset()  # equations of rounded numbers, made exact or not
+    assumed: tuple[str, ...] = ()  # what was taken for granted about private numbers
 
     @cached_property
     def box(self) -> Box:

@@ -42,10 +42,11 @@ from casemate.audit.unlabelled import as_if_labelled
 from casemate.audit.whole_rows import with_whole_rows
 from casemate.audit.witness import SecondTables, second_tables
 from casemate.published.distinct import unique_columns
-from casemate.published.equations import equations
+from casemate.published.exact_ranges import exact_ranges
 from casemate.published.knowledge import Knowledge
 from casemate.published.large_numbers import is_large
 from casemate.published.publication import publication
+from casemate.published.verified import verified_equations
 from casemate.query.expression import Scalar
 from casemate.query.log import Queries, read_queries
 from casemate.query.sql import DIALECT
@@ -108,19 +109,20 @@ class Audit:
         """
         start = time.process_time()
         with opened_table(table, private) as opened:
-            policy, source = opened.policy, opened.source
-            wanted = options or Options()
-            log = read_queries(queries, dialect)
+            source, wanted = opened.source, options or Options()
+            about, log = knowledge or Knowledge(), read_queries(queries, dialect)
+            ranged = exact_ranges(log, opened.policy, about, source, dialect)
+            policy = ranged.policy
             unique = unique_columns(log, policy, source)
             found = publication(log, policy, dialect, wanted.rounding, unique)
             if not wanted.witness and is_large(found, policy, source):
                 from casemate.audit.large import audited  # loads what is compiled
 
-                large = audited(found, policy, source, knowledge or Knowledge(), start=start)
+                large = audited(found, policy, source, about, start=start)
                 if large is not None:
                     return large
-            system = equations(found.columns, policy, source, found.there)
-            case = Case(system, policy, knowledge or Knowledge(), found, source)
+            system, found = verified_equations(found, policy, source)
+            case = Case(system, policy, about, found, source, assumed=ranged.notes)
             return decided(case, wanted, start)
 
 
@@ -188,6 +190,7 @@ def decided(case: Case, options: Options, start: float) -> Audited:
         bounds=numbers,
         assumptions=(
             *_assumptions(case),
+            *case.assumed,
             *few.notes,
             *near.notes,
             *cells.notes,

@@ -13,7 +13,7 @@ from casemate.audit.case import Case
 from casemate.audit.determined import determined
 from casemate.audit.exposed import in_numbers
 from casemate.audit.result import Exposed, ExposedIfExact
-from casemate.audit.whole_rows import with_sides
+from casemate.published.equations import with_sides
 from casemate.solve.certificate import Certificate
 
 

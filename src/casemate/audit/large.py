@@ -23,6 +23,7 @@ from casemate.published.knowledge import Knowledge, prior_of
 from casemate.published.large_numbers import Number, numbers, summed
 from casemate.published.people import People, plain
 from casemate.published.publication import Publication
+from casemate.published.verified import check_finite
 from casemate.query.answers import values
 from casemate.query.engine import RECORD_COLUMN, tables
 from casemate.query.expression import Scalar
@@ -37,7 +38,7 @@ from casemate.solve.primes import RandomBytes
 from casemate.solve.sketch import Proved
 from casemate.solve.sketch import exposed as exposed_by_rank
 from casemate.solve.system import System
-from casemate.table.schema import Policy
+from casemate.table.schema import ColumnType, Policy
 from casemate.table.source import Source
 
 MOST_NUMBERS = 20_000
@@ -73,6 +74,7 @@ def audited(
     random: RandomBytes | None = None,
 ) -> Audited | None:
     """Decide by rank alone, and say what that leaves open; None if there are too many numbers."""
+    check_finite([each.name for each in policy.private()], policy, source)
     listed = list(islice(numbers(found.columns, policy, source), MOST_NUMBERS + 1))
     if len(listed) > MOST_NUMBERS:
         return None
@@ -83,7 +85,13 @@ def audited(
     shown = tuple(
         each
         for secret in secrets
-        for each in _exposed(secret, people, source, found.told, fine is not False)
+        for each in _exposed(
+            secret,
+            people,
+            source,
+            own=not found.told,
+            exact=fine is not False and not is_double(secret.name, policy),
+        )
         if not _was_known(each, policy, knowledge)
     )
     open_ = list(_open(found, policy, knowledge, len(people.records)))
@@ -149,21 +157,28 @@ def _agrees(secret: _Secret) -> bool:
 
 
 def _exposed(
-    secret: _Secret, people: People, source: Source, told: bool, agreed: bool
+    secret: _Secret, people: People, source: Source, *, own: bool, exact: bool
 ) -> Iterator[Exposed]:
+    """Whose values follow; a combination gives one only where the numbers in it are exact."""
     proved, names = secret.proved, secret.records.names
     who = {place: plain(names[place]) for place in proved.by}
-    rest = [name for place, name in who.items() if place not in proved.certificates]
-    true = _true_values(secret.name, rest, source) if rest and not told else {}
+    rest = [name for place, name in who.items() if not (exact and place in proved.certificates)]
+    true = _true_values(secret.name, rest, source) if rest and own else {}
     where = {place: people.place(name) or 0 for place, name in who.items()}
     for place in sorted(where, key=where.__getitem__):
         certificate, value = None, true.get(who[place])
         if place in proved.certificates:
             combination = proved.certificates[place]
             certificate = _in_numbers(combination, secret.numbers)
-            value = _value(combination, secret.numbers) if agreed else None
+            value = _value(combination, secret.numbers) if exact else value
         query, person = secret.numbers[proved.by[place]].column.query, people.person(where[place])
         yield Exposed(who[place], person, secret.name, value, certificate, query, Proof.RANK)
+
+
+def is_double(name: str, policy: Policy) -> bool:
+    """Whether the sums of a column are rounded."""
+    column = policy.column(name)
+    return column is not None and column.type is ColumnType.DOUBLE
 
 
 def _value(combination: Combination, listed: Sequence[Number]) -> Fraction:

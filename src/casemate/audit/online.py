@@ -23,11 +23,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isfinite
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
+from casemate.audit.online_answers import answered
 from casemate.audit.online_extremes import would_expose
 from casemate.audit.online_fingerprints import MOST_COLUMNS, FingerprintedTable
 from casemate.audit.online_questions import ExtremeQuestion, Family, Questions, Snapshot
@@ -37,15 +37,20 @@ from casemate.audit.online_sums import OnlineSums
 from casemate.errors import Misconfigured, Refused, Unsupported
 from casemate.published.cells import exact
 from casemate.published.people import People, check_constant
+from casemate.published.verified import check_finite
 from casemate.query.aggregate import Statement
-from casemate.query.answers import Answer, answers, show
+from casemate.query.answers import Answer, answers, values
 from casemate.query.coercion import NUMBERS
+from casemate.query.engine import tables
+from casemate.query.interpret import LARGEST_DOUBLE
 from casemate.query.lineage import all_records
+from casemate.query.render import PROTECTED, quote
 from casemate.query.sql import DIALECT, parse_statement
 from casemate.solve.components import Components
 from casemate.solve.order_online import OnlineExtremes
 from casemate.solve.primes import RandomBytes
 from casemate.table.schema import Column, Policy
+from casemate.table.source import Source
 from casemate.table.table import NO_PRIVATE, Table
 
 LARGE = 100_000
@@ -175,7 +180,7 @@ answers and refusals give values away; exact answers under audit need a column w
             return considered.scanned.answer
         if considered.statement is None:
             raise ValueError("a statement that could not be read was allowed")
-        return show(considered.statement, self._snapshot.source)
+        return answered(considered.statement, considered.questions.cells, self._snapshot.source)
 
     def close(self) -> None:
         """Let go of the table if this auditor opened it."""
@@ -291,7 +296,7 @@ answers and refusals give values away; exact answers under audit need a column w
         """The table's own answers."""
         needed = list(dict.fromkeys(each.aggregate for each in asked))
         found = dict(zip(needed, answers(needed, self._snapshot.source), strict=True))
-        return tuple(_number(found[each.aggregate][each.key]) for each in asked)
+        return tuple(exact(found[each.aggregate][each.key]) for each in asked)
 
     def _take_extremes(self, asked: Sequence[ExtremeQuestion], shown: Sequence[Fraction]) -> None:
         """Record answers that fit the past; one that does not would make every later one fit."""
@@ -304,20 +309,39 @@ answers and refusals give values away; exact answers under audit need a column w
         self._extremes = later
 
 
-def _number(value: Any) -> Fraction:
-    """A number that the table gave, exactly."""
-    if not isfinite(value):
-        raise Refused("a value in it is not a finite number, which nothing can be decided about")
-    return exact(value)
-
-
 # The columns --------------------------------------------------------------------------------------
 
 
 def _snapshot(table: Table, names: tuple[str, ...]) -> Snapshot:
     people = People.of(all_records(table.source), table.policy, table.source)
     check_constant(names, people, table.policy, table.source)
+    _check_values(names, table.policy, table.source)
     return Snapshot(table.source, people, names)
+
+
+def _check_values(names: Sequence[str], policy: Policy, source: Source) -> None:
+    """Refuse a table some of whose values no sum could be answered about: later is too late.
+
+    A failure while a question is answered would say something about the values in it.
+    """
+    check_finite(names, policy, source)
+    columns = [column for column in policy.columns if column.name in names]
+    written = [f"{quote(PROTECTED)}.{quote(column.name)}" for column in columns]
+    asked = ", ".join(
+        f"sum({name}) FILTER (WHERE {name} > 0) AS p{i}, "
+        f"sum({name}) FILTER (WHERE {name} < 0) AS q{i}, count(*) - count({name}) AS m{i}"
+        for i, name in enumerate(written)
+    )
+    frame = source.read(f"SELECT {asked} FROM {tables(source, ())}")
+    for i, column in enumerate(columns):
+        if int(frame[f"m{i}"].values[0]) and not column.nullable:
+            raise Misconfigured(
+                f"{column.name} has missing values, and the policy does not say so; declare it "
+                f"`nullable`, or fill them in"
+            )
+        totals = [values(frame[f"{side}{i}"])[0] for side in "pq"]
+        if any(isinstance(each, float) and not abs(each) <= LARGEST_DOUBLE for each in totals):
+            raise Misconfigured(f"{column.name} adds up to more than a double can hold; rescale it")
 
 
 def _sums(

@@ -5,13 +5,14 @@ records is refused, with the reason.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from casemate.errors import Refused
 from casemate.published.shown import Shown, shown_as
 from casemate.query.aggregate import Aggregate, Function, Output, Select, Statement
 from casemate.query.expression import (
     Call,
+    ColumnRef,
     Expression,
     Literal,
     Operation,
@@ -72,17 +73,28 @@ def secret_columns(statement: Statement, names: Sequence[str]) -> list[SecretCol
 def public_form(aggregate: Aggregate) -> Aggregate | None:
     """The aggregate over public columns that has the same value, or None.
 
-    Of a private column that is never missing, COUNT is COUNT(*).
+    Of a private column that is never missing, COUNT is COUNT(*). Of anything computed from it, it
+    is not: an engine's arithmetic may be NULL for some values.
     """
     if not aggregate.private_argument and not aggregate.private_predicate:
         return aggregate
-    if aggregate.function is not Function.COUNT or aggregate.private_predicate:
-        return None
-    terms = linear_form(aggregate)
-    if terms is None or len(terms) != 1 or terms[0].unknown is not None:
+    bare = _is_bare(aggregate) and aggregate.function is Function.COUNT
+    return replace(aggregate, argument=None) if bare and not aggregate.private_predicate else None
+
+
+def counted_form(aggregate: Aggregate) -> Aggregate | None:
+    """The public count of the rows that a sum of private numbers adds up, by its form; or None."""
+    terms = linear_form(counting(aggregate), wide=True) or ()
+    if len(terms) != 1 or terms[0].unknown is not None:
         return None
     (only,) = terms
     return Aggregate(Function.COUNT, None, only.predicate, only.keys, aggregate.joins)
+
+
+def _is_bare(aggregate: Aggregate) -> bool:
+    """Whether an aggregate is of a private column itself, which is never missing."""
+    argument = aggregate.argument
+    return isinstance(argument, ColumnRef) and argument.private and not argument.column.nullable
 
 
 def results(expression: Expression) -> list[int]:
@@ -126,11 +138,12 @@ def _secret_column(select: Select, output: Output, names: Sequence[str]) -> Iter
     if form.divisor is not None and public_form(select.aggregates[form.divisor]) is None:
         raise Refused(f"the column {output.name} divides by something private")
     column = SumColumn(select, form)
+    if set(private) != set(column.aggregates):
+        raise Refused(f"the column {output.name} takes all of a sum away again; leave that sum out")
     for aggregate in column.aggregates:
         _check_sum(aggregate, output.name)
     _check_missing(select, output)
-    if form.weights:  # something multiplied by 0 shows nothing
-        yield column
+    yield column
 
 
 def _check_followed(aggregates: Sequence[Aggregate], names: Sequence[str]) -> None:
@@ -142,9 +155,7 @@ def _check_followed(aggregates: Sequence[Aggregate], names: Sequence[str]) -> No
 
 
 def _extreme(select: Select, aggregate: Aggregate, name: str) -> ExtremeColumn:
-    terms = linear_form(aggregate) or ()
-    plain = len(terms) == 1 and _is_number(terms[0]) and terms[0].coefficient == ONE
-    if not plain or aggregate.joins:
+    if not _is_bare(aggregate) or aggregate.joins:
         raise Refused(
             f"the column {name} is not the plain minimum or maximum of a private number that is "
             f"never missing"
@@ -153,14 +164,14 @@ def _extreme(select: Select, aggregate: Aggregate, name: str) -> ExtremeColumn:
 
 
 def _check_sum(aggregate: Aggregate, name: str) -> None:
-    terms = linear_form(aggregate)
+    terms = linear_form(aggregate, wide=True)
     added = aggregate.function in (Function.SUM, Function.AVG)
     if not added or terms is None or not all(map(_is_number, terms)):
         raise Refused(
             f"the column {name} shows something other than sums, averages, minima and maxima of "
             f"private numbers, which is not decided before it is answered"
         )
-    if aggregate.function is Function.AVG and public_form(counting(aggregate)) is None:
+    if aggregate.function is Function.AVG and counted_form(aggregate) is None:
         raise Refused(
             f"the column {name} is an average over values that may be missing, and how many there "
             f"are is private; ask for the sum"

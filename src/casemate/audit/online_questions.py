@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -14,18 +14,20 @@ from numpy.typing import NDArray
 from casemate.audit.online_columns import (
     ExtremeColumn,
     SumColumn,
+    counted_form,
     public_form,
     results,
     secret_columns,
 )
-from casemate.errors import Misconfigured
+from casemate.errors import Misconfigured, Refused
 from casemate.published.people import People
+from casemate.published.truth import column_values, numerators
+from casemate.published.verified import LARGEST_RATIO, multiplied_exactly
 from casemate.query.aggregate import Aggregate, Function, Select, Statement
 from casemate.query.answers import Key, answers
 from casemate.query.expression import TRUE, KeyRef, ResultRef, Scalar
 from casemate.query.interpret import evaluate
 from casemate.query.lineage import Cell, Lineage, lineage
-from casemate.query.linear import counting
 from casemate.solve.equation import Equation
 from casemate.solve.order_online import Extreme
 from casemate.table.source import Source
@@ -54,6 +56,7 @@ class Questions:
 
     sums: tuple[Equation, ...] = ()
     extremes: tuple[ExtremeQuestion, ...] = ()
+    cells: "Cells | None" = field(default=None, repr=False)  # behind its sums, where it has some
 
     @cached_property
     def members(self) -> tuple[tuple[Family, NDArray[np.int64]], ...]:
@@ -116,23 +119,30 @@ class Snapshot:
         sums = [each for each in columns if isinstance(each, SumColumn)]
         extremes = [each for each in columns if isinstance(each, ExtremeColumn)]
         needed = [a for each in sums for a in each.aggregates] + [e.aggregate for e in extremes]
-        cells = _Cells(list(dict.fromkeys(needed)), self)
+        cells = Cells(list(dict.fromkeys(needed)), self)
         asked = [question for each in sums for question in _sums(each, cells)]
         ordered = [question for each in extremes for question in _extremes(each, cells)]
-        return Questions(tuple(asked), tuple(ordered))
+        return Questions(tuple(asked), tuple(ordered), cells)
+
+    @cached_property
+    def numbers(self) -> tuple[NDArray[Any], int]:
+        """The private numbers themselves, as integers over one denominator; missing ones are 0."""
+        found = [column_values(name, self.source) for name in self.names]
+        records = [self.people.record(place) for place in range(self.records)]
+        return numerators([values[record] for values in found for record in records])
 
 
-class _Cells:
+class Cells:
     """The unknowns behind each cell of some aggregates."""
 
     def __init__(self, aggregates: Sequence[Aggregate], snapshot: Snapshot) -> None:
-        found = lineage(aggregates, snapshot.source)
+        found = lineage(aggregates, snapshot.source, wide=True)
         if not np.array_equal(found.records, snapshot.people.records):
             raise Misconfigured(
                 "the table's records are not those it had at first, and an audit is about one "
                 "snapshot; start a new one"
             )
-        self.source = snapshot.source
+        self.source, self._snapshot = snapshot.source, snapshot
         self._index = {aggregate: place for place, aggregate in enumerate(aggregates)}
         self._values = found.coefficient
         self._unknown = _positions(found, snapshot)
@@ -145,6 +155,16 @@ class _Cells:
         entries = self._entries.get(Cell(self._index[aggregate], key), np.zeros(0, np.int64))
         private = entries[self._unknown[entries] >= 0]
         return self._unknown[private], self._values[private]
+
+    def total(self, aggregate: Aggregate, key: Key) -> Fraction:
+        """What a sum comes to, exactly: coefficients times private numbers, and what is public."""
+        entries = self._entries.get(Cell(self._index[aggregate], key), np.zeros(0, np.int64))
+        whole, scale = _whole(self._values[entries])
+        private = self._unknown[entries] >= 0
+        numbers, denominator = self._snapshot.numbers
+        parts = multiplied_exactly(whole[private], numbers[self._unknown[entries][private]])
+        public = sum(whole[~private].tolist())
+        return Fraction(int(parts.sum()), scale * denominator) + Fraction(public, scale)
 
     def keys(self, select: Select, aggregates: Sequence[Aggregate]) -> list[Key]:
         """The cells that are shown and have something private in them, in a fixed order."""
@@ -193,7 +213,7 @@ def _reader(
 # From cells to questions ------------------------------------------------------------------------
 
 
-def _extremes(column: ExtremeColumn, cells: _Cells) -> list[ExtremeQuestion]:
+def _extremes(column: ExtremeColumn, cells: Cells) -> list[ExtremeQuestion]:
     """One question for each cell; constant columns count a person once."""
     asked = []
     for key in cells.keys(column.select, [column.aggregate]):
@@ -203,7 +223,7 @@ def _extremes(column: ExtremeColumn, cells: _Cells) -> list[ExtremeQuestion]:
     return asked
 
 
-def _sums(column: SumColumn, cells: _Cells) -> list[Equation]:
+def _sums(column: SumColumn, cells: Cells) -> list[Equation]:
     """One equation for each cell in which something private is left."""
     aggregates = column.select.aggregates
     weights = [(aggregates[i], w) for i, w in column.form.weights]
@@ -217,14 +237,25 @@ def _sums(column: SumColumn, cells: _Cells) -> list[Equation]:
         ]
         equation = _equation(parts)
         if len(equation.columns):
+            _check_ratio(equation)
             found.append(equation)
     return found
+
+
+def _check_ratio(equation: Equation) -> None:
+    """Refuse weights by which a whole number could be read off the digits of a sum."""
+    sizes = np.abs(equation.values)
+    if int(sizes.max()) > LARGEST_RATIO * int(sizes.min()):
+        raise Refused(
+            f"it weighs some records more than {LARGEST_RATIO:,} times as much as others, which "
+            f"could give a value away by its digits"
+        )
 
 
 def _counts(aggregates: Sequence[Aggregate], source: Source) -> dict[Aggregate, dict[Key, int]]:
     """What the averages among some aggregates divide by; it matters beside others only."""
     averages = [each for each in aggregates if each.function is Function.AVG]
-    forms = [form for each in averages if (form := public_form(counting(each))) is not None]
+    forms = [form for each in averages if (form := counted_form(each)) is not None]
     found = answers(forms, source)
     return {
         each: {key: int(str(value)) for key, value in cells.items()}

@@ -6,28 +6,34 @@ the records in each cell, and which records of a small sample are there. The dec
 two alone; the answers beside them are dropped where it is a refusal.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Any
 
 import numpy as np
 
+from casemate.audit.online_answers import is_private_sum, result
 from casemate.audit.online_columns import SecretColumn, SumColumn, secret_columns
 from casemate.audit.online_fingerprints import FingerprintedTable, Place, Tally, among
 from casemate.audit.online_questions import shown_keys
 from casemate.audit.online_shown import RIDING, Cells, shown_values, sql_results
 from casemate.audit.online_summed import PlainSum
+from casemate.published.cells import exact
 from casemate.query.aggregate import Aggregate, Function, Select, Statement
 from casemate.query.answers import Answer, Key, answers, batches, shown_rows, values
 from casemate.query.engine import grouped, rows
 from casemate.query.expression import (
     TRUE,
     Call,
+    ColumnRef,
     Expression,
     Literal,
     Operation,
     Scalar,
     all_of,
+    columns_of,
 )
 from casemate.query.linear import ONE, Term, linear_form
 from casemate.query.simplify import simplify
@@ -78,12 +84,33 @@ def _private_term(column: SecretColumn) -> Term | None:
     if not isinstance(column, SumColumn) or len(column.aggregates) != 1:
         return None
     (aggregate,) = column.aggregates
-    terms = [each for each in linear_form(aggregate) or () if each.unknown is not None]
+    form = linear_form(aggregate, wide=True) or ()
+    terms = [each for each in form if each.unknown is not None]
     if aggregate.joins or len(terms) != 1 or any(key.type not in KEYS for key in aggregate.keys):
         return None
     (term,) = terms
-    plain = term.coefficient == ONE and term.predicate == simplify(aggregate.predicate)
-    return term if plain else None
+    plain = term.coefficient == ONE and len(form) <= 2
+    everybody = {each.predicate for each in form} == {simplify(aggregate.predicate)}
+    return term if plain and everybody else None
+
+
+def _added(aggregate: Aggregate) -> tuple[ColumnRef, Expression | None]:
+    """The private column that a plain sum adds up, and what is added to it in every row."""
+    (column,) = (ref for ref in columns_of(aggregate.argument or ONE) if ref.private)
+    terms = linear_form(aggregate, wide=True) or ()
+    public = [each.coefficient for each in terms if each.unknown is None]
+    return column, public[0] if public else None
+
+
+def _arguments(index: int, aggregate: Aggregate) -> Iterator[tuple[str, Expression]]:
+    """What of each row is added up; of a private number the column itself, and an offset."""
+    if is_private_sum(aggregate):
+        column, offset = _added(aggregate)
+        yield f"a{index}", column
+        if offset is not None:
+            yield f"o{index}", offset
+    elif aggregate.argument is not None:
+        yield f"a{index}", aggregate.argument
 
 
 class Scan:
@@ -119,10 +146,10 @@ class Scan:
         for batch in ([riding[i] for i in each] for each in batches(riding)):
             read, found[_place(batch[0])] = self._read(batch[0], batch)
             results |= read
-        printed = [shown_rows(each, _keys_there(each, found, results), results) for each in selects]
-        shown = {each: set(cells) for each, cells in zip(selects, printed, strict=True)}
+        cells = [shown_rows(each, _keys_there(each, found, results), results) for each in selects]
+        shown = {each: set(some) for each, some in zip(selects, cells, strict=True)}
         names = tuple(output.name for output in selects[0].outputs)
-        answer = Answer(names, tuple(row for cells in printed for row in cells.values()))
+        answer = Answer(names, tuple(row for some in cells for row in some.values()))
         return Scanned(self._sums(found, shown), answer)
 
     def _rides(self, aggregate: Aggregate) -> bool:
@@ -159,17 +186,54 @@ class Scan:
             self._table.check(each.members for each in known.values())
             self._table.keep(place, known)
         shown = {
-            each: dict(zip(keys, shown_values(i, each, frame), strict=True))
+            each: dict(zip(keys, self._shown(i, each, frame, keys), strict=True))
             for i, each in enumerate(batch)
         }
         return shown, self._with_others(known, first)
 
+    def _shown(
+        self, index: int, aggregate: Aggregate, frame: Frame, keys: Sequence[Key]
+    ) -> Iterable[Scalar]:
+        """What an aggregate comes to in each cell; private numbers are added up exactly."""
+        if not is_private_sum(aggregate):
+            return shown_values(index, aggregate, frame)
+        column, offset = _added(aggregate)
+        offsets = [0] * len(keys) if offset is None else values(frame[f"o{index}"])
+        if column.type is ColumnType.DOUBLE:
+            found = self._sums_of_doubles(aggregate, column)
+            sums: list[Any] = [found.get(key) for key in keys]
+        else:
+            sums = values(frame[f"r{index}"])
+        totals = (
+            None if s is None else exact(s) + exact(o) for s, o in zip(sums, offsets, strict=True)
+        )
+        counts = values(frame["n"]) if aggregate.function is Function.AVG else [1] * len(keys)
+        return [result(aggregate, t, int(str(n))) for t, n in zip(totals, counts, strict=True)]
+
+    def _sums_of_doubles(self, aggregate: Aggregate, column: ColumnRef) -> dict[Key, float]:
+        """Sums that are rounded once: an engine rounds at every step, in an order of its own."""
+        keys = {f"k{i}": key for i, key in enumerate(aggregate.keys)}
+        inner = rows(self._table.source, (), aggregate.predicate, {**keys, "a": column})
+        frame = self._table.source.read(inner)
+        numbers = frame["a"].values[~frame["a"].missing]
+        if not keys:
+            return {(): fsum(numbers.tolist())} if len(numbers) else {}
+        cells: dict[Key, list[float]] = defaultdict(list)
+        there = [
+            key
+            for key, gone in zip(_keys_of(frame, len(keys)), frame["a"].missing, strict=True)
+            if not gone
+        ]
+        for key, number in zip(there, numbers.tolist(), strict=True):
+            cells[key].append(number)
+        return {key: fsum(some) for key, some in cells.items()}
+
     def _written(self, first: Aggregate, batch: Sequence[Aggregate], deciding: bool) -> str:
         keys = {f"k{i}": key for i, key in enumerate(first.keys)}
-        asked = {f"a{i}": each.argument for i, each in enumerate(batch)}
-        arguments = {name: each for name, each in asked.items() if each is not None}
+        arguments = dict(part for i, each in enumerate(batch) for part in _arguments(i, each))
         inner = rows(self._table.source, (), first.predicate, {**keys, **arguments})
-        results = dict(result for i, each in enumerate(batch) for result in sql_results(i, each))
+        results = dict(pair for i, each in enumerate(batch) for pair in sql_results(i, each))
+        results |= {name: f"sum({name})" for name in arguments if name.startswith("o")}
         if deciding:
             inner, results = (
                 self._table.numbered(inner, [*keys, *arguments]),

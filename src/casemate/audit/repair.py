@@ -26,10 +26,11 @@ from casemate.audit.statements import Statement, Statements, Withheld
 from casemate.audit.swaps import swappable
 from casemate.audit.trials import Members, Trials
 from casemate.errors import Misconfigured
-from casemate.published.equations import equations
+from casemate.published.exact_ranges import exact_ranges
 from casemate.published.knowledge import Knowledge
 from casemate.published.large_numbers import is_large
 from casemate.published.publication import publication
+from casemate.published.verified import verified_equations
 from casemate.query.log import Logged, Queries, Unread, read_queries
 from casemate.query.sql import DIALECT
 from casemate.table.table import Table, opened_table
@@ -82,13 +83,14 @@ class _Repair:
     ) -> None:
         self._table, self._dialect = table, dialect
         self._knowledge, self._options = knowledge, options
-        policy, source = table.policy, table.source
+        source = table.source
+        policy = exact_ranges(log, table.policy, knowledge, source, dialect).policy
         refused = {each.query: each.reason for each in publication(log, policy, dialect).refused}
         sound = [_left_out(n, entry, refused) for n, entry in enumerate(log, start=1)]
         found = publication(sound, policy, dialect)
         if is_large(found, policy, source):
             raise Misconfigured("this log is too large to be repaired; repair a part of it")
-        system = equations(found.columns, policy, source, found.there)
+        system, found = verified_equations(found, policy, source)
         self._case = Case(system, policy, knowledge, found, source)
         listed = {
             n: Statement(n, entry.sql, policy, source, dialect)

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.published.equations import Equations
+from casemate.published.equations import Equations, with_sides
 from casemate.solve.box import Bound
 
 
@@ -33,17 +33,6 @@ def with_whole_rows(case: Case) -> Case:
         equations=with_sides(equations, tuple(low), tuple(high), tuple(ends)),
         rounded=frozenset(rounded),
     )
-
-
-def with_sides(
-    equations: Equations,
-    low: tuple[Fraction, ...],
-    high: tuple[Bound, ...],
-    open_ends: tuple[tuple[bool, bool], ...],
-) -> Equations:
-    """The same equations with other right sides."""
-    system = replace(equations.system, right=low if low == high else None)
-    return replace(equations, system=system, low=low, high=high, open_ends=open_ends)
 
 
 def impossible(case: Case) -> list[int]:

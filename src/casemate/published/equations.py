@@ -307,6 +307,17 @@ def _assembled(rows: Sequence[_Row], secrets: Secrets, policy: Policy) -> Equati
     )
 
 
+def with_sides(
+    equations: Equations,
+    low: tuple[Fraction, ...],
+    high: tuple[Bound, ...],
+    open_ends: tuple[tuple[bool, bool], ...],
+) -> Equations:
+    """The same equations with other right sides."""
+    system = replace(equations.system, right=low if low == high else None)
+    return replace(equations, system=system, low=low, high=high, open_ends=open_ends)
+
+
 def _companions(codes: NDArray[np.int64], secrets: Secrets, policy: Policy) -> NDArray[np.int64]:
     """The numbers that are compared, and whether those that may be missing are there."""
     found = [np.zeros(0, np.int64)]

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from casemate.errors import Unsupported
 from casemate.published.cells import presence
+from casemate.published.combined import inexact_combination
 from casemate.published.distinct import counted_once
 from casemate.published.readable import (
     ORDERED,
@@ -156,9 +157,11 @@ def _columns(
             if not _about_secrets(select, output):
                 continue
             form = shown_as(output.expression)
-            if form is not None and not form.weights:
-                continue  # multiplied by nothing: it shows nothing
             read = readable(select, output, form)
+            if isinstance(read, Readable):
+                read = inexact_combination(select, output) or read
+            if isinstance(read, Readable) and form is not None and not form.weights:
+                continue  # multiplied by nothing: it shows nothing
             if isinstance(read, Readable) and form is not None:
                 given: dict[Key, Decimal] | None = None if answer is None else {(): answer}
                 columns.append(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from casemate.published.cells import presence
 from casemate.published.shown import Shown
 from casemate.query.aggregate import Aggregate, Function, Output, Select, Statement
+from casemate.query.exactness import inexact
 from casemate.query.expression import (
     Call,
     Expression,
@@ -20,7 +21,7 @@ from casemate.query.expression import (
     private_columns,
     walk,
 )
-from casemate.query.linear import ONE, Term, counting, linear_form
+from casemate.query.linear import ONE, Term, counting, inexact_parts, linear_form
 
 ORDERED = (Function.MIN, Function.MAX, Function.MEDIAN)
 LINEAR = (Function.SUM, Function.COUNT, Function.AVG)
@@ -80,11 +81,24 @@ def readable(select: Select, output: Output, form: Shown | None) -> Readable | s
     if any(each.function is Function.QUANTILE for each in sums):
         return QUANTILE
     if any(each.function not in LINEAR or linear_form(each) is None for each in sums):
-        return NOT_LINEAR
+        return _why_not(sums)
     below = _below(select, form)
     if isinstance(below, str):
         return below
     return _with_nulls(output.expression, sums, below)
+
+
+def _why_not(aggregates: Iterable[Aggregate]) -> str:
+    """Why an aggregate is not linear: a step that is not exact is named, with what to do."""
+    parts = (part for each in aggregates for part in inexact_parts(each))
+    found = next(((part, inexact(part)) for part in parts), None)
+    if found is None or found[1] is None:
+        return NOT_LINEAR
+    part, why = found
+    (name,) = private_columns(part)
+    bounds = f"declare bounds (--bounds LO:HI) of {name} within which it cannot"
+    instead = f"aggregate {name} itself and compute with the result"
+    return f"{why} for some values of {name}; {bounds if ' may ' in why else instead}"
 
 
 def _shows_order(select: Select, output: Output) -> bool:
@@ -129,7 +143,7 @@ def _with_nulls(
     if not deciding:
         return Readable(below)
     if any(linear_form(each) is None for each in deciding):
-        return NOT_LINEAR
+        return _why_not(deciding)
     if any(_is_filled(node) for node in walk(expression)):
         hidden = below is None and all_filled(expression)
         return Readable() if hidden else "COALESCE hides whether something secret is NULL"

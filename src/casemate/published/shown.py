@@ -4,9 +4,11 @@ A column such as `SUM(a) - SUM(b)`, `ROUND(AVG(x), 2)` or `SUM(x) / COUNT(*)` is
 sums behind it; anything that is not is left to the caller to refuse.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from math import floor, trunc
 
 from casemate.query.expression import Call, Expression, Literal, Operation, ResultRef
 from casemate.table.schema import ColumnType
@@ -118,6 +120,57 @@ def _same_value(call: Call) -> Shown | None:
     narrowing = call.type is ColumnType.INTEGER and first.type is not ColumnType.INTEGER
     return None if narrowing else shown_as(first)
 
+
+# What it comes to ---------------------------------------------------------------------------------
+
+
+def exact_value(
+    expression: Expression, read: Callable[[ResultRef], Fraction | None]
+) -> Fraction | None:
+    """What a column that `shown_as` reads comes to in exact arithmetic; None is NULL.
+
+    It is a function of its linear form alone: nothing on the way overflows or is rounded.
+    """
+    if isinstance(expression, ResultRef):
+        return read(expression)
+    if isinstance(expression, Literal):
+        return None if expression.value is None else Fraction(expression.value)  # type: ignore[arg-type]  # a number
+    if not isinstance(expression, Call):
+        raise ValueError("only results and constants are combined")
+    values = [exact_value(each, read) for each in expression.arguments]
+    if expression.operation is Operation.COALESCE:
+        return next((each for each in values if each is not None), None)
+    known = [each for each in values if each is not None]
+    return EXACTLY[expression.operation](expression, known) if len(known) == len(values) else None
+
+
+def _exact_quotient(call: Call, values: list[Fraction]) -> Fraction | None:
+    top, bottom = values
+    if not bottom:
+        return None
+    return Fraction(trunc(top / bottom)) if call.type is ColumnType.INTEGER else top / bottom
+
+
+def _exactly_rounded(call: Call, values: list[Fraction]) -> Fraction:
+    """Halves go away from zero, but of doubles without digits to the even neighbour."""
+    value, *digits = values
+    if call.operation is Operation.CAST and not digits:
+        return value
+    unit = Fraction(10) ** -int(digits[0] if digits else 0)
+    if not digits and call.type is ColumnType.DOUBLE:
+        return Fraction(round(value))
+    size = floor(abs(value) / unit + Fraction(1, 2)) * unit
+    return size if value >= 0 else -size
+
+
+EXACTLY: dict[Operation, Callable[[Call, list[Fraction]], Fraction | None]] = {
+    Operation.ADD: lambda _, values: values[0] + values[1],
+    Operation.SUBTRACT: lambda _, values: values[0] - values[1],
+    Operation.MULTIPLY: lambda _, values: values[0] * values[1],
+    Operation.DIVIDE: _exact_quotient,
+    Operation.ROUND: _exactly_rounded,
+    Operation.CAST: _exactly_rounded,
+}
 
 RULES = {
     Operation.ADD: _sum,

@@ -13,6 +13,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
+from casemate.query.coercion import NUMBERS
 from casemate.query.expression import (
     FALSE,
     TRUE,
@@ -24,16 +25,14 @@ from casemate.query.expression import (
     children,
     private_columns,
     replace,
+    walk,
 )
 from casemate.query.simplify import simplify
 from casemate.table.schema import Column, ColumnType
 
-EXACT = (ColumnType.INTEGER, ColumnType.DECIMAL)
-"""Numbers with which every engine computes exactly."""
-
 UNSURE = Literal(None, ColumnType.BOOLEAN)
 Split = Callable[[Expression], tuple[Expression, Expression] | None]
-"""Slope and offset of an expression that is affine in the private number."""
+"""Slope and offset of an expression that is affine in the private number, on every engine."""
 
 
 @dataclass(frozen=True)
@@ -191,26 +190,28 @@ def _atom(expression: Expression, split: Split) -> _Atom | None:
 
 def _affine(expression: Expression, split: Split) -> tuple[Fraction, Fraction] | None:
     """Constant slope and offset of an expression, where every engine computes it exactly."""
-    inner = _uncast(expression)
-    if isinstance(inner, ColumnRef):
-        return Fraction(1), Fraction(0)
-    if inner.type not in EXACT:
-        return None
-    parts = split(inner)
+    parts = split(expression) if expression.type in NUMBERS else None
     slope, offset = (None, None) if parts is None else map(_constant, map(simplify, parts))
     return None if not slope or offset is None else (slope, offset)
 
 
-def _uncast(expression: Expression) -> Expression:
-    """What a cast of whole numbers to a wider type is a cast of."""
-    if isinstance(expression, Call) and expression.operation is Operation.CAST:
-        (inner, *digits) = expression.arguments
-        if not digits and inner.type is ColumnType.INTEGER and expression.type in WIDER:
-            return _uncast(inner)
-    return expression
+def compared(expression: Expression) -> Iterator[Expression]:
+    """What is compared in an expression, or the expression itself where it compares nothing."""
+    operands = children(expression)
+    inner = [each for operand in operands for each in _comparisons(operand)]
+    if _is_comparison(expression) or not inner:
+        yield from operands if _is_comparison(expression) else (expression,)
+    else:
+        yield from (each for operand in operands for each in compared(operand))
 
 
-WIDER = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DOUBLE)
+def _comparisons(expression: Expression) -> Iterator[Expression]:
+    return (each for each in walk(expression) if _is_comparison(each) and private_columns(each))
+
+
+def _is_comparison(expression: Expression) -> bool:
+    asked = (*COMPARED, Operation.IS_NULL)
+    return isinstance(expression, Call) and expression.operation in asked
 
 
 def _constant(expression: Expression) -> Fraction | None:

@@ -89,9 +89,12 @@ MOST_CELLS = 4_000_000
 """Records times predicates that one statement is asked for: it all comes back at once."""
 
 
-def lineage(aggregates: Sequence[Aggregate], source: Source) -> Lineage:
-    """The coefficients of every record's unknowns in every cell of the aggregates."""
-    forms = [linear_form(each) for each in aggregates]
+def lineage(aggregates: Sequence[Aggregate], source: Source, wide: bool = False) -> Lineage:
+    """The coefficients of every record's unknowns in every cell of the aggregates.
+
+    `wide` is for somebody who answers from these coefficients (see `linear_form`).
+    """
+    forms = [linear_form(each, wide) for each in aggregates]
     scans: dict[_Scan, list[tuple[int, Term]]] = defaultdict(list)
     for index, form in enumerate(forms):
         for term in form or ():

@@ -7,7 +7,11 @@ number that is compared with constants is one unknown per constant and record, 1
 it is missing, where it may be, is one more.
 
 Departure  An aggregate that mixes two private columns, or adds up a number that it also compares,
-           is not linear in these unknowns; `linear_form` gives None and the caller decides.
+           is not linear in these unknowns; `linear_form` gives None and the caller decides. Neither
+           is one of which `exactness` does not prove that every engine computes the formula:
+           overflow, cut digits and rounding make it another function of the number. Somebody who
+           answers from the form itself, and never from the expression, need not ask for that
+           (`wide`).
 """
 
 from collections.abc import Iterator
@@ -18,7 +22,8 @@ from functools import lru_cache
 
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.coercion import NUMBERS, Mismatch, coerce, convert_number, widens
-from casemate.query.cuts import Cut, pieces, within
+from casemate.query.cuts import Cut, Split, compared, pieces, within
+from casemate.query.exactness import differs, inexact, is_exact_beside
 from casemate.query.expression import (
     Call,
     ColumnRef,
@@ -84,19 +89,39 @@ class Term:
 
 
 @lru_cache(maxsize=4096)  # one audit asks about the same aggregate several times
-def linear_form(aggregate: Aggregate) -> tuple[Term, ...] | None:
+def linear_form(aggregate: Aggregate, wide: bool = False) -> tuple[Term, ...] | None:
     """The terms whose sum is the aggregate's sum (COUNT counts ones), or None.
 
     For AVG this is the sum above the line; `counting` gives the count below it. For MIN, MAX and
-    MEDIAN it is the argument of each row as a linear form.
+    MEDIAN it is the argument of each row as a linear form. With `wide` the steps of a formula in a
+    private number need not be exact on any engine.
     """
     try:
-        return _form(aggregate)
+        return _form(aggregate, formula if wide else affine)
     except Mismatch:  # a coefficient that no engine could compute with
         return None
 
 
-def _form(aggregate: Aggregate) -> tuple[Term, ...] | None:
+def inexact_parts(aggregate: Aggregate) -> list[Expression]:
+    """The formulas in one private number that the aggregate adds up or compares, and are inexact.
+
+    Each of them is why it is not linear, or may be.
+    """
+    parts = (aggregate.argument or ONE, aggregate.predicate, *aggregate.keys)
+    found = [part for each in parts for part in compared(each)]
+    return [each for each in dict.fromkeys(found) if _is_formula(each) and affine(each) is None]
+
+
+def _is_formula(expression: Expression) -> bool:
+    """Whether an expression would be affine in a private number if it were exact."""
+    single = expression.type in NUMBERS and len(private_columns(expression)) == 1
+    try:
+        return single and formula(expression) is not None
+    except Mismatch:
+        return False
+
+
+def _form(aggregate: Aggregate, split: Split) -> tuple[Term, ...] | None:
     argument = aggregate.argument
     if argument is None or aggregate.function is Function.COUNT:
         argument = ONE
@@ -110,8 +135,10 @@ def _form(aggregate: Aggregate) -> tuple[Term, ...] | None:
     column = _column(aggregate, next(iter(secrets)))
     values = possible_values(column)
     if values is not None:
+        if any(map(differs, (argument, aggregate.membership, *aggregate.keys))):
+            return None
         return _same_for_all(tuple(_categories(column, values, argument, aggregate)), len(values))
-    found = _number(column, argument, aggregate)
+    found = _number(column, argument, aggregate, split)
     return _compared(column, argument, aggregate) if found is None else found
 
 
@@ -186,15 +213,17 @@ def _declared(value: Scalar, kind: ColumnType) -> Scalar:
     return convert_number(value, kind)
 
 
-def _number(column: Column, argument: Expression, aggregate: Aggregate) -> tuple[Term, ...] | None:
+def _number(
+    column: Column, argument: Expression, aggregate: Aggregate, split: Split
+) -> tuple[Term, ...] | None:
     """A private number that is only added up: its coefficient, and what is added to it.
 
     A row counts where neither of the two is NULL, and the number is not missing.
     """
-    split = affine(aggregate.argument or ONE)
-    if split is None or private_columns(aggregate.predicate, *aggregate.keys):
+    parts = split(aggregate.argument or ONE)
+    if parts is None or private_columns(aggregate.predicate, *aggregate.keys):
         return None
-    slope, offset = (simplify(each) for each in split)
+    slope, offset = (simplify(each) for each in parts)
     if column.nullable and aggregate.function not in (*ADDED, Function.COUNT):
         return None
     there = all_of(aggregate.predicate, present(slope), present(offset))
@@ -245,7 +274,20 @@ def _taken_away(term: Term, unknown: Unknown | None) -> Term:
 
 
 def affine(expression: Expression) -> tuple[Expression, Expression] | None:
-    """Public slope and offset with expression = slope * x + offset, or None."""
+    """Public slope and offset with expression = slope * x + offset on every engine, or None.
+
+    The expression is then NULL where x, the slope or the offset is.
+    """
+    if isinstance(expression, ColumnRef) or not private_columns(expression):
+        return formula(expression)
+    if inexact(expression) is not None:
+        return None
+    found = formula(expression)
+    return found if found is not None and is_exact_beside(expression, *found) else None
+
+
+def formula(expression: Expression) -> tuple[Expression, Expression] | None:
+    """Public slope and offset with expression = slope * x + offset in exact arithmetic, or None."""
     if not private_columns(expression):
         return ZERO, expression
     if isinstance(expression, ColumnRef):
@@ -255,7 +297,7 @@ def affine(expression: Expression) -> tuple[Expression, Expression] | None:
 
 
 def _added(expression: Call) -> tuple[Expression, Expression] | None:
-    left, right = (affine(each) for each in expression.arguments)
+    left, right = (formula(each) for each in expression.arguments)
     if left is None or right is None:
         return None
     slope = _combine(expression.operation, left[0], right[0])
@@ -265,15 +307,18 @@ def _added(expression: Call) -> tuple[Expression, Expression] | None:
 def _multiplied(expression: Call) -> tuple[Expression, Expression] | None:
     left, right = expression.arguments
     factor, rest = (right, left) if private_columns(left) else (left, right)
-    split = None if private_columns(factor) else affine(rest)
+    split = None if private_columns(factor) else formula(rest)
     if split is None:
         return None
-    return _scale(factor, split[0]), _scale(factor, split[1])
+    slope, offset = _scale(factor, split[0]), _scale(factor, split[1])
+    if slope == offset == ZERO:  # and NULL where the factor is
+        slope = arithmetic(Operation.MULTIPLY, factor, ZERO)
+    return slope, offset
 
 
 def _divided(expression: Call) -> tuple[Expression, Expression] | None:
     top, bottom = expression.arguments
-    split = affine(top)
+    split = formula(top)
     if split is None or private_columns(bottom) or expression.type is ColumnType.INTEGER:
         return None
     return (
@@ -285,7 +330,7 @@ def _divided(expression: Call) -> tuple[Expression, Expression] | None:
 def _chosen(expression: Call) -> tuple[Expression, Expression] | None:
     *pairs, otherwise = expression.arguments
     conditions, results = pairs[::2], (*pairs[1::2], otherwise)
-    splits = [affine(each) for each in results]
+    splits = [formula(each) for each in results]
     if private_columns(*conditions) or None in splits:
         return None
     found = [split for split in splits if split is not None]
@@ -301,14 +346,15 @@ def _cast(expression: Call) -> tuple[Expression, Expression] | None:
     exact = len(expression.arguments) == 1 and operand.type in NUMBERS
     if not exact or expression.type not in NUMBERS or not widens(operand.type, expression.type):
         return None
-    return affine(operand)
+    return formula(operand)
 
 
 def _coalesced(expression: Call) -> tuple[Expression, Expression] | None:
-    first = expression.arguments[0]
-    if isinstance(first, ColumnRef) and not first.column.nullable:
-        return affine(first)
-    return None
+    """What comes first, where it is never NULL."""
+    split = formula(expression.arguments[0])
+    nullable = any(ref.column.nullable for ref in columns_of(expression.arguments[0]))
+    constant = split is not None and all(isinstance(simplify(each), Literal) for each in split)
+    return split if constant and not nullable else None
 
 
 def _combine(operation: Operation, left: Expression, right: Expression) -> Expression:

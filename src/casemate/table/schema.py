@@ -80,6 +80,7 @@ class Column:
     provenance: Provenance = Provenance.PUBLIC
     nullable: bool = False
     per_person: PerPerson = PerPerson.VARYING
+    digits: int | None = None  # after the point, where an audit knows that there are no more
 
 
 @dataclass(frozen=True)

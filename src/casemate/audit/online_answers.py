@@ -1,0 +1,159 @@
+"""Answers computed from the form that was decided about, never from the asker's expression.
+
+A sum is its coefficients times the private numbers, added up in exact arithmetic and rounded once.
+A column that combines several such sums is computed in exact arithmetic too, so what is shown is a
+function of the combination that was decided about, and of nothing else.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from casemate.audit.online_columns import EXTREMES, counted_form, public_form, results
+from casemate.audit.online_questions import Cells
+from casemate.published.shown import exact_value
+from casemate.query.aggregate import Aggregate, Function, Output, Select, Statement
+from casemate.query.answers import Answer, Key, answers, average
+from casemate.query.expression import KeyRef, ResultRef, Scalar
+from casemate.query.interpret import evaluate
+from casemate.table.schema import ColumnType
+from casemate.table.source import Source
+
+PRINTED = Context(prec=28)
+"""Digits of a decimal that does not end."""
+
+Totals = Mapping[Key, Fraction | None]
+
+
+def answered(statement: Statement, cells: Cells | None, source: Source) -> Answer:
+    """What a statement shows, given the cells behind its sums of private numbers."""
+    names = tuple(output.name for output in statement.selects[0].outputs)
+    rows = (row for select in statement.selects for row in _rows(select, cells, source))
+    return Answer(names, tuple(rows))
+
+
+def _rows(select: Select, cells: Cells | None, source: Source) -> Iterable[tuple[Scalar, ...]]:
+    there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
+    private = [each for each in select.aggregates if is_private_sum(each)]
+    counts = {each: form for each in private if (form := counted_form(each)) is not None}
+    public = {each: public_form(each) or each for each in select.aggregates if each not in private}
+    needed = list(dict.fromkeys([there, *counts.values(), *public.values()]))
+    found: dict[Aggregate, Mapping[Key, Scalar]] = dict(
+        zip(needed, answers(needed, source), strict=True)
+    )
+    keys = found[there]
+    shown: dict[Aggregate, Mapping[Key, Scalar]] = {a: found[form] for a, form in public.items()}
+    exact: dict[Aggregate, Totals] = {}
+    for each in private:
+        rows = found.get(counts[each]) if each in counts else None
+        numbers = {key: 1 if rows is None else _count(rows.get(key)) for key in keys}
+        sums = {key: _total(each, key, numbers[key], cells) for key in keys}
+        shown[each] = {key: result(each, sums[key], numbers[key]) for key in keys}
+        averaged = each.function is Function.AVG
+        exact[each] = {
+            k: s / numbers[k] if s is not None and averaged else s for k, s in sums.items()
+        }
+    return printed(select, keys, shown, exact).values()
+
+
+def is_private_sum(aggregate: Aggregate) -> bool:
+    """Whether an aggregate adds up something private."""
+    return public_form(aggregate) is None and aggregate.function not in EXTREMES
+
+
+def _count(value: Scalar) -> int:
+    return int(str(value or 0))
+
+
+def _total(aggregate: Aggregate, key: Key, count: int, cells: Cells | None) -> Fraction | None:
+    """A sum over so many rows; NULL over none."""
+    return cells.total(aggregate, key) if cells is not None and count else None
+
+
+def result(aggregate: Aggregate, total: Fraction | None, count: int) -> Scalar:
+    """A sum or an average as a value of its type, rounded once."""
+    kind = ColumnType.INTEGER if aggregate.argument is None else aggregate.argument.type
+    value = typed(total, kind)
+    return average(value, count) if aggregate.function is Function.AVG else value
+
+
+def typed(value: Fraction | None, kind: ColumnType) -> Scalar:
+    """An exact number as a value of a type."""
+    if value is None:
+        return None
+    if kind is ColumnType.INTEGER and value.denominator == 1:
+        return value.numerator
+    if kind is ColumnType.DOUBLE:
+        return float(value)
+    ends = _decimal_digits(value.denominator)
+    if ends is None:
+        return PRINTED.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return Decimal(value.numerator * 10**ends // value.denominator).scaleb(-ends, Context(prec=400))
+
+
+def _decimal_digits(denominator: int) -> int | None:
+    """How many digits after the point a fraction needs; None if they do not end."""
+    rest, digits = denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest, power = rest // prime, power + 1
+        digits = max(digits, power)
+    return digits if rest == 1 and digits <= 60 else None
+
+
+def printed(
+    select: Select,
+    keys: Iterable[Key],
+    shown: Mapping[Aggregate, Mapping[Key, Scalar]],
+    exact: Mapping[Aggregate, Totals],
+) -> dict[Key, tuple[Scalar, ...]]:
+    """What a select shows of these cells."""
+    rows = {}
+    for key in keys:
+        read = _reader(select, key, shown)
+        if evaluate(select.having, read) is True:
+            rows[key] = tuple(
+                _combined(select, output, key, exact, read)
+                if _is_combination(select, output, exact)
+                else evaluate(output.expression, read)
+                for output in select.outputs
+            )
+    return rows
+
+
+def _is_combination(select: Select, output: Output, exact: Mapping[Aggregate, Totals]) -> bool:
+    """Whether an output combines several private sums, of which it must not show more."""
+    used = {select.aggregates[index] for index in results(output.expression)}
+    return len(used.intersection(exact)) > 1
+
+
+def _combined(
+    select: Select,
+    output: Output,
+    key: Key,
+    exact: Mapping[Aggregate, Totals],
+    read: Callable[[Any], Scalar],
+) -> Scalar:
+    def number(reference: ResultRef) -> Fraction | None:
+        aggregate = select.aggregates[reference.index]
+        if aggregate in exact:
+            return exact[aggregate][key]
+        public: Any = read(reference)
+        return None if public is None else Fraction(public)
+
+    return typed(exact_value(output.expression, number), output.expression.type)
+
+
+def _reader(
+    select: Select, key: Key, shown: Mapping[Aggregate, Mapping[Key, Scalar]]
+) -> Callable[[Any], Scalar]:
+    def read(reference: KeyRef | ResultRef) -> Scalar:
+        if isinstance(reference, KeyRef):
+            return key[reference.index]
+        aggregate = select.aggregates[reference.index]
+        counts = aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
+        return shown[aggregate].get(key, 0 if counts else None)
+
+    return read
