@@ -46,8 +46,17 @@ TURNS = 5
 """What passes the gate is called a breach only if it differs under so many seeds."""
 
 SHARES = {
-    **{"laplace": 5, "gaussian": 4, "measure": 5, "tables": 2, "histogram": 2},
-    **{"warm": 2, "cold": 2, "auto": 2, "online": 2, "online scan": 1, "command line": 1},
+    "laplace": 5,
+    "gaussian": 4,
+    "measure": 5,
+    "tables": 2,
+    "histogram": 2,
+    "warm": 2,
+    "cold": 2,
+    "auto": 2,
+    "online": 2,
+    "online scan": 1,
+    "command line": 1,
 }
 """Of how many batches each mode gets how many."""
 
@@ -133,16 +142,16 @@ def session_batch(
     world = random_world(rng, ["cold"] if measure else [mode])
     if measure:
         world = replace(world, epsilon="1000000", surprises=20_000)
-    return session_statements(mode, world, rng, count, folder, open_session)
+    asked_for = statements(rng, world.columns, count, world.joined)
+    pair = Pair(world.written(folder), open_session, rng.randrange(10**9))
+    return session_statements(mode, world, asked_for, pair)
 
 
 def session_statements(
-    mode: str, world: World, rng: Random, count: int, folder: Path, open_session: Open
+    mode: str, world: World, asked_for: Sequence[Statement], pair: Pair
 ) -> Tally:
     """The same in a given world."""
-    tally, pair = Tally(), Pair(world.written(folder), open_session, rng.randrange(10**9))
-    errors = pair.opened()
-    asked_for = statements(rng, world.columns, count, world.joined)
+    tally, errors, count = Tally(), pair.opened(), len(asked_for)
     if not pair.sessions:
         tally.tried = tally.refused = count
         tally.reasons[_reason(errors[0] or errors[1])] += count
@@ -304,10 +313,8 @@ def summary(tallies: dict[str, Tally]) -> str:
 
 
 def _line(mode: str, tally: Tally) -> str:
-    share = f"{tally.accepted / max(1, tally.tried):.0%}"
-    return (
-        f"{mode:14}{tally.tried:8}{tally.accepted:10}{tally.refused:9}{len(tally.found):13}  {share}"
-    )
+    numbers = f"{tally.tried:8}{tally.accepted:10}{tally.refused:9}{len(tally.found):13}"
+    return f"{mode:14}{numbers}  {tally.accepted / max(1, tally.tried):.0%}"
 
 
 def report(tallies: dict[str, Tally], most: int) -> str:

@@ -19,13 +19,16 @@ from typing import Any
 
 from neighbours.statements import Statement
 
-from casemate import CasemateError, Session
+from casemate import CasemateError, ScanFailed, Session
 from casemate.cli.main import run
 
 Left = Mapping[str, Any]
 """What left, by kind: `error`, `columns`, `rows`, `cost` and so on."""
 
 NOISED = "noised"
+WIDTH = re.compile(r"within [\d.,]+ records")
+"""How wide a rank is proven follows from noised numbers, as the ends of other proofs do."""
+SCAN_FAILED = str(ScanFailed())
 UNEXPECTED = "unexpected"
 Open = Callable[[Path, int], Session]
 """How a session is opened over a policy, with a seed: a twin opens a broken one."""
@@ -52,8 +55,11 @@ class Finding:
 
 def differing(one: Left, two: Left) -> list[str]:
     """The parts that are not the same, and those that nobody may see at all."""
-    found = [part for part in sorted({*one, *two}) if one.get(part) != two.get(part)]
-    return found or ([UNEXPECTED] if UNEXPECTED in one else [])
+    for fatal in (UNEXPECTED, "error"):  # then nothing else is there to be compared
+        if fatal in one or fatal in two:
+            same = fatal != UNEXPECTED and one.get(fatal) == two.get(fatal)
+            return [] if same else [fatal]
+    return [part for part in sorted({*one, *two}) if one.get(part) != two.get(part)]
 
 
 def findings(
@@ -73,6 +79,8 @@ def asked(session: Session, statement: Statement, measure: bool, exact: bool = F
     """What leaves a session that is asked one statement; nothing is masked if it is `exact`."""
     try:
         answer = session.query(statement.sql, measure=measure)
+    except ScanFailed:  # after a charge nothing may fail because of what is in the table
+        return {UNEXPECTED: "ScanFailed"}
     except CasemateError as error:
         return {"error": f"{type(error).__name__}: {error}"}
     except Exception as error:  # noqa: BLE001 - that is what is looked for
@@ -81,7 +89,7 @@ def asked(session: Session, statement: Statement, measure: bool, exact: bool = F
     return {
         "columns": answer.columns,
         "rows": _comparable(rows, statement),
-        "notes": answer.notes,
+        "notes": [WIDTH.sub(NOISED, note) for note in answer.notes],
         "origin": str(answer.origin),
         "confidence": answer.confidence,
         "cost": asdict(answer.cost),
@@ -139,7 +147,7 @@ def commanded(policy: Path, statement: Statement, *options: str) -> Left:
     code, out, err = ended(policy, "ask", policy.name, statement.sql, *options, "--format", "json")
     budget = ended(policy, "budget", policy.name, "--format", "json")
     found = {"exit": code, "stderr": err, "budget": budget, **_printed(out, statement)}
-    if code == 70:
+    if code == 70 or SCAN_FAILED in err:
         found[UNEXPECTED] = err
     return found | {"files": files(policy.parent), "transcript": transcript(policy.parent)}
 
@@ -161,7 +169,8 @@ def _printed(out: str, statement: Statement) -> dict[str, Any]:
         return {"answer": None}
     answer = json.loads(out)
     rows = [[_masked_json(cell) for cell in row] for row in answer.get("rows", [])]
-    return {"answer": answer | {"rows": _comparable(rows, statement)}}
+    notes = [WIDTH.sub(NOISED, note) for note in answer.get("notes", [])]
+    return {"answer": answer | {"rows": _comparable(rows, statement), "notes": notes}}
 
 
 def _masked_json(cell: Any) -> Any:

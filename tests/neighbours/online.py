@@ -188,8 +188,9 @@ class Watch:
         form = [(value - nothing) / UNIT for value in alone]
         for secrets, value in zip(self._tables[len(PEOPLE) + 1 :], values[-2:], strict=True):
             own = [Fraction(each or 0) for each in secrets.values]
-            expected = nothing + sum(a * b for a, b in zip(form, own, strict=True))
-            size = max([abs(expected), *(abs(a * b) for a, b in zip(form, own, strict=True)), 1])
+            terms = [nothing, *(a * b for a, b in zip(form, own, strict=True))]
+            expected = sum(terms, Fraction(0))
+            size = max(Fraction(1), *map(abs, terms))
             if abs(Fraction(value) - expected) > size / 10**9:
                 return self._finding("not affine", sql, str(float(expected)), str(value))
         self._rows.append([each.limit_denominator(10**7) for each in form])

@@ -413,7 +413,9 @@ class Maker:
         having = " HAVING COUNT(*) > 2" if self.rng.random() < 0.06 else ""
         order = ""
         if self.rng.random() < 0.12:
-            order = " ORDER BY COUNT(*) DESC" if not keys or self.rng.random() < 0.5 else " ORDER BY 1"
+            order = (
+                " ORDER BY COUNT(*) DESC" if not keys or self.rng.random() < 0.5 else " ORDER BY 1"
+            )
         limit = f" LIMIT {self.rng.randint(1, 4)}" if self.rng.random() < 0.06 else ""
         if having or order or limit:
             self.kinds.add("tail")

@@ -82,14 +82,24 @@ CATALOGUE = (
         constants=("0.1", "0.0000001", "-2.5", "12345678901234.123456"),
     ),
     Column(
-        *("pay", "decimal", "min = 0\nmax = 1000\nbins = 4", ("0", "249.99", "250", "700.5", "1e3")),
+        *(
+            "pay",
+            "decimal",
+            "min = 0\nmax = 1000\nbins = 4",
+            ("0", "249.99", "250", "700.5", "1e3"),
+        ),
         hostile=("", "-0.01", "1000.01", "99999999999999999999999999"),
         misfits=("1e400", "nan", "-inf", *NOT_NUMBERS),
         constants=("250", "500", "750", "0.0000001"),
         by_value=False,
     ),
     Column(
-        *("loose", "decimal", "min = 0\nmax = 8\nbins = 8", ("0", "1", "2", "3", "4", "5", "6", "8")),
+        *(
+            "loose",
+            "decimal",
+            "min = 0\nmax = 8\nbins = 8",
+            ("0", "1", "2", "3", "4", "5", "6", "8"),
+        ),
         hostile=("", "-1", "9", "3.5", "7.999999999999"),
         misfits=("1e400", "nan", *NOT_NUMBERS),
         constants=("1", "4", "7", "0.1"),
@@ -111,7 +121,11 @@ CATALOGUE = (
         constants=("0.1", "0.5", "1", "123456789012345678"),
     ),
     Column(
-        *("town", "text", 'values = ["Ab", "ab", "Straße", "İi", "ﬁn", "ΟΔΟΣ", "é", "e\u0301", "12"]'),
+        *(
+            "town",
+            "text",
+            'values = ["Ab", "ab", "Straße", "İi", "ﬁn", "ΟΔΟΣ", "é", "e\u0301", "12"]',
+        ),
         ("Ab", "ab", "Straße", "İi", "ﬁn", "ΟΔΟΣ", "é", "e\u0301", "12"),
         hostile=("", "zz", "AB", "straße", "ı", "a%b_c\\", "9223372036854775808", "\U0001f600"),
         constants=("'Ab'", "'STRASSE'", "'i̇i'", "'fin'", "'οδος'", "'é'", "'12'", "''"),
@@ -182,6 +196,7 @@ ENGINE_TYPES = {
     "date": "DATE",
     "timestamp": "TIMESTAMP",
 }
+POSTGRES_TYPES = {"DOUBLE": "DOUBLE PRECISION", "DECIMAL(38, 6)": "NUMERIC(38, 6)"}
 DIRECT = ("laplace", "gaussian")
 FIXED = ("tables", "histogram")
 GATED = ("warm", "cold", "auto")
@@ -207,6 +222,7 @@ class World:
     person: int | None = None  # rows of each
     joined: bool = False
     key: bool = False
+    urls: tuple[str, str] = ("", "")  # of databases in PostgreSQL
 
     def __str__(self) -> str:
         """What it takes to recognise it."""
@@ -227,15 +243,14 @@ class World:
         """By how many rows one person moves all disjoint counts together."""
         return (self.person or 1) * (1 if self.neighbours == "add-remove" else 2)
 
-    def policy(self) -> str:
-        """The text of the policy, the same on both sides."""
-        table = [f'source = "{self.place}"']
+    def policy(self, side: int = 0) -> str:
+        """The text of the policy, the same on both sides but for a server's address."""
+        place = f"{self.urls[side]}#people" if self.source == "postgres" else self.place
+        table = [f'source = "{place}"']
         table += ['key = "id"'] if self.key else []
         table += ['person = "who"', f"rows_per_person = {self.person}"] if self.person else []
         identifiers = [
-            f'[columns.{name}]\nrole = "identifier"'
-            for name in self.head
-            if name in ("who", "id")
+            f'[columns.{name}]\nrole = "identifier"' for name in self.head if name in ("who", "id")
         ]
         budget = [f"epsilon = {self.epsilon}", f"delta = {self.delta}"]
         budget += [f'neighbours = "{self.neighbours}"', f'protects = "{self.protects}"']
@@ -264,18 +279,42 @@ class World:
     def _written(self, folder: Path, side: int) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         csv(folder / "people.csv", self.head, self.tables[side])
-        if self.source != "csv":
+        if self.source == "postgres":
+            self._loaded(folder, self.urls[side])
+        elif self.source != "csv":
             self._converted(folder)
         if self.joined:
             csv(folder / "towns.csv", TOWNS[0], TOWNS[1:])
         path = folder / "casemate.toml"
-        path.write_text(self.policy(), encoding="utf-8")
+        path.write_text(self.policy(side), encoding="utf-8")
         return path
+
+    @property
+    def _types(self) -> dict[str, str]:
+        types = {each.name: ENGINE_TYPES[each.type] for each in self.columns}
+        return types | {"who": "VARCHAR", "id": "BIGINT"}
+
+    def _loaded(self, folder: Path, url: str) -> None:
+        """The table in PostgreSQL, by way of DuckDB, which leaves out what does not fit."""
+        import psycopg
+
+        self._converted(folder)
+        names = ", ".join(map(quoted, self.head))
+        with duckdb.connect(str(folder / "people.db"), read_only=True) as connection:
+            rows = connection.execute(f"SELECT {names} FROM people").fetchall()
+        types = {name: POSTGRES_TYPES.get(kind, kind) for name, kind in self._types.items()}
+        columns = ", ".join(f"{quoted(name)} {types[name]}" for name in self.head)
+        with psycopg.connect(url) as server:
+            server.execute(f"CREATE TABLE people ({columns}, PRIMARY KEY (id))".encode())
+            into = f"COPY people ({names}) FROM STDIN"
+            with server.cursor() as cursor, cursor.copy(into.encode()) as copy:
+                for row in rows:
+                    copy.write_row(row)
+        (folder / "people.db").unlink()
 
     def _converted(self, folder: Path) -> None:
         """The table in the engine's own types; what does not fit them is missing there."""
-        types = {each.name: ENGINE_TYPES[each.type] for each in self.columns}
-        types |= {"who": "VARCHAR", "id": "BIGINT"}
+        types = self._types
         shown = ", ".join(
             f"TRY_CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}" for name in self.head
         )
@@ -350,11 +389,19 @@ def random_tables(
     """Two tables that differ in one person, whose cells are the most hostile ones."""
     dirty = rng.random() < 0.5  # whether others have misfits, too
     misfits = rng.random() < MISFIT_SHARE
+    alike = rng.random() < 0.5  # others have few values, so that one person stands out
+    usual = replace(world, columns=tuple(_few_cells(rng, each) for each in world.columns))
     rows = [
-        list(_row(rng, world, f"p{place}", place, hostile=0.15, misfits=dirty and misfits))
+        list(
+            _row(
+                *(rng, usual if alike else world, f"p{place}", place),
+                hostile=0.0 if alike else 0.15,
+                misfits=dirty and misfits,
+            )
+        )
         for place in range(people)
     ]
-    for place, (column, cell) in enumerate(_every_cell(world.columns)):
+    for place, (column, cell) in enumerate(() if alike else _every_cell(world.columns)):
         rows[place % people][world.head.index(column.name)] = cell
     more = _of_people(rng, world, rows)
     lone = "p-new" if world.person is not None else ""
@@ -374,9 +421,7 @@ def random_tables(
     return pair if rng.random() < 0.5 else (pair[1], pair[0])
 
 
-def _row(
-    rng: Random, world: World, who: str, place: int, *, hostile: float, misfits: bool
-) -> Row:
+def _row(rng: Random, world: World, who: str, place: int, *, hostile: float, misfits: bool) -> Row:
     cells = [_cell(rng, column, hostile, misfits) for column in world.columns]
     more = ([who] if world.person is not None else []) + ([str(place)] if world.key else [])
     return (*more, *cells)
@@ -390,6 +435,12 @@ def _cell(rng: Random, column: Column, hostile: float, misfits: bool) -> str:
     return rng.choice(column.hostile)
 
 
+def _few_cells(rng: Random, column: Column) -> Column:
+    """The column as people know it who have one or two values of it."""
+    every = (*column.cells, *column.hostile)
+    return replace(column, cells=tuple(rng.sample(every, rng.randint(1, min(2, len(every))))))
+
+
 def _every_cell(columns: Sequence[Column]) -> list[tuple[Column, str]]:
     return [(column, cell) for column in columns for cell in (*column.cells, *column.hostile)]
 
@@ -398,7 +449,7 @@ def _of_people(rng: Random, world: World, rows: Sequence[Sequence[str]]) -> list
     """More rows of people who are there, some of them the same again and too many."""
     if world.person is None:
         return []
-    found = []
+    found: list[Row] = []
     for place, row in enumerate(rows):
         if rng.random() < 0.3:
             for _ in range(rng.randint(1, 3)):
