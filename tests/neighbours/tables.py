@@ -278,11 +278,12 @@ class World:
 
     def _written(self, folder: Path, side: int) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        csv(folder / "people.csv", self.head, self.tables[side])
-        if self.source == "postgres":
-            self._loaded(folder, self.urls[side])
-        elif self.source != "csv":
-            self._converted(folder)
+        if self.source == "csv":
+            csv(folder / "people.csv", self.head, self.tables[side])
+        elif self.source == "postgres":
+            self._loaded(folder, side)
+        else:
+            self._converted(folder, side)
         if self.joined:
             csv(folder / "towns.csv", TOWNS[0], TOWNS[1:])
         path = folder / "casemate.toml"
@@ -294,17 +295,17 @@ class World:
         types = {each.name: ENGINE_TYPES[each.type] for each in self.columns}
         return types | {"who": "VARCHAR", "id": "BIGINT"}
 
-    def _loaded(self, folder: Path, url: str) -> None:
+    def _loaded(self, folder: Path, side: int) -> None:
         """The table in PostgreSQL, by way of DuckDB, which leaves out what does not fit."""
         import psycopg
 
-        self._converted(folder)
+        self._converted(folder, side)
         names = ", ".join(map(quoted, self.head))
         with duckdb.connect(str(folder / "people.db"), read_only=True) as connection:
             rows = connection.execute(f"SELECT {names} FROM people").fetchall()
         types = {name: POSTGRES_TYPES.get(kind, kind) for name, kind in self._types.items()}
         columns = ", ".join(f"{quoted(name)} {types[name]}" for name in self.head)
-        with psycopg.connect(url) as server:
+        with psycopg.connect(self.urls[side]) as server:
             server.execute(f"CREATE TABLE people ({columns}, PRIMARY KEY (id))".encode())
             into = f"COPY people ({names}) FROM STDIN"
             with server.cursor() as cursor, cursor.copy(into.encode()) as copy:
@@ -312,24 +313,25 @@ class World:
                     copy.write_row(row)
         (folder / "people.db").unlink()
 
-    def _converted(self, folder: Path) -> None:
+    def _converted(self, folder: Path, side: int) -> None:
         """The table in the engine's own types; what does not fit them is missing there."""
         types = self._types
         shown = ", ".join(
             f"TRY_CAST({quoted(name)} AS {types[name]}) AS {quoted(name)}" for name in self.head
         )
-        cells = "read_csv('people.csv', all_varchar = true, header = true, quote = '\"')"
         (folder / "people.db").unlink(missing_ok=True)
         with duckdb.connect(str(folder / "people.db")) as connection:
-            connection.execute(f"SET file_search_path = '{folder}'")
-            connection.execute(f"CREATE TEMP TABLE cells AS SELECT * FROM {cells}")
+            texts = ", ".join(f"{quoted(name)} VARCHAR" for name in self.head)
+            connection.execute(f"CREATE TEMP TABLE cells ({texts})")
+            marks = ", ".join("?" * len(self.head))
+            cells = [[cell or None for cell in row] for row in self.tables[side]]
+            connection.executemany(f"INSERT INTO cells VALUES ({marks})", cells)
             connection.execute(f"CREATE TABLE people AS SELECT {shown} FROM cells")
             if self.source == "parquet":
                 target = folder / "people.parquet"
                 connection.execute(f"COPY people TO '{target}' (FORMAT parquet)")
         if self.source == "parquet":
             (folder / "people.db").unlink()
-        (folder / "people.csv").unlink()
 
 
 def quoted(name: str) -> str:
