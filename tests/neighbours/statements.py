@@ -385,11 +385,11 @@ class Maker:
         self.kinds.add("joined")
         self.reads.add("town")
         extra = self.rng.choice(
-            ["towns.region = 'north'", "towns.rate * 0.1 > 0.5", "towns.region IS NULL"]
+            ["towns.region = 'north'", "towns.factor * 0.1 > 0.5", "towns.region IS NULL"]
         )
         both = f"{where} AND ({extra})" if where else f" WHERE {extra}"
-        both = where if self.rng.random() < 0.4 else both.replace(" WHERE ", " WHERE ", 1)
-        return "t JOIN towns ON t.town = towns.town", both
+        both = where if self.rng.random() < 0.4 else both
+        return "t JOIN towns USING (town)", both
 
     def group_by(self, keys: Sequence[Typed]) -> tuple[str, bool]:
         """The clause, and whether each row is in one group at most."""

@@ -184,7 +184,7 @@ CATALOGUE = (
     ),
 )
 
-TOWNS = (("town", "region", "rate"), ("Ab", "north", "0.1"), ("ab", "south", "7"), ("12", "", "-1"))
+TOWNS = (("town", "region", "factor"), ("Ab", "north", "0.1"), ("ab", "south", "7"), ("12", "", "-1"))
 """A public table, joined by the column `town`."""
 
 ENGINE_TYPES = {
@@ -349,7 +349,7 @@ def csv(path: Path, head: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def random_world(
-    rng: Random, strategies: Sequence[str] = STRATEGIES, sources: Sequence[str] = ("csv", "db")
+    rng: Random, strategies: Sequence[str] = STRATEGIES, sources: Sequence[str] = ("csv", "db", "parquet")
 ) -> World:
     """Columns, people and a neighbour, with a budget that suits the strategy."""
     strategy = rng.choice(list(strategies))
@@ -362,12 +362,12 @@ def random_world(
         strategy=strategy,
         neighbours="replace" if protects != "person" else rng.choice(["add-remove", "replace"]),
         protects=protects,
-        source=rng.choice([*sources, "parquet"] if "db" in sources else list(sources)),
+        source=rng.choice(list(sources)),
         delta=rng.choice(["0", "1e-6"]) if strategy == "laplace" else "1e-6",
         person=rng.choice([None, None, 1, 2]),
-        joined=has_town and rng.random() < 0.7,
+        joined=has_town and "postgres" not in sources and rng.random() < 0.7,
     )
-    world = replace(world, key=world.source == "db" or rng.random() < 0.3)
+    world = replace(world, key=world.source in ("db", "postgres") or rng.random() < 0.3)
     if strategy in GATED:
         lively = rng.random() < 0.5
         epsilon, people = ("12", 500) if lively else ("1", 60)

@@ -74,7 +74,7 @@ def test_most_statements_are_accepted_and_most_are_grouped(seed: int, tmp_path: 
     """Refused ones are compared too, but what is answered is what can give somebody away."""
     tally, rng = Tally(), Random(f"accepted {seed}")
     for number in range(4):
-        world = replace(random_world(rng, ["cold"]), epsilon="1", source="db", key=True)
+        world = random_world(rng, ["cold"], ["db"])  # without misfits
         folder = tmp_path / str(number)
         tally.add(about(world, "cold", rng, folder))
     assert tally.accepted >= 0.4 * tally.tried
@@ -96,11 +96,11 @@ def test_neighbours_in_postgresql_differ_in_noised_numbers_alone(
 ) -> None:
     for number in range(3):
         rng = Random(f"postgres {seed} {mode} {number}")
-        world = random_world(rng, ["cold" if mode == "measure" else mode])
+        world = random_world(rng, ["cold" if mode == "measure" else mode], ["postgres"])
         if mode == "measure":
             world = replace(world, epsilon="1000000", surprises=20_000)
         with postgres_server.database() as one, postgres_server.database() as two:
-            world = replace(world, source="postgres", urls=(one, two), key=True, joined=False)
+            world = replace(world, urls=(one, two))
             folder = tmp_path / str(number)
             tally = about(world, mode, rng, folder)
         assert not tally.found, differences(tally)
