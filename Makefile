@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check attack bench docs clean
 
 demo: $(READY)
 	$(BIN)/casemate demo
@@ -16,6 +16,10 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# 20,000 statements on neighbouring tables; STATEMENTS and SEED say otherwise.
+attack: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m neighbours.attack
 
 bench: $(READY) .venv/.peers
 	$(BIN)/python -m benchmarks
