@@ -281,7 +281,7 @@ def test_numbers_of_an_engine_are_read_as_the_slow_reading_says(
             elif kind.type is ColumnType.DOUBLE and value is not None:
                 assert value == pytest.approx(expected, rel=1e-15)
             elif kind.type is ColumnType.DECIMAL and double_digits and value is not None:
-                assert abs(value - expected) <= max(
+                assert expected is not None and abs(value - expected) <= max(
                     abs(expected) * Decimal("1e-15"), Decimal("1e-12")
                 )
             else:
@@ -368,7 +368,12 @@ def test_postgresql_reads_as_the_slow_reading_says(postgres: str) -> None:
     numbers = ["3.5", "3.0", "NaN", "Infinity", "-Infinity", "9" * 30, "0.1234567890125", None]
     doubles = ["3.5", "3", "NaN", "Infinity", "-Infinity", "1e300", "0.1", "123456.789", "1e-310"]
     dates = ["2020-02-29", "infinity", "-infinity", "0044-03-15 BC", "12020-01-01", None]
-    every = {"text": HOSTILE, "numeric": numbers, "float8": doubles, "date": dates}
+    every: dict[str, Sequence[str | None]] = {
+        "text": HOSTILE,
+        "numeric": numbers,
+        "float8": doubles,
+        "date": dates,
+    }
     with psycopg.connect(postgres) as connection:
         for word, cells in every.items():
             columns = ", ".join(f'"{each.name}" {word}' for each in COLUMNS)

@@ -103,12 +103,9 @@ def filled_name(place: int) -> str:
 
 def typed_by_policy(policy: Policy) -> Policy:
     """The policy with every type that it gives filled in."""
-    types = [PolicyType.of(column) for column in policy.columns]
-    columns = zip(policy.columns, types, strict=True)
-    return replace(
-        policy,
-        columns=tuple(replace(column, type=found and found.type) for column, found in columns),
-    )
+    types = ByPolicy.of(policy).types()
+    columns = tuple(replace(each, type=types.get(each.name)) for each in policy.columns)
+    return replace(policy, columns=columns)
 
 
 def _followed(column: Column) -> ColumnType | None:

@@ -104,10 +104,6 @@ class PostgresSource:
             for (name, oid), column in zip(names.items(), columns, strict=True)
         }
 
-    def stored(self, sql: str) -> str:
-        """The SELECT itself: the session is read only, so nothing can be kept."""
-        return f"({sql})"
-
     def close(self) -> None:
         """Let go of the connection."""
         self._connection.close()

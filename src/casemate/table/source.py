@@ -6,7 +6,7 @@ speaks SQL text of the source's dialect and reads columns back; nothing above it
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,10 +93,15 @@ class Source(Protocol):
         """Run one SELECT and return its columns. The order of rows means nothing."""
         ...
 
-    def stored(self, sql: str) -> str:
-        """The text to put after FROM for the rows of a SELECT; where the engine can, run once."""
-        ...
-
     def close(self) -> None:
         """Let go of files, connections and temporary space."""
+        ...
+
+
+@runtime_checkable
+class Storing(Protocol):
+    """A source that can keep the rows of a SELECT, so that it is run once."""
+
+    def stored(self, sql: str) -> str:
+        """The text to put after FROM for those rows."""
         ...

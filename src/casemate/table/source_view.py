@@ -25,10 +25,6 @@ class SourceView:
         """Run one SELECT and return its columns."""
         return self._source.read(sql)
 
-    def stored(self, sql: str) -> str:
-        """The text to put after FROM for the rows of a SELECT."""
-        return self._source.stored(sql)
-
     def close(self) -> None:
         """Let go of the source."""
         self._source.close()

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from casemate.table.schema import Role
-from casemate.table.source import PERSON, RECORD, Source
+from casemate.table.source import PERSON, RECORD, Source, Storing
 from casemate.table.source_view import SourceView
 from casemate.table.sql_text import literal, quoted
 from casemate.table.universe import Universe
@@ -67,7 +67,8 @@ class BoundedSource(SourceView):
         """The text to put after FROM."""
         if public is not None:
             return self._source.relation(public)
-        return self._source.stored(self._kept())
+        kept = self._kept()
+        return self._source.stored(kept) if isinstance(self._source, Storing) else f"({kept})"
 
     def _kept(self) -> str:
         """The rows that count: all of most people, and the first few of those with more."""
