@@ -175,7 +175,8 @@ def _unified(operation: Operation) -> Rule:
 
 def _nullif(call: Call, write: Write) -> str:
     left, right = (write(each) for each in call.arguments)
-    return let("CASE WHEN v.a = v.b THEN NULL ELSE v.a END", f"{{'a': {left}, 'b': {right}}}")
+    pair = f"{{'a': {left}, 'b': {right}}}"  # v.a would be looked for in a column named v
+    return let("CASE WHEN v['a'] = v['b'] THEN NULL ELSE v['a'] END", pair)
 
 
 UNIFYING = (Operation.CASE, Operation.COALESCE, Operation.LEAST, Operation.GREATEST)

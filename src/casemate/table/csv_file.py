@@ -16,10 +16,11 @@ from typing import TextIO
 import numpy as np
 
 from casemate.errors import Misconfigured
-from casemate.table.source import RECORD
 
 DELIMITERS = (",", ";", "\t", "|")
 LONGEST_HEADER = 1 << 20
+RESERVED = "casemate_"
+"""How the names begin that casemate gives to columns of its own, RECORD among them."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def check_names(path: Path | str, names: Sequence[str]) -> None:
                 f"{path} has two columns called {name!r}, upper and lower case being alike; "
                 f"rename one of them"
             )
-        if folded == RECORD or "\0" in name:
+        if folded.startswith(RESERVED) or "\0" in name:
             raise Misconfigured(f"{path} has a column called {name!r}; rename it")
         seen.add(folded)
 

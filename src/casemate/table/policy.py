@@ -123,6 +123,12 @@ def _public_tables(document: Section, place: Place | None) -> tuple[PublicTable,
     section = document.section("public")
     if section is None:
         return ()
+    seen: set[str] = set()
+    for name, _ in section.sections():
+        if name.lower() in seen or "\0" in name:
+            reason = "is a name that SQL cannot tell from another one; rename one of them"
+            raise section.mistake(name, reason)
+        seen.add(name.lower())
     return tuple(_public_table(name, inner, place) for name, inner in section.sections())
 
 
