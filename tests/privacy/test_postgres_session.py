@@ -55,3 +55,19 @@ def test_a_lock_is_held_to_the_end_of_its_transaction(postgres: str) -> None:
             assert other.execute(free).fetchone() == (False,)
         assert other.execute(free).fetchone() == (True,)
     one.close()
+
+
+@pytest.mark.postgres
+def test_a_table_of_the_name_in_another_schema_of_the_path_is_not_taken(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as other:
+        other.execute("CREATE SCHEMA elsewhere")
+        other.execute("CREATE TABLE elsewhere.t (x integer)")
+        other.execute("CREATE TABLE kept (x integer)")
+    divider = "&" if "?" in postgres else "?"
+    store = session(f"{postgres}{divider}options=-csearch_path%3Dpublic,elsewhere")
+    with store.transaction():
+        assert store.has("kept") and not store.has("t")
+    store.close()
+    with psycopg.connect(f"{postgres}{divider}options=-csearch_path%3Dpublic,elsewhere") as plain:
+        twin = plain.execute("SELECT to_regclass('t') IS NOT NULL").fetchone()
+    assert twin == (True,), "the twin: without the one schema it would be found"
