@@ -203,9 +203,8 @@ def transcript(folder: Path) -> list[Any]:
         entries = _selected(connection, "transcript", TRANSCRIPT)
     finally:
         connection.close()
-    runs = {row[3]: f"run {place}" for place, row in enumerate(entries) if row[3]}
     kept = [(*row[:6], _masked_text(row[6])) for row in entries]
-    return list(_renamed([*ledger, *kept], runs))
+    return list(_renamed([*ledger, *kept]))
 
 
 def _selected(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> list[Any]:
@@ -227,14 +226,18 @@ def _masked_text(text: str) -> Any:
     return repr(entry)
 
 
-def _renamed(rows: Sequence[Any], runs: Mapping[str, str]) -> Iterator[Any]:
-    """Runs of the gate have random names: what counts is their order."""
-    pattern = re.compile("|".join(map(re.escape, runs)) or "(?!)")
+def _renamed(rows: Sequence[Any]) -> Iterator[Any]:
+    """Runs of the gate and keys of datasets are random: what counts of digests is their order."""
+    names: dict[str, str] = {}
+
+    def renamed(found: re.Match[str]) -> str:
+        return names.setdefault(found[0], f"digest {len(names)}")
+
     for row in rows:
-        yield tuple(
-            pattern.sub(lambda found: runs[found[0]], cell) if isinstance(cell, str) else cell
-            for cell in row
-        )
+        yield tuple(DIGEST.sub(renamed, cell) if isinstance(cell, str) else cell for cell in row)
+
+
+DIGEST = re.compile("[0-9a-f]{64}")
 
 
 def remove_ledger(policy: Path) -> None:
