@@ -123,6 +123,7 @@ KINDS: dict[str, tuple[Callable[[Random], Row], int]] = {
 NAMES = ("age", "kind", "ill", "visits")
 BINNED = """
 [columns.age]
+type = "integer"
 min = 0
 max = 99
 bins = 5
@@ -133,6 +134,7 @@ role = "private"
 values = [0, 1]
 [columns.visits]
 role = "private"
+type = "integer"
 min = 0
 max = 9
 bins = 5

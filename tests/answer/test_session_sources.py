@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from answer.session_world import (
     BY_SEX,
-    COLUMNS,
     COUNT,
     HEAD,
     LAVISH,
@@ -101,7 +100,7 @@ def test_what_a_column_cannot_be_asked_is_said_with_its_name(
 
 def test_a_column_without_cells_is_refused_with_what_to_declare(tmp_path: Path) -> None:
     csv(tmp_path / "t.csv", ("a", "b"), [(1, 2), (3, 4)])
-    columns = '[columns.a]\nrole = "public"\n[columns.b]\nvalues = [2, 4]\n'
+    columns = '[columns.a]\ntype = "integer"\n[columns.b]\nvalues = [2, 4]\n'
     path = policy(tmp_path, table='source = "t.csv"', columns=columns)
     with Session(path) as session:
         with pytest.raises(Unsupported, match="a has no cells; declare `min`, `max` and `bins`"):
@@ -111,7 +110,7 @@ def test_a_column_without_cells_is_refused_with_what_to_declare(tmp_path: Path) 
 
 def test_bounds_without_bins_get_sixteen(tmp_path: Path) -> None:
     csv(tmp_path / "t.csv", ("x",), [(i,) for i in range(1000)])
-    columns = "[columns.x]\nmin = 0\nmax = 1599\n"
+    columns = '[columns.x]\ntype = "integer"\nmin = 0\nmax = 1599\n'
     path = policy(tmp_path, table='source = "t.csv"', columns=columns, budget=LAVISH)
     with Session(path) as session:
         fits = session.query("SELECT COUNT(*) FROM t WHERE x < 500")
@@ -164,11 +163,7 @@ def test_an_empty_table_is_answered_under_every_relation(
     relation: str, rows: int, tmp_path: Path
 ) -> None:
     csv(tmp_path / "people.csv", HEAD, people(rows))
-    typed = COLUMNS.replace("[columns.age]", '[columns.age]\ntype = "integer"')
-    typed = typed.replace("[columns.ill]", '[columns.ill]\ntype = "integer"')
-    typed = typed.replace("[columns.visits]", '[columns.visits]\ntype = "integer"')
-    typed = typed.replace("[columns.sex]", '[columns.sex]\ntype = "text"')
-    path = policy(tmp_path, columns=typed, budget=f"{MODERATE}\n{relation}")
+    path = policy(tmp_path, budget=f"{MODERATE}\n{relation}")
     with Session(path) as session:
         assert number(session.query(COUNT)).value == rows
         for sql in ("SELECT AVG(visits) FROM t WHERE ill = 1", "SELECT MEDIAN(age) FROM t"):

@@ -297,12 +297,14 @@ def test_a_script_is_cut_at_its_semicolons(people: Table) -> None:
         parse("  -- nothing", people.policy)
 
 
-def test_a_policy_without_types_is_told_to_open_its_table(people: Table) -> None:
+def test_a_column_without_a_type_is_refused_where_it_is_named(people: Table) -> None:
     bare = replace(
         people.policy, columns=tuple(replace(each, type=None) for each in people.policy.columns)
     )
-    with pytest.raises(Misconfigured, match=r"columns\.area\.type"):
-        parse("SELECT COUNT(*) FROM people", bare)
+    assert parse("SELECT COUNT(*) FROM people", bare)
+    for sql in ("SELECT SUM(age) FROM people", "SELECT COUNT(*) FROM (SELECT age FROM people)"):
+        with pytest.raises(Unsupported, match="the type of age is not known; declare `type`"):
+            parse(sql, bare)
 
 
 def test_equal_questions_are_equal_values(people: Table) -> None:
