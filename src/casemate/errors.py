@@ -193,13 +193,13 @@ def shown_name(given: object) -> str:
     return f"of type {type(given).__name__}"
 
 
-def check_path(given: object, expected: str) -> None:
-    """Refuse what is no path, or unlikely to be one, before any of it can be shown.
+def checked_path(given: object, expected: str) -> str:
+    """A path as text; what is none, or unlikely to be one, is refused before any of it is shown.
 
     A table that is given in place of its path, or the text of a file in place of its name, would
     be quoted by the message that there is no such file.
 
-    >>> check_path({"pay": [52_000]}, "a file")
+    >>> checked_path({"pay": [52_000]}, "a file")
     Traceback (most recent call last):
         ...
     casemate.errors.Misconfigured: expected a file, got an object of type dict
@@ -213,3 +213,4 @@ def check_path(given: object, expected: str) -> None:
         raise Misconfigured(
             f"expected {expected}, got a text that is too long for a path or has control characters"
         )
+    return path

@@ -1,6 +1,6 @@
 """Numbers and dates that cannot be held exactly are refused by name, and never read as missing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -130,7 +130,7 @@ def test_what_is_not_refused_is_audited_exactly(
 @pytest.mark.parametrize("entry", ["audit", "attack", "online"])
 def test_every_exact_use_refuses_alike(tmp_path: Path, entry: str) -> None:
     where = as_csv(tmp_path, ["1.5", "inf", "3"])
-    uses = {
+    uses: dict[str, Callable[[], object]] = {
         "audit": lambda: Audit.of(SUMS, where, private="x"),
         "attack": lambda: Attack.of(SUMS, where, private="x"),
         "online": lambda: OnlineAuditor(where, private="x"),

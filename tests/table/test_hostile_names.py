@@ -102,7 +102,7 @@ def in_files(folder: Path, names: Sequence[str]) -> Path:
         ("regions.csv", (code, rank), REGIONS),
     ):
         with (folder / file).open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
+            writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
             writer.writerows([head, *rows])
     several = f"person = {json.dumps(whose, ensure_ascii=False)}\nrows_per_person = 2"
     for name, about, extra in (
@@ -216,8 +216,8 @@ def in_postgres(url: str, folder: Path, names: Sequence[str], table: str) -> Pat
         cursor = connection.cursor()
         for place, row in enumerate(STAFF):
             cursor.execute(f"INSERT INTO {staff} VALUES (%s, %s, %s, %s)".encode(), (place, *row))
-        for row in REGIONS:
-            cursor.execute(f"INSERT INTO {regions} VALUES (%s, %s)".encode(), row)
+        for region in REGIONS:
+            cursor.execute(f"INSERT INTO {regions} VALUES (%s, %s)".encode(), region)
     for name, about in (("unbounded", "unbounded = true"), ("bounded", BOUNDED)):
         text = policy(names, f"{url}#{table}", f"#{table}2", about, 'key = "the id"')
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from casemate.errors import Misconfigured, check_path
+from casemate.errors import Misconfigured, checked_path
 from casemate.published.cells import presence, shown_cells
 from casemate.published.publication import Column, Publication
 from casemate.query.aggregate import Select
@@ -37,12 +37,13 @@ class Given:
 
 def given_answers(answers: str | Path | Sequence[Given] | None) -> Sequence[Given] | None:
     """The answers of a file, or those that are given one by one."""
-    if isinstance(answers, Sequence) and all(isinstance(each, Given) for each in answers):
+    if answers is None or (isinstance(answers, list | tuple) and _all_given(answers)):
         return answers
-    if answers is None:
-        return None
-    check_path(answers, "a CSV file query,cell,answer")
-    return read_answers(Path(answers))
+    return read_answers(Path(checked_path(answers, "a CSV file query,cell,answer")))
+
+
+def _all_given(answers: Sequence[object]) -> bool:
+    return all(isinstance(each, Given) for each in answers)
 
 
 def read_answers(path: Path) -> list[Given]:

@@ -30,7 +30,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
-from casemate.errors import Refused, check_path
+from casemate.errors import Refused, checked_path
 from casemate.privacy.cost import Cost, epsilon_of
 from casemate.privacy.ledger_chain import Draft, State, Walk, extended
 from casemate.privacy.ledger_entry import Entry, Head, Kind, cost_to_text
@@ -330,7 +330,7 @@ def open_ledger(
 
 def _store_at(where: str | Path) -> tuple[Store, Head | None]:
     """The store, and the head that its folder remembers."""
-    check_path(where, "an SQLite file, a postgresql:// URL, or :memory:")
+    checked_path(where, "an SQLite file, a postgresql:// URL, or :memory:")
     if where == IN_MEMORY:
         return MemoryStore(), None
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):

@@ -95,7 +95,7 @@ class Publication:
     @property
     def unlabelled(self) -> tuple[int, ...]:
         """The statements with rows that are not shown with all of their keys."""
-        read = (*self.columns, *self.ordered, *self.there)
+        read: tuple[Column | Rows, ...] = (*self.columns, *self.ordered, *self.there)
         bare = {each.query for each in read if len(each.select.labels) < len(each.select.keys)}
         return tuple(sorted(bare))
 

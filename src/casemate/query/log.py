@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sqlglot.tokenizer_core import TokenType
 
-from casemate.errors import Misconfigured, Unsupported, check_path
+from casemate.errors import Misconfigured, Unsupported, checked_path
 from casemate.query.place import tokens_of
 from casemate.query.sql import DIALECT, split
 
@@ -67,8 +67,7 @@ def read_log(path: Path, dialect: str = DIALECT) -> list[Logged | Unread]:
 def read_queries(queries: Queries, dialect: str) -> list[Logged | Unread]:
     """The statements of a log file, or those that are given as texts."""
     if isinstance(queries, str | os.PathLike) or not _is_listed(queries):
-        check_path(queries, EXPECTED)
-        return read_log(Path(queries), dialect)
+        return read_log(Path(checked_path(queries, EXPECTED)), dialect)
     return [_entry(each, line) for line, each in enumerate(queries, start=1)]
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-from casemate.errors import Misconfigured, check_path
+from casemate.errors import Misconfigured, checked_path
 from casemate.table.column_section import read_column
 from casemate.table.place import FORMS, DuckDBTable, Files, Place, PostgresTable, beside, find
 from casemate.table.schema import (
@@ -37,8 +37,7 @@ def load_policy(path: str | Path, *, absent: bool = False) -> Policy:
 
     With `absent` the files it names need not be there: for what never opens them.
     """
-    check_path(path, "a policy (.toml)")
-    document = read_document(Path(path))
+    document = read_document(Path(checked_path(path, "a policy (.toml)")))
     document.allow(*SECTIONS)
     table = document.section("table")
     if table is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from casemate.errors import Misconfigured, check_path
+from casemate.errors import Misconfigured, checked_path
 from casemate.table.domain import misfit
 from casemate.table.duckdb_opening import Columns
 from casemate.table.duckdb_source import DuckDBSource
@@ -64,7 +64,7 @@ class Table:
         cells from missing ones.
         """
         if not isinstance(where, Policy):
-            check_path(where, f"a policy (.toml), {FORMS}, or a shipped table")
+            checked_path(where, f"a policy (.toml), {FORMS}, or a shipped table")
         policy = _policy(where)
         origin = str(policy.path or shown(policy.source)) if policy else shown(str(where))
         folder = policy.path.parent if policy and policy.path else Path()

@@ -15,7 +15,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from casemate.errors import Misconfigured, check_path
+from casemate.errors import Misconfigured, checked_path
 
 _HEAD = struct.Struct("<8sQ")  # what it is, incarnation; then the words
 _FIRST_WORD, _WORDS = 2, 6
@@ -138,8 +138,7 @@ def folder_of(journals: str | os.PathLike[str] | None) -> Path | None:
     """The folder for journals, made for its owner's eyes alone where there is none."""
     if journals is None:
         return None
-    check_path(journals, "a folder for journals")
-    folder = Path(journals)
+    folder = Path(checked_path(journals, "a folder for journals"))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as reason:
