@@ -10,7 +10,6 @@ import pytest
 from casemate.answer.dataset_key import dataset_key
 from casemate.doors.gate_state import SecretFile
 from casemate.errors import Misconfigured
-from casemate.privacy import private_file
 from casemate.privacy.ledger import open_ledger
 
 
@@ -63,9 +62,9 @@ def test_a_file_of_somebody_else_is_not_used(
     (tmp_path / name).write_bytes(b"x" * 32 if name == "l-key" else b"")
     (tmp_path / name).chmod(0o600)
     use(tmp_path / "l")  # the twin: a file of our own is used
-    monkeypatch.setattr(private_file.os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     found = os.stat_result((0o100600, 1, 1, 1, os.getuid() + 2, 0, 0, 0, 0, 0))
-    monkeypatch.setattr(private_file.os, "fstat", lambda _: found)
+    monkeypatch.setattr(os, "fstat", lambda _: found)
     monkeypatch.setattr(Path, "stat", lambda _, **__: found)
     with pytest.raises(Misconfigured, match="belongs to somebody else"):
         use(tmp_path / "l")

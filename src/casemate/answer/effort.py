@@ -22,7 +22,7 @@ from casemate.answer.replicates import LARGEST, WORLDS
 from casemate.errors import Unsupported
 from casemate.surrogate.choice import DENSEST
 from casemate.surrogate.dense import remembers
-from casemate.surrogate.product import Product, Scope
+from casemate.surrogate.product import Floats, Product, Scope
 
 MOST_CELLS = 2**20
 """Cells of a measured table."""
@@ -77,16 +77,15 @@ def _inside(products: Sequence[Product], shape: tuple[int, ...], scope: Scope | 
     cells = _cells(shape, scope)
     if len(products) * cells <= FEW_LOOKS:
         return len(products) * cells
-    return sum(
-        math.prod(np.count_nonzero(each.factor(attribute)) for attribute in scope)
-        for each in products
-    )
+    return sum(_support([each.factor(attribute) for attribute in scope]) for each in products)
 
 
 def _inside_classes(products: Sequence[Product], classes: Classes) -> int:
     if len(products) * classes.cells <= FEW_LOOKS:
         return len(products) * classes.cells
-    return sum(
-        math.prod(np.count_nonzero(factor) for factor in classes.factors(product))
-        for product in products
-    )
+    return sum(_support(classes.factors(product)) for product in products)
+
+
+def _support(factors: Sequence[Floats]) -> int:
+    """How many cells have no factor of zero."""
+    return math.prod(int(np.count_nonzero(factor)) for factor in factors)
