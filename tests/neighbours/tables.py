@@ -184,7 +184,12 @@ CATALOGUE = (
     ),
 )
 
-TOWNS = (("town", "region", "factor"), ("Ab", "north", "0.1"), ("ab", "south", "7"), ("12", "", "-1"))
+TOWNS = (
+    ("town", "region", "factor"),
+    ("Ab", "north", "0.1"),
+    ("ab", "south", "7"),
+    ("12", "", "-1"),
+)
 """A public table, joined by the column `town`."""
 
 ENGINE_TYPES = {
@@ -349,7 +354,9 @@ def csv(path: Path, head: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def random_world(
-    rng: Random, strategies: Sequence[str] = STRATEGIES, sources: Sequence[str] = ("csv", "db", "parquet")
+    rng: Random,
+    strategies: Sequence[str] = STRATEGIES,
+    sources: Sequence[str] = ("csv", "db", "parquet"),
 ) -> World:
     """Columns, people and a neighbour, with a budget that suits the strategy."""
     strategy = rng.choice(list(strategies))
