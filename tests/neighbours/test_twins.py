@@ -236,6 +236,8 @@ def test_a_difference_behind_the_gate_is_noticed_where_it_persists(
 class AnswersEverything(OnlineAuditor):
     """Whatever is asked, without a memory."""
 
+    policy: Path
+
     def would_expose(self, query: str) -> Any:
         return replace(super().would_expose(query), allowed=True)
 
@@ -246,6 +248,8 @@ class AnswersEverything(OnlineAuditor):
 
 class LooksAtTheAnswer(OnlineAuditor):
     """Refuses where the answer is one that somebody could draw conclusions from."""
+
+    policy: Path
 
     def would_expose(self, query: str) -> Any:
         decision = super().would_expose(query)
