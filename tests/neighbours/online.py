@@ -149,7 +149,7 @@ def conversation(
                 found += problem
                 if problem:
                     break
-    return count, allowed, reasons, found
+    return reasons.total(), allowed, reasons, found
 
 
 def _decision(auditor: OnlineAuditor, sql: str) -> str:
