@@ -345,7 +345,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs=2, metavar=("MODE", "NUMBER"), help="repeat one batch")
     options = parser.parse_args(arguments)
     tallies: dict[str, Tally] = {}
-    start, tried = time.monotonic(), 0
+    start, tried, different = time.monotonic(), 0, 0
     if options.only:
         again = Task(options.only[0], int(options.only[1]), options.seed, BATCH)
         results: Iterator[tuple[Task, Tally]] = iter([done(again)])
@@ -354,9 +354,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for task, tally in results:
         tallies.setdefault(task.mode, Tally()).add(tally)
         tried += tally.tried
+        different += len(tally.found)
         seconds = time.monotonic() - start
-        print(f"{tried} of {options.statements} statements, {seconds:.0f} s", file=sys.stderr)
-    print(file=sys.stderr)
+        shown = f"{tried} of {options.statements} statements, {different} differences"
+        print(f"{shown}, {seconds:.0f} s", file=sys.stderr)
+        for found in tally.found[:1]:  # at once: a long run may be stopped
+            print(found, file=sys.stderr)
     print(summary(tallies))
     print(report(tallies, options.show))
     return int(any(tally.found for tally in tallies.values()))

@@ -6,7 +6,7 @@ no combination of these functions may be about one person.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
@@ -108,8 +108,16 @@ def random_change(rng: Random, kind: str) -> str:
 # A conversation -------------------------------------------------------------------------------
 
 
+Open = Callable[[Path, int], OnlineAuditor]
+"""How an auditor is opened over a policy, by scans from so many records: a twin opens another."""
+
+
+def plainly(policy: Path, scans_from: int) -> OnlineAuditor:
+    return OnlineAuditor(policy, scans_from=scans_from)
+
+
 def conversation(
-    rng: Random, count: int, folder: Path, scans: bool
+    rng: Random, count: int, folder: Path, scans: bool, open_auditor: Open = plainly
 ) -> tuple[int, int, Counter[str], list[Finding]]:
     """So many statements to auditors of all tables at once: tried, allowed, reasons, findings."""
     kind, nullable = rng.choice(list(SECRETS)), rng.random() < 0.2
@@ -118,9 +126,8 @@ def conversation(
     with ExitStack() as opened:
         auditors = [
             opened.enter_context(
-                OnlineAuditor(
-                    each.written(folder / str(place), kind, nullable),
-                    scans_from=1 if scans else 10**9,
+                open_auditor(
+                    each.written(folder / str(place), kind, nullable), 1 if scans else 10**9
                 )
             )
             for place, each in enumerate(tables)
@@ -142,7 +149,7 @@ def conversation(
                 found += problem
                 if problem:
                     break
-    return count, allowed, reasons, found
+    return reasons.total(), allowed, reasons, found
 
 
 def _decision(auditor: OnlineAuditor, sql: str) -> str:

@@ -19,11 +19,11 @@ from typing import Any, cast
 import pytest
 from neighbours.attack import Pair, session_statements
 from neighbours.compare import Finding, Open
-from neighbours.online import PEOPLE, exposed
+from neighbours.online import PEOPLE, conversation, exposed
 from neighbours.statements import Statement, statements
 from neighbours.tables import CATALOGUE, Column, Row, World, csv
 
-from casemate import Misconfigured, Refused, ScanFailed, Session
+from casemate import Misconfigured, OnlineAuditor, Refused, ScanFailed, Session
 
 BY_NAME = {column.name: column for column in CATALOGUE}
 STATEMENTS = 10
@@ -231,6 +231,44 @@ def test_a_difference_behind_the_gate_is_noticed_where_it_persists(
         pair = Pair(world.written(tmp_path / twin.__name__), wrapped(twin), seed)
         found = session_statements("cold", world, [BY_SEX, BY_GRADE], pair).found
         assert part in {each.part for each in found}
+
+
+class AnswersEverything(OnlineAuditor):
+    """Whatever is asked, without a memory."""
+
+    policy: Path
+
+    def would_expose(self, query: str) -> Any:
+        return replace(super().would_expose(query), allowed=True)
+
+    def ask(self, query: str) -> Any:
+        with OnlineAuditor(self.policy) as fresh:
+            return fresh.ask(query)
+
+
+class LooksAtTheAnswer(OnlineAuditor):
+    """Refuses where the answer is one that somebody could draw conclusions from."""
+
+    policy: Path
+
+    def would_expose(self, query: str) -> Any:
+        decision = super().would_expose(query)
+        rich = '"5200"' in (self.policy.parent / "staff.csv").read_text()
+        return replace(decision, allowed=decision.allowed and not rich)
+
+
+@pytest.mark.parametrize("twin", [AnswersEverything, LooksAtTheAnswer])
+def test_a_broken_online_auditor_is_noticed(twin: Any, seed: int, tmp_path: Path) -> None:
+    def opened(policy: Path, scans_from: int) -> OnlineAuditor:
+        auditor = twin(policy, scans_from=scans_from)
+        auditor.policy = policy
+        return cast(OnlineAuditor, auditor)
+
+    found: list[Finding] = []
+    for turn in range(4):
+        rng = Random(f"online {seed} {turn}")
+        found += conversation(rng, 6, tmp_path / str(turn), False, opened)[3]
+    assert {each.part for each in found} & {"exposed", "not affine", "null", "decision"}
 
 
 def test_a_sum_that_leaves_one_person_out_exposes_that_person() -> None:
