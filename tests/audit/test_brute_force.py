@@ -17,15 +17,23 @@ from audit.small_world import World, opened, random_log, random_world
 
 from casemate.audit.exposure import Audit
 from casemate.audit.result import Audited, Verdict
-from casemate.published.publication import publication
+from casemate.published.exact_ranges import exact_ranges
+from casemate.published.knowledge import Knowledge
+from casemate.published.publication import Publication, publication
 from casemate.query.aggregate import Statement
 from casemate.query.log import Logged
-from casemate.query.sql import parse_statement
+from casemate.query.sql import DIALECT, parse_statement
 from casemate.table.table import Table
 
 
+def read(table: Table, entry: Logged) -> Publication:
+    """A statement as an audit reads it, with what the table says of its public columns."""
+    ranged = exact_ranges([entry], table.policy, Knowledge(), table.source, DIALECT)
+    return publication([entry], ranged.policy)
+
+
 def accepted(sql: str, table: Table) -> bool:
-    return not publication([Logged(sql, 1)], table.policy).refused
+    return not read(table, Logged(sql, 1)).refused
 
 
 def shown(found: Audited) -> set[Found]:
@@ -77,8 +85,8 @@ def told(rng: Random, folder: Path) -> bool | None:
     world = random_world(rng)
     with opened(world, folder) as table:
         log = random_log(rng, world, lambda sql: is_one_sum(sql, table))
-        read = [(sql, parse_statement(sql, table.policy)) for sql in log]
-        all_given = [(sql, each, answer(rng, world, each)) for sql, each in read]
+        parsed = [(sql, parse_statement(sql, table.policy)) for sql in log]
+        all_given = [(sql, each, answer(rng, world, each)) for sql, each in parsed]
         given = [(sql, each, shown) for sql, each, shown in all_given if shown is not None]
         found = Audit.of([Logged(sql, 1, shown) for sql, _, shown in given], table)
     tables = consistent(world, [each for _, each, _ in given], [shown for *_, shown in given])
@@ -94,7 +102,7 @@ def told(rng: Random, folder: Path) -> bool | None:
 
 def is_one_sum(sql: str, table: Table) -> bool:
     """Whether a statement shows one number, which is no extreme and no median."""
-    found = publication([Logged(sql, 1, Decimal(0))], table.policy)
+    found = read(table, Logged(sql, 1, Decimal(0)))
     return not found.refused and not found.ordered
 
 

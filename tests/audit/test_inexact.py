@@ -392,9 +392,8 @@ def test_second_tables_without_bounds_show_what_was_published(tmp_path: Path) ->
             published = answers(log, table)
             found = witnesses(log, table).tables
         for each in found:
-            second = {
-                name: int(each.get((i, "pay"), pay[name])) for i, name in enumerate(sorted(pay))
-            }  # type: ignore[arg-type]  # whole
+            order = enumerate(sorted(pay))
+            second = {name: int(str(each.get((i, "pay"), pay[name]))) for i, name in order}
             with Table.open(written(tmp_path, second), key="name", private=("pay",)) as other:
                 assert answers(log, other) == published, log
         shown += bool(found)

@@ -11,6 +11,7 @@ from casemate.audit.rows_shown import rows_shown
 from casemate.audit.statements import Statement, Statements, Withheld
 from casemate.audit.swaps import swappable
 from casemate.published.equations import equations
+from casemate.published.exact_ranges import exact_ranges
 from casemate.published.knowledge import Knowledge
 from casemate.published.publication import publication
 from casemate.query.log import Logged
@@ -20,8 +21,9 @@ from casemate.table.table import Table
 
 def easy(log: list[str], table: Table) -> tuple[list[Withheld], list[str], int]:
     """The rows that swaps allow, the statements that show these alone, and the number of rows."""
-    policy, source = table.policy, table.source
-    found = publication([Logged(sql, 1) for sql in log], policy)
+    source, entries = table.source, [Logged(sql, 1) for sql in log]
+    policy = exact_ranges(entries, table.policy, Knowledge(), source, DIALECT).policy
+    found = publication(entries, policy)
     assert not found.refused
     system = equations(found.columns, policy, source, found.there)
     case = Case(system, policy, Knowledge(), found, source)

@@ -43,11 +43,10 @@ def exactly(expression: Expression, x: Fraction) -> Fraction:
     values = [exactly(each, x) for each in expression.arguments]
     if expression.operation is Operation.CAST:
         return values[0]
-    return {
-        Operation.ADD: lambda a, b: a + b,
-        Operation.SUBTRACT: lambda a, b: a - b,
-        Operation.MULTIPLY: lambda a, b: a * b,
-    }[expression.operation](*values)
+    left, right = values
+    if expression.operation is Operation.MULTIPLY:
+        return left * right
+    return left + right if expression.operation is Operation.ADD else left - right
 
 
 def computed(expression: Expression, kind: ColumnType, values: list[Any]) -> list[Any]:
@@ -100,7 +99,7 @@ def cases(draw: some.DrawFn) -> tuple[Expression, ColumnType, list[Any]]:
     unit = Decimal(1).scaleb(-digits)
     inside = [low, high, 0, *([low + unit, high - unit] if high - low > 1 else [])]
     found = draw(formulas(kind, low, high, digits))
-    return found, kind, [int(each) if kind is INTEGER else each for each in inside]
+    return found, kind, [int(str(each)) if kind is INTEGER else each for each in inside]
 
 
 @settings(max_examples=300, deadline=None)
@@ -121,7 +120,7 @@ def test_what_is_certified_the_engine_computes_exactly(
 def test_the_certificate_would_not_hold_without_its_limits() -> None:
     """The twin: each of these is affine, and the engine computes something else."""
     largest = 2**63 - 1
-    wrong = [
+    wrong: list[tuple[Expression, ColumnType, Any]] = [
         (arithmetic(Operation.ADD, column(INTEGER), number(largest)), INTEGER, 1),
         (arithmetic(Operation.MULTIPLY, column(INTEGER), number(2**40)), INTEGER, 2**40),
         (

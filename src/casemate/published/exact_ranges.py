@@ -137,9 +137,9 @@ class _Part:
         """The same formula over columns that have ranges."""
 
         def ranged(node: Expression) -> Expression | None:
-            column = columns.get(self._place(node)) if isinstance(node, ColumnRef) else None
-            known = column is not None and isinstance(node, ColumnRef)
-            return replace(node, column=column) if known else None  # type: ignore[type-var]
+            if not isinstance(node, ColumnRef):
+                return None
+            return replace(node, column=columns.get(self._place(node), node.column))
 
         return replace(self, expression=substitute(self.expression, ranged))
 

@@ -91,10 +91,9 @@ def readable(select: Select, output: Output, form: Shown | None) -> Readable | s
 def _why_not(aggregates: Iterable[Aggregate]) -> str:
     """Why an aggregate is not linear: a step that is not exact is named, with what to do."""
     parts = (part for each in aggregates for part in inexact_parts(each))
-    found = next(((part, inexact(part)) for part in parts), None)
-    if found is None or found[1] is None:
+    part, why = next(((each, inexact(each)) for each in parts), (None, None))
+    if part is None or why is None:
         return NOT_LINEAR
-    part, why = found
     (name,) = private_columns(part)
     bounds = f"declare bounds (--bounds LO:HI) of {name} within which it cannot"
     instead = f"aggregate {name} itself and compute with the result"

@@ -251,6 +251,8 @@ def multiplied_exactly(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     """Products of integers whose sums do not overflow."""
     if one.dtype == other.dtype == np.int64 and len(one):
         largest = int(np.abs(one).max()) * int(np.abs(other).max()) * len(one)
-        if largest < 2**62:
-            return one * other
-    return one.astype(object) * other.astype(object)
+        fits = largest < 2**62
+    else:
+        fits = False
+    found: NDArray[Any] = one * other if fits else one.astype(object) * other.astype(object)
+    return found
