@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from query import universes
 
-from casemate.answer.compile_aggregate import MOST_CELLS
+from casemate.answer.compile_aggregate import MOST_CELLS, MOST_STEPS
 from casemate.answer.relation import Relation
 from casemate.errors import Unsupported
 from casemate.table.schema import Column, ColumnType, Policy, Provenance
@@ -238,6 +238,12 @@ def test_quantiles_in_too_many_groups_are_refused() -> None:
     wide = tuple(Column(name, type=ColumnType.INTEGER, low=0, high=63) for name in ("a", "b", "c"))
     with pytest.raises(Unsupported, match=f"more than {MOST_CELLS:,} numbers"):
         ask("SELECT MEDIAN(c) FROM people GROUP BY a, b", Policy("", wide))
+
+
+def test_quantiles_among_too_many_steps_are_refused_before_anything_is_measured() -> None:
+    fine = (Column("a", type=ColumnType.INTEGER, low=0, high=9_999, bins=10_000),)
+    with pytest.raises(Unsupported, match=f"at most {MOST_STEPS:,} can be"):
+        ask("SELECT MEDIAN(a) FROM people", Policy("", fine))
 
 
 def test_distinct_people_of_one_row_each_are_counted() -> None:

@@ -32,6 +32,9 @@ Union = tuple[Cells, ...]
 Weighed = Callable[[Snapped], list[tuple[Union, Floats]]]
 """Unions of cells with what a record of each adds; where two have a cell, one of them adds 0."""
 
+MOST_STEPS = 2**12
+"""A quantile, MIN or MAX among more steps is refused: each has a width of its own to be proven."""
+
 MOST_PRODUCTS = 2**16
 """A statement that is put together out of more sets of cells is refused."""
 
@@ -153,6 +156,11 @@ class Compiler:
         rank = rank_of(argument, self.universe)
         found = self._selected(condition)
         size = len(rank.steps)
+        if size > MOST_STEPS:
+            raise Unsupported(
+                f"this ranks {size:,} bins or values, and at most {MOST_STEPS:,} can be; declare "
+                f"fewer bins"
+            )
         if size * len(self._cells) > MOST_CELLS:
             raise Unsupported(
                 f"this asks for more than {MOST_CELLS:,} numbers; group by fewer columns"
