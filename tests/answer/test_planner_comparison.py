@@ -139,25 +139,30 @@ def test_what_everybody_knows_is_free() -> None:
         ((datetime(2020, 1, 1),), ColumnType.TIMESTAMP),
     ],
 )
-def test_a_type_is_taken_from_what_is_declared_and_said(
+def test_a_type_that_follows_from_what_is_declared_needs_no_note(
     values: tuple[Value, ...], kind: ColumnType
 ) -> None:
     found, notes = with_types(replace(NOWHERE, columns=(Column("x", values=values),)))
     assert found.columns[0].type is kind
-    assert notes == (f"x was taken for {kind} by what is declared; declare `type` to be sure",)
+    assert notes == ()
+
+
+def test_plans_are_made_for_the_types_that_sessions_answer_with() -> None:
+    bounded = (Column("x", low=0, high=9, bins=10), Column("d", low=Decimal("0.5"), high=2))
+    found, _ = with_types(replace(NOWHERE, columns=bounded))
+    assert [each.type for each in found.columns] == [ColumnType.DECIMAL, ColumnType.DECIMAL]
 
 
 def test_a_column_of_which_nothing_is_declared_is_left_out_and_named() -> None:
     policy = replace(NOWHERE, columns=(*COLUMNS, Column("note")))
     found, notes = with_types(policy)
     assert found.columns[-1].type is None
-    assert any("the type of note is not known" in each for each in notes)
+    assert any("the type of note does not follow" in each for each in notes)
     assert Comparison.of(policy, ASKED).universe.shape == (11, 3, 3)
 
 
 def test_a_shipped_table_carries_its_types() -> None:
-    bare = [replace(each, type=None) for each in policy_of("hospital").columns]
-    found, notes = with_types(replace(policy_of("hospital"), columns=tuple(bare)))
+    found, notes = with_types(policy_of("hospital"))
     assert found == policy_of("hospital") and notes == ()
 
 

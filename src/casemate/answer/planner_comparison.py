@@ -13,7 +13,7 @@ from casemate.answer.identity import ledger_of
 from casemate.answer.plan import Means
 from casemate.answer.planner import best, chosen, compared, ranked
 from casemate.answer.planner_forecasts import Baseline, Forecast, Setting, forecast_of, plain
-from casemate.answer.planner_policy import budget_of, policy_of, readable, with_types
+from casemate.answer.planner_policy import budget_of, policy_of, with_types
 from casemate.answer.planner_questions import Log, read_questions
 from casemate.answer.planner_workload import USUAL_NUMBER, Workload, usual_questions
 from casemate.answer.relation import Relation
@@ -76,7 +76,7 @@ class Comparison:
         universe = Universe.of(policy)
         log = None
         if queries is not None:
-            log = read_questions(queries, readable(policy), universe, dialect)
+            log = read_questions(queries, policy, universe, dialect)
         history = history_of(policy, budget_of(policy))
         return cls.made(policy, log, people=people, expected=expected, history=history, notes=notes)
 
