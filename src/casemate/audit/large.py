@@ -23,7 +23,6 @@ from casemate.published.knowledge import Knowledge, prior_of
 from casemate.published.large_numbers import Number, numbers, summed
 from casemate.published.people import People, plain
 from casemate.published.publication import Publication
-from casemate.published.verified import check_finite
 from casemate.query.answers import values
 from casemate.query.engine import RECORD_COLUMN, tables
 from casemate.query.expression import Scalar
@@ -74,7 +73,6 @@ def audited(
     random: RandomBytes | None = None,
 ) -> Audited | None:
     """Decide by rank alone, and say what that leaves open; None if there are too many numbers."""
-    check_finite([each.name for each in policy.private()], policy, source)
     listed = list(islice(numbers(found.columns, policy, source), MOST_NUMBERS + 1))
     if len(listed) > MOST_NUMBERS:
         return None

@@ -37,7 +37,6 @@ from casemate.audit.online_sums import OnlineSums
 from casemate.errors import Misconfigured, Refused, Unsupported
 from casemate.published.cells import exact
 from casemate.published.people import People, check_constant
-from casemate.published.verified import check_finite
 from casemate.query.aggregate import Statement
 from casemate.query.answers import Answer, answers, values
 from casemate.query.coercion import NUMBERS
@@ -324,7 +323,6 @@ def _check_values(names: Sequence[str], policy: Policy, source: Source) -> None:
 
     A failure while a question is answered would say something about the values in it.
     """
-    check_finite(names, policy, source)
     columns = [column for column in policy.columns if column.name in names]
     written = [f"{quote(PROTECTED)}.{quote(column.name)}" for column in columns]
     asked = ", ".join(

@@ -67,7 +67,7 @@ class Secrets:
     def _cell(self, entries: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[Any], Any]:
         record, unknown = self._found.record[entries], self._found.unknown[entries]
         values = self._found.coefficient[entries]
-        constant = values[unknown < 0].sum() if (unknown < 0).any() else 0
+        constant = _sum(values[unknown < 0])
         parts_of_codes, parts_of_values = [], []
         for which in np.unique(unknown[unknown >= 0]).tolist():
             here = unknown == which
@@ -75,8 +75,8 @@ class Secrets:
             whose = record[here] if owners is None else owners[record[here]]
             for position, sign in [(which, 1)] if others is None else [(o, -1) for o in others]:
                 parts_of_codes.append(position * self.count + whose)
-                parts_of_values.append(sign * values[here])
-            constant = constant + (values[here].sum() if others is not None else 0)
+                parts_of_values.append(multiplied(values[here], sign))
+            constant = constant + (_sum(values[here]) if others is not None else 0)
         empty = np.zeros(0, np.int64)
         return (
             np.concatenate([empty, *parts_of_codes]),
@@ -102,7 +102,7 @@ def merged(
 def _totals(place: NDArray[np.int64], values: NDArray[Any], count: int) -> NDArray[Any]:
     """The sum of the values at each place, without overflow."""
     most = int(np.bincount(place).max())
-    if values.dtype == np.int64 and int(np.abs(values).max()) * most >= 2**62:
+    if values.dtype == np.int64 and _largest(values) * most >= 2**62:
         values = values.astype(object)
     total = np.zeros(count, values.dtype)
     np.add.at(total, place, values)
@@ -120,8 +120,20 @@ def integers(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
 
 def multiplied(values: NDArray[Any], factor: int) -> NDArray[Any]:
     """Integers times an integer, without overflow."""
-    if values.dtype == np.int64 and len(values):
-        if int(np.abs(values).max()) * abs(factor) < 2**62:
-            return values * factor
+    if values.dtype == np.int64 and _largest(values) * abs(factor) >= 2**62:
         return values.astype(object) * factor
     return values * factor
+
+
+def _largest(values: NDArray[Any]) -> int:
+    """The largest size of an integer; that of the least one of 64 bits is none of 64 bits."""
+    return max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0
+
+
+def _sum(values: NDArray[Any]) -> Any:
+    """What numbers of one kind add up to, exactly."""
+    if values.dtype == np.int64 and _largest(values) * len(values) < 2**62:
+        return int(values.sum())
+    if values.dtype == np.float64:
+        return sum(map(Fraction, values.tolist()), Fraction(0))
+    return sum(values.tolist())

@@ -68,11 +68,14 @@ def _private(expression: Expression, select: Select) -> set[Aggregate]:
 
 
 def _is_one_step(expression: Expression) -> bool:
-    """Whether two doubles are added or subtracted, which rounds what the sum of both is."""
+    """Whether two results are added or subtracted, which rounds what the sum of both is.
+
+    Whole numbers may overflow even so.
+    """
     return (
         isinstance(expression, Call)
         and expression.operation in (Operation.ADD, Operation.SUBTRACT)
-        and expression.type is ColumnType.DOUBLE
+        and expression.type in (ColumnType.DOUBLE, ColumnType.DECIMAL)
         and all(isinstance(each, ResultRef) for each in expression.arguments)
     )
 

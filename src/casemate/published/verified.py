@@ -20,13 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.errors import Misconfigured
 from casemate.published.equations import Equations, equations, with_sides
 from casemate.published.publication import Column, Publication, RefusedQuery
 from casemate.published.truth import true_numerators
-from casemate.query.engine import tables
 from casemate.query.linear import Unknown
-from casemate.query.render import PROTECTED, quote
 from casemate.solve.box import Bound
 from casemate.table.schema import ColumnType, Policy
 from casemate.table.source import Source
@@ -56,7 +53,6 @@ def verified_equations(
     found: Publication, policy: Policy, source: Source
 ) -> tuple[Equations, Publication]:
     """The equations of all columns that are what they are taken for; the others are refused."""
-    check_finite([each.name for each in policy.private()], policy, source)
     system = equations(found.columns, policy, source, found.there)
     rows = _Rows(system, policy, source, found.columns)
     refused = rows.refusals()
@@ -91,33 +87,6 @@ def _without(found: Publication, refused: Refusals) -> Publication:
         there=tuple(each for each in found.there if (each.query, "") not in refused),
         refused=(*found.refused, *reasons),
     )
-
-
-def check_finite(names: Sequence[str], policy: Policy, source: Source) -> None:
-    """Refuse a table in which a private number is infinite or not a number at all."""
-    kinds, endless = ENDLESS[source.dialect]
-    asked = [c.name for c in policy.columns if c.name in names and c.type in kinds]
-    if not asked:
-        return
-    written = (endless.format(f"{quote(PROTECTED)}.{quote(name)}") for name in asked)
-    counts = ", ".join(f"count(*) FILTER (WHERE {each}) AS c{i}" for i, each in enumerate(written))
-    frame = source.read(f"SELECT {counts} FROM {tables(source, ())}")
-    for i, name in enumerate(asked):
-        if int(frame[f"c{i}"].values[0]):
-            raise Misconfigured(
-                f"{name} has values that are infinite or not numbers, about which nothing can be "
-                f"decided; correct them, or leave them empty"
-            )
-
-
-ENDLESS = {
-    "duckdb": ((ColumnType.DOUBLE,), "NOT isfinite({})"),
-    "postgres": (
-        (ColumnType.DOUBLE, ColumnType.DECIMAL),
-        "CAST({} AS text) IN ('NaN', 'Infinity', '-Infinity')",
-    ),
-}
-"""Types that have values which are not finite, and how an engine finds those."""
 
 
 # The rows -----------------------------------------------------------------------------------------
