@@ -304,3 +304,11 @@ def test_proven_bounds_hold_the_truth_wherever_every_number_is_within_its_own(
             assert contains(cell, true)
         if cell.value is not None:
             assert contains(cell, cell.value)
+
+
+def test_an_answer_about_persons_says_how_many_of_their_rows_count() -> None:
+    who = Column("who", type=ColumnType.INTEGER)
+    several = replace(POLICY, columns=(*POLICY.columns, who), person="who", rows_per_person=3)
+    question = ask("SELECT COUNT(*) FROM people", several)
+    assert "it is about the rows that count: at most 3 rows of each who" in question.notes
+    assert not ask("SELECT COUNT(*) FROM people").notes

@@ -103,9 +103,12 @@ def boolean(cell: str, _: PolicyType) -> bool | None:
 
 
 def integer(cell: str, _: PolicyType) -> int | None:
-    if len(cell) > 255 or not re.fullmatch(r"[+-]?[0-9]+([.]0*)?", cell):
+    shape = rf"[+-]?[0-9]+([.]0*)?|{NUMBER}[eE][+-]?[0-9]{{1,3}}"
+    if len(cell) > 255 or not re.fullmatch(shape, cell):
         return None
-    return max(min(int(cell.partition(".")[0]), 2**63 - 1), -(2**63))
+    number = Decimal(float(cell)) if "e" in cell.lower() else Decimal(cell)
+    whole = number.is_infinite() or number == number.to_integral_value()
+    return int(max(min(number, Decimal(2**63 - 1)), Decimal(-(2**63)))) if whole else None
 
 
 def real(cell: str) -> float | None:

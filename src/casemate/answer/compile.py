@@ -124,7 +124,8 @@ def compiled(statement: Statement, universe: Universe) -> Compiled:
     compilers = [compiler for _, compiler in made]
     moved = [note for each in compilers for note in (*each.groups.notes, *each.moved)]
     wide = [WIDTH_NOTE] if any(part.measured is None for part in parts.found) else []
-    always = [*(note for each in compilers for note in each.notes), *_conditional(universe)]
+    always = [note for each in compilers for note in each.notes]
+    always += [*_of_persons(universe), *_conditional(universe)]
     return Compiled(
         Asked(_questions(parts), max(1, together), _ratios(parts, layouts)),
         tuple(dict.fromkeys([*moved, *wide, *always])),
@@ -170,6 +171,14 @@ def _ratios(parts: Parts, layouts: tuple[Layout, ...]) -> tuple[tuple[int, int],
     )
     pairs = ((parts.found[each.sum.part], parts.found[each.count.part]) for each in averages)
     return tuple(dict.fromkeys((places[above.text], places[below.text]) for above, below in pairs))
+
+
+def _of_persons(universe: Universe) -> list[str]:
+    """Where a person may have several rows, an answer is about those that count."""
+    if universe.person is None:
+        return []
+    most = "1 row" if universe.rows_per_person == 1 else f"{universe.rows_per_person} rows"
+    return [f"it is about the rows that count: at most {most} of each {universe.person}"]
 
 
 def _conditional(universe: Universe) -> list[str]:

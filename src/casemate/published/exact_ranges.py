@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from math import ceil, floor, isfinite
 
 from casemate.errors import Unsupported
@@ -77,8 +78,9 @@ def exact_ranges(
         if place not in public and (fact := facts[place]) and column.values is None
     }
     private = _narrowed(secret, [part.within(public) for part in parts])
-    notes = tuple(_note(column) for column in private.values())
-    return ExactRanges(_with_columns(policy, public | private), notes)
+    notes = (_note(numbers[place], column) for place, column in private.items())
+    said = tuple(note for note in notes if note is not None)
+    return ExactRanges(_with_columns(policy, public | private), said)
 
 
 def with_knowledge(policy: Policy, knowledge: Knowledge) -> Policy:
@@ -225,11 +227,12 @@ class _Number:
         kind = self.column.type or ColumnType.DOUBLE
         return min(LARGEST_POWER[kind], max(USUAL_POWER, self.needed + ROOM))
 
-    def within(self, power: int) -> Column:
-        """The column from -10^power to 10^power where it has no bounds of its own."""
+    def within(self, power: int, digits: int) -> Column:
+        """The column from -10^power to 10^power where it has no bounds, with so many digits."""
         low = -(10**power) if self.column.low is None else self.column.low
         high = 10**power if self.column.high is None else self.column.high
-        return replace(self.column, low=low, high=high, digits=self.facts.digits)
+        fine = None if self.facts.digits is None else max(digits, self.facts.digits)
+        return replace(self.column, low=low, high=high, digits=fine)
 
 
 def _narrowed(
@@ -237,25 +240,37 @@ def _narrowed(
 ) -> dict[Reference, Column]:
     """The private columns in the largest ranges in which most of the formulas are exact."""
     powers = {place: number.largest for place, number in numbers.items()}
+    digits = dict.fromkeys(numbers, FRACTION_DIGITS)
     found: dict[Reference, Column] = {}
     for part in parts:
         mine = [place for place, _ in part.numbers if place in numbers]
         least = max([SMALLEST_POWER, *(numbers[place].needed for place in mine)])
-        for power in range(min((powers[place] for place in mine), default=0), least - 1, -1):
-            tried = {place: numbers[place].within(power) for place in mine}
+        largest = range(min((powers[place] for place in mine), default=0), least - 1, -1)
+        finest = range(min((digits[place] for place in mine), default=0), -1, -1)
+        for power, fine in product(largest, finest):
+            tried = {place: numbers[place].within(power, fine) for place in mine}
             if part.within(tried).is_exact:
                 powers |= dict.fromkeys(mine, power)
+                digits |= dict.fromkeys(mine, fine)
                 found |= tried
                 break
     return found
 
 
-def _note(column: Column) -> str:
-    fine = "" if column.digits is None else f" with {column.digits} digits after the point"
-    return (
-        f"{column.name} has no declared bounds, so any number from {column.low} to {column.high}"
-        f"{fine} was taken to be possible: there what was published is computed exactly"
-    )
+def _note(declared: Column, taken: Column) -> str | None:
+    """What was taken for granted about a column, if anything was."""
+    cut = taken.digits is not None and taken.digits < FRACTION_DIGITS
+    fine = f" with at most {taken.digits} digits after the point" if cut else ""
+    if declared.low is not None and declared.high is not None:
+        said = f"any number of {taken.name}{fine}" if fine else None
+    else:
+        said = (
+            f"{taken.name} has no declared bounds, so any number from {taken.low} to {taken.high}"
+            f"{fine}"
+        )
+    if said is None:
+        return None
+    return f"{said} was taken to be possible: there what was published is computed exactly"
 
 
 def _with_columns(policy: Policy, ranged: Mapping[Reference, Column]) -> Policy:

@@ -37,8 +37,9 @@ VISIBLE = Fraction(1, 10**6)
 ROUNDED = (ColumnType.DOUBLE,)
 UNIT_ROUNDOFF = Fraction(1, 2**53)
 DIFFERENT = (
-    "what the engine gives is not what the formula comes to on this table, so a value is outside "
-    "of the declared bounds or digits; correct those"
+    "what the engine gives is not what the formula comes to on this table, so a value is missing "
+    "where the policy does not say `nullable`, or outside of the declared bounds or digits; "
+    "correct those"
 )
 UNEQUAL = (
     f"it weighs some records more than {LARGEST_RATIO:,} times as much as others, which can give a "

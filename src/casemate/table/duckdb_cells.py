@@ -140,7 +140,7 @@ def _written_boolean(cell: str, _: PolicyType) -> str:
     return f"CASE lower(trim({cell}, ' ')) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END"
 
 
-def _written_integer(cell: str, _: PolicyType) -> str:
+def _written_integer(cell: str, wanted: PolicyType) -> str:
     trimmed = f"trim({cell}, ' ')"
     found = _or_largest(
         f"TRY_CAST({trimmed} AS BIGINT)",
@@ -150,7 +150,9 @@ def _written_integer(cell: str, _: PolicyType) -> str:
         f"{LARGEST_INTEGER}",
     )
     return (
-        f"CASE WHEN length({trimmed}) <= {LONGEST} AND {_matches(trimmed, WHOLE)} THEN {found} END"
+        f"CASE WHEN length({trimmed}) > {LONGEST} THEN NULL "
+        f"WHEN {_matches(trimmed, WHOLE)} THEN {found} WHEN {_matches(trimmed, SCIENTIFIC)} "
+        f"THEN {_whole(f'TRY_CAST({trimmed} AS DOUBLE)', wanted)} END"
     )
 
 

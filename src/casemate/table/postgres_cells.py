@@ -227,7 +227,7 @@ NATIVE: tuple[tuple[set[str], dict[ColumnType, Rule]], ...] = (
 
 WRITTEN: dict[ColumnType, Rule] = {
     ColumnType.BOOLEAN: _written_boolean,
-    ColumnType.INTEGER: _written_number(WHOLE, _whole),
+    ColumnType.INTEGER: _written_number(f"{WHOLE}|{SCIENTIFIC}", _whole),
     ColumnType.DECIMAL: _or_infinite(
         _written_decimal, lambda wanted: f"CAST({wanted.largest:f} AS numeric)"
     ),

@@ -1,0 +1,36 @@
+"""Values that are missing although nothing says that they may be."""
+
+from pathlib import Path
+
+import pytest
+
+from casemate import Audit, Table
+
+ROWS = "name,area,pay\nana,1,50\nben,1,\ncem,2,44\ndora,2,71\n"
+BY_AREA = ["SELECT area, AVG(pay) FROM staff WHERE area = 1 GROUP BY area"]
+
+
+@pytest.fixture
+def staff(tmp_path: Path) -> Path:
+    path = tmp_path / "staff.csv"
+    path.write_text(ROWS)
+    return path
+
+
+def test_nobody_is_called_safe_where_values_are_missing_undeclared(staff: Path) -> None:
+    found = Audit.of(BY_AREA, staff, private="pay")  # it shows what ana earns, if ben earns nothing
+    assert found.verdict == "incomplete"
+    assert any("pay is missing in some records" in each for each in found.assumptions)
+
+
+def test_where_nothing_is_missing_nothing_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "staff.csv"
+    path.write_text(ROWS.replace("ben,1,", "ben,1,60"))
+    found = Audit.of(BY_AREA, path, private="pay")
+    assert found.verdict == "none-exposed"
+    assert not any("missing" in each for each in found.assumptions)
+
+
+def test_one_private_column_may_be_named_alone(staff: Path) -> None:
+    with Table.open(staff, private="pay") as table:
+        assert [column.name for column in table.policy.private()] == ["pay"]
