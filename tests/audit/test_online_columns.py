@@ -78,7 +78,7 @@ def test_a_column_with_bounds_or_values_is_not_taken(pay: dict[str, Any], tmp_pa
 
 
 def test_a_column_that_is_no_number_is_not_taken(tmp_path: Path) -> None:
-    with pytest.raises(Misconfigured, match="team is of type text"):
+    with pytest.raises(Misconfigured, match="'team' is to be read as decimal"):
         OnlineAuditor(written(tmp_path), private=["team"])
 
 

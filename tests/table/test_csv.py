@@ -20,6 +20,7 @@ from casemate.table.duckdb_source import DuckDBSource
 from casemate.table.place import Files, find
 from casemate.table.schema import ColumnType
 from casemate.table.source import RECORD, Frame
+from casemate.table.table import Table
 
 BOOLEAN, INTEGER, DECIMAL, DOUBLE, TEXT, DATE, TIMESTAMP = ColumnType
 
@@ -193,7 +194,7 @@ def test_a_declared_type_decides_how_cells_are_read(tmp_path: Path, case: str) -
 def test_a_declared_type_that_fails_is_one_sentence_without_the_cell(
     tmp_path: Path, cell: str, type_: ColumnType
 ) -> None:
-    with pytest.raises(Misconfigured, match=f"column 'x' to be {type_}") as caught:
+    with pytest.raises(Misconfigured, match=f"column 'x' is to be read as {type_}") as caught:
         column(tmp_path, ["7", cell], x=type_)
     assert "secret" not in str(caught.value) and "1.5" not in str(caught.value)
 
@@ -318,3 +319,11 @@ def test_positions_are_right_in_files_large_enough_to_be_read_in_parallel(tmp_pa
     assert len(frame["x"].values) == 200_000
     assert bool((frame[RECORD].values == frame["x"].values + 1).all())
     source.close()
+
+
+def test_one_long_cell_beside_a_blank_line_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"a,b\n1,{'x' * 140_000}\n\n2,y\n")
+    with Table.open(path) as table:
+        counted = table.source.read(f"SELECT count(*) AS n FROM {table.source.relation()} AS t")
+        assert counted["n"].values[0] == 2

@@ -10,11 +10,13 @@ from decimal import ROUND_HALF_UP, Context, Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
+from casemate.table.duckdb_cells import identity, read_cell
 from casemate.table.policy_types import PolicyType, typed_by_policy
 from casemate.table.schema import Column, ColumnType, Policy
 from casemate.table.source import Source
@@ -475,3 +477,26 @@ def test_a_damaged_file_is_still_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("n,x\n1,1\n2\n")
     with pytest.raises(Misconfigured, match=r"t\.csv cannot be read as CSV at line 3"):
         Table.open(policy(str(tmp_path / "t.csv"), (Column("x"),)), by_policy=True)
+
+
+@pytest.mark.parametrize(
+    ("types", "cell"),
+    [
+        (("BIGINT", "DOUBLE", "HUGEINT", "VARCHAR"), "4539578763621486"),
+        (("DATE", "TIMESTAMP", "TIMESTAMP_NS", "TIMESTAMP_S", "VARCHAR"), "2020-01-01"),
+        (("FLOAT", "DOUBLE", "DECIMAL(9, 4)", "VARCHAR"), "0.1"),
+    ],
+)
+def test_text_and_identity_do_not_depend_on_the_type_that_a_writer_chose(
+    types: tuple[str, ...], cell: str
+) -> None:
+    for kind in types:
+        given = f"CAST('{cell}' AS {kind})"
+        for read in (identity(given, kind), read_cell(given, kind, PolicyType(ColumnType.TEXT))):
+            (found,) = duckdb.sql(f"SELECT CAST({read} AS VARCHAR)").fetchone() or (None,)
+            assert found == cell
+
+
+def test_a_single_precision_number_is_read_with_the_digits_it_has() -> None:
+    read = read_cell("CAST('0.1' AS FLOAT)", "FLOAT", PolicyType(ColumnType.DECIMAL))
+    assert duckdb.sql(f"SELECT {read}").fetchone() == (Decimal("0.1"),)

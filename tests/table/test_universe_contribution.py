@@ -208,6 +208,18 @@ def test_no_private_value_has_a_part_in_which_public_cells_are_kept(
     assert len(chosen) == 1
 
 
+def test_where_a_key_is_not_unique_private_values_still_choose_no_public_cells(
+    tmp_path: Path,
+) -> None:
+    chosen = set()
+    for cost in range(12):
+        rows = [f"7,1,north,{cost}", "7,1,south,5", "7,1,west,5"]
+        (tmp_path / "t.csv").write_text("\n".join(["id,who,place,cost", *rows]))
+        with Table.open(policy(str(tmp_path / "t.csv"), 2, True), by_policy=True) as table:
+            chosen.add(json.dumps(sorted(str(row[1]) for row in kept(table))))
+    assert len(chosen) == 1
+
+
 def test_rows_with_one_key_are_told_apart_by_what_they_hold(tmp_path: Path, rng: Random) -> None:
     rows = [f"7,1,north,{cost}" for cost in range(9)]
     chosen = set()

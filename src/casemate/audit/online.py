@@ -8,6 +8,9 @@ Guarantee  Whether a question is refused follows from the questions, the public 
            minimum or maximum is refused when any possible answer would determine somebody.
            One family for each component of linked records: SUM{1,2} = 14 and MAX{1,2} = 7 are
            harmless alone and together say that both are 7.
+Weights    Whole numbers could be read off the digits of a sum that weighs one record far more than
+           another, or off a chain of such sums; how far weights go, over all sums together, is
+           limited.
 Assumes    Any number is possible as a value, and nothing else is known. With bounds or finitely
            many values the same decisions would give values away, so such a column is refused.
            The table is one snapshot, and all askers together are one.
@@ -19,6 +22,7 @@ Departure  Which records such a sum links is not known then, so all records are 
            `test_a_sum_by_scans_links_all_records` shows it.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -30,7 +34,13 @@ from typing import Self
 from casemate.audit.online_answers import answered
 from casemate.audit.online_extremes import would_expose
 from casemate.audit.online_fingerprints import MOST_COLUMNS, FingerprintedTable
-from casemate.audit.online_questions import ExtremeQuestion, Family, Questions, Snapshot
+from casemate.audit.online_questions import (
+    ExtremeQuestion,
+    Family,
+    Questions,
+    Snapshot,
+    weighing,
+)
 from casemate.audit.online_scan import Scan, Scanned, ridden_columns
 from casemate.audit.online_summed import OnlineScans
 from casemate.audit.online_sums import OnlineSums
@@ -55,10 +65,17 @@ from casemate.table.table import NO_PRIVATE, Table
 LARGE = 100_000
 """From so many records on, sums are decided by scans."""
 
+MOST_WEIGHING = 1_000
+"""How many times more one record may be weighed than another, over all sums that are answered."""
+
 PUBLIC = "it asks about public columns only"
 HARMLESS = "with everything that was answered it determines nobody's value"
 BY_SUM = "with the sums that were answered it would determine a value, whatever its answer is"
 BY_EXTREME = "with what was answered, some possible answer to it would determine a value"
+WEIGHED = (
+    f"with what was answered it weighs some records more than {MOST_WEIGHING:,} times as much as "
+    f"others, which could give a value away by its digits; ask for plain sums"
+)
 MIXED = (
     "sums and extremes about linked records can give values away together; ask about them by one "
     "of the two"
@@ -130,12 +147,13 @@ answers and refusals give values away; exact answers under audit need a column w
         self._open = ExitStack()
         with ExitStack() as opening:
             if not isinstance(table, Table):
-                table = opening.enter_context(Table.open(table, private=names))
+                table = opening.enter_context(Table.open(table, private=names, decimals=True))
             self._policy = table.policy
             self._snapshot = _snapshot(table, _followed(names, table.policy))
             self._parts: Components[Family] = Components(self._snapshot.size)
             self._sums = _sums(self._snapshot, scans_from, random)
             self._with_extremes: set[int] = set()  # columns
+            self._weighed = Fraction(1)
             self._linked: set[int] = set()  # columns all of whose records a sum has linked
             self._extremes = OnlineExtremes(self._snapshot.size)
             self._history: list[Recorded] = []
@@ -243,12 +261,18 @@ answers and refusals give values away; exact answers under audit need a column w
         (family,) = questions.families
         if self._would_mix(questions, family):
             return Decision(False, MIXED, family)
+        if family is Family.SUMS and self._weighing(questions) > MOST_WEIGHING:
+            return Decision(False, WEIGHED, family)
         if family is Family.SUMS:
             exposing, reason = self._sums.would_expose(questions.sums), BY_SUM
         else:
             exposing = would_expose(questions.extremes, self._extremes, self._parts)
             reason = BY_EXTREME
         return Decision(not exposing, reason if exposing else HARMLESS, family)
+
+    def _weighing(self, questions: Questions) -> Fraction:
+        """How far weights could carry from one record to another, over all sums answered."""
+        return math.prod(map(weighing, questions.sums), start=self._weighed)
 
     def _would_mix(self, questions: Questions, family: Family) -> bool:
         """Whether a question is about records that the other family has linked."""
@@ -277,6 +301,7 @@ answers and refusals give values away; exact answers under audit need a column w
             self._take_scanned(considered.scanned)
         if questions.sums:
             self._sums.record(questions.sums)
+            self._weighed = self._weighing(questions)
         for family, members in questions.members:
             self._parts.join(members, family)
         self._with_extremes |= {self._column(each) for each in questions.extremes}

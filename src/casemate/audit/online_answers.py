@@ -16,7 +16,7 @@ from casemate.published.shown import exact_value
 from casemate.query.aggregate import Aggregate, Function, Output, Select, Statement
 from casemate.query.answers import Answer, Key, answers, average
 from casemate.query.expression import KeyRef, ResultRef, Scalar
-from casemate.query.interpret import evaluate
+from casemate.query.interpret import LARGEST_DOUBLE, evaluate
 from casemate.table.schema import ColumnType
 from casemate.table.source import Source
 
@@ -85,7 +85,7 @@ def typed(value: Fraction | None, kind: ColumnType) -> Scalar:
     if kind is ColumnType.INTEGER and value.denominator == 1:
         return value.numerator
     if kind is ColumnType.DOUBLE:
-        return float(value)
+        return float(value) if abs(value) <= LARGEST_DOUBLE else None
     ends = _decimal_digits(value.denominator)
     if ends is None:
         return PRINTED.divide(Decimal(value.numerator), Decimal(value.denominator))

@@ -19,10 +19,10 @@ from casemate.audit.online_columns import (
     results,
     secret_columns,
 )
-from casemate.errors import Misconfigured, Refused
+from casemate.errors import Misconfigured
 from casemate.published.people import People
 from casemate.published.truth import column_values, numerators
-from casemate.published.verified import LARGEST_RATIO, multiplied_exactly
+from casemate.published.verified import multiplied_exactly
 from casemate.query.aggregate import Aggregate, Function, Select, Statement
 from casemate.query.answers import Key, answers
 from casemate.query.expression import TRUE, KeyRef, ResultRef, Scalar
@@ -237,19 +237,15 @@ def _sums(column: SumColumn, cells: Cells) -> list[Equation]:
         ]
         equation = _equation(parts)
         if len(equation.columns):
-            _check_ratio(equation)
             found.append(equation)
     return found
 
 
-def _check_ratio(equation: Equation) -> None:
-    """Refuse weights by which a whole number could be read off the digits of a sum."""
-    sizes = np.abs(equation.values)
-    if int(sizes.max()) > LARGEST_RATIO * int(sizes.min()):
-        raise Refused(
-            f"it weighs some records more than {LARGEST_RATIO:,} times as much as others, which "
-            f"could give a value away by its digits"
-        )
+def weighing(equation: Equation) -> Fraction:
+    """How many times more a sum weighs one record than another."""
+    sizes = [abs(int(each)) for each in (equation.values.max(), equation.values.min())]
+    least = min(abs(int(each)) for each in np.unique(equation.values).tolist())
+    return Fraction(max(sizes), least)
 
 
 def _counts(aggregates: Sequence[Aggregate], source: Source) -> dict[Aggregate, dict[Key, int]]:

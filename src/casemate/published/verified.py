@@ -29,7 +29,10 @@ from casemate.table.schema import ColumnType, Policy
 from casemate.table.source import Source
 
 LARGEST_RATIO = 10**6
-"""Of the largest to the smallest coefficient of a number without bounds in one equation."""
+"""Of the largest to the smallest coefficient of a number in one equation, or in several at once."""
+
+NOTICED_RATIO = 1000
+"""Smaller ratios, such as those of the weights of a survey, are not counted together."""
 
 VISIBLE = Fraction(1, 10**6)
 """Of a number, the rounding of a sum up to which the number is as good as known from it."""
@@ -42,8 +45,9 @@ DIFFERENT = (
     "correct those"
 )
 UNEQUAL = (
-    f"it weighs some records more than {LARGEST_RATIO:,} times as much as others, which can give a "
-    f"value away by its digits; declare bounds (--bounds LO:HI) so that this can be decided"
+    f"it weighs some records so much more than others (by {LARGEST_RATIO:,} and more, alone or "
+    f"with other statements) that digits could give values away; publish sums with weights nearer "
+    f"to each other"
 )
 
 Refusals = dict[tuple[int, str], str]
@@ -124,21 +128,30 @@ class _Rows:
     # Weights ------------------------------------------------------------------------------------
 
     def _unequal(self) -> Iterator[int]:
-        sizes = np.abs(self._found.system.value)
-        open_ = self._unbounded()[self._found.system.column]
+        """Rows that weigh numbers so differently that digits could tell them apart.
+
+        Several of them together do what one does: x by 10^6 y, y by 10^6 z.
+        """
+        sizes, together = np.abs(self._found.system.value), Fraction(1)
+        open_ = self._not_whole()[self._found.system.column]
         for row, entries in self._entries():
             mine = sizes[entries][open_[entries]]
-            if len(mine) and int(mine.max()) > LARGEST_RATIO * int(sizes[entries].min()):
+            ratio = Fraction(int(mine.max()), int(sizes[entries].min())) if len(mine) else 0
+            if ratio > NOTICED_RATIO and ratio * together > LARGEST_RATIO:
                 yield row
+            elif ratio > NOTICED_RATIO:
+                together *= ratio
 
-    def _unbounded(self) -> NDArray[np.bool_]:
-        """Which unknowns are numbers without bounds."""
+    def _not_whole(self) -> NDArray[np.bool_]:
+        """Which unknowns are numbers that no search for whole ones decides about."""
         kinds = [each.category is None and self._is_open(each) for each in self._found.unknowns]
         return np.array(kinds, np.bool_)[self._found.unknown]
 
     def _is_open(self, unknown: Unknown) -> bool:
         column = self._policy.column(unknown.column)
-        return column is None or column.low is None or column.high is None
+        if column is None or column.type is not ColumnType.INTEGER:
+            return True
+        return column.low is None or column.high is None
 
     def _entries(self) -> Iterator[tuple[int, slice]]:
         ends = [*self._starts.tolist(), len(self._found.system.row)]

@@ -19,6 +19,8 @@ from casemate.errors import Misconfigured
 
 DELIMITERS = (",", ";", "\t", "|")
 LONGEST_HEADER = 1 << 20
+LONGEST_CELL = 1 << 24
+"""More characters than the engine takes for a line: Python's own limit is far lower."""
 RESERVED = "casemate_"
 """How the names begin that casemate gives to columns of its own, RECORD among them."""
 
@@ -79,6 +81,7 @@ def _line_ends(path: Path, mark: int) -> int:
 
 def _parsed_records(path: Path, header: Header) -> int:
     """The records as Python's own reader finds them; an empty line is one in a single column."""
+    csv.field_size_limit(LONGEST_CELL)
     with _opened(path) as stream:
         rows = csv.reader(stream, delimiter=header.delimiter, strict=True)
         next(rows, None)

@@ -44,6 +44,8 @@ def identity(cell: str, engine_type: str) -> str:
 def read_cell(cell: str, engine_type: str, wanted: PolicyType) -> str:
     """The expression that reads a cell of an engine's type as the policy's type."""
     word = _word(engine_type)
+    if word == "FLOAT":  # with the digits it is known to
+        cell, word = f"CAST(CAST({cell} AS VARCHAR) AS DOUBLE)", "DOUBLE"
     for words, rules in NATIVE:
         if word in words and wanted.type in rules:
             return rules[wanted.type](cell, wanted)
@@ -57,14 +59,21 @@ def _word(engine_type: str) -> str:
 
 
 def _text(cell: str, word: str) -> str:
+    """A cell as text that does not depend on the type which a writer chose for all of them.
+
+    A whole double is written without a point, a moment at midnight as its day, a single-precision
+    number with the digits that tell it from others.
+    """
     if word in DOUBLES:
-        whole = f"{cell} = trunc({cell}) AND abs({cell}) < 1e15"
+        whole = f"{cell} = trunc({cell}) AND abs({cell}) < 1e37"
         return (
-            f"CASE WHEN {whole} THEN CAST(TRY_CAST({cell} AS BIGINT) AS VARCHAR) "
+            f"CASE WHEN {whole} THEN CAST(TRY_CAST({cell} AS DECIMAL(38, 0)) AS VARCHAR) "
             f"ELSE CAST({cell} AS VARCHAR) END"
         )
     if word == "DECIMAL":
         return f"regexp_replace(CAST({cell} AS VARCHAR), '([.][0-9]*[1-9])0+$|[.]0*$', '\\1')"
+    if word in MOMENTS:
+        return f"regexp_replace(CAST({cell} AS VARCHAR), ' 00:00:00([.]0*)?$', '')"
     return cell if word == "VARCHAR" else f"CAST({cell} AS VARCHAR)"
 
 

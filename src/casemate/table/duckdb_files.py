@@ -134,8 +134,8 @@ def _decided(
     for name, engine_type in decide(ask, CELLS, names, declared).items():
         if engine_type is None:
             raise Misconfigured(
-                f"{path}: the policy declares the column {name!r} to be {declared[name]}, and "
-                f"some of its cells are something else; declare another `type`, or none"
+                f"{path}: the column {name!r} is to be read as {declared[name]}, and some of its "
+                f"cells are something else; declare another `type`, or none"
             )
         types[name] = engine_type
     return types

@@ -50,6 +50,7 @@ class Table:
         texts: Collection[str] = (),
         by_policy: bool = False,
         filled: bool = False,
+        decimals: bool = False,
     ) -> Self:
         """Open a policy (`.toml`), a source path or URL, or a shipped table, in that order.
 
@@ -61,7 +62,8 @@ class Table:
         A cell that cannot be computed with exactly is refused by its column: see
         `casemate.table.exact`. With `by_policy` types come from the policy alone and no cell makes
         opening fail: what does not fit is NULL (private answers need it so); `filled` tells such
-        cells from missing ones.
+        cells from missing ones. With `decimals` private columns of a CSV file without a declared
+        type are decimals, whatever their cells look like.
         """
         if not isinstance(where, Policy):
             checked_path(where, f"a policy (.toml), {FORMS}, or a shipped table")
@@ -81,6 +83,7 @@ class Table:
                 texts=texts,
                 by_policy=by_policy,
                 filled=filled,
+                decimals=decimals,
             )
             return cls(*opened)
         except Misconfigured as error:
@@ -190,6 +193,7 @@ def _opened(
     texts: Collection[str],
     by_policy: bool,
     filled: bool,
+    decimals: bool,
 ) -> tuple[Policy, Source]:
     """A policy in which nothing is left open, and the source it speaks of."""
     stated = policy or Policy(place.source, ())
@@ -197,7 +201,7 @@ def _opened(
         place,
         key=key or stated.key,
         public={t.name: (_public_place(t, place, folder), t.key) for t in stated.public_tables},
-        types={column.name: column.type for column in stated.columns if column.type},
+        types=_declared_types(stated, private, decimals),
         memory_limit=memory_limit,
         person=stated.person,
         by_policy=ByPolicy.of(stated, filled=filled) if by_policy else None,
@@ -217,6 +221,15 @@ def _opened(
     except BaseException:
         source.close()
         raise
+
+
+def _declared_types(
+    policy: Policy, private: Sequence[str], decimals: bool
+) -> dict[str, ColumnType]:
+    """The types that a policy declares; where it must be, decimals for its private columns."""
+    secret = [*private, *(column.name for column in policy.private())] if decimals else []
+    declared = {column.name: column.type for column in policy.columns if column.type}
+    return dict.fromkeys(secret, ColumnType.DECIMAL) | declared
 
 
 def _missing(

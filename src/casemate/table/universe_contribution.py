@@ -1,12 +1,12 @@
 """At most so many rows of each person: a source that shows no others.
 
 Which rows of a person are kept is a function of that person's own rows and of the dataset's key
-alone, so nobody's coming or going changes which rows of others count. A row is known by its key;
-without one by what everybody knows of it (its public cells), and rows that are alike in that are
-numbered in the order of a keyed hash of all their cells. A keyed hash of the row and its number
-says which come first: no value is preferred, and nobody can predict the choice. Rows alike in
-everything are interchangeable. A row that says of nobody whose it is (its person is NULL) cannot be
-counted towards anybody's rows, and is left out.
+alone, so nobody's coming or going changes which rows of others count. A row is known by its key, if
+there is one, and by its public cells; rows that are alike in these are numbered in the order of a
+keyed hash of the others, so no private value has a part in which public cells count. A keyed hash
+of the row and its number says which come first: no value is preferred, and nobody can predict the
+choice. Rows alike in everything are interchangeable. A row that says of nobody whose it is (its
+person is NULL) cannot be counted towards anybody's rows, and is left out.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ SHORTEST_KEY = 16
 KEY_DIGITS = 32
 """Hexadecimal digits of the key of one hash: 128 bits, so that short cells take one round of it."""
 
-RULE = 2
+RULE = 3
 """The number of the rule by which rows are chosen; another rule is another edition."""
 
 HASHES = {"duckdb": "sha256({})", "postgres": "sha256(convert_to({}, 'UTF8'))"}
@@ -49,9 +49,8 @@ class Contribution:
         readable = universe.columns or tuple(each.column for each in universe.attributes)
         public = tuple(each.name for each in readable if each.role is not Role.PRIVATE)
         private = tuple(each.name for each in readable if each.role is Role.PRIVATE)
-        if universe.keyed:
-            return cls(universe.rows_per_person, (RECORD,), (*public, *private))
-        return cls(universe.rows_per_person, public, private)
+        named = (RECORD, *public) if universe.keyed else public
+        return cls(universe.rows_per_person, named, private)
 
 
 class BoundedSource(SourceView):
