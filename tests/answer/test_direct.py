@@ -161,12 +161,16 @@ def test_noise_is_carried_along_the_ranks_and_scaled_to_the_units_of_the_rows() 
     def noise(part: int, added: int) -> Spread:
         return Spread(float(added), 10.0 * added + part, None)
 
-    outcome = made.outcome([[1] * 10, [3 * 10**7]], noise)
-    ranks, total = outcome.parts
+    numbers = {10: [1] * 10, 1: [3 * 10**7]}
+    outcome = made.outcome([numbers[size] for size in made.sizes], noise)
+    ranked = made.sizes.index(10)
+    ranks, total = outcome.parts[ranked], outcome.parts[1 - ranked]
     assert [each.value for each in ranks] == list(range(1, 11))
-    assert ranks[4].error == 5.0 and ranks[4].hi == 5 + 50 and ranks[4].session_hi is None
+    assert ranks[4].error == 5.0 and ranks[4].hi == 5 + 50 + ranked
+    assert ranks[4].session_hi is None
     shown = made.rows(outcome).rows[0][1]
-    assert shown.value == pytest.approx(3.0) and shown.hi == pytest.approx(3.0 + 11e-7)  # type: ignore[union-attr]  # a sum
+    room = (10 + 1 - ranked) * 1e-7
+    assert shown.value == pytest.approx(3.0) and shown.hi == pytest.approx(3.0 + room)  # type: ignore[union-attr]  # a sum
     assert total[0].value == 3 * 10**7
     with pytest.raises(ValueError, match="a noised number for each cell"):
         made.outcome([[1]], noise)
