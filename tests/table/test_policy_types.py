@@ -493,10 +493,10 @@ def test_text_and_identity_do_not_depend_on_the_type_that_a_writer_chose(
     for kind in types:
         given = f"CAST('{cell}' AS {kind})"
         for read in (identity(given, kind), read_cell(given, kind, PolicyType(ColumnType.TEXT))):
-            ((found,),) = duckdb.sql(f"SELECT CAST({read} AS VARCHAR)").fetchall()
+            ((found,),) = duckdb.execute(f"SELECT CAST({read} AS VARCHAR)").fetchall()
             assert found == cell
 
 
 def test_a_single_precision_number_is_read_with_the_digits_it_has() -> None:
     read = read_cell("CAST('0.1' AS FLOAT)", "FLOAT", PolicyType(ColumnType.DECIMAL))
-    assert duckdb.sql(f"SELECT {read}").fetchall() == [(Decimal("0.1"),)]
+    assert duckdb.execute(f"SELECT {read}").fetchall() == [(Decimal("0.1"),)]
