@@ -151,7 +151,7 @@ def _amounts(case: Case) -> tuple[NDArray[np.int64], NDArray[Any]]:
     values = _whole_values(case)
     reach = max(map(abs, values.tolist()), default=0)
     weight = max((abs(int(each)) for each in np.unique(system.value)), default=0)
-    fits = reach * weight * max(1, system.columns) < SAFE
+    fits = max(1, reach) * weight * max(1, system.columns) < SAFE
     kind = np.int64 if fits else object
     amount = system.value.astype(kind) * values.astype(kind)[system.column]
     owner = equations.people.first[equations.record[system.column]]
