@@ -159,7 +159,7 @@ MISTAKES = {
     ),
     "cells of another type": (
         TABLE + '[columns.Gender]\ntype = "integer"',
-        "'Gender' to be integer",
+        "'Gender' is to be read as integer",
         "something else",
     ),
     "bounds of another type": (

@@ -24,11 +24,11 @@ from casemate.audit.exposed import exposed, with_order
 from casemate.audit.exposed_totals import exposed_totals
 from casemate.audit.if_exact import exposed_if_exact
 from casemate.audit.integers import whole_numbers
-from casemate.audit.missing import with_missing
 from casemate.audit.nobody import about_nobody
 from casemate.audit.order import Ordered, by_order
 from casemate.audit.possible import Possible
 from casemate.audit.ranges import intervals, tight
+from casemate.audit.reservations import with_reservations
 from casemate.audit.result import (
     Audited,
     Exposed,
@@ -121,10 +121,10 @@ class Audit:
 
                 large = audited(found, policy, source, about, start=start)
                 if large is not None:
-                    return with_missing(large, policy, source)
+                    return with_reservations(large, policy, source)
             system, found = verified_equations(found, policy, source)
             case = Case(system, policy, about, found, source, assumed=ranged.notes)
-            return with_missing(decided(case, wanted, start), policy, source)
+            return with_reservations(decided(case, wanted, start), policy, source, system)
 
 
 def witnesses(

@@ -23,16 +23,9 @@ from numpy.typing import NDArray
 from casemate.published.equations import Equations, equations, with_sides
 from casemate.published.publication import Column, Publication, RefusedQuery
 from casemate.published.truth import true_numerators
-from casemate.query.linear import Unknown
 from casemate.solve.box import Bound
 from casemate.table.schema import ColumnType, Policy
 from casemate.table.source import Source
-
-LARGEST_RATIO = 10**6
-"""Of the largest to the smallest coefficient of a number in one equation, or in several at once."""
-
-NOTICED_RATIO = 1000
-"""Smaller ratios, such as those of the weights of a survey, are not counted together."""
 
 VISIBLE = Fraction(1, 10**6)
 """Of a number, the rounding of a sum up to which the number is as good as known from it."""
@@ -43,11 +36,6 @@ DIFFERENT = (
     "what the engine gives is not what the formula comes to on this table, so a value is missing "
     "where the policy does not say `nullable`, or outside of the declared bounds or digits; "
     "correct those"
-)
-UNEQUAL = (
-    f"it weighs some records so much more than others (by {LARGEST_RATIO:,} and more, alone or "
-    f"with other statements) that digits could give values away; publish sums with weights nearer "
-    f"to each other"
 )
 
 Refusals = dict[tuple[int, str], str]
@@ -115,8 +103,6 @@ class _Rows:
     def refusals(self) -> Refusals:
         """Why columns are refused: their numbers differ, or weigh too differently."""
         refused: Refusals = {}
-        for row in self._unequal():
-            refused.setdefault(self._place(row), UNEQUAL)
         for row in self._different():
             refused.setdefault(self._place(row), DIFFERENT)
         return refused
@@ -124,34 +110,6 @@ class _Rows:
     def _place(self, row: int) -> tuple[int, str]:
         place = self._found.places[row]
         return place.query, place.column
-
-    # Weights ------------------------------------------------------------------------------------
-
-    def _unequal(self) -> Iterator[int]:
-        """Rows that weigh numbers so differently that digits could tell them apart.
-
-        Several of them together do what one does: x by 10^6 y, y by 10^6 z.
-        """
-        sizes, together = np.abs(self._found.system.value), Fraction(1)
-        open_ = self._not_whole()[self._found.system.column]
-        for row, entries in self._entries():
-            mine = sizes[entries][open_[entries]]
-            ratio = Fraction(int(mine.max()), int(sizes[entries].min())) if len(mine) else 0
-            if ratio > NOTICED_RATIO and ratio * together > LARGEST_RATIO:
-                yield row
-            elif ratio > NOTICED_RATIO:
-                together *= ratio
-
-    def _not_whole(self) -> NDArray[np.bool_]:
-        """Which unknowns are numbers that no search for whole ones decides about."""
-        kinds = [each.category is None and self._is_open(each) for each in self._found.unknowns]
-        return np.array(kinds, np.bool_)[self._found.unknown]
-
-    def _is_open(self, unknown: Unknown) -> bool:
-        column = self._policy.column(unknown.column)
-        if column is None or column.type is not ColumnType.INTEGER:
-            return True
-        return column.low is None or column.high is None
 
     def _entries(self) -> Iterator[tuple[int, slice]]:
         ends = [*self._starts.tolist(), len(self._found.system.row)]
