@@ -20,6 +20,7 @@ from casemate.audit.online_columns import (
     secret_columns,
 )
 from casemate.errors import Misconfigured
+from casemate.published.coefficients import integers, multiplied
 from casemate.published.people import People
 from casemate.published.truth import column_values, numerators
 from casemate.published.verified import multiplied_exactly
@@ -159,7 +160,7 @@ class Cells:
     def total(self, aggregate: Aggregate, key: Key) -> Fraction:
         """What a sum comes to, exactly: coefficients times private numbers, and what is public."""
         entries = self._entries.get(Cell(self._index[aggregate], key), np.zeros(0, np.int64))
-        whole, scale = _whole(self._values[entries])
+        whole, scale = integers(self._values[entries])
         private = self._unknown[entries] >= 0
         numbers, denominator = self._snapshot.numbers
         parts = multiplied_exactly(whole[private], numbers[self._unknown[entries][private]])
@@ -243,9 +244,8 @@ def _sums(column: SumColumn, cells: Cells) -> list[Equation]:
 
 def weighing(equation: Equation) -> Fraction:
     """How many times more a sum weighs one record than another."""
-    sizes = [abs(int(each)) for each in (equation.values.max(), equation.values.min())]
-    least = min(abs(int(each)) for each in np.unique(equation.values).tolist())
-    return Fraction(max(sizes), least)
+    sizes = [abs(int(each)) for each in np.unique(equation.values).tolist()]
+    return Fraction(max(sizes), min(sizes))
 
 
 def _counts(aggregates: Sequence[Aggregate], source: Source) -> dict[Aggregate, dict[Key, int]]:
@@ -264,11 +264,11 @@ Part = tuple[NDArray[np.int64], NDArray[Any], Fraction]
 
 def _equation(parts: Sequence[Part]) -> Equation:
     """The weighted parts added up, with whole coefficients."""
-    scaled = [(columns, *_whole(values), weight) for columns, values, weight in parts]
+    scaled = [(columns, *integers(values), weight) for columns, values, weight in parts]
     factor = math.lcm(*((weight / scale).denominator for _, _, scale, weight in scaled))
     columns = np.concatenate([each for each, *_ in scaled])
     values = np.concatenate(
-        [_times(whole, int(weight / scale * factor)) for _, whole, scale, weight in scaled]
+        [multiplied(whole, int(weight / scale * factor)) for _, whole, scale, weight in scaled]
     )
     distinct, place = np.unique(columns, return_inverse=True)
     if len(distinct) < len(columns):
@@ -278,19 +278,3 @@ def _equation(parts: Sequence[Part]) -> Equation:
         columns = distinct
     kept = values != 0
     return Equation(columns[kept], values[kept])
-
-
-def _whole(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
-    """Exact numbers as integers over one denominator."""
-    if values.dtype == np.int64:
-        return values, 1
-    exact = [Fraction(each) for each in values.tolist()]
-    scale = math.lcm(1, *(each.denominator for each in exact))
-    return np.array([int(each * scale) for each in exact], object), scale
-
-
-def _times(values: NDArray[Any], factor: int) -> NDArray[Any]:
-    """Integers times an integer, as Python's where the product could overflow."""
-    largest = max(abs(int(values.max())), abs(int(values.min()))) if len(values) else 0
-    fits = values.dtype == np.int64 and largest * abs(factor) < 2**62
-    return values * factor if fits else values.astype(object) * factor

@@ -102,7 +102,7 @@ def merged(
 def _totals(place: NDArray[np.int64], values: NDArray[Any], count: int) -> NDArray[Any]:
     """The sum of the values at each place, without overflow."""
     most = int(np.bincount(place).max())
-    if values.dtype == np.int64 and _largest(values) * most >= 2**62:
+    if values.dtype == np.int64 and largest_size(values) * most >= 2**62:
         values = values.astype(object)
     total = np.zeros(count, values.dtype)
     np.add.at(total, place, values)
@@ -120,19 +120,19 @@ def integers(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
 
 def multiplied(values: NDArray[Any], factor: int) -> NDArray[Any]:
     """Integers times an integer, without overflow."""
-    if values.dtype == np.int64 and _largest(values) * abs(factor) >= 2**62:
+    if values.dtype == np.int64 and largest_size(values) * abs(factor) >= 2**62:
         return values.astype(object) * factor
     return values * factor
 
 
-def _largest(values: NDArray[Any]) -> int:
+def largest_size(values: NDArray[Any]) -> int:
     """The largest size of an integer; that of the least one of 64 bits is none of 64 bits."""
     return max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0
 
 
 def _sum(values: NDArray[Any]) -> Any:
     """What numbers of one kind add up to, exactly."""
-    if values.dtype == np.int64 and _largest(values) * len(values) < 2**62:
+    if values.dtype == np.int64 and largest_size(values) * len(values) < 2**62:
         return int(values.sum())
     if values.dtype == np.float64:
         return sum(map(Fraction, values.tolist()), Fraction(0))

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.published.coefficients import largest_size
 from casemate.published.equations import Equations, equations, with_sides
 from casemate.published.publication import Column, Publication, RefusedQuery
 from casemate.published.truth import true_numerators
@@ -190,10 +191,8 @@ class _Rows:
 
 def multiplied_exactly(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     """Products of integers whose sums do not overflow."""
-    if one.dtype == other.dtype == np.int64 and len(one):
-        largest = int(np.abs(one).max()) * int(np.abs(other).max()) * len(one)
-        fits = largest < 2**62
-    else:
-        fits = False
-    found: NDArray[Any] = one * other if fits else one.astype(object) * other.astype(object)
-    return found
+    narrow = one.dtype == other.dtype == np.int64
+    fits = narrow and largest_size(one) * largest_size(other) * len(one) < 2**62
+    kind = np.int64 if fits else object
+    products: NDArray[Any] = one.astype(kind) * other.astype(kind)
+    return products
