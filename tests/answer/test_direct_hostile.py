@@ -146,6 +146,7 @@ def looked_up(select: Select, source: Source) -> list[int]:
         "SUM(share * 1e300 * 1e300) FROM people",
         "SUM(rate * 99999999999999999999 * 99999999999) FROM people",
         "COUNT(*) FROM people WHERE far + 1 > 3",
+        "AVG(ROUND(rate, 1) * 1234567890123456789012345.5) FROM people",
     ],
 )
 def test_what_might_overflow_within_the_bounds_is_refused_from_its_text(sql: str) -> None:
@@ -165,6 +166,7 @@ SUMS_AND_RANKS = [
     "COUNT(*), SUM(floor(rate)), AVG(age) FROM people WHERE age % 2 = 1 OR flag",
     "COUNT(*) FILTER (WHERE (age % 3 = 1) IS NOT TRUE), COUNT(*) FROM people GROUP BY grade",
     "MEDIAN(share), MAX(rate), MIN(far), MIN(born), MAX(seen) FROM people GROUP BY level",
+    f"SUM(rate{' + 0.25' * 100}), AVG(grade{' + 1' * 100}) FROM people",
 ]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
+from casemate.errors import Unsupported
 from casemate.query.expression import Call, Expression, Literal, Operation, Scalar
 from casemate.table.schema import ColumnType
 
@@ -27,8 +28,8 @@ MOMENT = re.compile(
 """What a literal may look like: what Python and PostgreSQL both read, and read alike."""
 
 
-class Mismatch(Exception):
-    """Operands of types that do not go together; the parser adds the place."""
+class Mismatch(Unsupported):
+    """Operands that do not go together, or too many of them; the parser adds the place."""
 
 
 def article(kind: ColumnType) -> str:

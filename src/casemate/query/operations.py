@@ -35,20 +35,30 @@ WHOLE_DIGITS, FRACTION_DIGITS = 26, 12
 """Digits of a decimal before and after the point: every engine computes with these."""
 
 DEEPEST, LARGEST = 100, 100_000
-"""Operations inside each other, and nodes in all, that an expression may have."""
+"""Operations inside each other, and nodes in all, that an expression may be written with."""
+
+REWRITTEN = 2
+"""How many times as many it may have when it has been rewritten: shifted, scaled, clamped."""
 
 
 def call(operation: Operation, arguments: Sequence[Expression], kind: ColumnType) -> Expression:
     """The operation, or its value when every operand is a constant."""
     made = Call(operation, tuple(arguments), kind)
-    if made.depth > DEEPEST or made.size > LARGEST:
-        raise Mismatch("this is too long or too deeply nested to compute")
+    check_size(made, REWRITTEN)
     if all(isinstance(each, Literal) for each in arguments):
         return Literal(evaluate(made, _nothing), kind)
     for each in arguments:
         if isinstance(each, Literal) and isinstance(each.value, Decimal):
             check_digits(each.value)
     return made
+
+
+def check_size(expression: Expression, times: int = 1) -> None:
+    """An expression must be short and shallow enough for every engine."""
+    if not isinstance(expression, Call):
+        return
+    if expression.depth > times * DEEPEST or expression.size > times * LARGEST:
+        raise Mismatch("this is too long or too deeply nested to compute")
 
 
 def check_digits(value: Decimal) -> None:

@@ -72,9 +72,11 @@ def translate(node: exp.Expr, names: Names) -> Expression:
         raise Refusal(node, "an argument is missing here")
     try:
         read = reading(node, names)
-        return make.negation(read) if node.args.get("negate") else read
+        found = make.negation(read) if node.args.get("negate") else read
+        make.check_size(found)
     except Mismatch as mismatch:
         raise Refusal(node, str(mismatch)) from None
+    return found
 
 
 def is_aggregation(node: exp.Expr) -> bool:
