@@ -65,20 +65,22 @@ def random_secrets(rng: Random, kind: str, nullable: bool) -> list[Secrets]:
 # Statements -----------------------------------------------------------------------------------
 
 
-def random_statement(rng: Random, kind: str, extremes: bool) -> tuple[str, int]:
-    """A statement, and how many of its columns are keys."""
+def random_statement(rng: Random, kind: str, extremes: bool) -> tuple[str, str, int]:
+    """A statement, the same with its result as it is, and how many of its columns are keys."""
     argument = random_argument(rng, kind)
     functions = ("MIN", "MAX") if extremes else ("SUM", "SUM", "SUM", "AVG", "COUNT", "MAX")
-    shown = f"{rng.choice(functions)}({argument})"
+    shown = bare = f"{rng.choice(functions)}({argument})"
     if rng.random() < 0.15:
         shown = rng.choice([f"COALESCE({shown}, 0)", f"{shown} * 2", f"{shown} / 3", f"- {shown}"])
     few = ", ".join(f"'{name}'" for name in rng.sample(PEOPLE, rng.randint(2, 5)))
     if rng.random() < 0.15:
-        shown += f" FILTER (WHERE name IN ({few}))"
+        filtered = f" FILTER (WHERE name IN ({few}))"
+        shown, bare = shown + filtered, bare + filtered
     where = rng.choice(["", "", f" WHERE name IN ({few})", " WHERE n > 2", " WHERE note = 'x'"])
     if rng.random() < 0.2:
-        return f"SELECT team, {shown} FROM t{where} GROUP BY team", 1
-    return f"SELECT {shown} FROM t{where}", 0
+        where += " GROUP BY team"
+        return f"SELECT team, {shown} FROM t{where}", f"SELECT team, {bare} FROM t{where}", 1
+    return f"SELECT {shown} FROM t{where}", f"SELECT {bare} FROM t{where}", 0
 
 
 def random_argument(rng: Random, kind: str) -> str:
@@ -134,7 +136,7 @@ def conversation(
         ]
         watch = Watch(kind, nullable, tables)
         for _ in range(count):
-            sql, keys = random_statement(rng, kind, extremes)
+            sql, bare, keys = random_statement(rng, kind, extremes)
             decisions = [_decision(each, sql) for each in auditors]
             reasons[decisions[0].split(": ", 1)[-1][:70]] += 1
             if len(set(decisions)) > 1:
@@ -145,7 +147,7 @@ def conversation(
                 found.append(Finding("", "unexpected", sql, decisions[0], "", kind))
             if decisions[0].startswith("allowed"):
                 allowed += 1
-                problem = watch.problem(auditors, sql, keys)
+                problem = watch.problem(auditors, sql, bare, keys)
                 found += problem
                 if problem:
                     break
@@ -169,7 +171,9 @@ class Watch:
         self._kind, self._nullable, self._tables = kind, nullable, tables
         self._rows: list[list[Fraction]] = []
 
-    def problem(self, auditors: Sequence[OnlineAuditor], sql: str, keys: int) -> list[Finding]:
+    def problem(
+        self, auditors: Sequence[OnlineAuditor], sql: str, bare: str, keys: int
+    ) -> list[Finding]:
         """What is wrong with answering this, after all that was answered."""
         if "MIN(" in sql or "MAX(" in sql:
             ends = {_recorded(each, sql) for each in auditors}
@@ -181,16 +185,33 @@ class Watch:
         if self._nullable or not answers[0][1]:
             return []
         for key in answers[0][1]:
-            if problem := self._added([values[key] for _, values in answers], sql):
+            values = [numbers[key] for _, numbers in answers]
+            if None in values and any(value is not None for value in values):
+                totals = [_answered(each, bare, keys)[1].get(key) for each in auditors]
+                return self._overflow(values, totals, sql)
+            if problem := self._added(values, sql):
                 return [problem]
         return []
 
+    def _overflow(self, values: list[Any], totals: list[Any], sql: str) -> list[Finding]:
+        """A result computed on may leave its type: NULL must be decided by its size alone."""
+        pairs = [
+            (value, Fraction(each)) for value, each in zip(values, totals, strict=True) if each
+        ]
+        lost = [abs(total) for value, total in pairs if value is None]
+        kept = [abs(total) for value, total in pairs if value is not None]
+        if len(lost) == values.count(None) and max(kept, default=Fraction(0)) < min(lost):
+            return []
+        return [self._finding("null", sql, "NULL in some tables", "and not in others")]
+
     def _added(self, values: list[Any], sql: str) -> Finding | None:
-        """One number, on each table: it must be affine, and expose nobody with the others."""
-        if any(value is None for value in values):
-            if all(value is None for value in values):
-                return None
-            return self._finding("null", sql, "NULL in some tables", "and not in others")
+        """One number, on each table: it must be affine, and expose nobody with the others.
+
+        A double shows its nearest double, which may hide what one person has: it is a function of
+        the sum all the same, and the form is known only to within that.
+        """
+        if None in values:
+            return None
         nothing, *alone = (Fraction(value) for value in values[: len(PEOPLE) + 1])
         form = [(value - nothing) / UNIT for value in alone]
         for secrets, value in zip(self._tables[len(PEOPLE) + 1 :], values[-2:], strict=True):
@@ -198,7 +219,8 @@ class Watch:
             terms = [nothing, *(a * b for a, b in zip(form, own, strict=True))]
             expected = sum(terms, Fraction(0))
             size = max(Fraction(1), *map(abs, terms))
-            if abs(Fraction(value) - expected) > size / 10**9:
+            hidden = sum(map(abs, own)) * max(map(abs, (nothing, *alone))) / 2**51
+            if abs(Fraction(value) - expected) > size / 10**9 + hidden:
                 return self._finding("not affine", sql, str(float(expected)), str(value))
         self._rows.append([each.limit_denominator(10**7) for each in form])
         person = exposed(self._rows)

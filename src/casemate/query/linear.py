@@ -17,6 +17,7 @@ Departure  An aggregate that mixes two private columns, or adds up a number that
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import replace as changed
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -37,7 +38,7 @@ from casemate.query.expression import (
     private_columns,
     replace,
 )
-from casemate.query.operations import arithmetic, call, choice, negative
+from casemate.query.operations import arithmetic, call, check_digits, choice, negative
 from casemate.query.simplify import simplify
 from casemate.table.schema import Column, ColumnType
 
@@ -177,8 +178,11 @@ def _terms(
     coefficient, predicate = simplify(coefficient), simplify(predicate)
     never = isinstance(predicate, Literal) and predicate.value is not True
     nothing = isinstance(coefficient, Literal) and coefficient.value in (0, None)
-    if not never and not nothing:
-        yield Term(unknown, coefficient, predicate, tuple(simplify(key) for key in keys))
+    if never or nothing:
+        return
+    if isinstance(coefficient, Literal) and isinstance(coefficient.value, Decimal):
+        check_digits(coefficient.value)
+    yield Term(unknown, coefficient, predicate, tuple(simplify(key) for key in keys))
 
 
 def _categories(
