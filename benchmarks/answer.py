@@ -29,12 +29,10 @@ from benchmarks.survey import (
     parity,
     ranges,
 )
-from casemate.answer.literal import LiteralConstruction
-from casemate.answer.literal_setting import DatabaseUpdate, Setting
-from casemate.answer.literal_sparse import Records
-from casemate.answer.outcome import Origin, Outcome
-from casemate.answer.theorems import Terms
-from casemate.surrogate.product import Floats
+from casemate.grid.outcome import Origin, Outcome
+from casemate.grid.product import Floats
+from casemate.papers.accuracy import Terms
+from casemate.papers.online import DatabaseUpdate, LiteralConstruction, Records, Setting
 from casemate.table.schema import Answering, Strategy
 
 MANY = int(float(os.environ.get("CASEMATE_QUESTIONS", "1e6")))

@@ -18,14 +18,14 @@ import numpy as np
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import BUDGET, FILE, adult, parity
-from casemate.answer.asked import Asked, Linear
 from casemate.answer.plan import plan_of
-from casemate.answer.replicates import TypicalErrors
 from casemate.answer.schedule import Holds, easy_interval
-from casemate.answer.widths import half_width
-from casemate.surrogate.marginals import over_ranges, summed_area
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Product, Scope
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product, Scope
+from casemate.grid.question import Asked, Linear
+from casemate.grid.summed_area import over_ranges, summed_area
+from casemate.grid.widths import half_width
 from casemate.surrogate.replay import DenseSurrogate
+from casemate.surrogate.typical_error import TypicalErrors
 from casemate.table.schema import Answering
 
 SEEDS = range(101, 106)  # the estimate was made while looking at others

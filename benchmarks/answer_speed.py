@@ -21,15 +21,15 @@ import numpy as np
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, adult, construction, parity, ranges
-from casemate.answer.compile import compiled
 from casemate.answer.dataset import Dataset, simulated
 from casemate.answer.direct_measurement import DirectMeasurement
-from casemate.answer.replicates import TypicalErrors
-from casemate.query.sql import parse_statement
+from casemate.grid.compile import compiled
+from casemate.query.parse.sql import parse_statement
+from casemate.surrogate.typical_error import TypicalErrors
 from casemate.table.schema import Answering, Budget, Column, ColumnType, Policy, Role
+from casemate.table.sources.contribution import bounded
 from casemate.table.table import Table
 from casemate.table.universe import Universe
-from casemate.table.universe_contribution import bounded
 
 ROWS, GROUPS, ROUNDS, ANSWERS = 1_000_000, 20, 7, 2_000
 SQL = "SELECT kind, COUNT(*), SUM(cost) FROM t GROUP BY kind"

@@ -13,13 +13,12 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.solve.bounds import bounds
-from casemate.solve.box import Box, Region
-from casemate.solve.linear_program import LinearProgram
-from casemate.solve.propagation import propagate
-from casemate.solve.scaled import Scaled
-from casemate.solve.system import System
-from casemate.solve.twins import Collapsed, collapse
+from casemate.audit.region.bounds import bounds
+from casemate.audit.region.propagation import propagate
+from casemate.audit.region.twins import Collapsed, collapse
+from casemate.exact.box import Box, Region
+from casemate.exact.linear_program import LinearProgram, Scaled
+from casemate.exact.system import System
 
 ATTRIBUTES = (40, 2, 10, 6, 4, 5, 4)  # how many values each has; ranges from ten on
 SIZES = [(1_000, 100, "stated", "stated"), (5_000, 200, "stated", "stated")]

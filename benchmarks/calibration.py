@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, show
-from casemate.attack.confidence import confidence
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.problem import Prior, Problem
-from casemate.solve.rows import Floats, Rows
+from casemate.attack.reconstruct.confidence import confidence
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.exact.rows import Floats, Rows
 
 PEOPLE, MANY_PEOPLE = 150, 20_000
 SEEDS, LARGE_SEEDS = 20, 3

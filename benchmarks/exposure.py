@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, show
-from casemate.solve.collapse import collapse
-from casemate.solve.elimination import eliminate
-from casemate.solve.exposure import blocked
-from casemate.solve.joint_proof import JointProof, prove
-from casemate.solve.primes import NARROW, random_prime
-from casemate.solve.system import System
+from casemate.audit.region.collapse import collapse
+from casemate.exact.elimination import eliminate
+from casemate.exact.joint_proof import JointProof, prove
+from casemate.exact.primes import NARROW, random_prime
+from casemate.exact.system import System
+from casemate.exact.unknowns import blocked
 
 SIZES = (5, 18, 2, 6, 9, 13, 3, 3, 18)  # categories of each attribute of the release
 SKEW = (0.3, 0.0, 0.0, 1.2, 2.0, 0.6, 2.5, 1.0, 0.8)

@@ -11,9 +11,9 @@ import time
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.attack.extract import LearnerName, extract
-from casemate.attack.extract_boundary import Bits, Boundary, Floats
-from casemate.attack.extract_regression import logistic_regression, with_one
+from casemate.attack.extract.boundary import Bits, Boundary, Floats
+from casemate.attack.extract.extraction import LearnerName, extract
+from casemate.attack.extract.noisy import logistic_regression, with_one
 
 EACH = 500
 

@@ -18,15 +18,15 @@ from benchmarks.claims import Claim, real_table, show
 from benchmarks.release import FILE, PUBLIC
 from casemate.audit.case import Case
 from casemate.audit.exposure import Audit
+from casemate.audit.region.propagation import propagate
 from casemate.audit.result import Proof
-from casemate.published.equations import equations
+from casemate.exact.box import Region
+from casemate.exact.rank import RowSpace
+from casemate.exact.system import equations as each_equation
 from casemate.published.knowledge import Knowledge
-from casemate.published.publication import publication
-from casemate.query.log import Logged
-from casemate.solve.box import Region
-from casemate.solve.equation import equations as each_equation
-from casemate.solve.propagation import propagate
-from casemate.solve.rank import RowSpace
+from casemate.published.statements import publication
+from casemate.published.system import equations
+from casemate.query.parse.log import Logged
 from casemate.table.table import Table
 
 KEYS = (*PUBLIC, "AGE5")

@@ -15,11 +15,11 @@ from numpy.random import Generator
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, Survey, adult, construction, parity, ranges
-from casemate.answer.asked import Asked, Linear
 from casemate.answer.construction import Manners, OnlineConstruction
-from casemate.answer.outcome import Origin
 from casemate.errors import RationSpent, Refused
-from casemate.surrogate.product import Floats, Product
+from casemate.grid.outcome import Origin
+from casemate.grid.product import Floats, Product
+from casemate.grid.question import Asked, Linear
 from casemate.table.schema import Answering
 
 MOST = 600

@@ -14,13 +14,12 @@ import numpy as np
 
 from benchmarks.claims import Claim, show
 from casemate.attack.evidence import Evidence
-from casemate.attack.features import Features
-from casemate.attack.leave_one_out import squares
-from casemate.attack.problem import Prior, Problem
-from casemate.attack.reconstruction import Reconstruction, Solver
-from casemate.attack.score import Score, score
-from casemate.attack.subjects import Subjects
-from casemate.solve.rows import Rows
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.reconstruct.reconstruction import Reconstruction, Solver
+from casemate.attack.score.leave_one_out import squares
+from casemate.attack.score.scoring import Score, score
+from casemate.attack.subjects import Features, Subjects
+from casemate.exact.rows import Rows
 from casemate.table.table import Table
 
 TARGETS = 200

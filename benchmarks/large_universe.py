@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, real_table, show
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product, Scope
 from casemate.surrogate.choice import StandIn
 from casemate.surrogate.local import LocalSurrogate
 from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Product, Scope
 
 BINS = {"age": 10, "capital-gain": 10, "capital-loss": 10, "hours-per-week": 8}
 LEFT_OUT = "fnlwgt"  # a sampling weight, not a fact about a person

@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.claims import Claim, show
-from casemate.table.duckdb_source import DuckDBSource
-from casemate.table.place import Files, find
+from casemate.table.sources.duckdb import DuckDBSource
+from casemate.table.sources.place import Files, find
 
 ROWS = 50_000_000
 FILES = 4

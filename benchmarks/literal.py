@@ -11,11 +11,9 @@ from functools import partial
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.answer.literal import LiteralConstruction
-from casemate.answer.literal_setting import DatabaseUpdate, Setting, with_numbers
-from casemate.answer.literal_sparse import Records
-from casemate.answer.outcome import Origin
-from casemate.answer.theorems import (
+from casemate.grid.outcome import Origin
+from casemate.grid.product import Floats, MeasuredProduct, Product
+from casemate.papers.accuracy import (
     Statement,
     Terms,
     accuracy,
@@ -24,9 +22,15 @@ from casemate.answer.theorems import (
     theorem_5_14,
     theorem_5_15,
 )
-from casemate.privacy.noise import discrete_laplace, seeded_bits
+from casemate.papers.online import (
+    DatabaseUpdate,
+    LiteralConstruction,
+    Records,
+    Setting,
+    with_numbers,
+)
+from casemate.privacy.noise.noise import discrete_laplace, seeded_bits
 from casemate.surrogate.median import MedianMechanism
-from casemate.surrogate.product import Floats, MeasuredProduct, Product
 from casemate.surrogate.protocol import Surrogate
 from casemate.surrogate.weights import corrected_updates, literal_updates
 

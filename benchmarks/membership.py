@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.query.membership import membership
-from casemate.query.sql import parse
+from casemate.query.parse.sql import parse
+from casemate.query.records.bitsets import membership
 from casemate.table.table import Table
 
 RECORDS = 1_000_000

@@ -13,21 +13,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.solve.one_bit.bisection_basis import concentrated_basis, principal_basis
-from casemate.solve.one_bit.bisection_reading import (
+from casemate.attack.one_bit.bisection import (
     CORRECTED,
     PRINTED,
     TIGHT,
+    BisectionSearch,
     Constants,
     Reading,
+    Setting,
+    batch_claim,
+    concentrated_basis,
+    error_bound,
+    loss_bound,
+    principal_basis,
     printed_angle,
 )
-from casemate.solve.one_bit.bisection_search import BisectionSearch
-from casemate.solve.one_bit.bisection_simulation import BisectionRun, feed, simulate
-from casemate.solve.one_bit.bisection_theory import Setting, batch_claim, error_bound, loss_bound
-from casemate.solve.one_bit.laws import Uniform
-from casemate.solve.one_bit.protocol import Floats
-from casemate.solve.one_bit.streams import group_basis, near_basis
+from casemate.attack.one_bit.bisection_simulation import BisectionRun, feed, simulate
+from casemate.attack.one_bit.laws import Uniform
+from casemate.attack.one_bit.oracle import Floats
+from casemate.attack.one_bit.streams import group_basis, near_basis
 
 BLOCK = 1 << 18
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.solve.one_bit.automatic import AutomaticKalman
-from casemate.solve.one_bit.edge import EdgeKalman
-from casemate.solve.one_bit.laws import (
+from casemate.attack.one_bit.automatic import AutomaticKalman
+from casemate.attack.one_bit.edge import EdgeKalman
+from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,
     Gaussian,
@@ -24,9 +24,9 @@ from casemate.solve.one_bit.laws import (
     Truncated,
     Uniform,
 )
-from casemate.solve.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
-from casemate.solve.one_bit.protocol import Floats
-from casemate.solve.one_bit.streams import near_basis
+from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
+from casemate.attack.one_bit.oracle import Floats
+from casemate.attack.one_bit.streams import near_basis
 
 SIZE, DIMENSIONS, BOUND = 16, 2, 16.0  # D, d, and U = D u for u = 1
 RUNS, LONG_RUNS = 40, 6

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.solve.one_bit.bisection_search import BisectionSearch
-from casemate.solve.one_bit.bisection_simulation import simulate_trail
-from casemate.solve.one_bit.kalman import OneBitKalman
-from casemate.solve.one_bit.laws import (
+from casemate.attack.one_bit.bisection import BisectionSearch
+from casemate.attack.one_bit.bisection_simulation import simulate_trail
+from casemate.attack.one_bit.kalman import OneBitKalman
+from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,
     Gaussian,
@@ -25,15 +25,15 @@ from casemate.solve.one_bit.laws import (
     Law,
     Logistic,
     Mixture,
+    Shifted,
     StudentT,
     Triangular,
     Uniform,
+    effective_scale,
 )
-from casemate.solve.one_bit.laws_combined import Shifted
-from casemate.solve.one_bit.laws_protocol import effective_scale
-from casemate.solve.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
-from casemate.solve.one_bit.protocol import Floats
-from casemate.solve.one_bit.streams import Stream, generic, near_basis, subsets
+from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
+from casemate.attack.one_bit.oracle import Floats
+from casemate.attack.one_bit.streams import Stream, generic, near_basis, subsets
 
 RUNS = int(os.environ.get("CASEMATE_RUNS", "100"))
 QUERIES = 100_000

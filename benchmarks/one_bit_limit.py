@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.solve.one_bit.laws import (
+from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,
     Gaussian,
@@ -26,14 +26,14 @@ from casemate.solve.one_bit.laws import (
     Truncated,
     Uniform,
 )
-from casemate.solve.one_bit.limit import one_bit_limit
-from casemate.solve.one_bit.limit_information import (
+from casemate.attack.one_bit.limit import (
     bit_information,
     edge_pays_after,
     full_information,
+    level_information,
+    one_bit_limit,
 )
-from casemate.solve.one_bit.limit_levels import level_information
-from casemate.solve.one_bit.streams import generic, near_basis
+from casemate.attack.one_bit.streams import generic, near_basis
 
 ROOT3 = math.sqrt(3)
 WAVE = 1 / math.sqrt(1 / 3 - 2 / math.pi**2)  # half width of a raised cosine of deviation 1

@@ -27,14 +27,14 @@ from functools import partial
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.audit.online import OnlineAuditor
+from casemate.audit.online.auditor import OnlineAuditor
+from casemate.exact.rank import RowSpace
+from casemate.exact.system import Equation
 from casemate.query.aggregate import Aggregate
-from casemate.query.engine import grouped, rows
-from casemate.query.sketch_hash import SMALL, Keys, hashed
-from casemate.query.sql import parse
-from casemate.solve.equation import Equation
-from casemate.solve.rank import RowSpace
-from casemate.table.source import Source
+from casemate.query.engines.engine import grouped, rows
+from casemate.query.parse.sql import parse
+from casemate.query.sketch.hash import SMALL, Keys, hashed
+from casemate.table.sources.source import Source
 from casemate.table.table import Table
 
 GROUPS = 20_000

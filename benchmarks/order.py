@@ -12,12 +12,11 @@ from random import Random
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.solve.block import solve_block
-from casemate.solve.block_model import Block, Cell, Statistic
-from casemate.solve.order import audit_order
-from casemate.solve.order_limit import Limit
-from casemate.solve.order_question import Domain, Kind, Question
-from casemate.solve.order_verdict import Exposed, Free, Undecided, Verdicts
+from casemate.audit.block.model import Block, Cell, Statistic, solve_block
+from casemate.audit.order.case import Exposed, Free, Undecided, Verdicts
+from casemate.audit.order.decide import audit_order
+from casemate.audit.time_limit import Limit
+from casemate.exact.order_question import Domain, Kind, Question
 
 Log = tuple[list[int], list[Question]]
 SALARIES = (20, 200)

@@ -13,10 +13,9 @@ from random import Random
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.attack.plan import Planner
-from casemate.attack.plan_result import Planned
-from casemate.attack.plan_splitting import costs
-from casemate.solve.detecting import DetectingMatrix, sums_necessary, sums_needed
+from casemate.attack.plan.adaptive import costs
+from casemate.attack.plan.plan import Planner
+from casemate.attack.plan.result import DetectingMatrix, Planned, sums_necessary, sums_needed
 from casemate.table.table import Table
 
 COUNTS = (1, 2, 5, 20, 100)

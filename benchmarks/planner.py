@@ -15,9 +15,8 @@ from numpy.random import Generator, Philox
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, adult, parity
-from casemate.answer.asked import Asked, Linear
 from casemate.answer.plan import Means, Plan
-from casemate.answer.planner_forecasts import (
+from casemate.answer.planner.forecasts import (
     Forecast,
     Setting,
     cold,
@@ -26,11 +25,11 @@ from casemate.answer.planner_forecasts import (
     tables,
     warm,
 )
-from casemate.answer.planner_workload import Workload
-from casemate.answer.relation import Relation
+from casemate.answer.planner.workload import Workload
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product
+from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.summed_area import marginals
 from casemate.privacy.cost import Currency
-from casemate.surrogate.marginals import marginals
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Product
 from casemate.surrogate.replay import DenseSurrogate
 from casemate.table.schema import Answering, Budget
 

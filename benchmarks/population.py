@@ -6,7 +6,7 @@ import time
 from numpy.random import Generator, Philox
 
 from benchmarks.claims import Claim, show
-from casemate.table import population
+from casemate.table.shipped import population
 
 ROWS = 10_000_000
 

@@ -11,10 +11,10 @@ import math
 from random import Random
 
 from benchmarks.claims import Claim, show
-from casemate.solve.order import audit_order
-from casemate.solve.order_online import OnlineExtremes
-from casemate.solve.order_question import Domain, Question
-from casemate.solve.order_verdict import Exposed
+from casemate.audit.order.case import Exposed
+from casemate.audit.order.decide import audit_order
+from casemate.audit.order.online import OnlineExtremes
+from casemate.exact.order_question import Domain, Question
 
 BLOCKS = 2_000
 SEED = 20_050_613

@@ -16,12 +16,12 @@ import numpy as np
 
 from benchmarks.claims import Claim, real_table, show
 from casemate.audit.case import exact_rows
-from casemate.published.equations import equations
-from casemate.published.publication import publication
-from casemate.query.log import Logged
-from casemate.solve.certificate import certify
-from casemate.solve.collapse import collapse
-from casemate.solve.exposure import exposure
+from casemate.audit.region.collapse import collapse
+from casemate.exact.certificate import certify
+from casemate.exact.unknowns import exposure
+from casemate.published.statements import publication
+from casemate.published.system import equations
+from casemate.query.parse.log import Logged
 from casemate.table.table import Table
 
 FILE = "acs_massachusetts_2019.csv.gz"

@@ -16,18 +16,16 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.release import FILE, PUBLIC, prepare, statements
-from casemate.audit.admission import chosen
 from casemate.audit.case import Case
-from casemate.audit.repair import offered, repair
-from casemate.audit.rows_shown import rows_shown
-from casemate.audit.stakes import Stakes
-from casemate.audit.statements import Statement, Statements
-from casemate.published.equations import equations
+from casemate.audit.repair.search import chosen, offered, repair
+from casemate.audit.statements import Statement, Statements, rows_shown
+from casemate.audit.witness.stakes import Stakes
 from casemate.published.knowledge import Knowledge
-from casemate.published.publication import publication
-from casemate.published.truth import column_values
-from casemate.query.log import Logged
-from casemate.query.sql import DIALECT
+from casemate.published.statements import publication
+from casemate.published.system import equations
+from casemate.published.verified import column_values
+from casemate.query.parse.log import Logged
+from casemate.query.parse.sql import DIALECT
 from casemate.table.table import Table
 
 WAYS = 2

@@ -21,15 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, show
-from casemate.query.expression import TRUE
-from casemate.query.membership import membership
-from casemate.query.sketch import CodedRecords
-from casemate.query.sketch_selection import Selection
-from casemate.query.sql import parse
-from casemate.solve.primes import random_prime
-from casemate.solve.sketch import Proved, exposed
+from casemate.exact.primes import random_prime
+from casemate.exact.sketch import Proved, exposed
+from casemate.query.language.expression import TRUE
+from casemate.query.parse.sql import parse
+from casemate.query.records.bitsets import membership
+from casemate.query.sketch.layouts import Selection
+from casemate.query.sketch.sketch import CodedRecords
 from casemate.table.schema import ColumnType
-from casemate.table.source import Frame, Source
+from casemate.table.sources.source import Frame, Source
 from casemate.table.table import Table
 
 SUMS = 1_000

@@ -17,19 +17,15 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import lsmr
 
 from benchmarks.claims import Claim, show
-from casemate.published.predicates import Predicates
-from casemate.query.sketch_selection import Selection
-from casemate.query.sql import parse
-from casemate.solve.bits import Bits
-from casemate.solve.box_squares import box_squares
-from casemate.solve.kaczmarz import kaczmarz, shuffled_rows
-from casemate.solve.kaczmarz_blocks import kaczmarz_blocks
-from casemate.solve.least_squares import Solved, least_squares
-from casemate.solve.ranges import Ranges
-from casemate.solve.rows import Floats, Passes, Rows
-from casemate.solve.sgd import sgd
-from casemate.solve.swept_squares import swept_squares
-from casemate.solve.views import Weighted
+from casemate.attack.solvers.box_squares import box_squares
+from casemate.attack.solvers.cgmn import swept_squares
+from casemate.attack.solvers.kaczmarz import kaczmarz, kaczmarz_blocks, shuffled_rows
+from casemate.attack.solvers.least_squares import Solved, Weighted, least_squares
+from casemate.attack.solvers.sgd import sgd
+from casemate.exact.rows import Floats, Passes, Rows
+from casemate.published.predicates import Bits, Predicates, Ranges
+from casemate.query.parse.sql import parse
+from casemate.query.sketch.layouts import Selection
 from casemate.table.table import Table
 
 LARGEST = 200

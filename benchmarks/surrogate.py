@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 
 from benchmarks.claims import Claim, show
-from casemate.surrogate import dense_kernel
+from casemate.grid import summed_area as dense_kernel
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.surrogate.dense import Histogram
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.surrogate.replay import DenseSurrogate
 from casemate.surrogate.weights import (
     MultiplicativeWeights,

@@ -17,22 +17,20 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from casemate.answer.asked import Asked, Linear
-from casemate.answer.classes import merged
 from casemate.answer.construction import Guess, Manners, OnlineConstruction
 from casemate.answer.doorway import Doorway
 from casemate.answer.plan import Means, plan_of
-from casemate.answer.private_cells import PrivateCells
-from casemate.answer.relation import Relation
 from casemate.doors.entry import Edition, Entry
-from casemate.doors.gate_state import MemorySecrets
+from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import Sources
+from casemate.doors.stores import MemoryStore
 from casemate.doors.transcript import Transcript
-from casemate.doors.transcript_store import MemoryStore
+from casemate.grid.classes import PrivateCells, merged
+from casemate.grid.product import Floats, Product, Scope
+from casemate.grid.question import Asked, Linear, Relation
 from casemate.privacy.cost import Currency, rho_of
-from casemate.privacy.ledger import open_ledger
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
-from casemate.surrogate.product import Floats, Product, Scope
+from casemate.privacy.ledger.ledger import open_ledger
+from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace, seeded_bits
 from casemate.table.schema import Answering
 
 Codes = NDArray[np.int64]

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, show
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.problem import Prior, Problem
-from casemate.attack.reconstruct import reconstructed
-from casemate.attack.reconstruction import Solver
-from casemate.solve.bits import Bits
-from casemate.solve.rows import Floats, Rows
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.reconstruct.reconstruction import Solver
+from casemate.attack.reconstruct.run import reconstructed
+from casemate.exact.rows import Floats, Rows
+from casemate.published.predicates import Bits
 
 SEEDS = 20
 NOISES = (0.1, 0.2, 0.3, 0.5, 1.0)

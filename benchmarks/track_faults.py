@@ -9,8 +9,8 @@ from itertools import accumulate
 from benchmarks.claims import Claim, show
 from casemate.track.modes import TRACKERS, make_engine
 from casemate.track.setting import Setting
-from casemate.track.simulation.bad_network import BadNetwork
-from casemate.track.transport.faulty import Faults
+from casemate.track.simulate.bad_network import BadNetwork
+from casemate.track.transport.in_process import Faults
 
 SETTING = Setting(sites=64, alpha=0.05, delta=1e-6, items=10**6)
 ITEMS, RUNS, BEAT = 10_000, 5, 4

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.report.markup import Markup, joined, tag
-from casemate.report.svg import Margins, Plot
-from casemate.report.track_words import end_names, ratios
+from casemate.report.pages import Markup, joined, tag
+from casemate.report.plots import Margins, Plot
+from casemate.track.report import end_names, ratios
 from casemate.track.setting import Setting
-from casemate.track.simulation.simulate import simulate
+from casemate.track.simulate.simulate import simulate
 
 ITEMS, DELTA = 10**8, 0.01
 SITES, ALPHA = (64, 256, 1024, 4096, 16384), 0.01

@@ -22,12 +22,15 @@ from casemate.privacy.generalisation import (
 )
 from casemate.privacy.interaction import (
     Interaction,
+    Leak,
     Query,
     Transcript,
+    epsilon_of,
+    leaked_at_most,
     neighbours,
+    ratio_needed,
     sensitivity,
 )
-from casemate.privacy.partial_privacy import Leak, epsilon_of, leaked_at_most, ratio_needed
 
 ZERO = Fraction(0)
 GRID = [0.01, 0.1, 0.3, 1.0]

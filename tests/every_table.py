@@ -11,8 +11,8 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.solve.order_question import Exact, Kind, Question
-from casemate.solve.order_verdict import Free, Verdicts
+from casemate.audit.order.case import Free, Verdicts
+from casemate.exact.order_question import Exact, Kind, Question
 
 Tables = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from casemate.errors import BudgetExhausted
 from casemate.privacy.cost import Pure
-from casemate.privacy.ledger import Ledger
+from casemate.privacy.ledger.ledger import Ledger
 
 
 def race(opened: Callable[[], Ledger], callers: int) -> list[str]:

@@ -15,9 +15,9 @@ from typing import Any
 
 from casemate.errors import BudgetExhausted
 from casemate.privacy.cost import Pure
-from casemate.privacy.ledger import Ledger, open_ledger
-from casemate.privacy.ledger_sql import SqlBook
-from casemate.privacy.ledger_sqlite import _LedgerFile
+from casemate.privacy.ledger.ledger import Ledger, open_ledger
+from casemate.privacy.ledger.sql import SqlBook
+from casemate.privacy.ledger.sqlite import _LedgerFile
 
 FACTS: dict[str, Any] = {"dataset": "hospital", "policy": "a1b2", "epsilon": Fraction(1)}
 

@@ -40,13 +40,13 @@ from casemate import (
     repair,
     witnesses,
 )
-from casemate.attack.answers_file import Given
-from casemate.attack.plan import Planner
+from casemate.attack.plan.plan import Planner
+from casemate.attack.reconstruct.answers_file import Given
 from casemate.audit.exposure import Options
 from casemate.audit.result import Exposed, Proof
 from casemate.published.knowledge import Knowledge
-from casemate.query.answers import Answer
-from casemate.table.source import Series
+from casemate.query.engines.answering import Answer
+from casemate.table.sources.source import Series
 
 NUMBER, TEXT = 7354219, "canary"
 QUERIES = [

@@ -11,8 +11,16 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.solve.sketch import Combination, Places, Residues, Vanishing, weighed_together
-from casemate.solve.sketch_decode import Name, Sketches, SketchSearch
+from casemate.exact.sketch import (
+    Combination,
+    Name,
+    Places,
+    Residues,
+    Sketches,
+    SketchSearch,
+    Vanishing,
+    weighed_together,
+)
 
 Matrix = list[list[int]]
 

@@ -1,6 +1,6 @@
 """`python -m casemate` is the command `casemate`."""
 
-from casemate.cli.main import run
+from casemate.cli import run
 
 if __name__ == "__main__":
     run()

@@ -5,17 +5,16 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from casemate.answer.compile import Compiled, compiled
-from casemate.answer.outcome import Estimate, Origin, Outcome
-from casemate.answer.private_cells import PrivateCells
-from casemate.answer.shown import Shown
-from casemate.answer.shown_number import Noised
+from casemate.grid.classes import PrivateCells
+from casemate.grid.compile import Compiled, compiled
+from casemate.grid.outcome import Estimate, Noised, Origin, Outcome
+from casemate.grid.rows import Shown
 from casemate.query.aggregate import Aggregate, Select, Statement
-from casemate.query.answers import show
-from casemate.query.histogram import as_declared
-from casemate.query.sql import parse_statement
+from casemate.query.engines.answering import show
+from casemate.query.parse.sql import parse_statement
+from casemate.query.snapping.histograms import as_declared
 from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.source import Source
+from casemate.table.sources.source import Source
 from casemate.table.universe import Universe
 
 INTEGER, DECIMAL, TEXT = ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.TEXT

@@ -30,11 +30,11 @@ from answer.small_dataset import counting, world
 from forked import FINISHED, ended, forked
 
 from casemate.answer.session import Session
-from casemate.answer.stand_in import StandIn
 from casemate.doors.entry import Entry
-from casemate.doors.gate_state import MemorySecrets
+from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import Sources
-from casemate.doors.transcript_store import Book
+from casemate.doors.stores import Book
+from casemate.surrogate.stand_in import StandIn
 
 STATEMENTS: dict[str, tuple[str, bool]] = {  # and whether a measurement is asked for
     "total": ("SELECT count(*) FROM t", False),

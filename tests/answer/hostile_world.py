@@ -14,17 +14,16 @@ from typing import Any
 import duckdb
 from hypothesis import strategies as st
 
-from casemate.answer.direct import Measured
+from casemate.grid.direct import Measured
 from casemate.query.aggregate import Aggregate, Function, Select
-from casemate.query.expression import ColumnRef, columns_of
-from casemate.query.interpret import evaluate
-from casemate.table.duckdb_source import DuckDBSource
-from casemate.table.place import DuckDBTable, PostgresTable
-from casemate.table.postgres_source import PostgresSource
+from casemate.query.language.expression import ColumnRef, columns_of
+from casemate.query.language.interpret import evaluate
 from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.source import Source
-from casemate.table.universe import Universe
-from casemate.table.universe_cuts import typed
+from casemate.table.sources.duckdb import DuckDBSource
+from casemate.table.sources.place import DuckDBTable, PostgresTable
+from casemate.table.sources.postgres import PostgresSource
+from casemate.table.sources.source import Source
+from casemate.table.universe import Universe, typed
 
 WORDS = ("straße", "İ", "ı", "ΣΑΣ", "ǆ", "a", "A", "12", " 3.5 ", "", "%")
 LARGE = 2**63 - 1

@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.answer.literal import Answer, Counts, LiteralConstruction
-from casemate.answer.literal_setting import DatabaseUpdate, Setting
-from casemate.answer.literal_sparse import Records
-from casemate.answer.outcome import Origin
-from casemate.answer.theorems import Terms
-from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits, silence
+from casemate.grid.outcome import Origin
+from casemate.grid.product import Floats, MeasuredProduct, Product
+from casemate.papers.accuracy import Terms
+from casemate.papers.online import (
+    Answer,
+    Counts,
+    DatabaseUpdate,
+    LiteralConstruction,
+    Records,
+    Setting,
+)
+from casemate.privacy.noise.noise import Noise, discrete_laplace, seeded_bits, silence
 from casemate.surrogate.median import EveryDatabase, MedianMechanism, rows_needed
-from casemate.surrogate.product import Floats, MeasuredProduct, Product
 from casemate.surrogate.protocol import Surrogate
 
 BETA = 1e-11  # so that a hundred runs without one failure are what a theorem promises

@@ -13,9 +13,9 @@ import duckdb
 from answer.compiled_world import as_policy_declares
 
 from casemate.answer.answer import Answer
-from casemate.answer.shown_number import Noised
-from casemate.query.answers import show
-from casemate.query.sql import parse_statement
+from casemate.grid.outcome import Noised
+from casemate.query.engines.answering import show
+from casemate.query.parse.sql import parse_statement
 from casemate.table.table import Table
 
 COLUMNS = """

@@ -10,21 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.answer.asked import Asked, Linear
-from casemate.answer.classes import merged
 from casemate.answer.construction import USUAL, Manners, OnlineConstruction
 from casemate.answer.doorway import Doorway
 from casemate.answer.plan import Means, Plan, plan_of
-from casemate.answer.private_cells import PrivateCells
-from casemate.answer.relation import Relation
 from casemate.doors.entry import Edition
-from casemate.doors.gate_state import MemorySecrets
+from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import Sources
 from casemate.doors.transcript import Transcript, open_transcript
+from casemate.grid.classes import PrivateCells, merged
+from casemate.grid.product import Product, Scope
+from casemate.grid.question import Asked, Linear, Relation
 from casemate.privacy.cost import Currency
-from casemate.privacy.ledger import Ledger, open_ledger
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits, silence
-from casemate.surrogate.product import Product, Scope
+from casemate.privacy.ledger.ledger import Ledger, open_ledger
+from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace, seeded_bits, silence
 from casemate.table.schema import Answering, Budget
 
 EDITION = Edition("p", "v")

@@ -16,7 +16,7 @@ from casemate.answer.dataset import assembled, durable
 from casemate.answer.doorway import Doorway
 from casemate.answer.session import DIALECT, Session
 from casemate.doors.law import Sources
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace
+from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace
 from casemate.table.table import Table
 
 MEASURE = "measure "

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from casemate.answer.answer import Spending
 from casemate.privacy.cost import epsilon_of
-from casemate.privacy.ledger_terms import Terms
+from casemate.privacy.ledger.terms import Terms
 
 DELTA = Fraction(1, 10**6)
 

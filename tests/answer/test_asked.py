@@ -8,9 +8,8 @@ from answer.small_dataset import SHAPE, counting
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.asked import LONGEST_TEXT, Asked, Linear
-from casemate.answer.relation import Relation
-from casemate.surrogate.product import Product
+from casemate.grid.product import Product
+from casemate.grid.question import LONGEST_TEXT, Asked, Linear, Relation
 
 
 def mask(*codes: int, size: int) -> np.ndarray:

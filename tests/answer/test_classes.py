@@ -6,10 +6,10 @@ from answer.small_dataset import SHAPE, cells_of, counting, people
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.asked import Asked, Linear
-from casemate.answer.classes import Classes, all_codes, merged, spanned
-from casemate.surrogate.marginals import contracted
-from casemate.surrogate.product import Product
+from casemate.grid.classes import Classes, all_codes, merged, spanned
+from casemate.grid.product import Product
+from casemate.grid.question import Asked, Linear
+from casemate.grid.summed_area import contracted
 
 CODES = people(200)
 

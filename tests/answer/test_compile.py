@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from query import universes
 
-from casemate.answer.compile_aggregate import MOST_CELLS, MOST_STEPS
-from casemate.answer.relation import Relation
 from casemate.errors import Unsupported
+from casemate.grid.aggregates import MOST_CELLS, MOST_STEPS
+from casemate.grid.question import Relation
 from casemate.table.schema import Column, ColumnType, Policy, Provenance
 from casemate.table.table import Table
 from casemate.table.universe import Universe

@@ -9,12 +9,12 @@ from answer.compiled_world import POLICY, UNIVERSE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.compile_grid import centre_of, grid_of, summand_of
+from casemate.grid.sums import centre_of, grid_of, summand_of
 from casemate.query.aggregate import Aggregate
-from casemate.query.expression import columns_of
-from casemate.query.histogram import LARGEST
-from casemate.query.snapping_interval import Interval
-from casemate.query.sql import parse
+from casemate.query.language.expression import columns_of
+from casemate.query.language.intervals import Interval
+from casemate.query.parse.sql import parse
+from casemate.query.snapping.histograms import LARGEST
 from casemate.table.schema import ColumnType
 
 ends = st.one_of(

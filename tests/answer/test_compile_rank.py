@@ -5,8 +5,8 @@ from datetime import date, datetime
 import pytest
 from answer.compiled_world import POLICY
 
-from casemate.answer.compile_rank import Rank, Step, rank_of
-from casemate.query.sql import parse
+from casemate.grid.ranks import Rank, Step, rank_of
+from casemate.query.parse.sql import parse
 from casemate.table.schema import Column, ColumnType, Policy
 from casemate.table.universe import Universe
 

@@ -10,13 +10,12 @@ from chance import assert_rate_at_most
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casemate.answer.asked import Asked, Linear
 from casemate.answer.construction import Manners
-from casemate.answer.outcome import Estimate, Origin, Outcome
 from casemate.answer.plan import Means, plan_of
-from casemate.answer.relation import Relation
 from casemate.errors import GateClosed, RationSpent, Unsupported
-from casemate.surrogate.product import Product
+from casemate.grid.outcome import Estimate, Origin, Outcome
+from casemate.grid.product import Product
+from casemate.grid.question import Asked, Linear, Relation
 from casemate.table.schema import Answering, Budget, Strategy
 
 CODES = people(20_000)

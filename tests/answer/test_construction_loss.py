@@ -24,23 +24,22 @@ from answer.conversation_tree import (
 )
 from answer.small_dataset import World, cells_of, counting
 
-from casemate.answer.asked import Asked
 from casemate.answer.construction import OnlineConstruction
 from casemate.answer.plan import Plan
-from casemate.answer.relation import Relation
 from casemate.answer.schedule import GateSchedule
-from casemate.answer.stand_in import Make
 from casemate.doors.entry import Kind
-from casemate.doors.gate_state import MemorySecrets
+from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import LaplaceLaw, Sources
 from casemate.doors.transcript import open_transcript
 from casemate.errors import GateClosed, TranscriptDamaged
+from casemate.grid.product import Floats
+from casemate.grid.question import Asked, Relation
 from casemate.privacy.cost import Currency
-from casemate.privacy.ledger import Ledger
-from casemate.privacy.noise import Noise, silence
-from casemate.privacy.sparse_vector_calibration import Calibration
+from casemate.privacy.ledger.ledger import Ledger
+from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.noise.noise import Noise, silence
 from casemate.surrogate.choice import stand_in_for
-from casemate.surrogate.product import Floats
+from casemate.surrogate.stand_in import Make
 from casemate.table.schema import Strategy
 
 # Every kind of draw has a scale of its own, so that its window can be told by it.

@@ -22,14 +22,14 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from query import universes
 
-from casemate.answer.compile import Compiled
-from casemate.answer.relation import Relation
 from casemate.answer.session import Session
-from casemate.answer.shown_number import Noised
-from casemate.answer.shown_readings import AverageReading
 from casemate.errors import Unsupported
+from casemate.grid.compile import Compiled
+from casemate.grid.outcome import Noised
+from casemate.grid.question import Relation
+from casemate.grid.readings import AverageReading
 from casemate.table.schema import Budget, Column, ColumnType, Policy
-from casemate.table.source import Source
+from casemate.table.sources.source import Source
 from casemate.table.table import Table
 from casemate.table.universe import Kind, Universe
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from casemate.answer.dataset_key import BYTES, dataset_key
+from casemate.doors.dataset import BYTES, dataset_key
 from casemate.errors import Misconfigured
 
 

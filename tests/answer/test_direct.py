@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from query import universes
 
-from casemate.answer.direct import Direct, Spread
-from casemate.answer.relation import Relation
-from casemate.table.duckdb_opening import Columns
-from casemate.table.duckdb_source import DuckDBSource
+from casemate.grid.direct import Direct, Spread
+from casemate.grid.question import Relation
 from casemate.table.schema import Column, ColumnType, Policy
-from casemate.table.source import Series, Source
+from casemate.table.sources.duckdb import DuckDBSource
+from casemate.table.sources.files import Columns
+from casemate.table.sources.source import Series, Source
 from casemate.table.table import Table
 from casemate.table.universe import Kind, Universe
 

@@ -14,17 +14,17 @@ from hypothesis import example, given, settings
 from servers import PostgresServer
 
 from casemate import Session
-from casemate.answer.direct import Direct, Spread
-from casemate.answer.relation import Relation
 from casemate.errors import Unsupported
+from casemate.grid.direct import Direct, Spread
+from casemate.grid.question import Relation
 from casemate.query.aggregate import Function, Select
-from casemate.query.answers import values
-from casemate.query.engine import grouped, rows
-from casemate.query.expression import KeyRef, ResultRef
-from casemate.query.histogram import as_declared
-from casemate.query.snapping_groups import cells_of
-from casemate.query.sql import parse_statement
-from casemate.table.source import Source
+from casemate.query.engines.answering import values
+from casemate.query.engines.engine import grouped, rows
+from casemate.query.language.expression import KeyRef, ResultRef
+from casemate.query.parse.sql import parse_statement
+from casemate.query.snapping.groups import cells_of
+from casemate.query.snapping.histograms import as_declared
+from casemate.table.sources.source import Source
 
 TINY = (
     "SELECT CASE WHEN grade = 7 THEN grade*0.0000001*0.0000001 ELSE 1 END, COUNT(*) "

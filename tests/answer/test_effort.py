@@ -11,17 +11,17 @@ from answer.small_dataset import counting, world
 from answer.test_classes import questions
 from hypothesis import given
 
-from casemate.answer import effort, private_cells
-from casemate.answer.asked import Asked, Linear
-from casemate.answer.classes import Classes, merged, spanned
-from casemate.answer.compile import compiled
+from casemate.answer import effort
 from casemate.answer.effort import looks, require_answerable
-from casemate.answer.private_cells import PrivateCells
 from casemate.answer.session import Session
 from casemate.errors import Unsupported
-from casemate.query.histogram import histogram
-from casemate.query.sql import parse_statement
-from casemate.surrogate.product import Product
+from casemate.grid import classes as private_cells
+from casemate.grid.classes import Classes, PrivateCells, merged, spanned
+from casemate.grid.compile import compiled
+from casemate.grid.product import Product
+from casemate.grid.question import Asked, Linear
+from casemate.query.parse.sql import parse_statement
+from casemate.query.snapping.histograms import histogram
 from casemate.table.table import Table
 from casemate.table.universe import Universe
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from casemate.answer.identity import MOST_NAME, dataset_of, edition_of, ledger_of, secrets_of
+from casemate.doors.dataset import MOST_NAME, dataset_of, edition_of, ledger_of, secrets_of
 from casemate.table.schema import (
     Answering,
     Budget,

@@ -8,16 +8,15 @@ from answer.small_dataset import SHAPE, counting, means
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.asked import Asked, Linear
-from casemate.answer.classes import all_codes
 from casemate.answer.intervals import Level, easy_estimates, measured_estimates, noised
-from casemate.answer.measured_table import MeasuredTable, TableQuestion
 from casemate.answer.plan import plan_of
-from casemate.answer.relation import Relation
 from casemate.answer.schedule import Holds, easy_interval
-from casemate.answer.widths import half_width
 from casemate.doors.law import GaussianLaw
-from casemate.surrogate.product import Product
+from casemate.grid.classes import all_codes
+from casemate.grid.measured_table import MeasuredTable, TableQuestion
+from casemate.grid.product import Product
+from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.widths import half_width
 from casemate.table.schema import Answering
 
 GATE = plan_of(means(), SHAPE, Answering()).gate

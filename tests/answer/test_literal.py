@@ -22,15 +22,13 @@ from answer.literal_world import (
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from casemate.answer.literal import LiteralConstruction
-from casemate.answer.literal_setting import DatabaseUpdate, Setting
-from casemate.answer.literal_sparse import Records
-from casemate.answer.outcome import Origin
-from casemate.answer.theorems import Terms
 from casemate.errors import HorizonReached
-from casemate.privacy.noise import Noise
-from casemate.privacy.sparse_vector import NumericSparse
-from casemate.surrogate.product import Product
+from casemate.grid.outcome import Origin
+from casemate.grid.product import Product
+from casemate.papers.accuracy import Terms
+from casemate.papers.online import DatabaseUpdate, LiteralConstruction, Records, Setting
+from casemate.privacy.mechanisms.sparse_vector import NumericSparse
+from casemate.privacy.noise.noise import Noise
 
 # The document's algorithm, written down slowly ----------------------------------------------------
 

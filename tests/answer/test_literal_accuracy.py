@@ -11,13 +11,11 @@ import pytest
 from answer.literal_world import BETA, Choose, Fixed, Hiding, World, Worst, seeded, stream, world
 from chance import assert_rate_at_most
 
-from casemate.answer.literal import LiteralConstruction
-from casemate.answer.literal_setting import DatabaseUpdate, Setting
-from casemate.answer.literal_sparse import Records
-from casemate.answer.outcome import Origin
-from casemate.answer.theorems import Terms
-from casemate.privacy.ledger import open_ledger
-from casemate.privacy.noise import Noise
+from casemate.grid.outcome import Origin
+from casemate.papers.accuracy import Terms
+from casemate.papers.online import DatabaseUpdate, LiteralConstruction, Records, Setting
+from casemate.privacy.ledger.ledger import open_ledger
+from casemate.privacy.noise.noise import Noise
 from casemate.surrogate.median import EveryDatabase, MedianMechanism
 from casemate.surrogate.protocol import Surrogate
 from casemate.surrogate.weights import literal_step, literal_updates

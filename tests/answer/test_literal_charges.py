@@ -13,18 +13,16 @@ import numpy as np
 import pytest
 from answer.literal_world import PEOPLE, TERMS, constructed, scripted, seeded, setting, subset
 
-from casemate.answer.literal import Answer, LiteralConstruction
-from casemate.answer.literal_setting import Setting
-from casemate.answer.literal_sparse import Records
-from casemate.answer.outcome import Origin
-from casemate.answer.theorems import Terms
 from casemate.doors.entry import Edition
-from casemate.doors.gate_state import MemorySecrets, SecretFile
+from casemate.doors.gate import MemorySecrets, SecretFile
 from casemate.doors.transcript import open_transcript
 from casemate.errors import BudgetExhausted, Misconfigured, Refused
-from casemate.privacy.ledger import Ledger, open_ledger
-from casemate.privacy.noise import Noise, silence
-from casemate.surrogate.product import Product
+from casemate.grid.outcome import Origin
+from casemate.grid.product import Product
+from casemate.papers.accuracy import Terms
+from casemate.papers.online import Answer, LiteralConstruction, Records, Setting
+from casemate.privacy.ledger.ledger import Ledger, open_ledger
+from casemate.privacy.noise.noise import Noise, silence
 
 # What it charges, and when ------------------------------------------------------------------------
 

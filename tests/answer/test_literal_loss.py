@@ -12,12 +12,10 @@ import pytest
 from doors import draw_tree
 from doors.draw_tree import Branch, branches, walk_draws
 
-from casemate.answer.literal import LiteralConstruction
-from casemate.answer.literal_setting import DatabaseUpdate, Setting
-from casemate.answer.literal_sparse import Records
-from casemate.answer.theorems import Terms
-from casemate.privacy.noise import Noise, silence
-from casemate.surrogate.product import Product
+from casemate.grid.product import Product
+from casemate.papers.accuracy import Terms
+from casemate.papers.online import DatabaseUpdate, LiteralConstruction, Records, Setting
+from casemate.privacy.noise.noise import Noise, silence
 
 Walked = tuple[dict[Hashable, Fraction], Fraction]
 EPSILON, REACH = 9.0, 2  # scales of 1/4, 1/2 and 1, so that small windows hold nearly all

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.literal_setting import ROUNDED, DatabaseUpdate, Setting, with_numbers
-from casemate.answer.theorems import (
+from casemate.papers.accuracy import (
     Terms,
     UpdateBound,
     accuracy,
@@ -17,8 +16,9 @@ from casemate.answer.theorems import (
     theorem_5_14,
     theorem_5_15,
 )
-from casemate.privacy.noise import silence
-from casemate.privacy.sparse_vector import NumericSparse
+from casemate.papers.online import ROUNDED, DatabaseUpdate, Setting, with_numbers
+from casemate.privacy.mechanisms.sparse_vector import NumericSparse
+from casemate.privacy.noise.noise import silence
 from casemate.surrogate.median import MedianMechanism
 from casemate.surrogate.perceptron import Perceptron
 from casemate.surrogate.weights import MultiplicativeWeights

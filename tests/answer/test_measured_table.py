@@ -9,17 +9,11 @@ from answer.small_dataset import NAMES, SHAPE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.classes import Classes, all_codes
-from casemate.answer.measured_table import (
-    EXACT,
-    MeasuredTable,
-    TableQuestion,
-    law_of,
-    variance,
-)
 from casemate.doors.entry import Measured
 from casemate.doors.law import GaussianLaw, LaplaceLaw
-from casemate.surrogate.product import MeasuredMarginal, MeasuredProduct, Product
+from casemate.grid.classes import Classes, all_codes
+from casemate.grid.measured_table import EXACT, MeasuredTable, TableQuestion, law_of, variance
+from casemate.grid.product import MeasuredMarginal, MeasuredProduct, Product
 
 
 @st.composite

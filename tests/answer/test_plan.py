@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.answer.plan import Means, Plan, first_tables, plan_of
-from casemate.answer.relation import Relation
 from casemate.doors.law import GaussianLaw, LaplaceLaw
+from casemate.grid.question import Relation
 from casemate.privacy.cost import Currency
 from casemate.table.schema import Answering, Budget, Strategy
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.asked import Asked, Linear
 from casemate.answer.plan import Means, plan_of
-from casemate.answer.planner import best, best_split, chosen, compared, warm_at_best
-from casemate.answer.planner_forecasts import (
+from casemate.answer.planner.comparison import best, best_split, chosen, compared, warm_at_best
+from casemate.answer.planner.forecasts import (
     Forecast,
     Setting,
     cold,
@@ -23,11 +22,11 @@ from casemate.answer.planner_forecasts import (
     tables,
     warm,
 )
-from casemate.answer.planner_workload import Workload, usual_questions
-from casemate.answer.relation import Relation
+from casemate.answer.planner.workload import Workload, usual_questions
 from casemate.answer.schedule import Holds, easy_interval
+from casemate.grid.product import Product
+from casemate.grid.question import Asked, Linear, Relation
 from casemate.privacy.cost import Currency, rho_of
-from casemate.surrogate.product import Product
 from casemate.table.schema import Answering, Budget, Strategy
 
 BUDGET = Budget(Fraction(1), Fraction(1, 10**6))

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from casemate.answer.planner_comparison import Comparison, History, told_by
-from casemate.answer.planner_policy import policy_of, with_types
+from casemate.answer.planner.comparison import Comparison, History, told_by
+from casemate.answer.planner.report import as_json
+from casemate.answer.planner.workload import policy_of, with_types
 from casemate.doors.entry import Closed, Total
 from casemate.doors.transcript import IN_MEMORY, open_transcript
 from casemate.errors import Misconfigured
-from casemate.report.answer_plan import as_json
 from casemate.table.schema import (
     Answering,
     Budget,

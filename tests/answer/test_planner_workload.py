@@ -2,7 +2,7 @@ from itertools import combinations
 
 import pytest
 
-from casemate.answer.planner_workload import SAMPLE, Workload, usual_questions
+from casemate.answer.planner.workload import SAMPLE, Workload, usual_questions
 
 
 @pytest.mark.parametrize("shape", [(1,), (5,), (2, 3), (4, 4, 4), (10, 16, 7, 6, 5, 2, 8, 2)])

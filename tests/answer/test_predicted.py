@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator, Philox
 from scipy import stats
 
-from casemate.answer.predicted import LAPLACE, NORMAL, Shape, largest
+from casemate.answer.planner.predicted import LAPLACE, NORMAL, Shape, largest
 
 SHAPES = {"normal": (NORMAL, stats.norm), "laplace": (LAPLACE, stats.laplace)}
 confidences = st.floats(0.01, 0.999999)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from casemate.answer.predicted_gaussian import delta_of, exact_gaussian
+from casemate.answer.planner.predicted import delta_of, exact_gaussian
 
 epsilons, deltas = st.floats(0.01, 20), st.floats(1e-12, 0.1)
 

@@ -9,14 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import Generator, Philox
 
-from casemate.answer.predicted_tables import HARD, SOFT, NoisyTables
-from casemate.surrogate.product import (
-    Floats,
-    Marginal,
-    MeasuredMarginal,
-    Product,
-    Scope,
-)
+from casemate.answer.planner.predicted import HARD, SOFT, NoisyTables
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product, Scope
 from casemate.surrogate.replay import DenseSurrogate
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)

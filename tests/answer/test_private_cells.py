@@ -6,12 +6,11 @@ from answer.small_dataset import SHAPE, cells_of, people
 from answer.test_classes import questions
 from hypothesis import given
 
-from casemate.answer import private_cells
-from casemate.answer.asked import Asked
-from casemate.answer.classes import Classes
-from casemate.answer.private_cells import PrivateCells
-from casemate.query.histogram import codes
-from casemate.surrogate.product import Product, Scope
+from casemate.grid import classes as private_cells
+from casemate.grid.classes import Classes, PrivateCells
+from casemate.grid.product import Product, Scope
+from casemate.grid.question import Asked
+from casemate.query.snapping.histograms import codes
 from casemate.table.table import Table
 from casemate.table.universe import Universe
 

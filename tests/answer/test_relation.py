@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from casemate.answer.relation import Relation
+from casemate.grid.question import Relation
 from casemate.table.schema import Budget, Neighbours, Policy, Protects
 
 CELLS = range(3)

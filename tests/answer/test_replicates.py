@@ -9,13 +9,7 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer import replicates
-from casemate.answer.asked import Asked, Linear
-from casemate.answer.replicates import Deviations, TypicalErrors
-from casemate.answer.replicates_fit import SWEEPS, LocalFit
-from casemate.answer.replicates_worlds import Worlds, agreed_worlds, as_distributions
-from casemate.surrogate.marginals import agreed
-from casemate.surrogate.product import (
+from casemate.grid.product import (
     Floats,
     Marginal,
     MeasuredMarginal,
@@ -24,8 +18,20 @@ from casemate.surrogate.product import (
     Product,
     Scope,
 )
+from casemate.grid.question import Asked, Linear
+from casemate.grid.summed_area import agreed
+from casemate.surrogate import typical_error as replicates
 from casemate.surrogate.projection import to_marginal
 from casemate.surrogate.replay import DenseSurrogate
+from casemate.surrogate.typical_error import (
+    SWEEPS,
+    Deviations,
+    LocalFit,
+    TypicalErrors,
+    Worlds,
+    agreed_worlds,
+    as_distributions,
+)
 
 SHAPE = (4, 3, 5)
 PAIRS = list(combinations(range(3), 2))

@@ -25,9 +25,9 @@ from casemate.answer.schedule import (
     excess_chance,
 )
 from casemate.privacy.cost import rho_of
-from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
-from casemate.privacy.sparse_vector import AboveThreshold, GapSparseVector, Side
-from casemate.privacy.sparse_vector_calibration import Calibration, noise_bound, threshold_schedule
+from casemate.privacy.mechanisms.calibration import Calibration, noise_bound, threshold_schedule
+from casemate.privacy.mechanisms.sparse_vector import AboveThreshold, GapSparseVector, Side
+from casemate.privacy.noise.noise import Noise, discrete_laplace, seeded_bits
 
 RHO = rho_of(Fraction(1), Fraction(1, 10**6))
 ADULT = 48_842

@@ -29,8 +29,6 @@ from hypothesis import strategies as st
 
 from casemate import Session
 from casemate.answer.answer import Answer
-from casemate.answer.asked import Asked
-from casemate.answer.outcome import Origin
 from casemate.doors.entry import Kind
 from casemate.errors import (
     BudgetExhausted,
@@ -41,6 +39,8 @@ from casemate.errors import (
     Refused,
     Unsupported,
 )
+from casemate.grid.outcome import Origin
+from casemate.grid.question import Asked
 
 PAIRS = "SELECT COUNT(*) FROM t WHERE a = 1 AND b = 1"
 PARITIES = [

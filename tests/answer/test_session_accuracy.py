@@ -15,8 +15,7 @@ from chance import assert_rate_at_most
 
 from casemate import Session
 from casemate.answer.answer import Answer
-from casemate.answer.outcome import Origin
-from casemate.answer.shown_number import Noised
+from casemate.grid.outcome import Noised, Origin
 
 # A large budget ---------------------------------------------------------------------------------
 

@@ -19,9 +19,9 @@ from answer.parity_policy import write_policy
 from servers import PostgresServer
 
 from casemate.answer.dataset import Dataset, durable
-from casemate.answer.stand_in import StandIn
 from casemate.doors.entry import ENDS_A_RUN, Answered, Kind, Measured, Opened
-from casemate.privacy.ledger_entry import Kind as Row
+from casemate.privacy.ledger.entry import Kind as Row
+from casemate.surrogate.stand_in import StandIn
 from casemate.table.table import Table
 
 TESTS = Path(__file__).parents[1]

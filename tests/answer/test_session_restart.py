@@ -18,14 +18,14 @@ from answer.tape_session import MEASURE, asked, on_tape
 from numpy.typing import NDArray
 
 from casemate.answer.dataset import Dataset, durable
-from casemate.answer.dataset_key import dataset_key
-from casemate.answer.outcome import Origin
-from casemate.answer.relation import Relation
 from casemate.answer.session import Session
+from casemate.doors.dataset import dataset_key
 from casemate.doors.entry import Kind
 from casemate.errors import Misconfigured, Unsupported
-from casemate.privacy.ledger_entry import Kind as Row
-from casemate.privacy.noise import Noise
+from casemate.grid.outcome import Origin
+from casemate.grid.question import Relation
+from casemate.privacy.ledger.entry import Kind as Row
+from casemate.privacy.noise.noise import Noise
 from casemate.table.table import Table
 
 TESTS = Path(__file__).parents[1]

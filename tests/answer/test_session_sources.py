@@ -28,8 +28,8 @@ from answer.session_world import (
 )
 
 from casemate import Policy, Session
-from casemate.answer.outcome import Origin
 from casemate.errors import Misconfigured, Unsupported
+from casemate.grid.outcome import Origin
 from casemate.table.policy import load_policy
 
 KINDS = [

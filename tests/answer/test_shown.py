@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 from answer.compiled_world import ask, noised, plain
 
-from casemate.answer.outcome import Estimate, Origin, Outcome
-from casemate.answer.shown import Shown
-from casemate.answer.shown_number import Noised
+from casemate.grid.outcome import Estimate, Noised, Origin, Outcome
+from casemate.grid.rows import Shown
 
 
 def known(value: float, width: float = 2.0, error: float = 1.0) -> Estimate:

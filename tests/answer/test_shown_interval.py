@@ -5,11 +5,10 @@ from answer.compiled_world import POLICY
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.shown import relaxed
-from casemate.answer.shown_interval import Unbounded, bounds
-from casemate.query.expression import Expression
-from casemate.query.interpret import evaluate
-from casemate.query.sql import parse_statement
+from casemate.grid.rows import Unbounded, bounds, relaxed
+from casemate.query.language.expression import Expression
+from casemate.query.language.interpret import evaluate
+from casemate.query.parse.sql import parse_statement
 
 COMPUTED = [
     "COUNT(*) * 2 - 7",

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.compile_rank import Rank, Step
-from casemate.answer.outcome import Estimate
-from casemate.answer.shown_number import Noised
-from casemate.answer.shown_rank import Quantile, RankReading
+from casemate.grid.outcome import Estimate, Noised
+from casemate.grid.ranks import Quantile, Rank, RankReading, Step
 
 SINGLE = [(value, value) for value in (1, 2, 4, 7)]
 BINS = [(0.0, 2.5), (2.5, 5.0), (5.0, 7.5), (7.5, 10.0)]

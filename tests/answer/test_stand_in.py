@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.classes import Classes, all_codes
-from casemate.answer.measured_table import TableQuestion
-from casemate.answer.stand_in import StandIn
 from casemate.doors.entry import Answered, Content, Easy, Edition, Hard, Measured, Opened, Total
 from casemate.doors.transcript import Transcript, open_transcript
-from casemate.surrogate.product import Floats
+from casemate.grid.classes import Classes, all_codes
+from casemate.grid.measured_table import TableQuestion
+from casemate.grid.product import Floats
+from casemate.surrogate.stand_in import StandIn
 
 SHAPE, NAMES = (2, 3, 2), ("a", "b", "c")
 HERE, ELSEWHERE = Edition("p", "v"), Edition("p", "w")

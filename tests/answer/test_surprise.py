@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from answer.small_dataset import SHAPE, counting
 
-from casemate.answer.asked import Asked, Linear
-from casemate.answer.classes import all_codes, spanned
 from casemate.answer.effort import require_answerable
-from casemate.answer.relation import Relation
-from casemate.answer.surprise import predicted, table_for
+from casemate.answer.schedule import predicted, table_for
 from casemate.doors.law import GaussianLaw
 from casemate.errors import Unsupported
-from casemate.surrogate.product import Product
+from casemate.grid.classes import all_codes, spanned
+from casemate.grid.product import Product
+from casemate.grid.question import Asked, Linear, Relation
 
 LAW = GaussianLaw(Fraction(10))
 ASKED = counting({0: [1, 2], 1: [0]})

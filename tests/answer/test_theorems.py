@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from casemate.answer.schedule import excess_chance
-from casemate.answer.theorems import (
+from casemate.grid.product import MeasuredProduct, Product
+from casemate.papers.accuracy import (
     Statement,
     Terms,
     UpdateBound,
@@ -29,12 +30,11 @@ from casemate.answer.theorems import (
     theorem_5_15_as_printed,
 )
 from casemate.privacy.cost import epsilon_of
-from casemate.privacy.noise import silence
-from casemate.privacy.sparse_vector import GapSparseVector, NumericSparse, Side
-from casemate.privacy.sparse_vector_calibration import Calibration, accuracy_share, run_epsilon
+from casemate.privacy.mechanisms.calibration import Calibration, accuracy_share, run_epsilon
+from casemate.privacy.mechanisms.sparse_vector import GapSparseVector, NumericSparse, Side
+from casemate.privacy.noise.noise import silence
 from casemate.surrogate import perceptron
 from casemate.surrogate.perceptron import Perceptron
-from casemate.surrogate.product import MeasuredProduct, Product
 
 ADULT, CELLS, QUESTIONS = 48_842, 10**6, 10**4
 DELTA = 1e-6
@@ -239,7 +239,7 @@ def test_updates_on_deviations_of_at_most_alpha_need_never_end() -> None:
     """
     alpha, question = 0.1, Product((4,), {0: np.arange(4) < 2})
     stand_in, moves = Perceptron((4,), total=1, alpha=alpha, simplex=True), 0
-    while moves <= 2 * perceptron.updates(alpha, longest=4):
+    while moves <= 2 * perceptron.perceptron_updates(alpha, longest=4):
         deviation = 0.5 - stand_in.answer(question)
         assert deviation <= alpha
         told = 0.5 + (alpha / 2 if moves % 2 == 0 else -alpha / 2)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from casemate.answer.identity import edition_of
 from casemate.answer.session import Session
+from casemate.doors.dataset import edition_of
 from casemate.errors import Misconfigured, Unsupported
 from casemate.table.policy import load_policy
 from casemate.table.schema import Budget, ColumnType, Policy, PublicTable

@@ -15,13 +15,20 @@ from hypothesis import strategies as st
 from scipy import signal, stats
 
 from casemate.answer.plan import Means, plan_of
-from casemate.answer.relation import Relation
-from casemate.answer.widths import deviation, half_width, magnitudes
-from casemate.answer.widths_gaussian import _excess, _many, gaussian_width
-from casemate.answer.widths_laplace import _chernoff, laplace_width
 from casemate.doors.law import GaussianLaw, LaplaceLaw, Law
+from casemate.grid.question import Relation
+from casemate.grid.widths import (
+    _chernoff,
+    _excess,
+    _many,
+    deviation,
+    gaussian_width,
+    half_width,
+    laplace_width,
+    magnitudes,
+)
 from casemate.privacy.cost import Currency
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace, seeded_bits
 from casemate.table.schema import Answering
 
 ROOT = Path(__file__).parents[2]

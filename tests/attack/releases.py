@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.features import Features
-from casemate.attack.leave_one_out import squares
-from casemate.attack.problem import Prior, Problem
-from casemate.attack.reconstruction import Reconstruction, Solver
-from casemate.solve.rows import Floats
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.reconstruct.reconstruction import Reconstruction, Solver
+from casemate.attack.score.leave_one_out import squares
+from casemate.attack.subjects import Features
+from casemate.exact.rows import Floats
 
 
 @dataclass(frozen=True, eq=False)

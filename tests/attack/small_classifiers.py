@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from casemate.attack.extract_boundary import Bits, Boundary, Floats
-from casemate.attack.extract_regression import logistic_regression, with_one
+from casemate.attack.extract.boundary import Bits, Boundary, Floats
+from casemate.attack.extract.noisy import logistic_regression, with_one
 
 
 def trained(dimension: int, random: np.random.Generator) -> Boundary:

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 from attack.every_plan import small_columns
 
-from casemate.attack.plan_language import Axis, Box, Language
+from casemate.attack.plan.language import Axis, Box, Language
 from casemate.table.schema import Column
 
 

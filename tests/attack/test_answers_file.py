@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from casemate.attack.answers_file import Given, read_answers, with_answers
+from casemate.attack.reconstruct.answers_file import Given, read_answers, with_answers
 from casemate.errors import Misconfigured
-from casemate.published.publication import Publication, publication
-from casemate.query.answers import Key
-from casemate.query.log import Logged
+from casemate.published.statements import Publication, publication
+from casemate.query.engines.answering import Key
+from casemate.query.parse.log import Logged
 from casemate.table.table import Table
 
 TOTAL = "SELECT SUM(pay) FROM t"

@@ -12,13 +12,13 @@ from chance import assert_rate_at_most
 
 from casemate.attack.attack import Attack, Attacked, Options, round_number
 from casemate.attack.noise_curve import FACTORS, noise_curve, recovered
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.reconstruction import Solver
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.reconstruction import Solver
 from casemate.errors import Misconfigured
+from casemate.exact.box import Bound
+from casemate.exact.rows import Floats
 from casemate.published.knowledge import Knowledge
-from casemate.query.expression import Scalar
-from casemate.solve.box import Bound
-from casemate.solve.rows import Floats
+from casemate.query.language.expression import Scalar
 from casemate.table.table import Table
 
 HOSPITAL = [

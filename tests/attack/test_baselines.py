@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.baselines import PriorMean, majority, marginal, prior_mean
-from casemate.attack.problem import Prior, Problem
-from casemate.attack.rule import Rule
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.score.predictor import PriorMean, majority, marginal, prior_mean
+from casemate.attack.score.rule import Rule
 from casemate.attack.subjects import Subjects
 
 WHOLE, NUMBER = Rule(np.array([True]), 0.0), Rule(np.array([False]), 0.3)

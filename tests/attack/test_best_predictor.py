@@ -3,10 +3,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.best_predictor import Decision, Mark, School, crossed, marks
-from casemate.attack.features import Features, Places
-from casemate.attack.predictor import Forecast, Lesson
-from casemate.solve.rows import Floats
+from casemate.attack.score.predictor import Decision, Forecast, Lesson, Mark, School, crossed, marks
+from casemate.attack.subjects import Features, Places
+from casemate.exact.rows import Floats
 
 COUNT = 400
 EVERYBODY = np.ones(COUNT, np.bool_)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.problem import Prior, Problem
-from casemate.attack.reconstruct import reconstruct
-from casemate.attack.reconstruction import Solver
-from casemate.solve.rows import Floats
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.reconstruct.reconstruction import Solver
+from casemate.attack.reconstruct.run import reconstruct
+from casemate.exact.rows import Floats
 
 BITS = Prior(0.0, 1.0, whole=True)
 

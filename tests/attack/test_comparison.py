@@ -7,7 +7,7 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.comparison import Pairs, compared, paired_interval
+from casemate.attack.score.scoring import Pairs, compared, paired_interval
 
 CONFIDENCE = 0.9
 numbers = st.integers(0, 60)

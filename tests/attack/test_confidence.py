@@ -6,12 +6,12 @@ import pytest
 from chance import assert_rate_at_most
 from numpy.typing import NDArray
 
-from casemate.attack import covariance as covariance_module
-from casemate.attack.confidence import Confidence, confidence, trusted_equations
-from casemate.attack.noise_law import Kind, NoiseLaw
-from casemate.attack.problem import Prior, Problem
-from casemate.solve.robust import least_deviations
-from casemate.solve.rows import Floats
+from casemate.attack.reconstruct import confidence as covariance_module
+from casemate.attack.reconstruct.confidence import Confidence, confidence, trusted_equations
+from casemate.attack.reconstruct.noise import Kind, NoiseLaw
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.solvers.decoding import least_deviations
+from casemate.exact.rows import Floats
 
 HERE = Path(__file__).parent
 DERIVATION = HERE.parent.parent / "docs/derivations/confidence.md"

@@ -3,11 +3,10 @@ import pytest
 from chance import assert_rate_at_most
 from scipy import stats
 
-from casemate.attack import covariance as module
-from casemate.attack.covariance import computed, covariance, drawn
-from casemate.attack.problem import Prior, Problem
-from casemate.attack.standard import Standard
-from casemate.solve.rows import Floats
+from casemate.attack.reconstruct import confidence as module
+from casemate.attack.reconstruct.confidence import computed, covariance, drawn
+from casemate.attack.reconstruct.problem import Prior, Problem, Standard
+from casemate.exact.rows import Floats
 
 
 def subsets(random: np.random.Generator, height: int, width: int) -> Floats:

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from casemate.attack.error_law import ErrorLaw, normal_cdf
-from casemate.attack.noise_law import Kind
-from casemate.solve.rows import Floats
+from casemate.attack.reconstruct.confidence import ErrorLaw, normal_cdf
+from casemate.attack.reconstruct.noise import Kind
+from casemate.exact.rows import Floats
 
 KINDS: list[Kind] = ["laplace", "gaussian", "uniform", "round"]
 WAVES = np.linspace(1e-9, 400, 400_001)

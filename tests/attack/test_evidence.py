@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casemate.attack.answers_file import Given, read_answers
 from casemate.attack.evidence import Evidence, read_entries
-from casemate.attack.noise_law import NoiseLaw
+from casemate.attack.reconstruct.answers_file import Given, read_answers
+from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.errors import Misconfigured
+from casemate.exact.rows import Floats
 from casemate.published.knowledge import Knowledge
-from casemate.solve.rows import Floats
 from casemate.table.table import Table
 
 FULL = "id,area,pay,status\n1,5,10,C\n2,5,20,D\n3,7,40,C\n4,7,80,\n"

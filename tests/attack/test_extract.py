@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from attack.small_classifiers import Asked, ball, parabola, trained
 
-from casemate.attack.extract import Extracted, LearnerName, extract
-from casemate.attack.extract_boundary import Boundary, Floats
+from casemate.attack.extract.boundary import Boundary, Floats
+from casemate.attack.extract.extraction import Extracted, LearnerName, extract
 from casemate.errors import Misconfigured
 
 

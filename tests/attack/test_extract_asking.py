@@ -3,8 +3,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from casemate.attack.extract_asking import Asking, Label, OutOfQueries, read_labels
-from casemate.attack.extract_boundary import Boundary, Box, Floats
+from casemate.attack.extract.boundary import (
+    Asking,
+    Boundary,
+    Box,
+    Floats,
+    Label,
+    OutOfQueries,
+    read_labels,
+)
 from casemate.errors import Misconfigured
 
 POINTS = np.array([[-1.0], [1.0], [0.5]])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from casemate.attack.extract_boundary import Boundary, Box, Floats, corners, slid
+from casemate.attack.extract.boundary import Boundary, Box, Floats, corners, slid
 
 numbers = st.floats(-5, 5).filter(lambda x: x == 0 or abs(x) > 1e-3)
 vectors = arrays.arrays(np.float64, 4, elements=numbers).filter(lambda v: bool(np.any(v)))

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from attack.small_classifiers import Asked, parabola
 
-from casemate.attack.extract_asking import Asking
-from casemate.attack.extract_boundary import Boundary, Box
-from casemate.attack.extract_check import checked, close_points_agree
-from casemate.attack.extract_noisy import OneBitFilter
+from casemate.attack.extract.boundary import Asking, Boundary, Box
+from casemate.attack.extract.check import checked, close_points_agree
+from casemate.attack.extract.noisy import OneBitFilter
 
 
 def test_points_as_close_as_the_precision_agree_with_the_truth_and_with_nothing_else(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casemate.attack.extract_command import CommandClassifier, Lines, read_label
+from casemate.attack.extract.classifier import CommandClassifier, Lines, read_label
 from casemate.errors import Misconfigured
 
 READS = "import json, sys\nfor line in sys.stdin:\n    "

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from casemate.attack.extract_filter import DAMPING, LabelFilter, NoiseScale, moments
+from casemate.attack.extract.noisy import DAMPING, LabelFilter, NoiseScale, moments
 
 
 @given(st.floats(-6, 6), st.sampled_from([0.0, 0.05, 0.3]))

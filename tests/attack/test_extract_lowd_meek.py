@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from casemate.attack.extract_asking import Asking
-from casemate.attack.extract_boundary import Boundary, Box, Floats
-from casemate.attack.extract_lowd_meek import LowdMeek, NoisyLabels
+from casemate.attack.extract.boundary import Asking, Boundary, Box, Floats
+from casemate.attack.extract.lowd_meek import LowdMeek, NoisyLabels
 
 weights = st.integers(1, 12).flatmap(
     lambda n: arrays.arrays(

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from attack.small_classifiers import Asked
 
-from casemate.attack.extract_asking import Asking
-from casemate.attack.extract_boundary import Boundary, Box
-from casemate.attack.extract_filter import LabelFilter
-from casemate.attack.extract_noisy import OneBitFilter, Retraining
+from casemate.attack.extract.boundary import Asking, Boundary, Box
+from casemate.attack.extract.noisy import LabelFilter, OneBitFilter, Retraining
 
 
 def angles(

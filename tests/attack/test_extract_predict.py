@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casemate.attack.extract_predict import load_predict
+from casemate.attack.extract.classifier import load_predict
 from casemate.errors import Misconfigured
 
 MODULE = """

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from casemate.attack.extract_regression import logistic_regression, with_one
+from casemate.attack.extract.noisy import logistic_regression, with_one
 
 
 def test_it_is_the_minimum_that_scipy_finds(seed: int) -> None:

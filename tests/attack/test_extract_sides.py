@@ -2,9 +2,7 @@ import numpy as np
 import pytest
 from attack.small_classifiers import Asked, ball
 
-from casemate.attack.extract_asking import Asking
-from casemate.attack.extract_boundary import Box
-from casemate.attack.extract_sides import between, narrowed, two_sides
+from casemate.attack.extract.boundary import Asking, Box, between, narrowed, two_sides
 from casemate.errors import Misconfigured
 
 

@@ -3,10 +3,8 @@ from attack.small_classifiers import Asked
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.extract_asking import Asking
-from casemate.attack.extract_boundary import Boundary, Box
-from casemate.attack.extract_threshold import LabelThreshold
-from casemate.solve.one_bit.protocol import ThresholdOracle
+from casemate.attack.extract.boundary import Asking, Boundary, Box, LabelThreshold
+from casemate.attack.one_bit.oracle import ThresholdOracle
 
 WEIGHTS, DIRECTION = np.array([0.6, -0.8]), np.array([1.0, -0.5])
 UNIT = float(WEIGHTS @ DIRECTION)

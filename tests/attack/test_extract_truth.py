@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from casemate.attack.extract_truth import read_truth
+from casemate.attack.extract.extraction import read_truth
 from casemate.errors import Misconfigured
 
 

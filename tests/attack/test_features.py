@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casemate.attack.features import MOST_CODES, WIDEST, Feature, Features, combined
-from casemate.table.shipped import shipped
-from casemate.table.source import Series
+from casemate.attack.subjects import MOST_CODES, WIDEST, Feature, Features, combined
+from casemate.table.shipped.tables import shipped
+from casemate.table.sources.source import Series
 from casemate.table.table import Table
 
 POLICY = """

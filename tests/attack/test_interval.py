@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from casemate.attack.error_law import ErrorLaw
-from casemate.attack.interval import Estimate, intervals
-from casemate.attack.noise_law import Kind, NoiseLaw
-from casemate.solve.rows import Floats
+from casemate.attack.reconstruct.confidence import ErrorLaw, Estimate, intervals
+from casemate.attack.reconstruct.noise import Kind, NoiseLaw
+from casemate.exact.rows import Floats
 
 MANY = 20_000
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from casemate.attack.attack import Attack, Attacked, Options
 from casemate.attack.evidence import Evidence
-from casemate.attack.noise_law import NoiseLaw
-from casemate.published import large_numbers
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.published import predicates as large_numbers
 from casemate.published.knowledge import Knowledge
-from casemate.query.log import Logged
+from casemate.query.parse.log import Logged
 from casemate.table.table import Table
 
 QUERIES = [

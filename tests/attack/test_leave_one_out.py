@@ -5,14 +5,18 @@ from chance import assert_rate_at_most
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casemate.attack.features import Features
-from casemate.attack.leave_one_out import Predictions, Solve, leave_one_out, squares
-from casemate.attack.problem import Prior, Problem
-from casemate.attack.release_without import release_without
-from casemate.attack.rule import Rule
-from casemate.attack.subjects import Subjects
-from casemate.solve.least_squares import least_squares
-from casemate.solve.rows import Floats
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.score.leave_one_out import (
+    Predictions,
+    Solve,
+    leave_one_out,
+    release_without,
+    squares,
+)
+from casemate.attack.score.rule import Rule
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.attack.subjects import Features, Subjects
+from casemate.exact.rows import Floats
 
 WHOLE = Rule(np.array([True]), 0.5)
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from casemate.attack import leftover as module
-from casemate.attack.leftover import leftover
-from casemate.attack.problem import Limits, Prior, Problem
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.reconstruct import leftover as module
+from casemate.attack.reconstruct.leftover import leftover
+from casemate.attack.reconstruct.problem import Limits, Prior, Problem
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 
 def by_programs(problem: Problem, matrix: Floats, slack: Floats) -> tuple[Floats, Floats]:

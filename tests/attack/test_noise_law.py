@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from casemate.attack.noise_law import NoiseLaw
+from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.errors import Misconfigured
 
 LAWS = ["laplace:2.5", "gaussian:3", "uniform:4", "round:5"]

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from chance import assert_rate_at_most
 
-from casemate.attack.one_bit import OneBitAttack, OneBitOptions, identifiable
-from casemate.attack.one_bit_learners import LearnerName, Told
-from casemate.attack.one_bit_result import OneBitFound
-from casemate.attack.one_bit_stream import Weighting
+from casemate.attack.one_bit.attack import OneBitAttack, OneBitFound, OneBitOptions, identifiable
+from casemate.attack.one_bit.choice import LearnerName, Told
+from casemate.attack.one_bit.laws import Gaussian, Mixture, Shifted
+from casemate.attack.one_bit.streams import Weighting
 from casemate.errors import Misconfigured
-from casemate.solve.one_bit.laws import Gaussian, Mixture, Shifted
 
 BOUNDS = (0.0, 100.0)
 RUNS = 12
@@ -100,7 +99,7 @@ def test_the_curve_has_powers_of_ten_and_ends_where_the_stream_does(people: Path
 def test_blocks_do_not_change_the_limit(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = attacked(people, queries=900)
     attacked.cache_clear()
-    monkeypatch.setattr("casemate.attack.one_bit.BLOCK", 400)
+    monkeypatch.setattr("casemate.attack.one_bit.attack.BLOCK", 400)
     parts = attacked(people, queries=900)
     attacked.cache_clear()
     assert parts.errors.limit == pytest.approx(whole.errors.limit, rel=0.02)

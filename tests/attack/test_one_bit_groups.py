@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.one_bit_groups import Groups, grouped
-from casemate.attack.plan_language import Axis, Language, read_language
+from casemate.attack.one_bit.groups import Groups, grouped
+from casemate.attack.plan.language import Axis, Language, read_language
 from casemate.table.schema import Column, ColumnType
 from casemate.table.table import Table
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from casemate.attack.one_bit_limit import Limits
-from casemate.solve.one_bit.laws import parse_law
-from casemate.solve.one_bit.limit import one_bit_limit
-from casemate.solve.one_bit.streams import Stream
+from casemate.attack.one_bit.attack import Limits
+from casemate.attack.one_bit.laws import parse_law
+from casemate.attack.one_bit.limit import one_bit_limit
+from casemate.attack.one_bit.streams import Stream
 
 
 @pytest.mark.parametrize("noise", ["laplace:30", "gaussian:1e-9", "uniform:30", "triangular:5"])

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casemate.attack.one_bit_oracle import GroupTotals, TableOracle
+from casemate.attack.one_bit.kalman import OneBitKalman
+from casemate.attack.one_bit.laws import Gaussian
+from casemate.attack.one_bit.oracle import GroupTotals, TableOracle, play
 from casemate.errors import Misconfigured
-from casemate.solve.one_bit.kalman import OneBitKalman
-from casemate.solve.one_bit.laws import Gaussian
-from casemate.solve.one_bit.protocol import play
 from casemate.table.table import Table
 
 AGES, PAY = [20, 20, 30, 30, 30, 40], [100, 300, 50, 250, 600, 900]

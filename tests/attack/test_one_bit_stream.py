@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from casemate.attack.one_bit_stream import Weighting, drawn_queries, shortest_single
-from casemate.solve.one_bit.streams import angle
+from casemate.attack.one_bit.streams import Weighting, angle, drawn_queries, shortest_single
 
 REACH = np.array([40.0, 400.0, 4.0, 100.0])
 

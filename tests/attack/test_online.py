@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from casemate.attack.online import OnlineReconstruction
+from casemate.attack.reconstruct.online import OnlineReconstruction
 from casemate.errors import Misconfigured, Unsupported
 from casemate.table.table import Table
 

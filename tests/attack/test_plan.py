@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from attack.every_plan import Column, as_csv, determined, selections, shortest, small_columns
 
-from casemate.attack.plan import Plan, Planner
-from casemate.attack.plan_check import proved
-from casemate.attack.plan_result import Planned
+from casemate.attack.plan.check import proved
+from casemate.attack.plan.plan import Plan, Planner
+from casemate.attack.plan.result import Planned
 from casemate.errors import Misconfigured
-from casemate.query.answers import answers
-from casemate.query.expression import Scalar
-from casemate.query.sql import parse
-from casemate.table.hospital import PATIENTS
+from casemate.query.engines.answering import answers
+from casemate.query.language.expression import Scalar
+from casemate.query.parse.sql import parse
+from casemate.table.shipped.tables import PATIENTS
 from casemate.table.table import Table
 
 HOSPITAL: list[Column] = [

@@ -7,13 +7,12 @@ from random import Random
 import pytest
 from attack.bit_tables import written
 
-from casemate.attack.plan import Planner
-from casemate.attack.plan_adaptive import AdaptivePlan, Learned
-from casemate.attack.plan_splitting import costs
+from casemate.attack.plan.adaptive import AdaptivePlan, Learned, costs
+from casemate.attack.plan.plan import Planner
+from casemate.attack.plan.result import sums_needed
 from casemate.errors import Misconfigured
-from casemate.query.answers import answers
-from casemate.query.sql import parse
-from casemate.solve.detecting import sums_needed
+from casemate.query.engines.answering import answers
+from casemate.query.parse.sql import parse
 from casemate.table.table import Table
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from attack.every_plan import as_csv, determined, selections, small_columns
 
-from casemate.attack.plan import Plan, Planner
-from casemate.attack.plan_all import everybody
-from casemate.attack.plan_chains import best_chains
-from casemate.attack.plan_language import Language, read_language, unpacked
-from casemate.attack.plan_result import Planned
-from casemate.attack.plan_target import Targets
-from casemate.query.answers import answers
-from casemate.query.expression import Scalar
-from casemate.query.sql import parse
+from casemate.attack.plan.chains import best_chains
+from casemate.attack.plan.everybody import everybody
+from casemate.attack.plan.language import Language, read_language, unpacked
+from casemate.attack.plan.plan import Plan, Planner
+from casemate.attack.plan.result import Planned
+from casemate.attack.plan.target import Targets
+from casemate.query.engines.answering import answers
+from casemate.query.language.expression import Scalar
+from casemate.query.parse.sql import parse
 from casemate.table.table import Table
 
 

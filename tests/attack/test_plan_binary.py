@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from attack.bit_tables import KINDS, written
 
-from casemate.attack.plan import Plan, Planner
-from casemate.attack.plan_binary import Design
-from casemate.query.answers import answers
-from casemate.query.sql import parse
-from casemate.solve.detecting import sums_needed
+from casemate.attack.plan.plan import Plan, Planner
+from casemate.attack.plan.result import Design, sums_needed
+from casemate.query.engines.answering import answers
+from casemate.query.parse.sql import parse
 from casemate.table.table import Table
 
 

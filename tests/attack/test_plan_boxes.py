@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from attack.small_languages import every_box, small_language
 
-from casemate.attack.plan_boxes import Boxes, Effort, Friends, Unfinished
+from casemate.attack.plan.sides import Boxes, Effort, Friends, Unfinished
 
 
 def test_a_box_is_found_iff_there_is_one(rng: Random) -> None:

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from attack.every_plan import shortest
 
-from casemate.attack.plan_boxes import Effort, Unfinished
-from casemate.attack.plan_fewest import Fewest
-from casemate.attack.plan_signed import signed_plan
+from casemate.attack.plan.sides import Effort, Unfinished
+from casemate.attack.plan.target import Fewest, signed_plan
 
 PLENTY = Effort(10**9)
 RANDOM = np.random.default_rng(0)

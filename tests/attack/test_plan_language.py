@@ -5,20 +5,20 @@ from random import Random
 import numpy as np
 import pytest
 
-from casemate.attack.plan_language import (
+from casemate.attack.plan.language import (
     Box,
     Language,
+    Writer,
     lowest,
     one_by_one,
     packed,
     read_language,
     unpacked,
 )
-from casemate.attack.plan_secret import Secret
-from casemate.attack.plan_text import Writer
+from casemate.attack.plan.secret import Secret
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.membership import membership
-from casemate.query.sql import parse
+from casemate.query.parse.sql import parse
+from casemate.query.records.bitsets import membership
 from casemate.table.schema import Role
 from casemate.table.table import Table
 

@@ -7,8 +7,8 @@ import numpy as np
 from attack.every_plan import determined, shortest
 from attack.small_languages import every_box, small_language
 
-from casemate.attack.plan_language import Language, one_by_one, unpacked
-from casemate.attack.plan_target import Found, Targets
+from casemate.attack.plan.language import Language, one_by_one, unpacked
+from casemate.attack.plan.target import Found, Targets
 
 
 def without_enumeration(language: Language, least: int) -> Targets:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from casemate.attack.predictor import (
+from casemate.attack.score.predictor import (
     PENALTY,
     Cells,
     Forecast,
@@ -12,7 +12,7 @@ from casemate.attack.predictor import (
     Split,
     nearest,
 )
-from casemate.solve.rows import Floats
+from casemate.exact.rows import Floats
 
 COUNT = 60
 

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.problem import Prior
-from casemate.attack.reconstruct import reconstruct
-from casemate.attack.reconstruction import Solver
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import Prior
+from casemate.attack.reconstruct.reconstruction import Solver
+from casemate.attack.reconstruct.run import reconstruct
 from casemate.errors import Misconfigured
-from casemate.solve.rows import Floats
+from casemate.exact.rows import Floats
 
 ROWS = [[1, 1, 0], [0, 1, 1], [0, 1, 0]]
 ANSWERS = [11.0, 9.0, 4.0]

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.problem import Limits, Prior, Problem, rows_of
-from casemate.attack.release_without import release_without, sums
-from casemate.solve.least_squares import least_squares
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.views import Freed
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import Limits, Prior, Problem, rows_of
+from casemate.attack.score.leave_one_out import release_without, sums
+from casemate.attack.solvers.least_squares import Freed, least_squares
+from casemate.exact.rows import Floats, Rows
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.rule import Rule
-from casemate.solve.rows import Floats
+from casemate.attack.score.rule import Rule
+from casemate.exact.rows import Floats
 
 WHOLE, NUMBER = Rule(np.array([True]), 0.0), Rule(np.array([False]), 0.5)
 BOTH = Rule(np.array([True, False]), 0.5)

@@ -7,9 +7,9 @@ from chance import assert_rate_at_most
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casemate.attack.baselines import PriorMean
-from casemate.attack.problem import Prior, Problem
-from casemate.attack.score import Score, score
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.score.predictor import PriorMean
+from casemate.attack.score.scoring import Score, score
 from casemate.attack.subjects import Subjects
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from casemate.attack.attack import Attack, Attacked, Options
-from casemate.attack.reconstruction import Solver
+from casemate.attack.reconstruct.reconstruction import Solver
 
 POLICY = """
 [table]

@@ -1,12 +1,10 @@
 import numpy as np
 import pytest
 
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.problem import Prior, Problem
-from casemate.attack.standard import Standard, weights
-from casemate.solve.least_squares import least_squares
-from casemate.solve.rows import Floats
-from casemate.solve.views import Weighted
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import Prior, Problem, Standard, weights
+from casemate.attack.solvers.least_squares import Weighted, least_squares
+from casemate.exact.rows import Floats
 
 
 class Unstored:

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from casemate.attack.features import Features
-from casemate.attack.subjects import Subjects
-from casemate.published.equations import Equations, equations
-from casemate.published.publication import publication
-from casemate.query.log import Logged
+from casemate.attack.subjects import Features, Subjects
+from casemate.published.statements import publication
+from casemate.published.system import Equations, equations
+from casemate.query.parse.log import Logged
 from casemate.table.table import Table
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from casemate.attack.watch import MOST, Watch
+from casemate.attack.reconstruct.reconstruction import MOST, Watch
 
 
 def test_a_long_history_is_thinned_and_keeps_its_first_step() -> None:

@@ -6,11 +6,9 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.error_law import ErrorLaw
-from casemate.attack.interval import Estimate
-from casemate.attack.noise_law import Kind, NoiseLaw
-from casemate.attack.whole_numbers import whole_numbers
-from casemate.solve.rows import Floats
+from casemate.attack.reconstruct.confidence import ErrorLaw, Estimate, whole_numbers
+from casemate.attack.reconstruct.noise import Kind, NoiseLaw
+from casemate.exact.rows import Floats
 
 MANY = 20_000
 

@@ -12,9 +12,9 @@ from typing import Any
 from audit.small_world import AREAS, OFFERS, World
 
 from casemate.query.aggregate import Aggregate, Function, Join, Select, Statement
-from casemate.query.answers import average
-from casemate.query.expression import Expression
-from casemate.query.interpret import evaluate
+from casemate.query.engines.answering import average
+from casemate.query.language.expression import Expression
+from casemate.query.language.interpret import evaluate
 
 JOINED: dict[str, list[dict[str, Any]]] = {
     "areas": [dict(zip(("area", "region", "rate"), row, strict=True)) for row in AREAS],

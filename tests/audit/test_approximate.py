@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from solve.regions import Range, plain_ranges
 
-from casemate.audit.approximate import approximated
+from casemate.audit.checks.approximate import approximated
+from casemate.audit.checks.ranges import is_tight
 from casemate.audit.exposure import Audit, Options
-from casemate.audit.ranges import is_tight
 from casemate.audit.result import Audited, Interval
+from casemate.exact.box import Box, Region
+from casemate.exact.system import System
 from casemate.published.knowledge import Knowledge
-from casemate.solve.box import Box, Region
-from casemate.solve.system import System
 
 LOW, HIGH = Fraction(0), Fraction(100)
 shared_folder = settings(

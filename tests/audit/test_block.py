@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from census_block import COMMON, SECOND, TRUTH, people, seven
 
-from casemate.audit.block import BlockAudited, audit_block
+from casemate.audit.block.block import BlockAudited, audit_block
 
 
 def solved(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from census_block import seven
 
-from casemate.audit.block_file import read_ages, read_block
+from casemate.audit.block.block import read_ages, read_block
+from casemate.audit.block.model import Block, Cell, Statistic
 from casemate.errors import Misconfigured
-from casemate.solve.block_model import Block, Cell, Statistic
 
 
 @pytest.fixture

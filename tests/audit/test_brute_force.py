@@ -17,12 +17,12 @@ from audit.small_world import World, opened, random_log, random_world
 
 from casemate.audit.exposure import Audit
 from casemate.audit.result import Audited, Verdict
-from casemate.published.exact_ranges import exact_ranges
 from casemate.published.knowledge import Knowledge
-from casemate.published.publication import Publication, publication
+from casemate.published.ranges import exact_ranges
+from casemate.published.statements import Publication, publication
 from casemate.query.aggregate import Statement
-from casemate.query.log import Logged
-from casemate.query.sql import DIALECT, parse_statement
+from casemate.query.parse.log import Logged
+from casemate.query.parse.sql import DIALECT, parse_statement
 from casemate.table.table import Table
 
 

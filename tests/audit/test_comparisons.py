@@ -11,7 +11,7 @@ from audit.small_world import Secret, World, opened
 
 from casemate.audit.exposure import Audit
 from casemate.audit.result import Audited, Proof, Verdict
-from casemate.query.sql import parse_statement
+from casemate.query.parse.sql import parse_statement
 
 
 def bare(values: list[object], folder: Path, *log: str) -> Audited:

@@ -11,14 +11,14 @@ from exact_rank import Matrix, anti_hadamard, determined, generated
 from scipy.optimize import linprog
 
 from casemate.audit.case import Case
-from casemate.audit.determined import determined as determined_by_rank
+from casemate.audit.checks.rank import determined as determined_by_rank
 from casemate.audit.exposure import Audit, Options
 from casemate.audit.result import Audited, Proof, Verdict
-from casemate.published.equations import equations
 from casemate.published.knowledge import Knowledge
-from casemate.published.publication import publication
-from casemate.query.linear import Category
-from casemate.query.log import Logged
+from casemate.published.statements import publication
+from casemate.published.system import equations
+from casemate.query.parse.log import Logged
+from casemate.query.records.linear import Category
 from casemate.table.table import Table
 
 LARGEST = 99_999_989

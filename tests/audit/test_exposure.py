@@ -13,7 +13,7 @@ from query import slow
 from casemate.audit.exposure import Audit
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.published.knowledge import Knowledge
-from casemate.query.sql import parse
+from casemate.query.parse.sql import parse
 from casemate.table.table import Table
 
 HOSPITAL = (

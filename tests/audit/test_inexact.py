@@ -15,16 +15,16 @@ from typing import Any
 import duckdb
 import pytest
 
-from casemate.audit import online
 from casemate.audit.exposure import Audit, witnesses
-from casemate.audit.online import OnlineAuditor
+from casemate.audit.online import auditor as online
+from casemate.audit.online.auditor import OnlineAuditor
 from casemate.audit.result import Audited, Verdict
 from casemate.errors import Misconfigured, Refused
 from casemate.published import verified
 from casemate.published.knowledge import Knowledge
-from casemate.query import linear
-from casemate.query.answers import show
-from casemate.query.sql import parse_statement
+from casemate.query.engines.answering import show
+from casemate.query.parse.sql import parse_statement
+from casemate.query.records import linear
 from casemate.table.table import Table
 
 LARGEST = 2**63 - 1

@@ -15,11 +15,11 @@ from servers import PostgresServer
 from casemate.audit import large
 from casemate.audit.exposure import Audit
 from casemate.audit.result import Audited, Proof, Verdict
-from casemate.published import large_numbers
-from casemate.published.equations import Place
+from casemate.published import predicates as large_numbers
 from casemate.published.knowledge import Knowledge
-from casemate.query.answers import show
-from casemate.query.sql import parse_statement
+from casemate.published.system import Place
+from casemate.query.engines.answering import show
+from casemate.query.parse.sql import parse_statement
 from casemate.table.table import Table
 
 CONDITIONS = [

@@ -10,8 +10,8 @@ from audit.staff import EVERYTHING, PAY, PRIVATE, TEAMS, of, written
 from exact_rank import determined
 
 from casemate.audit.exposure import Audit
-from casemate.audit.online import MIXED, Decision, OnlineAuditor, Recorded
-from casemate.audit.online_questions import Family
+from casemate.audit.online.auditor import MIXED, Decision, OnlineAuditor, Recorded
+from casemate.audit.online.questions import Family
 from casemate.errors import Misconfigured, Refused
 from casemate.table.table import Table
 

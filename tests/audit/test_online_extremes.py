@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from every_table import Tables, consistent, every_table, random_log, twice_the_answer
 
-from casemate.audit.online_extremes import would_expose
-from casemate.audit.online_questions import ExtremeQuestion, Family
+from casemate.audit.online.questions import ExtremeQuestion, Family
+from casemate.audit.online.sums import would_expose
+from casemate.audit.order.online import Extreme, OnlineExtremes
+from casemate.audit.region.summed_space import Components
 from casemate.errors import Refused
+from casemate.exact.order_question import Question
 from casemate.query.aggregate import Aggregate, Function
-from casemate.solve.components import Components
-from casemate.solve.order_online import Extreme, OnlineExtremes
-from casemate.solve.order_question import Question
 
 UNIT = 8  # first answers lie on halves, second ones on quarters, and values between those
 COUNT = Aggregate(Function.COUNT, None)

@@ -12,12 +12,13 @@ from audit.test_online_refusals import Watched
 from query import world
 from servers import PostgresServer
 
-from casemate.audit import online_fingerprints, online_summed
-from casemate.audit.online import MIXED, OnlineAuditor
-from casemate.audit.online_scan import ridden_columns
+from casemate.audit.online import fingerprints as online_fingerprints
+from casemate.audit.online import sums as online_summed
+from casemate.audit.online.auditor import MIXED, OnlineAuditor
+from casemate.audit.online.scan import ridden_columns
 from casemate.errors import Misconfigured, Refused
-from casemate.query.answers import show
-from casemate.query.sql import parse_statement
+from casemate.query.engines.answering import show
+from casemate.query.parse.sql import parse_statement
 from casemate.table.table import Table
 
 ALWAYS, NEVER = 0, 10**9

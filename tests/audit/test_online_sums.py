@@ -7,8 +7,8 @@ from exact_rank import determined, follows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.audit.online_sums import OnlineSums
-from casemate.solve.equation import Equation
+from casemate.audit.online.sums import OnlineSums
+from casemate.exact.system import Equation
 
 seeds = st.integers(0, 2**32).map(Random)
 

@@ -7,12 +7,12 @@ import pytest
 from audit.matrices import categories
 
 from casemate.audit.case import Case
-from casemate.audit.determined import Determined, determined
-from casemate.audit.parts import parts, splits
-from casemate.published.equations import equations
+from casemate.audit.checks.claims import parts, splits
+from casemate.audit.checks.rank import Determined, determined
 from casemate.published.knowledge import Knowledge
-from casemate.published.publication import publication
-from casemate.query.log import Logged
+from casemate.published.statements import publication
+from casemate.published.system import equations
+from casemate.query.parse.log import Logged
 from casemate.table.table import Table
 
 DECLARED = ("flu", "gout", "none")

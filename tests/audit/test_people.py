@@ -13,10 +13,10 @@ import pytest
 from exact_rank import determined, follows
 
 from casemate.audit.exposure import Audit, Options
+from casemate.audit.report import as_json, as_text
 from casemate.audit.result import Audited, Exposed, Proof, Verdict
 from casemate.errors import Misconfigured
 from casemate.published.knowledge import Knowledge
-from casemate.report.audit import as_json, as_text
 from casemate.table.schema import Column, PerPerson, Policy, Role
 from casemate.table.table import Table
 

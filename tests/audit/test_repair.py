@@ -18,8 +18,8 @@ from casemate.audit.result import Repaired, Verdict
 from casemate.audit.statements import Statement, Withheld
 from casemate.cli.main import ended
 from casemate.published.knowledge import Knowledge
-from casemate.query.log import Logged, Unread
-from casemate.query.sql import parse_statement, split
+from casemate.query.parse.log import Logged, Unread
+from casemate.query.parse.sql import parse_statement, split
 from casemate.table.table import Table
 
 TOTAL = 'SELECT SUM("Blood sugar") FROM t'
@@ -277,9 +277,9 @@ def test_a_file_that_cannot_be_the_repair_is_refused_at_once(
 def test_nothing_is_written_that_its_audit_does_not_clear(
     log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from casemate.cli.audit_repair import write_repair
-    from casemate.cli.output import Output
-    from casemate.report.audit import as_text
+    from casemate.audit.commands import write_repair
+    from casemate.audit.report import as_text
+    from casemate.report.terminal.output import Output
 
     with Table.open("hospital") as table:
         found = Audit.of(log, table)

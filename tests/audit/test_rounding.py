@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from casemate.audit.exposure import Audit, Options
 from casemate.audit.result import Audited, Proof, Verdict
+from casemate.exact.order_question import Question
 from casemate.published.knowledge import Knowledge
 from casemate.published.rounding import half_unit, span, whole_answer
 from casemate.published.shown import Shown
-from casemate.solve.order_question import Question
 
 SUMS = (
     ('SELECT SUM("Blood sugar") FROM t', "32.1"),

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from casemate.audit.checks.sensitive_cells import Dominance, read_dominance
 from casemate.audit.exposure import Audit, Options
-from casemate.audit.sensitive_cells import Dominance, read_dominance
 from casemate.errors import Misconfigured
 from casemate.table.table import Table
 

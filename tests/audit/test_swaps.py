@@ -7,15 +7,14 @@ from audit.every_world import consistent, exposed
 from audit.small_world import World, opened, random_log, random_world
 
 from casemate.audit.case import Case
-from casemate.audit.rows_shown import rows_shown
-from casemate.audit.statements import Statement, Statements, Withheld
-from casemate.audit.swaps import swappable
-from casemate.published.equations import equations
-from casemate.published.exact_ranges import exact_ranges
+from casemate.audit.statements import Statement, Statements, Withheld, rows_shown
+from casemate.audit.witness.stakes import swappable
 from casemate.published.knowledge import Knowledge
-from casemate.published.publication import publication
-from casemate.query.log import Logged
-from casemate.query.sql import DIALECT, parse_statement
+from casemate.published.ranges import exact_ranges
+from casemate.published.statements import publication
+from casemate.published.system import equations
+from casemate.query.parse.log import Logged
+from casemate.query.parse.sql import DIALECT, parse_statement
 from casemate.table.table import Table
 
 

@@ -14,10 +14,10 @@ from exact_rank import Matrix, generated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from casemate.audit import insiders as insiders_module
+from casemate.audit.checks import insiders as insiders_module
 from casemate.audit.exposure import Audit, Options
 from casemate.audit.result import Audited
-from casemate.solve import certificate
+from casemate.exact import certificate
 from casemate.table.table import Table
 
 seeds = st.integers(0, 2**32).map(Random)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casemate import Audit
+from casemate.audit.page import as_html
+from casemate.audit.report import as_json, as_text
 from casemate.audit.result import Audited, Verdict
-from casemate.report.audit import as_json, as_text
-from casemate.report.audit_html import as_html
 
 SAID = "query 2 shows rows without all of their keys; it was audited as if they were labelled"
 VALUES = (0, 1, 2)

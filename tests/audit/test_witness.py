@@ -9,14 +9,14 @@ import pytest
 from audit.small_tables import Row, Small, small
 
 from casemate.audit import exposure
+from casemate.audit.checks.integers import Decided
 from casemate.audit.exposure import Audit, Options, witnesses
-from casemate.audit.integers import Decided
+from casemate.audit.region.bounds import Bounds
 from casemate.audit.result import Audited, Verdict
-from casemate.audit.witness import SecondTables
-from casemate.audit.witness_file import as_csv, read_back
+from casemate.audit.witness.file import as_csv, read_back
+from casemate.audit.witness.witness import SecondTables
 from casemate.errors import Misconfigured
 from casemate.published.knowledge import Knowledge
-from casemate.solve.bounds import Bounds
 from casemate.table.table import Table
 
 KINDS = ("sum", "sum", "count", "max", "min", "median")

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from cli.asked import COUNT, GROUPED, Captured, written
 
-from casemate.cli.ask_answers import Asker, Manner
-from casemate.cli.ask_conversation import HELP, MORE, PROMPT, WELCOME, converse
-from casemate.cli.output import Output
+from casemate.answer.conversation import HELP, MORE, PROMPT, WELCOME, Asker, Manner, converse
+from casemate.report.terminal.output import Output
 
 Typed = Callable[..., tuple[str, str]]
 

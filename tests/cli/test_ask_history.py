@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from casemate.cli import ask_history
-from casemate.cli.ask_history import history_file, remembered
+from casemate.answer import conversation as ask_history
+from casemate.answer.conversation import history_file, remembered
 
 
 def mode(path: Path) -> int:

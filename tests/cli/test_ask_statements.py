@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.cli.ask_statements import is_ended, statements
+from casemate.answer.conversation import is_ended, statements
 from casemate.errors import Misconfigured, Unsupported
 
 

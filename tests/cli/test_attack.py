@@ -10,8 +10,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from casemate.attack.reconstruction import Solver
-from casemate.cli import attack
+from casemate.attack import commands as attack
+from casemate.attack.reconstruct.reconstruction import Solver
 from casemate.cli.main import ended
 
 QUERIES = """
@@ -299,7 +299,7 @@ def test_every_solver_can_be_asked_for() -> None:
 
 PROGRAM = """
 import sys
-from casemate.attack.watch import Watch
+from casemate.attack.reconstruct.reconstruction import Watch
 from casemate.cli.main import run
 
 plain = Watch.__call__

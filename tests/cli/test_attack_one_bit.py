@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 import pytest
 
-from casemate.attack.one_bit_learners import LearnerName, Told
-from casemate.attack.one_bit_stream import Weighting
-from casemate.cli import attack_one_bit
+from casemate.attack import commands as attack_one_bit
+from casemate.attack.one_bit.choice import LearnerName, Told
+from casemate.attack.one_bit.streams import Weighting
 from casemate.cli.main import ended
 
 Captured = pytest.CaptureFixture[str]
@@ -145,7 +145,7 @@ def assert_one_sentence(sentence: str, capsys: Captured) -> None:
 
 PROGRAM = """
 import sys
-from casemate.attack.one_bit_limit import Limits
+from casemate.attack.one_bit.attack import Limits
 from casemate.cli.main import run
 
 plain = Limits.add

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from census_block import COMMON, SECOND, TRUTH, people, seven
 
+from casemate.audit.block.model import Person
 from casemate.cli.main import ended
-from casemate.solve.block_model import Person
 
 Captured = pytest.CaptureFixture[str]
 

@@ -3,7 +3,6 @@ from collections.abc import Callable
 
 import pytest
 
-from casemate.cli.exits import Exit, end_of, unsupported_is_refused
 from casemate.errors import (
     CasemateError,
     LedgerUnavailable,
@@ -11,6 +10,7 @@ from casemate.errors import (
     Refused,
     Unsupported,
 )
+from casemate.report.terminal.exits import Exit, end_of, unsupported_is_refused
 
 SECRET = "Miller has 9.7"
 

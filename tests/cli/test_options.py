@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from cyclopts import App, CoercionError
 
-from casemate.cli.options import Portion, Whole, check_seconds, check_seed
 from casemate.errors import Misconfigured
+from casemate.report.terminal.options import Portion, Whole, check_seconds, check_seed
 
 
 @pytest.mark.parametrize("seed", [None, 0, 1, 2**64])

@@ -10,8 +10,8 @@ from cyclopts import App
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.cli.output import Output, Progress, write_atomically
 from casemate.errors import Misconfigured
+from casemate.report.terminal.output import Output, Progress, write_atomically
 
 FIELDS = {"schema": "casemate.example/1", "people": 3}
 

@@ -13,11 +13,11 @@ from typing import Any, get_args
 import pytest
 
 from casemate.cli.main import ended
-from casemate.cli.track import ModeChoice
+from casemate.track.commands import ModeChoice
 from casemate.track.modes import MODES
 from casemate.track.setting import Run
-from casemate.track.simulation import simulate as simulation
-from casemate.track.simulation.fast import fast_run
+from casemate.track.simulate import simulate as simulation
+from casemate.track.simulate.simulate import fast_run
 
 Captured = pytest.CaptureFixture[str]
 SMALL = ("--sites", "16", "--alpha", "0.1", "--items", "20000", "--seed", "1")
@@ -193,7 +193,7 @@ def test_an_interrupt_shows_the_runs_that_were_done_and_ends_with_130() -> None:
 LONG_RUN = """
 import sys
 from casemate.cli.main import run
-from casemate.cli.output import Progress
+from casemate.report.terminal.output import Progress
 
 plain, told = Progress.advance, []
 

@@ -12,19 +12,18 @@ import pytest
 from servers import NatsServer, RedisServer, free_port
 from track.transport.eventually import eventually
 
-from casemate.cli.exits import Exit, end_of
-from casemate.cli.options import TrackerChoice
-from casemate.cli.track import app
-from casemate.cli.track_service import as_line
 from casemate.errors import Refused
-from casemate.track.count import Count
+from casemate.report.terminal.exits import Exit, end_of
+from casemate.report.terminal.options import TrackerChoice
+from casemate.track.commands import app, as_line
 from casemate.track.journal import FileJournal
 from casemate.track.modes import TRACKERS
-from casemate.track.service.watching import Sight
+from casemate.track.service.serving import Sight
+from casemate.track.setting import Count
 
 PROGRAM = """
 import sys
-from casemate.cli.track import app
+from casemate.track.commands import app
 sys.exit(app(sys.argv[1:], result_action="return_int_as_exit_code_else_zero"))
 """
 

@@ -5,8 +5,8 @@ import re
 import pytest
 from docs.pages import ROOT, arguments, code, page, program, sections
 
-from casemate.cli.exits import Exit
 from casemate.cli.main import app
+from casemate.report.terminal.exits import Exit
 
 COMMANDS = dict(program(app, "casemate"))
 SHARED = "Options that commands share"

@@ -15,9 +15,9 @@ from docs.blocks import blocks, commands, play, run
 from docs.pages import arguments, page, program, rows, sections
 
 from casemate.cli.main import app
-from casemate.cli.track_service import as_json
-from casemate.track.count import Count
-from casemate.track.service.watching import Sight
+from casemate.track.commands import as_json
+from casemate.track.service.serving import Sight
+from casemate.track.setting import Count
 
 NEEDS_A_BROKER = {"casemate track watch": "casemate.track-count/1"}
 SCHEMAS = {title: text for title, text in sections(page("json")).items() if "/" in title}

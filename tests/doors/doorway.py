@@ -8,20 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from casemate.doors.entry import Edition
-from casemate.doors.gate import Gate
-from casemate.doors.gate_state import MemorySecrets, SecretFile, Secrets
+from casemate.doors.gate import Gate, MemorySecrets, Part, Question, SecretFile, Secrets
 from casemate.doors.law import Sources
 from casemate.doors.measurement import Measurement
-from casemate.doors.question import Part, Question
+from casemate.doors.stores import MemoryStore
 from casemate.doors.transcript import Transcript, open_transcript
-from casemate.doors.transcript_store import MemoryStore
-from casemate.privacy.ledger import Ledger, open_ledger
-from casemate.privacy.ledger_entry import Kind
-from casemate.privacy.ledger_store import MemoryStore as LedgerStore
-from casemate.privacy.ledger_terms import Terms
-from casemate.privacy.noise import Noise, discrete_laplace, silence
-from casemate.privacy.sparse_vector import Side
-from casemate.privacy.sparse_vector_calibration import Calibration
+from casemate.privacy.ledger.entry import Kind
+from casemate.privacy.ledger.ledger import Ledger, open_ledger
+from casemate.privacy.ledger.store import MemoryStore as LedgerStore
+from casemate.privacy.ledger.terms import Terms
+from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.mechanisms.sparse_vector import Side
+from casemate.privacy.noise.noise import Noise, discrete_laplace, silence
 
 EDITION = Edition("a1b2", "v1")
 TENTH = Calibration.of(Fraction(1, 10))

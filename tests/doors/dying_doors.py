@@ -25,13 +25,12 @@ from doors.doorway import Doorway, asking, in_file
 from forked import FINISHED, ended, forked
 
 from casemate.doors.entry import Entry, to_text
-from casemate.doors.gate import Gate
-from casemate.doors.gate_state import MemorySecrets
+from casemate.doors.gate import Gate, MemorySecrets
 from casemate.doors.law import LaplaceLaw, Sources
 from casemate.doors.measurement import Measurement
-from casemate.doors.transcript_store import Book
-from casemate.privacy.noise import Noise, discrete_laplace
-from casemate.privacy.sparse_vector_calibration import Calibration
+from casemate.doors.stores import Book
+from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.noise.noise import Noise, discrete_laplace
 
 LAW = LaplaceLaw(Fraction(1000))  # so wide that two draws are hardly ever the same
 CALIBRATION = Calibration(Fraction(1000), Fraction(1000))

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from casemate.doors.entry import Easy, Edition, Hard
-from casemate.doors.gate import Gate
-from casemate.doors.gate_state import MemorySecrets, SecretFile
-from casemate.doors.question import Part, Question
+from casemate.doors.gate import Gate, MemorySecrets, Part, Question, SecretFile
 from casemate.doors.transcript import IN_MEMORY, open_transcript
 from casemate.errors import (
     BudgetExhausted,
@@ -24,10 +22,10 @@ from casemate.errors import (
     ScanFailed,
     TranscriptDamaged,
 )
-from casemate.privacy.ledger import open_ledger
-from casemate.privacy.noise import seeded_bits
-from casemate.privacy.sparse_vector import GapSparseVector, Positive, Side
-from casemate.privacy.sparse_vector_calibration import Calibration
+from casemate.privacy.ledger.ledger import open_ledger
+from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.mechanisms.sparse_vector import GapSparseVector, Positive, Side
+from casemate.privacy.noise.noise import seeded_bits
 
 streams = st.lists(st.integers(-30, 30), max_size=12)
 

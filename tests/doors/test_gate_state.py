@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.doors.gate_state import MemorySecrets, RunSecret, SecretFile, Secrets
+from casemate.doors.gate import MemorySecrets, RunSecret, SecretFile, Secrets
 from casemate.errors import Misconfigured
-from casemate.privacy.sparse_vector_calibration import Calibration
-from casemate.privacy.sparse_vector_state import RunState
+from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.mechanisms.sparse_vector import RunState
 
 CALIBRATION = Calibration.of(Fraction(1, 10))
 SECRET = RunSecret("r1", RunState(CALIBRATION, -4711))

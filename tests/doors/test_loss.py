@@ -18,11 +18,11 @@ from doors.doorway import asking, in_memory, magnitude_gate, real
 from doors.draw_tree import walk_draws
 
 from casemate.doors.entry import Hard
-from casemate.doors.gate_state import MemorySecrets
+from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import LaplaceLaw
-from casemate.privacy.noise import Noise, silence
-from casemate.privacy.sparse_vector_calibration import Calibration
-from casemate.privacy.sparse_vector_loss import Law, Output
+from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.mechanisms.loss import Law, Output
+from casemate.privacy.noise.noise import Noise, silence
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 Masses = dict[Any, Fraction]

@@ -10,7 +10,7 @@ from casemate.doors.law import GaussianLaw, LaplaceLaw, Sources
 from casemate.doors.measurement import Measurement
 from casemate.doors.transcript import IN_MEMORY, open_transcript
 from casemate.errors import BudgetExhausted, Refused, ScanFailed, TranscriptDamaged
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace, seeded_bits
 
 LAW = LaplaceLaw(Fraction(10))
 

@@ -1,6 +1,6 @@
 import pytest
 
-from casemate.doors.scan import scanned
+from casemate.doors.measurement import scanned
 from casemate.errors import Misconfigured, ScanFailed
 
 

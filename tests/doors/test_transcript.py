@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from casemate.doors.entry import Closed, Content, Easy, Entry, Kind, Opened
+from casemate.doors.stores import Book, MemoryStore
 from casemate.doors.transcript import (
     IN_MEMORY,
     PAGE,
@@ -16,9 +17,8 @@ from casemate.doors.transcript import (
     open_transcript,
     write_once,
 )
-from casemate.doors.transcript_store import Book, MemoryStore
 from casemate.errors import TranscriptDamaged
-from casemate.privacy.ledger_entry import Head
+from casemate.privacy.ledger.entry import Head
 
 Opener = Callable[[], Transcript]
 

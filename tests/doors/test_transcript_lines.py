@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.doors.entry import Closed, Content
-from casemate.doors.transcript_lines import from_lines, to_lines
+from casemate.doors.transcript import from_lines, to_lines
 from casemate.errors import TranscriptDamaged
 
 

@@ -8,8 +8,7 @@ import pytest
 from scipy import optimize, stats
 
 from casemate.errors import Misconfigured
-from casemate.privacy.accounting import tighter_epsilon
-from casemate.privacy.cost import Concentrated, Cost, Pure, Unbounded, epsilon_of
+from casemate.privacy.cost import Concentrated, Cost, Pure, Unbounded, epsilon_of, tighter_epsilon
 
 MILLIONTH = Fraction(1, 10**6)
 

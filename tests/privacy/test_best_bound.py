@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from casemate.privacy.best_bound import best
 from casemate.privacy.generalisation import (
     Bound,
     Setting,
+    best,
     theorem_3,
     theorem_4,
     theorem_5,

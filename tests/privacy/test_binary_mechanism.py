@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from casemate.errors import HorizonReached
-from casemate.privacy.binary_mechanism import BinaryMechanism
 from casemate.privacy.cost import Pure
-from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits, silence
+from casemate.privacy.mechanisms.binary_mechanism import BinaryMechanism
+from casemate.privacy.noise.noise import Noise, discrete_laplace, seeded_bits, silence
 
 streams = st.lists(st.integers(-(10**20), 10**20), min_size=1, max_size=200)
 

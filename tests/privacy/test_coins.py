@@ -8,9 +8,16 @@ from exact_exponential import exp_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.privacy.coins import below, bernoulli_exp, coin, exponential_coin, uniform_below
-from casemate.privacy.noise import Bits, seeded_bits
-from casemate.privacy.tape import BULK
+from casemate.privacy.noise.noise import (
+    Bits,
+    below,
+    bernoulli_exp,
+    coin,
+    exponential_coin,
+    seeded_bits,
+    uniform_below,
+)
+from casemate.privacy.noise.tape import BULK
 
 unit_fractions = st.fractions(0, 1, max_denominator=10**6)
 

@@ -11,8 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.privacy.cost import Concentrated, Pure
-from casemate.privacy.exponential import FIRST_PRECISION, ExponentialMechanism, exponential
-from casemate.privacy.noise import Bits, seeded_bits
+from casemate.privacy.mechanisms.exponential_mechanism import (
+    FIRST_PRECISION,
+    ExponentialMechanism,
+    exponential,
+)
+from casemate.privacy.noise.noise import Bits, seeded_bits
 
 ONE = Fraction(1)
 mechanisms = st.builds(

@@ -40,18 +40,16 @@ from casemate.privacy.generalisation import (
 from casemate.privacy.interaction import (
     Dataset,
     Interaction,
+    Leak,
     Linear,
     Query,
     Reply,
     Round,
     Transcript,
-    decision_trees,
-    interact,
-)
-from casemate.privacy.partial_privacy import (
-    Leak,
     best_leak,
+    decision_trees,
     epsilon_of,
+    interact,
     nothing,
     ratio_needed,
 )

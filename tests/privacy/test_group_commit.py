@@ -12,9 +12,9 @@ import pytest
 
 from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured, Refused
 from casemate.privacy.cost import Pure
-from casemate.privacy.group_commit import MOST, GroupCommit
-from casemate.privacy.ledger import open_ledger
-from casemate.privacy.ledger_store import Book, MemoryStore
+from casemate.privacy.ledger.group_commit import MOST, GroupCommit
+from casemate.privacy.ledger.ledger import open_ledger
+from casemate.privacy.ledger.store import Book, MemoryStore
 
 
 class Disk:

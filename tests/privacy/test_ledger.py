@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from casemate.errors import BudgetExhausted, LedgerDamaged, Misconfigured, Refused
 from casemate.privacy.cost import Concentrated, Cost, Pure, Unbounded, epsilon_of, rho_of
-from casemate.privacy.ledger import IN_MEMORY, Ledger, answer_once, open_ledger
-from casemate.privacy.ledger_entry import Head, Kind
-from casemate.privacy.ledger_store import MemoryStore
-from casemate.privacy.ledger_terms import Terms
+from casemate.privacy.ledger.entry import Head, Kind
+from casemate.privacy.ledger.ledger import IN_MEMORY, Ledger, answer_once, open_ledger
+from casemate.privacy.ledger.store import MemoryStore
+from casemate.privacy.ledger.terms import Terms
 
 MILLIONTH = Fraction(1, 10**6)
 TENTH = Pure(Fraction(1, 10))

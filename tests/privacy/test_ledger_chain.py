@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from casemate.errors import LedgerDamaged
 from casemate.privacy.cost import Concentrated, Pure, Unbounded
-from casemate.privacy.ledger import Ledger, answer_once
-from casemate.privacy.ledger_chain import Walk
-from casemate.privacy.ledger_entry import (
+from casemate.privacy.ledger.entry import (
     COLUMNS,
     START,
     Entry,
     Head,
+    Walk,
     cost_from_text,
     cost_to_text,
 )
-from casemate.privacy.ledger_store import MemoryStore
-from casemate.privacy.ledger_terms import Terms, Total
+from casemate.privacy.ledger.ledger import Ledger, answer_once
+from casemate.privacy.ledger.store import MemoryStore
+from casemate.privacy.ledger.terms import Terms, Total
 
 
 def make(delta: Fraction = Fraction(1, 10**6)) -> tuple[list[Entry], MemoryStore]:

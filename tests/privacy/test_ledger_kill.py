@@ -14,8 +14,8 @@ import pytest
 from ledger_writer import FACTS
 
 from casemate.privacy.cost import Pure
-from casemate.privacy.ledger import answer_once, open_ledger
-from casemate.privacy.ledger_entry import Kind
+from casemate.privacy.ledger.entry import Kind
+from casemate.privacy.ledger.ledger import answer_once, open_ledger
 
 WRITER = Path(__file__).parents[1] / "ledger_writer.py"
 

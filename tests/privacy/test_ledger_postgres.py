@@ -10,7 +10,7 @@ from ledger_race import race
 
 from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured
 from casemate.privacy.cost import Pure
-from casemate.privacy.ledger import Ledger, Receipt, open_ledger
+from casemate.privacy.ledger.ledger import Ledger, Receipt, open_ledger
 
 FACTS: dict[str, Any] = {"dataset": "hospital", "policy": "a1b2", "epsilon": Fraction(1)}
 TENTH = Pure(Fraction(1, 10))

@@ -14,9 +14,9 @@ import pytest
 from ledger_race import race
 
 from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured
-from casemate.privacy import write_ahead
+from casemate.privacy.book import files as write_ahead
 from casemate.privacy.cost import Pure
-from casemate.privacy.ledger import Ledger, Receipt, answer_once, open_ledger
+from casemate.privacy.ledger.ledger import Ledger, Receipt, answer_once, open_ledger
 
 FACTS: dict[str, Any] = {"dataset": "hospital", "policy": "a1b2", "epsilon": Fraction(1)}
 TENTH = Pure(Fraction(1, 10))

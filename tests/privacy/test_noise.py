@@ -13,9 +13,9 @@ from bit_tree import walk
 from chance import ALARM, assert_follows
 from exact_exponential import Bounds, exp_bounds, gaussian_bounds, laplace_bounds
 
-from casemate.privacy import coins, noise, tape
-from casemate.privacy.coins import exponential_coin
-from casemate.privacy.noise import (
+from casemate.privacy.noise import noise, tape
+from casemate.privacy.noise import noise as coins
+from casemate.privacy.noise.noise import (
     Bits,
     Noise,
     _fraction_coin,
@@ -25,10 +25,11 @@ from casemate.privacy.noise import (
     discrete_gaussian,
     discrete_laplace,
     draw,
+    exponential_coin,
     seeded_bits,
     silence,
 )
-from casemate.privacy.tape import BULK, bit
+from casemate.privacy.noise.tape import BULK, bit
 
 Law = Callable[[Fraction, int, Bits | None], "np.ndarray[tuple[int], np.dtype[np.int64]]"]
 SCALES = [

@@ -21,24 +21,22 @@ from small_mechanisms import (
 
 from casemate.privacy.interaction import (
     Interaction,
+    Leak,
+    Ratio,
     Reply,
     Round,
     Transcript,
-    decision_trees,
-    interact,
-    neighbours,
-)
-from casemate.privacy.partial_privacy import (
-    Leak,
-    Ratio,
     best_leak,
+    decision_trees,
     delta_needed,
     epsilon_of,
     exposure,
+    interact,
     is_partially_private,
     is_private,
     leaked_at_most,
     least_delta,
+    neighbours,
     nothing,
     ratio_needed,
 )

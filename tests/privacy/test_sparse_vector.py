@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from casemate.errors import PositivesSpent
 from casemate.privacy.cost import Concentrated, Pure
-from casemate.privacy.noise import silence
-from casemate.privacy.sparse_vector import (
+from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.mechanisms.sparse_vector import (
     AboveThreshold,
     GapSparseVector,
     NumericSparse,
     Positive,
     Side,
 )
-from casemate.privacy.sparse_vector_calibration import Calibration
+from casemate.privacy.noise.noise import silence
 
 ROOT = Path(__file__).parents[2]
 ONE = Fraction(1)

@@ -14,14 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from casemate.privacy.noise import Bits, Noise, discrete_laplace, seeded_bits, silence
-from casemate.privacy.sparse_vector import AboveThreshold, GapSparseVector, NumericSparse, Positive
-from casemate.privacy.sparse_vector_calibration import (
+from casemate.privacy.mechanisms.calibration import (
     Calibration,
     accuracy_share,
     threshold_schedule,
     variance_share,
 )
+from casemate.privacy.mechanisms.sparse_vector import (
+    AboveThreshold,
+    GapSparseVector,
+    NumericSparse,
+    Positive,
+)
+from casemate.privacy.noise.noise import Bits, Noise, discrete_laplace, seeded_bits, silence
 
 ONE = Fraction(1)
 Mechanism = AboveThreshold | GapSparseVector | NumericSparse

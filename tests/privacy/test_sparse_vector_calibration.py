@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.privacy.cost import Concentrated, Pure
-from casemate.privacy.sparse_vector_calibration import (
+from casemate.privacy.mechanisms.calibration import (
     SCALE_BITS,
     Calibration,
     accuracy_share,

@@ -13,10 +13,15 @@ from bit_tree import walk
 from numpy.typing import NDArray
 
 from casemate.errors import PositivesSpent
-from casemate.privacy.noise import Bits, Noise, discrete_laplace, silence
-from casemate.privacy.sparse_vector import AboveThreshold, GapSparseVector, NumericSparse, Positive
-from casemate.privacy.sparse_vector_calibration import Calibration, accuracy_share
-from casemate.privacy.sparse_vector_loss import Law, Output, privacy_loss
+from casemate.privacy.mechanisms.calibration import Calibration, accuracy_share
+from casemate.privacy.mechanisms.loss import Law, Output, privacy_loss
+from casemate.privacy.mechanisms.sparse_vector import (
+    AboveThreshold,
+    GapSparseVector,
+    NumericSparse,
+    Positive,
+)
+from casemate.privacy.noise.noise import Bits, Noise, discrete_laplace, silence
 
 ONE = Fraction(1)
 Mechanism = AboveThreshold | GapSparseVector | NumericSparse

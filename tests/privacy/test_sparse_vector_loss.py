@@ -10,9 +10,9 @@ from exact_exponential import Bounds, laplace_bounds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.privacy import sparse_vector_loss
-from casemate.privacy.sparse_vector_calibration import Calibration, accuracy_share, variance_share
-from casemate.privacy.sparse_vector_loss import Interval, Law, Output, privacy_loss
+from casemate.privacy.mechanisms import loss as sparse_vector_loss
+from casemate.privacy.mechanisms.calibration import Calibration, accuracy_share, variance_share
+from casemate.privacy.mechanisms.loss import Interval, Law, Output, privacy_loss
 
 ONE = Fraction(1)
 small_values = st.lists(st.integers(-3, 3), max_size=2).map(tuple)

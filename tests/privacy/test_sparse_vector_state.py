@@ -14,10 +14,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from casemate.errors import PositivesSpent
-from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits, silence
-from casemate.privacy.sparse_vector import AboveThreshold, GapSparseVector, NumericSparse, Side
-from casemate.privacy.sparse_vector_calibration import Calibration
-from casemate.privacy.sparse_vector_state import RunState, SparseVectorState
+from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.mechanisms.sparse_vector import (
+    AboveThreshold,
+    GapSparseVector,
+    NumericSparse,
+    RunState,
+    Side,
+    SparseVectorState,
+)
+from casemate.privacy.noise.noise import Noise, discrete_laplace, seeded_bits, silence
 
 ONE = Fraction(1)
 Mechanism = AboveThreshold | GapSparseVector | NumericSparse

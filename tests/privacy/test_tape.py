@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from casemate.privacy import tape
-from casemate.privacy.noise import (
+from casemate.privacy.noise import tape
+from casemate.privacy.noise.noise import (
     Bits,
     bernoulli_exp,
     discrete_gaussian,
@@ -18,7 +18,7 @@ from casemate.privacy.noise import (
     seeded_bits,
     uniform_below,
 )
-from casemate.privacy.tape import BULK
+from casemate.privacy.noise.tape import BULK
 
 Law = Callable[[Any, int, Bits | None], NDArray[Any]]
 seeds = st.integers(0, 2**64)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from casemate.privacy.write_ahead import write_ahead
+from casemate.privacy.book.files import write_ahead
 
 
 def test_many_who_open_a_new_file_at_once_all_get_there(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from casemate.published.distinct import counted_once, unique_columns
-from casemate.published.publication import publication
+from casemate.published.coefficients import counted_once, unique_columns
+from casemate.published.statements import publication
 from casemate.query.aggregate import Function
-from casemate.query.log import Logged, Unread
-from casemate.query.sql import parse_statement
+from casemate.query.parse.log import Logged, Unread
+from casemate.query.parse.sql import parse_statement
 from casemate.table.table import Table
 
 DISTINCT = "SELECT COUNT(DISTINCT id) FROM t WHERE status = 'C'"

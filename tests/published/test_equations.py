@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from query import golden_files
 
-from casemate.published.equations import Equations, equations
-from casemate.published.publication import publication
-from casemate.query.linear import Category
-from casemate.query.log import Logged, Unread
+from casemate.published.statements import publication
+from casemate.published.system import Equations, equations
+from casemate.query.parse.log import Logged, Unread
+from casemate.query.records.linear import Category
 from casemate.table.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")

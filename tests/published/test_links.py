@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 
+from casemate.exact.box import Box
 from casemate.published.links import Range, Secret, links, reach, with_zero
-from casemate.query.cuts import Cut
-from casemate.solve.box import Box
+from casemate.query.records.cuts import Cut
 
 TWO, FIVE = Cut(Fraction(2)), Cut(Fraction(9, 2), strict=True)
 

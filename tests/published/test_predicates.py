@@ -9,17 +9,15 @@ from hypothesis import strategies as st
 from query import slow
 from query.predicates import predicates
 
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.exact.rows import Floats, Passes, Rows
+from casemate.exact.system import System
 from casemate.published import predicates as module
-from casemate.published.predicates import Predicates, fitting
+from casemate.published.predicates import Bits, Predicates, Ranges, fitting
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.answers import answers
-from casemate.query.sketch_selection import Selection
-from casemate.query.sql import parse
-from casemate.solve.bits import Bits
-from casemate.solve.least_squares import least_squares
-from casemate.solve.ranges import Ranges
-from casemate.solve.rows import Floats, Passes, Rows
-from casemate.solve.system import System
+from casemate.query.engines.answering import answers
+from casemate.query.parse.sql import parse
+from casemate.query.sketch.layouts import Selection
 from casemate.table.table import Table
 
 GROUPED = [

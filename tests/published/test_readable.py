@@ -2,9 +2,9 @@
 
 import pytest
 
-from casemate.published.equations import Equations, equations
-from casemate.published.publication import Publication, publication
-from casemate.query.log import Logged
+from casemate.published.statements import Publication, publication
+from casemate.published.system import Equations, equations
+from casemate.query.parse.log import Logged
 from casemate.table.table import Table
 
 

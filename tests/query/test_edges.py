@@ -12,10 +12,10 @@ from query import slow
 
 from casemate.errors import Misconfigured
 from casemate.query.aggregate import Aggregate
-from casemate.query.answers import answers, show
-from casemate.query.lineage import lineage
-from casemate.query.membership import membership
-from casemate.query.sql import parse, parse_statement
+from casemate.query.engines.answering import answers, show
+from casemate.query.parse.sql import parse, parse_statement
+from casemate.query.records.bitsets import membership
+from casemate.query.records.coefficients import lineage
 from casemate.table.table import Table
 
 Rows = list[tuple[Any, ...]]

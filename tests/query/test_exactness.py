@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
-from casemate.query.coercion import Mismatch
-from casemate.query.exactness import inexact, reach
-from casemate.query.expression import Call, ColumnRef, Expression, Literal, Operation
-from casemate.query.operations import arithmetic, cast, choice, compare
-from casemate.query.render import render
-from casemate.query.render_duckdb import DUCKDB
+from casemate.query.engines.duckdb import DUCKDB
+from casemate.query.engines.rendering import render
+from casemate.query.language.coercion import Mismatch
+from casemate.query.language.expression import Call, ColumnRef, Expression, Literal, Operation
+from casemate.query.language.operations import arithmetic, cast, choice, compare
+from casemate.query.records.exactness import inexact, reach
 from casemate.table.schema import Column, ColumnType, Role
 
 INTEGER, DECIMAL, DOUBLE = ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DOUBLE

@@ -7,11 +7,11 @@ from query import golden_files, slow
 from query.golden_files import Golden
 
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.answers import answers, show
-from casemate.query.lineage import Lineage, lineage
-from casemate.query.linear import linear_form
-from casemate.query.sql import parse, parse_statement
-from casemate.query.text import describe
+from casemate.query.engines.answering import answers, show
+from casemate.query.engines.text import describe
+from casemate.query.parse.sql import parse, parse_statement
+from casemate.query.records.coefficients import Lineage, lineage
+from casemate.query.records.linear import linear_form
 from casemate.table.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from query import universes
 
-from casemate.query.expression import ColumnRef
-from casemate.query.histogram import Summand, codes, histogram, tally
-from casemate.table.duckdb_opening import Columns
-from casemate.table.duckdb_source import DuckDBSource
+from casemate.query.language.expression import ColumnRef
+from casemate.query.snapping.histograms import Summand, codes, histogram, tally
 from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.source import Series, Source
+from casemate.table.sources.duckdb import DuckDBSource
+from casemate.table.sources.files import Columns
+from casemate.table.sources.source import Series, Source
 from casemate.table.table import Table
 from casemate.table.universe import Universe
 

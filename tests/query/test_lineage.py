@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from query.test_golden import assert_adds_up
 
-from casemate.query.keys import factorise
-from casemate.query.lineage import lineage
-from casemate.query.linear import Category, Unknown, linear_form
-from casemate.query.sql import parse
-from casemate.table.source import Series
+from casemate.query.parse.sql import parse
+from casemate.query.records.coding import factorise
+from casemate.query.records.coefficients import lineage
+from casemate.query.records.linear import Category, Unknown, linear_form
+from casemate.table.sources.source import Series
 from casemate.table.table import Table
 
 COLUMNS = {

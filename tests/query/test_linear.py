@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from casemate.query.cuts import Cut
-from casemate.query.linear import Category, Unknown, counting, linear_form
-from casemate.query.sql import parse
-from casemate.query.text import written
+from casemate.query.engines.text import written
+from casemate.query.parse.sql import parse
+from casemate.query.records.cuts import Cut
+from casemate.query.records.linear import Category, Unknown, counting, linear_form
 from casemate.table.table import Table
 
 Shown = list[tuple[Unknown | None, str, str]]

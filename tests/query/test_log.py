@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from casemate.errors import Misconfigured, Unsupported
-from casemate.query.log import Logged, Unread, bound, read_log
+from casemate.query.parse.log import Logged, Unread, bound, read_log
 
 
 def written(folder: Path, name: str, text: str) -> Path:

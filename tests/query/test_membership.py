@@ -8,9 +8,8 @@ from query import golden_files, slow
 from query.golden_files import Golden
 
 from casemate.errors import Unsupported
-from casemate.query.kernel import pack
-from casemate.query.membership import membership
-from casemate.query.sql import parse
+from casemate.query.parse.sql import parse
+from casemate.query.records.bitsets import membership, pack
 from casemate.table.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")

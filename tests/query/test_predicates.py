@@ -11,10 +11,10 @@ from query import slow
 from query.predicates import predicates
 
 from casemate.query.aggregate import Aggregate
-from casemate.query.answers import answers
-from casemate.query.lineage import lineage
-from casemate.query.membership import membership
-from casemate.query.sql import parse
+from casemate.query.engines.answering import answers
+from casemate.query.parse.sql import parse
+from casemate.query.records.bitsets import membership
+from casemate.query.records.coefficients import lineage
 from casemate.table.table import Table
 
 batches = st.lists(predicates, min_size=1, max_size=5)

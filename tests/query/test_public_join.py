@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from query import slow
 
 from casemate.errors import Misconfigured, Unsupported
-from casemate.query import public_join_met
-from casemate.query.answers import show
-from casemate.query.histogram import histogram
-from casemate.query.public_join import flattened, public_rows
-from casemate.query.public_join_met import Lookup
-from casemate.query.snapping import snapped
-from casemate.query.snapping_groups import cells_of
-from casemate.query.sql import parse_statement
+from casemate.query.engines.answering import show
+from casemate.query.parse import public_join as public_join_met
+from casemate.query.parse.public_join import Lookup, flattened, public_rows
+from casemate.query.parse.sql import parse_statement
+from casemate.query.snapping.groups import cells_of
+from casemate.query.snapping.histograms import histogram
+from casemate.query.snapping.snapping import snapped
 from casemate.table.schema import ColumnType
-from casemate.table.source import Frame, Source
+from casemate.table.sources.source import Frame, Source
 from casemate.table.table import Table
 from casemate.table.universe import Universe
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from query import slow
 
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.answers import answers
-from casemate.query.sql import parse
-from casemate.query.text import decimal
+from casemate.query.engines.answering import answers
+from casemate.query.engines.text import decimal
+from casemate.query.parse.sql import parse
 from casemate.table.table import Table
 
 SHARES = [Fraction(step, 100) for step in range(101)]

@@ -11,20 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from query.predicates import predicates
 
+from casemate.exact.sketch import exposed, with_rest
+from casemate.exact.unknowns import exposure
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.answers import answers
-from casemate.query.engine import rows as rows_of
-from casemate.query.expression import TRUE
-from casemate.query.membership import membership
-from casemate.query.sketch import CodedRecords, spread
-from casemate.query.sketch_hash import LOW, Keys, fingerprints, hashed, lane
-from casemate.query.sketch_layout import MOST_MERGED
-from casemate.query.sketch_selection import Selection
-from casemate.query.sketch_sql import SummedRecords
-from casemate.query.sql import parse
-from casemate.solve.exposure import exposure
-from casemate.solve.sketch import exposed, with_rest
-from casemate.table.source import Source
+from casemate.query.engines.answering import answers
+from casemate.query.engines.engine import rows as rows_of
+from casemate.query.language.expression import TRUE
+from casemate.query.parse.sql import parse
+from casemate.query.records.bitsets import membership
+from casemate.query.sketch.hash import LOW, Keys, fingerprints, hashed, lane
+from casemate.query.sketch.layouts import MOST_MERGED, Selection
+from casemate.query.sketch.sketch import CodedRecords, spread
+from casemate.query.sketch.sql import SummedRecords
+from casemate.table.sources.source import Source
 from casemate.table.table import Table
 
 FORMS = [CodedRecords, SummedRecords]

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from query import universes
 
 from casemate.errors import Unsupported
-from casemate.query.answers import answers
-from casemate.query.histogram import Summand, histogram, tally
-from casemate.query.snapping import MOST_PRODUCTS, Snapped, snapped
-from casemate.query.sql import parse
+from casemate.query.engines.answering import answers
+from casemate.query.parse.sql import parse
+from casemate.query.snapping.histograms import Summand, histogram, tally
+from casemate.query.snapping.snapping import MOST_PRODUCTS, Snapped, snapped
 from casemate.table.schema import Column, ColumnType, Policy
-from casemate.table.source import Source
+from casemate.table.sources.source import Source
 from casemate.table.table import Table
 from casemate.table.universe import Kind, Universe
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
-from casemate.query.expression import Expression
-from casemate.query.snapping_breaks import Unbroken, breaks
-from casemate.query.sql import parse
+from casemate.query.language.expression import Expression
+from casemate.query.parse.sql import parse
+from casemate.query.snapping.breakpoints import Unbroken, breaks
 from casemate.table.schema import Column, ColumnType, Policy
 
 POLICY = Policy(

@@ -10,11 +10,11 @@ from query import universes
 
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Function, Select
-from casemate.query.answers import answers
-from casemate.query.histogram import as_declared, histogram
-from casemate.query.snapping import snapped
-from casemate.query.snapping_groups import Groups, cells_of
-from casemate.query.sql import parse_statement
+from casemate.query.engines.answering import answers
+from casemate.query.parse.sql import parse_statement
+from casemate.query.snapping.groups import Groups, cells_of
+from casemate.query.snapping.histograms import as_declared, histogram
+from casemate.query.snapping.snapping import snapped
 from casemate.table.schema import Column, ColumnType, Policy
 from casemate.table.table import Table
 from casemate.table.universe import Universe

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Unsupported
-from casemate.query.expression import ColumnRef, Expression
-from casemate.query.interpret import evaluate
-from casemate.query.snapping_interval import Interval, interval
-from casemate.query.sql import parse
+from casemate.query.language.expression import ColumnRef, Expression
+from casemate.query.language.interpret import evaluate
+from casemate.query.language.intervals import Interval, interval
+from casemate.query.parse.sql import parse
 from casemate.table.schema import Column, ColumnType, Policy
 
 X = Column("x", type=ColumnType.INTEGER, low=-7, high=12, bins=4)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.query.snapping_products import Bits, Product, apart, meet, trimmed, without
+from casemate.query.snapping.snapping import Bits, Product, apart, meet, trimmed, without
 
 SHAPE = (3, 2, 4)
 

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from query import universes
 
-from casemate.query.interpret import evaluate
-from casemate.query.snapping_steps import Condition, condition_of
-from casemate.query.sql import parse
+from casemate.query.language.interpret import evaluate
+from casemate.query.parse.sql import parse
+from casemate.query.snapping.steps import Condition, condition_of
 from casemate.table.schema import Column, ColumnType, Policy
-from casemate.table.universe import Kind, Universe
-from casemate.table.universe_cuts import Point, typed
+from casemate.table.universe import Kind, Point, Universe, typed
 
 POLICY = Policy(
     "",

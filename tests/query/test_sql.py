@@ -13,9 +13,9 @@ from sqlglot import exp
 
 from casemate.errors import Misconfigured, Unsupported
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.sql import parse, parse_script, parse_statement, split
-from casemate.query.text import describe
-from casemate.query.translate import AGGREGATES, READINGS
+from casemate.query.engines.text import describe
+from casemate.query.parse.sql import parse, parse_script, parse_statement, split
+from casemate.query.parse.translate import AGGREGATES, READINGS
 from casemate.table.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")

@@ -12,11 +12,11 @@ from query.golden_files import Golden
 
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Function, Select
-from casemate.query.answers import answers, show
-from casemate.query.expression import KeyRef
-from casemate.query.interpret import evaluate
-from casemate.query.sql import parse_statement
-from casemate.query.withhold import Row, Withholding, constant
+from casemate.query.engines.answering import answers, show
+from casemate.query.language.expression import KeyRef
+from casemate.query.language.interpret import evaluate
+from casemate.query.parse.sql import parse_statement
+from casemate.query.rewrite.withhold import Row, Withholding, constant
 from casemate.table.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from query import world
 
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.answers import answers
-from casemate.query.histogram import as_declared
-from casemate.query.sql import parse
+from casemate.query.engines.answering import answers
+from casemate.query.parse.sql import parse
+from casemate.query.snapping.histograms import as_declared
 from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.source import Source
+from casemate.table.sources.source import Source
 from casemate.table.universe import Attribute, Kind
 
 bins = st.integers(1, 9)

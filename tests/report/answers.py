@@ -4,8 +4,7 @@ from datetime import date
 from fractions import Fraction
 
 from casemate.answer.answer import Answer, Forecast, Spending, Standing
-from casemate.answer.outcome import Origin
-from casemate.answer.shown_number import Noised
+from casemate.grid.outcome import Noised, Origin
 
 HOSTILE = '<script>alert("&")</script>'
 

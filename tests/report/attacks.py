@@ -10,10 +10,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from casemate.attack.attack import Attack, Attacked, Options
-from casemate.attack.baselines import Baselines
-from casemate.attack.comparison import Comparison
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.score import Score, Stratum
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.score.predictor import Baselines
+from casemate.attack.score.scoring import Comparison, Score, Stratum
 from casemate.published.knowledge import Knowledge
 
 SECRETS = (7654.125, 8765.375, 6543.625, 9876.875, 5432.25)

@@ -6,10 +6,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from casemate.attack.one_bit import OneBitAttack, OneBitOptions
-from casemate.attack.one_bit_learners import LearnerName, Told
-from casemate.attack.one_bit_result import OneBitFound
-from casemate.solve.one_bit.laws import Gaussian, Law, Mixture, Shifted
+from casemate.attack.one_bit.attack import OneBitAttack, OneBitFound, OneBitOptions
+from casemate.attack.one_bit.choice import LearnerName, Told
+from casemate.attack.one_bit.laws import Gaussian, Law, Mixture, Shifted
 
 PAY = (7654.125, 8765.375, 6543.625, 9876.875)
 HOSTILE = "</td></style><script>alert('x')</script>\" onload=\"&amp;"

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from report.answers import DATED, GROUPED, PURE, UNPROVEN
 
 from casemate.answer.answer import Spending
-from casemate.answer.outcome import Origin
-from casemate.answer.shown_number import Noised
-from casemate.report.answer import as_json, as_text
+from casemate.answer.report import as_json, as_text
+from casemate.grid.outcome import Noised, Origin
 
 # Text -----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from report.answers import HOSTILE, NOTHING, PURE, STANDING
 
-from casemate.report.answer_budget import as_html, as_json, as_text
+from casemate.answer.budget_report import as_html, as_json, as_text
 
 
 def test_a_budget_is_lines_to_read() -> None:

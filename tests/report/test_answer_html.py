@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 from report.answers import DATED, GROUPED, HOSTILE, UNPROVEN
 
-from casemate.answer.outcome import Origin
-from casemate.answer.shown_number import Noised
-from casemate.report.answer_html import ROWS_DRAWN, as_html
+from casemate.answer.page import ROWS_DRAWN, as_html
+from casemate.grid.outcome import Noised, Origin
 
 
 def parsed(page: str) -> ET.Element:

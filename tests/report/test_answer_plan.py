@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from casemate.answer.planner_comparison import Comparison
-from casemate.report.answer_plan import SCHEMA, as_json, as_text
-from casemate.report.answer_plan_html import as_html
+from casemate.answer.planner.comparison import Comparison
+from casemate.answer.planner.page import as_html
+from casemate.answer.planner.report import SCHEMA, as_json, as_text
 from casemate.table.schema import Budget, Column, ColumnType, Policy, Role
 
 COLUMNS = (

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report.attacks import SECRETS, exact, judged, loose, outside, scored
 
-from casemate.report.attack import as_json, as_text
-from casemate.report.attack_findings import fractions, json_value, round_up, shown_value, verdict
+from casemate.attack.report import (
+    as_json,
+    as_text,
+    fractions,
+    json_value,
+    round_up,
+    shown_value,
+    verdict,
+)
 
 CONTRACT = {
     "schema",

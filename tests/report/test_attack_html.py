@@ -10,8 +10,8 @@ from report.attacks import HOSTILE, SECRETS, exact, judged, loose, outside, scor
 
 from casemate.attack.attack import Attack, Attacked
 from casemate.attack.noise_curve import NoisePoint, noise_curve
-from casemate.attack.noise_law import NoiseLaw
-from casemate.report.attack_html import as_html
+from casemate.attack.page import as_html
+from casemate.attack.reconstruct.noise import NoiseLaw
 
 CURVE = [NoisePoint(NoiseLaw("laplace", 2.0**i), 1 - i / 10) for i in range(5)]
 

@@ -4,8 +4,8 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from fractions import Fraction
 
-from casemate.attack.plan_result import Determined, Planned
-from casemate.report.attack_plan import as_html, as_json, as_text
+from casemate.attack.plan.report import as_html, as_json, as_text
+from casemate.attack.plan.result import Determined, Planned
 
 ONE = Planned(
     3,

@@ -4,9 +4,10 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
+from casemate.audit.report import combination
+from casemate.report import number, plain
 from casemate.audit.result import Certificate, Term
-from casemate.published.equations import Place
-from casemate.report.audit import combination, number, plain
+from casemate.published.system import Place
 
 
 def test_a_certificate_reads_as_arithmetic() -> None:

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.audit.exposure import Audit
+from casemate.audit.page import MOST_COLUMNS, MOST_ROWS, as_html
+from casemate.audit.report import combination
 from casemate.audit.result import (
     Approximate,
     Audited,
@@ -29,13 +31,10 @@ from casemate.audit.result import (
     Verdict,
 )
 from casemate.audit.statements import Withheld
-from casemate.published.equations import Place
 from casemate.published.people import People
-from casemate.published.publication import RefusedQuery
-from casemate.report.audit import combination
-from casemate.report.audit_figures import MOST_COLUMNS, MOST_ROWS
-from casemate.report.audit_html import as_html
-from casemate.report.page import ROWS_SHOWN
+from casemate.published.statements import RefusedQuery
+from casemate.published.system import Place
+from casemate.report.pages import ROWS_SHOWN
 from casemate.table.table import Table
 
 SECRET = 987654321

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 from attack.small_classifiers import Asked, parabola
 
-from casemate.attack.extract import Extracted, extract
-from casemate.report.extract import SHOWN_IN_TEXT, as_json, as_text, curve
+from casemate.attack.extract.extraction import Extracted, extract
+from casemate.attack.extract.report import SHOWN_IN_TEXT, as_json, as_text, curve
 
 
 def found(noise: float = 0.0, flips: float = 0.0, dimension: int = 3) -> Extracted:

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 from attack.small_classifiers import Asked
 
-from casemate.attack.extract import Extracted, extract
-from casemate.report.extract_html import as_html
+from casemate.attack.extract.extraction import Extracted, extract
+from casemate.attack.extract.report import as_html
 
 
 def found() -> Extracted:

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.report.markup import NOT_IN_XML, Markup, escaped, joined, tag
+from casemate.report.pages import NOT_IN_XML, Markup, escaped, joined, tag
 
 ANYTHING = st.text(st.characters())
 

@@ -6,9 +6,16 @@ from dataclasses import replace
 import pytest
 from report.one_bits import HUMPS, found
 
-from casemate.report.one_bit import as_json, as_text
-from casemate.report.one_bit_findings import defence, digits, pays_after, price, size
-from casemate.solve.one_bit.laws import parse_law
+from casemate.attack.one_bit.laws import parse_law
+from casemate.attack.one_bit.report import (
+    as_json,
+    as_text,
+    defence,
+    digits,
+    pays_after,
+    price,
+    size,
+)
 
 CONTRACT = {
     "error",

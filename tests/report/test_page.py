@@ -2,8 +2,7 @@
 
 import xml.etree.ElementTree as ET
 
-from casemate.report.markup import Markup
-from casemate.report.page import facts, figure, listing, page, paragraph, section, table
+from casemate.report.pages import Markup, facts, figure, listing, page, paragraph, section, table
 
 ROWS = [[f"row {i}", i] for i in range(1, 8)]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.report.scales import Bands, Linear, Logarithmic, Scale
+from casemate.report.plots import Bands, Linear, Logarithmic, Scale
 
 FINITE = st.floats(1e-6, 1e9)
 

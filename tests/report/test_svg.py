@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.report.markup import Markup
-from casemate.report.scales import Bands, Linear, Logarithmic
-from casemate.report.svg import Bar, Mark, Matrix, Plot, Tone
+from casemate.report.pages import Markup
+from casemate.report.plots import Bands, Bar, Linear, Logarithmic, Mark, Matrix, Plot, Tone
 
 PLOT = Plot(Linear(0, 10), Linear(0, 100))
 HOSTILE = "<script>alert(\"x\")</script> & 'y'"

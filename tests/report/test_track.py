@@ -4,8 +4,8 @@ import json
 
 from report.trackings import forecasts, simulation
 
-from casemate.report.track import plan_json, plan_text, simulation_json, simulation_text
 from casemate.track.modes import BREAKS, MODES
+from casemate.track.report import plan_json, plan_text, simulation_json, simulation_text
 
 
 def test_the_text_of_runs_says_words_errors_and_kinds() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from casemate.report.track_curves import SITES, curves, tuned_words
 from casemate.track.plan import plan
+from casemate.track.report import SITES, curves, tuned_words
 from casemate.track.setting import Setting
 
 

@@ -4,9 +4,9 @@ import xml.etree.ElementTree as ET
 
 from report.trackings import SETTING, forecasts, simulation
 
-from casemate.report.track_curves import Curve
-from casemate.report.track_html import DOTS_SHOWN, plan_html, simulation_html, thinned
 from casemate.track.modes import MODES
+from casemate.track.page import DOTS_SHOWN, plan_html, simulation_html, thinned
+from casemate.track.report import Curve
 from casemate.track.setting import Setting
 
 CURVES = [

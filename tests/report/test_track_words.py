@@ -6,9 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.report.scales import Logarithmic
-from casemate.report.svg import Plot, Tone
-from casemate.report.track_words import LINE, Row, apart, end_names, ratios, rows_drawn
+from casemate.report.plots import Logarithmic, Plot, Tone
+from casemate.track.report import LINE, Row, apart, end_names, ratios, rows_drawn
 
 places = st.lists(st.floats(0, 1000), min_size=1, max_size=12).map(sorted)
 

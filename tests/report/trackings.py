@@ -3,7 +3,7 @@
 from casemate.track.modes import BREAKS, MODES
 from casemate.track.plan import Forecast
 from casemate.track.setting import Run, Setting
-from casemate.track.simulation.simulate import Simulation
+from casemate.track.simulate.simulate import Simulation
 
 SETTING = Setting(sites=64, alpha=0.05, delta=0.02, items=100_000)
 

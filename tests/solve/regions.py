@@ -9,8 +9,8 @@ from random import Random
 import numpy as np
 from scipy.optimize import linprog
 
-from casemate.solve.box import Bound, Box, Region
-from casemate.solve.system import System
+from casemate.exact.box import Bound, Box, Region
+from casemate.exact.system import System
 
 INFEASIBLE = 2  # SciPy's
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from solve.test_rows import random_rows
 
-from casemate.solve.bits import Bits
-from casemate.solve.least_squares import least_squares
-from casemate.solve.rows import Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.exact.rows import Rows
+from casemate.exact.system import System
+from casemate.published.predicates import Bits
 
 
 @pytest.mark.parametrize("case", range(30))

@@ -9,9 +9,8 @@ from statistics import median
 
 import pytest
 
-from casemate.solve.block import certain, shared, solve_block
-from casemate.solve.block_model import Block, Cell, Person, Statistic
-from casemate.solve.order_limit import Limit
+from casemate.audit.block.model import Block, Cell, Person, Statistic, certain, shared, solve_block
+from casemate.audit.time_limit import Limit
 
 ATTRIBUTES = {"sex": ("F", "M"), "race": ("B", "W"), "married": ("M", "S")}
 MARRIED_FROM_15 = ((Cell({"married": ("M",)}), Cell(at_least=15)),)

@@ -12,12 +12,12 @@ from solve.regions import (
     yes_no_region,
 )
 
-from casemate.solve import bounds as module
-from casemate.solve.backbone import backbone, whole_solution
-from casemate.solve.bounds import Bounds, bounds
-from casemate.solve.box import Bound, Box, Region
-from casemate.solve.interior import Reach
-from casemate.solve.system import System
+from casemate.audit.checks.whole import backbone, whole_solution
+from casemate.audit.region import bounds as module
+from casemate.audit.region.bounds import Bounds, bounds
+from casemate.audit.region.certify import Reach
+from casemate.exact.box import Bound, Box, Region
+from casemate.exact.system import System
 
 HOSPITAL = [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]
 ANSWERS = [Fraction("32.1"), Fraction("15.5"), Fraction("11.4")]

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from solve.regions import exact
 
-from casemate.solve.box import Box, Region
-from casemate.solve.leverage import leverages
-from casemate.solve.system import System
-from casemate.solve.twins import collapse
+from casemate.audit.region.twins import collapse, leverages
+from casemate.exact.box import Box, Region
+from casemate.exact.system import System
 
 SUM = System.of([[1, 1]], [3])
 

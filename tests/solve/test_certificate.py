@@ -9,9 +9,9 @@ from exact_rank import Matrix, anti_hadamard, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.certificate import Certificate, Lines, certify, certify_targets, tipped_by
-from casemate.solve.exposure import Exposure, Form, blocked, incremental
-from casemate.solve.system import System
+from casemate.exact.certificate import Certificate, Lines, certify, certify_targets, tipped_by
+from casemate.exact.system import System
+from casemate.exact.unknowns import Exposure, Form, blocked, incremental
 
 seeds = st.integers(0, 2**32).map(Random)
 HOSPITAL = [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]

@@ -8,9 +8,9 @@ from exact_rank import Matrix, generated
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from casemate.solve.coalition import BUDGET, Learned, coalitions, vectors_for
-from casemate.solve.exposure import Form, blocked, incremental, more_null_vectors
-from casemate.solve.system import System
+from casemate.audit.region.coalition import BUDGET, Learned, coalitions, vectors_for
+from casemate.exact.system import System
+from casemate.exact.unknowns import Form, blocked, incremental, more_null_vectors
 
 seeds = st.integers(0, 2**32).map(Random)
 WIDTH = 3

@@ -7,10 +7,10 @@ from exact_rank import generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.collapse import collapse
-from casemate.solve.exposure import determined
-from casemate.solve.primes import RandomBytes
-from casemate.solve.system import System
+from casemate.audit.region.collapse import collapse
+from casemate.exact.primes import RandomBytes
+from casemate.exact.system import System
+from casemate.exact.unknowns import determined
 
 seeds = st.integers(0, 2**32).map(Random)
 

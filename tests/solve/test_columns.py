@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from casemate.solve.columns import Columns, plain_sums
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.laws import Columns, plain_sums
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 
 @pytest.mark.parametrize("choices", [[0, 1], [0, 0, 1, -2, 3]], ids=["plain", "weighted"])

@@ -8,12 +8,12 @@ import pytest
 from exact_rank import follows, generated
 from scipy.optimize import linprog
 
-from casemate.solve.bounds import bounds
-from casemate.solve.box import Box, Region
-from casemate.solve.collapse import collapse
-from casemate.solve.combinations import Combinations, single_values, spanned
-from casemate.solve.exposure import exposure
-from casemate.solve.system import System
+from casemate.audit.region.bounds import bounds
+from casemate.audit.region.collapse import collapse
+from casemate.audit.region.groups import Combinations, single_values, spanned
+from casemate.exact.box import Box, Region
+from casemate.exact.system import System
+from casemate.exact.unknowns import exposure
 
 
 def drawn(rng: Random, columns: int) -> dict[int, int]:

@@ -8,8 +8,8 @@ from exact_rank import Matrix, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.consistency import consistent, contradiction
-from casemate.solve.system import System
+from casemate.audit.region.consistency import consistent, contradiction
+from casemate.exact.system import System
 
 seeds = st.integers(0, 2**32).map(Random)
 

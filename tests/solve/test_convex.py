@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from scipy.optimize import LinearConstraint, lsq_linear, minimize
 
-from casemate.solve.bowls import Ranges
-from casemate.solve.convex import convex, with_few_departures
-from casemate.solve.least_squares import least_squares
-from casemate.solve.projections import Total
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.convex import convex, with_few_departures
+from casemate.attack.solvers.convex_losses import Ranges
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.attack.solvers.projected_gradient import Total
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 HOSPITAL = Rows.of(System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
 ANSWERS = np.array([32.1, 15.5, 11.4])

@@ -2,9 +2,14 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from casemate.solve.decoding import NoSuchValues, least_absolute, least_largest, within_noise
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.decoding import (
+    NoSuchValues,
+    least_absolute,
+    least_largest,
+    within_noise,
+)
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 Case = tuple[Floats, Floats, Floats, Floats]
 

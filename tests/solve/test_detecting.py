@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.detecting import DetectingMatrix, sums_necessary, sums_needed
+from casemate.attack.plan.result import DetectingMatrix, sums_necessary, sums_needed
 
 
 @pytest.mark.parametrize("bits", range(1, 15))

@@ -7,10 +7,10 @@ from exact_rank import Matrix, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve import elimination
-from casemate.solve.elimination import BLOCK, eliminate
-from casemate.solve.primes import NARROW, random_prime
-from casemate.solve.system import System
+from casemate.exact import elimination
+from casemate.exact.elimination import BLOCK, eliminate
+from casemate.exact.primes import NARROW, random_prime
+from casemate.exact.system import System
 
 seeds = st.integers(0, 2**32).map(Random)  # Hypothesis's own may be degenerate
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.equation import Equation, KeptEquations, narrowest, weighted_sum
+from casemate.exact.system import Equation, KeptEquations, narrowest, weighted_sum
 
 
 @given(

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from casemate.solve.exact_decoding import exact_decoding
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.decoding import exact_decoding
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 
 @pytest.mark.parametrize("case", range(25))

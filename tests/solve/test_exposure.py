@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from exact_rank import anti_hadamard, generated
 
-from casemate.solve import exposure as module
-from casemate.solve.exposure import Exposure, blocked, determined, exposure, incremental
-from casemate.solve.primes import WIDE
-from casemate.solve.system import System
+from casemate.exact import unknowns as module
+from casemate.exact.primes import WIDE
+from casemate.exact.system import System
+from casemate.exact.unknowns import Exposure, blocked, determined, exposure, incremental
 
 SMALL_QUESTION = """
 import sys
-from casemate.solve.certificate import certify
-from casemate.solve.exposure import exposure
-from casemate.solve.system import System
+from casemate.exact.certificate import certify
+from casemate.exact.unknowns import exposure
+from casemate.exact.system import System
 system = System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]])
 found = list(certify(system, exposure(system).block, [1]))
 assert len(found) == 1

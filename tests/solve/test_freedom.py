@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from casemate.solve.freedom import Freedom, Held
+from casemate.audit.region.second import Freedom, Held
 
 Line = tuple[NDArray[np.float64], float, float]
 

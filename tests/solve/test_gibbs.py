@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from chance import assert_follows
 
-from casemate.solve import gibbs
-from casemate.solve.gibbs import Chain, Model
-from casemate.solve.law import Law, Noisy
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers import posterior as gibbs
+from casemate.attack.solvers.laws import Law, Noisy
+from casemate.attack.solvers.posterior import Chain, Model
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 DRAWS = 3_000
 

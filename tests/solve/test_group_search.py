@@ -6,9 +6,9 @@ from exact_rank import generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.exposure import blocked, incremental
-from casemate.solve.group_search import totals
-from casemate.solve.system import System
+from casemate.audit.region.groups import totals
+from casemate.exact.system import System
+from casemate.exact.unknowns import blocked, incremental
 
 seeds = st.integers(0, 2**32).map(Random)
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from casemate.solve import inner_products as module
-from casemate.solve.inner_products import inner_products
-from casemate.solve.rows import Rows
-from casemate.solve.system import System
+from casemate.attack.solvers import least_squares as module
+from casemate.attack.solvers.least_squares import inner_products
+from casemate.exact.rows import Rows
+from casemate.exact.system import System
 
 
 @pytest.mark.parametrize("advantage", [1e9, 1e-9], ids=["dense", "sparse"])

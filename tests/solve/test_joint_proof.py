@@ -7,10 +7,10 @@ from exact_rank import anti_hadamard, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.certificate import Certificate, Lines
-from casemate.solve.exposure import exposure
-from casemate.solve.joint_proof import JointProof, prove
-from casemate.solve.system import System
+from casemate.exact.certificate import Certificate, Lines
+from casemate.exact.joint_proof import JointProof, prove
+from casemate.exact.system import System
+from casemate.exact.unknowns import exposure
 
 seeds = st.integers(0, 2**32).map(Random)
 

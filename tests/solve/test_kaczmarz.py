@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from chance import assert_follows
 
-from casemate.solve.box_squares import box_squares
-from casemate.solve.kaczmarz import Stream, drawn_rows, kaczmarz, shuffled_rows
-from casemate.solve.least_squares import least_squares
-from casemate.solve.rows import Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.box_squares import box_squares
+from casemate.attack.solvers.kaczmarz import Stream, drawn_rows, kaczmarz, shuffled_rows
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.exact.rows import Rows
+from casemate.exact.system import System
 
 HOSPITAL = Rows.of(System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
 ANSWERS = np.array([32.1, 15.5, 11.4])

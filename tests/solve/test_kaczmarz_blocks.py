@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
 
-from casemate.solve.kaczmarz import shuffled_rows
-from casemate.solve.kaczmarz_blocks import kaczmarz_blocks
-from casemate.solve.least_squares import least_squares
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.kaczmarz import kaczmarz_blocks, shuffled_rows
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 HOSPITAL = Rows.of(System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
 ANSWERS = np.array([32.1, 15.5, 11.4])

@@ -8,9 +8,9 @@ from exact_rank import Matrix, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.exposure import Form, blocked, incremental
-from casemate.solve.kinship import kin, pairs
-from casemate.solve.system import System
+from casemate.audit.region.coalition import kin, pairs
+from casemate.exact.system import System
+from casemate.exact.unknowns import Form, blocked, incremental
 
 seeds = st.integers(0, 2**32).map(Random)
 

@@ -3,9 +3,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from casemate.solve.least_squares import least_squares
-from casemate.solve.rows import Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.exact.rows import Rows
+from casemate.exact.system import System
 
 HOSPITAL = [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]
 

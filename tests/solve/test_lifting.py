@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from casemate.solve.elimination import eliminate
-from casemate.solve.lifting import Solution, common_denominator, lift, product, rational
-from casemate.solve.primes import NARROW, random_prime
-from casemate.solve.system import System
+from casemate.exact.elimination import eliminate
+from casemate.exact.lifting import Solution, common_denominator, lift, product, rational
+from casemate.exact.primes import NARROW, random_prime
+from casemate.exact.system import System
 
 
 @given(st.integers(-1000, 1000), st.integers(1, 1000))

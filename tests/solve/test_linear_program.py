@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from solve.regions import plain_ranges, random_region
 
-from casemate.solve.box import Box, Region
-from casemate.solve.certify import contradiction, proved_minimum
-from casemate.solve.dual_bound import bound_below
-from casemate.solve.linear_program import LinearProgram, Status, centre
-from casemate.solve.scaled import Scaled
-from casemate.solve.system import System
+from casemate.audit.region.certify import bound_below, contradiction, proved_minimum
+from casemate.exact.box import Box, Region
+from casemate.exact.linear_program import LinearProgram, Scaled, Status, centre
+from casemate.exact.system import System
 
 
 def costs(

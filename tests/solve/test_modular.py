@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.modular import Inverse, SmallInverse
-from casemate.solve.modular_kernel import LAZY, CompiledInverse
-from casemate.solve.primes import WIDE, random_prime
+from casemate.exact.modular import Inverse, SmallInverse
+from casemate.exact.modular_kernel import LAZY, CompiledInverse
+from casemate.exact.primes import WIDE, random_prime
 
 seeds = st.integers(0, 2**32).map(Random)  # Hypothesis's own may be degenerate
 

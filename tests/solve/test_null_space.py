@@ -5,10 +5,9 @@ from exact_rank import generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.exposure import blocked, incremental
-from casemate.solve.null_space import NullVectors, annuls
-from casemate.solve.primes import NARROW, random_prime
-from casemate.solve.system import System
+from casemate.exact.primes import NARROW, random_prime
+from casemate.exact.system import System
+from casemate.exact.unknowns import NullVectors, annuls, blocked, incremental
 
 seeds = st.integers(0, 2**32).map(Random)
 

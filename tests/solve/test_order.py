@@ -7,11 +7,11 @@ from random import Random
 import pytest
 from every_table import ask, consistent, every_table, letters, random_log, recheck, verdicts
 
-from casemate.solve import order_mixture
-from casemate.solve.order import audit_order
-from casemate.solve.order_limit import Limit
-from casemate.solve.order_question import Domain, Kind, Question
-from casemate.solve.order_verdict import Exposed, Undecided
+from casemate.audit.order import mixture as order_mixture
+from casemate.audit.order.case import Exposed, Undecided
+from casemate.audit.order.decide import audit_order
+from casemate.audit.time_limit import Limit
+from casemate.exact.order_question import Domain, Kind, Question
 
 KINDS: list[Kind] = ["sum", "avg", "max", "min", "median", "count_at_least", "count_equal"]
 REPEATABLE = Limit(seconds=math.inf, work=50, workers=1)

@@ -6,9 +6,9 @@ from random import Random
 import pytest
 from every_table import consistent, every_table, letters, random_log, recheck, verdicts
 
-from casemate.solve.order import audit_order
-from casemate.solve.order_question import Domain, Kind, Question
-from casemate.solve.order_verdict import Exposed
+from casemate.audit.order.case import Exposed
+from casemate.audit.order.decide import audit_order
+from casemate.exact.order_question import Domain, Kind, Question
 
 LOGS = 150
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from every_table import consistent, every_table, letters, random_log, recheck, verdicts
 
-from casemate.solve.order import audit_order
-from casemate.solve.order_clauses import Propagation, clauses_of
-from casemate.solve.order_limit import Limit
-from casemate.solve.order_question import Contradictory, Domain, Kind, Question
-from casemate.solve.order_verdict import Exposed, Undecided
+from casemate.audit.order.case import Exposed, Undecided
+from casemate.audit.order.clauses import Propagation, clauses_of
+from casemate.audit.order.decide import audit_order
+from casemate.audit.time_limit import Limit
+from casemate.exact.order_question import Contradictory, Domain, Kind, Question
 
 LOGS = 150
 REPEATABLE = Limit(seconds=math.inf, work=50, workers=1)

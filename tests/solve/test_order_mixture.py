@@ -6,11 +6,10 @@ from random import Random
 import numpy as np
 from every_table import consistent, every_table, random_log
 
-from casemate.solve.order_case import case_of
-from casemate.solve.order_limit import Clock, Limit
-from casemate.solve.order_mixture import Part, Turn, judge_alone, maximise
-from casemate.solve.order_question import Domain, Question
-from casemate.solve.order_verdict import Findings
+from casemate.audit.order.case import Findings, case_of
+from casemate.audit.order.mixture import Part, Turn, judge_alone, maximise
+from casemate.audit.time_limit import Clock, Limit
+from casemate.exact.order_question import Domain, Question
 
 LIMIT = Limit(seconds=math.inf, work=50, workers=1)
 

@@ -8,10 +8,10 @@ import pytest
 from chance import assert_rate_at_most
 from every_table import Tables, consistent, every_table, random_log, twice_the_answer
 
-from casemate.solve.order import audit_order
-from casemate.solve.order_online import Extreme, OnlineExtremes
-from casemate.solve.order_question import Domain, Question
-from casemate.solve.order_verdict import Exposed
+from casemate.audit.order.case import Exposed
+from casemate.audit.order.decide import audit_order
+from casemate.audit.order.online import Extreme, OnlineExtremes
+from casemate.exact.order_question import Domain, Question
 
 UNIT = 4  # candidates lie halfway between answers, and values between a candidate and an answer
 KINDS: list[Extreme] = ["max", "min"]

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from casemate.solve.order_question import Domain, Kind, Question, aggregate
+from casemate.exact.order_question import Domain, Kind, Question, aggregate
 
 VALUES = np.array([3, 1, 4, 1, 5, 9])
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from every_table import letters
 
-from casemate.solve.order import audit_order
-from casemate.solve.order_judge import only_compared
-from casemate.solve.order_limit import Limit
-from casemate.solve.order_question import Domain, Exact, Kind, Question
+from casemate.audit.order.decide import audit_order
+from casemate.audit.order.judge import only_compared
+from casemate.audit.time_limit import Limit
+from casemate.exact.order_question import Domain, Exact, Kind, Question
 
 REPEATABLE = Limit(seconds=math.inf, work=50, workers=1)
 Table = tuple[Fraction, ...]

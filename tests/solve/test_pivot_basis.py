@@ -4,10 +4,10 @@ import exact_rank
 import pytest
 from exact_rank import generated
 
-from casemate.solve import pivot_basis
-from casemate.solve.modular import Vector
-from casemate.solve.pivot_basis import Pivot, PivotBasis
-from casemate.solve.primes import random_prime
+from casemate.exact import rank as pivot_basis
+from casemate.exact.modular import Vector
+from casemate.exact.primes import random_prime
+from casemate.exact.rank import Pivot, PivotBasis
 
 
 def test_threading_equations_through_a_caller_gives_the_same_as_a_system() -> None:

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
-from casemate.solve.pivoting import pivoting
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.box_squares import pivoting
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 
 def system(random: np.random.Generator, height: int, width: int) -> tuple[Rows, Floats]:

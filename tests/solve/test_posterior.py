@@ -5,11 +5,11 @@ import pytest
 from chance import assert_rate_at_most
 from scipy.stats import norm
 
-from casemate.solve.law import Law
-from casemate.solve.least_squares import least_squares
-from casemate.solve.posterior import Posterior, posterior
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.laws import Law
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.attack.solvers.posterior import Posterior, posterior
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 
 def half_subsets(

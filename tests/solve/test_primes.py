@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.primes import is_prime, random_below, random_prime, random_primes
+from casemate.exact.primes import is_prime, random_below, random_prime, random_primes
 
 STRONG_PSEUDOPRIMES = [2047, 1373653, 25326001, 3215031751, 3474749660383, 341550071728321]
 CARMICHAEL = [561, 1105, 1729, 2465, 2821, 6601, 8911]

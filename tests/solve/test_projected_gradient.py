@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from casemate.solve.least_squares import least_squares
-from casemate.solve.projected_gradient import projected_gradient
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.attack.solvers.projected_gradient import projected_gradient
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 HOSPITAL = Rows.of(System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
 ANSWERS = np.array([32.1, 15.5, 11.4])

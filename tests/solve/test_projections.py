@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from casemate.solve.projections import Allowed, Total
-from casemate.solve.rows import Floats
+from casemate.attack.solvers.projected_gradient import Allowed, Total
+from casemate.exact.rows import Floats
 
 seeds = st.integers(0, 2**32 - 1)
 

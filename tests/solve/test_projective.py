@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.primes import random_prime
-from casemate.solve.projective import annihilator, inverses, proportional, seen_from, shares
+from casemate.audit.region.coalition import annihilator, inverses, proportional, seen_from, shares
+from casemate.exact.primes import random_prime
 
 seeds = st.integers(0, 2**32).map(Random)
 primes = st.sampled_from([5, 101, 2**23 - 15, 2**61 - 1])

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from solve.regions import exact, random_region, solutions, wide_region, yes_no_region
 
-from casemate.solve.box import Box, Region
-from casemate.solve.propagation import propagate, propagate_rationals
-from casemate.solve.propagation_grid import Grid
-from casemate.solve.system import System
+from casemate.audit.region.propagation import Grid, propagate, propagate_rationals
+from casemate.exact.box import Box, Region
+from casemate.exact.system import System
 
 ONE = Fraction(1)
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from casemate.solve.least_squares import least_squares
-from casemate.solve.ranges import Ranges
-from casemate.solve.rows import Floats
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.exact.rows import Floats
+from casemate.published.predicates import Ranges
 
 
 def random_ranges(rng: np.random.Generator) -> tuple[Ranges, Floats]:

@@ -7,10 +7,9 @@ from exact_rank import anti_hadamard, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.equation import Equation, equations
-from casemate.solve.primes import random_prime
-from casemate.solve.rank import Added, RowSpace
-from casemate.solve.system import System
+from casemate.exact.primes import random_prime
+from casemate.exact.rank import Added, RowSpace
+from casemate.exact.system import Equation, System, equations
 
 seeds = st.integers(0, 2**32).map(Random)  # Hypothesis's own may be degenerate
 HOSPITAL = [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]

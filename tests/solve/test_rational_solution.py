@@ -4,7 +4,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from casemate.solve.rational_solution import SquareSystem, simple
+from casemate.exact.lifting import SquareSystem, simple
 
 
 def square(dense: list[list[int]]) -> SquareSystem:

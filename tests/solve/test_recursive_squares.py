@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from casemate.solve.recursive_squares import RecursiveSquares
+from casemate.attack.reconstruct.online import RecursiveSquares
 
 
 @pytest.mark.theorem("002: Handling many queries (each seen once)")

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from casemate.solve.least_squares import least_squares
-from casemate.solve.robust import is_heavy_tailed, least_deviations
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.attack.solvers.decoding import is_heavy_tailed, least_deviations
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 PEOPLE = 96
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 
 def random_rows(rng: np.random.Generator, plain: bool) -> tuple[Rows, Floats]:

@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from solve.regions import random_region, solutions, wide_region, yes_no_region
 
-from casemate.solve.box import Box, Region
-from casemate.solve.exchange import exchanges
-from casemate.solve.second import Solution, components, part
-from casemate.solve.system import System
+from casemate.audit.region.second import Solution, components, exchanges, part
+from casemate.exact.box import Box, Region
+from casemate.exact.system import System
 
 THIRD = Fraction(1, 3)
 

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 
-from casemate.solve.kaczmarz import Stream
-from casemate.solve.least_squares import least_squares
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.sgd import SigmoidStream, sgd
-from casemate.solve.sweeping import Order
-from casemate.solve.system import System
+from casemate.attack.solvers.kaczmarz import Order, Stream
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.attack.solvers.sgd import SigmoidStream, sgd
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 HOSPITAL = Rows.of(System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
 ANSWERS = np.array([32.1, 15.5, 11.4])

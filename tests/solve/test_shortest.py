@@ -2,10 +2,10 @@ from random import Random
 
 from exact_rank import follows, generated
 
-from casemate.solve.certificate import Certificate, Lines, certify
-from casemate.solve.exposure import incremental
-from casemate.solve.shortest import on_equations, short, shorten
-from casemate.solve.system import System
+from casemate.exact.certificate import Certificate, Lines, certify
+from casemate.exact.shortest import on_equations, short, shorten
+from casemate.exact.system import System
+from casemate.exact.unknowns import incremental
 
 LONG_WAY = [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1], [2, 1, 0, 1], [1, 1, 0, 1]]
 

@@ -11,9 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from written_records import SketchedRecords, WrittenRecords
 
-from casemate.solve.exposure import exposure
-from casemate.solve.sketch import Proved, core, exposed, weighed_together, with_rest
-from casemate.solve.sketch_decode import Sketches, decode, times
+from casemate.exact.sketch import (
+    Proved,
+    Sketches,
+    core,
+    decode,
+    exposed,
+    times,
+    weighed_together,
+    with_rest,
+)
+from casemate.exact.unknowns import exposure
 
 
 def systems(rng: Random, count: int) -> list[Matrix]:

@@ -11,11 +11,10 @@ import pytest
 from exact_rank import anti_hadamard, generated
 from numpy.typing import NDArray
 
-from casemate.solve.equation import equations
-from casemate.solve.primes import WIDE, random_primes
-from casemate.solve.rank import RowSpace
-from casemate.solve.summed_space import Candidates, Names, Summed, SummedSpace
-from casemate.solve.system import System
+from casemate.audit.region.summed_space import Candidates, Names, Summed, SummedSpace
+from casemate.exact.primes import WIDE, random_primes
+from casemate.exact.rank import RowSpace
+from casemate.exact.system import System, equations
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from casemate.solve.least_squares import least_squares
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.swept_squares import swept_squares
-from casemate.solve.system import System
+from casemate.attack.solvers.cgmn import swept_squares
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 HOSPITAL = [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.trail import Trail
+from casemate.attack.solvers.kaczmarz import Trail
 
 steps = st.lists(st.floats(-100, 100), min_size=1, max_size=200)
 

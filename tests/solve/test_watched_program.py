@@ -3,10 +3,10 @@ import threading
 import numpy as np
 import pytest
 
-from casemate.solve.linear_program import Status
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
-from casemate.solve.watched_program import Entries, Program, run
+from casemate.attack.solvers.watched_program import Entries, Program, run
+from casemate.exact.linear_program import Status
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 SUM = Entries.of(Rows.of(System.of([[1, 1]])))
 ONE, TWO = np.ones(1), np.ones(2)

@@ -6,10 +6,10 @@ from random import Random
 import pytest
 from solve.regions import solutions, sums, yes_no_region
 
-from casemate.solve.box import Box, Region
-from casemate.solve.second import Solution
-from casemate.solve.system import System
-from casemate.solve.whole import decide
+from casemate.audit.checks.whole import decide
+from casemate.audit.region.second import Solution
+from casemate.exact.box import Box, Region
+from casemate.exact.system import System
 
 ONE = Fraction(1)
 

@@ -3,10 +3,10 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from casemate.solve.law import Law
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
-from casemate.solve.whole_decoding import whole_decoding
+from casemate.attack.solvers.laws import Law
+from casemate.attack.solvers.whole_decoding import whole_decoding
+from casemate.exact.rows import Floats, Rows
+from casemate.exact.system import System
 
 
 def loss(law: Law, rest: Floats) -> float:

@@ -5,12 +5,11 @@ import numpy as np
 import pytest
 from solve.regions import plain_ranges, random_region, solutions, wide_region, yes_no_region
 
-from casemate.solve.backbone import backbone, whole_solution
-from casemate.solve.box import Box, Region
-from casemate.solve.linear_program import LinearProgram
-from casemate.solve.scaled import Scaled
-from casemate.solve.system import System
-from casemate.solve.witness import witness
+from casemate.audit.checks.whole import backbone, whole_solution
+from casemate.audit.region.second import witness
+from casemate.exact.box import Box, Region
+from casemate.exact.linear_program import LinearProgram, Scaled
+from casemate.exact.system import System
 
 
 def some_solution(region: Region) -> list[Fraction] | None:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from casemate.surrogate.marginals import marginals
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Product, Scope
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product, Scope
+from casemate.grid.summed_area import marginals
 
 SHAPE, TOTAL = (3, 4, 2, 3), 5_000.0
 EVERYTHING = (0, 1, 2, 3)

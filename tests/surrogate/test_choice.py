@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
+from casemate.grid.product import Marginal, MeasuredMarginal, Product
 from casemate.surrogate.choice import DENSEST, stand_in_for
-from casemate.surrogate.dense import LARGEST
+from casemate.surrogate.dense import LARGEST_DENSE
 from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.product import Marginal, MeasuredMarginal, Product
 from casemate.surrogate.replay import DenseSurrogate
 
 
 def test_a_universe_is_dense_up_to_the_documented_number_of_cells() -> None:
-    assert DENSEST == LARGEST == 200_000_000
+    assert DENSEST == LARGEST_DENSE == 200_000_000
     assert isinstance(stand_in_for((4, 5), 10, densest=20), DenseSurrogate)
     assert isinstance(stand_in_for((4, 5), 10, densest=19), MixtureSurrogate)
     assert isinstance(stand_in_for((10,) * 8 + (2, 2), 10), MixtureSurrogate)

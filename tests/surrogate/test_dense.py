@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from casemate.grid.product import Floats, Marginal, Product, Scope
 from casemate.surrogate import dense
 from casemate.surrogate.dense import Histogram, Target
-from casemate.surrogate.product import Floats, Marginal, Product, Scope
 
 SHAPE = (3, 4, 2, 5)
 SCOPES: list[Scope] = [(), (0,), (3,), (1, 3), (0, 2), (0, 1, 2), (0, 1, 2, 3)]

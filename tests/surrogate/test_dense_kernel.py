@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from casemate.surrogate import dense_kernel
+from casemate.grid import summed_area as dense_kernel
 
 Floats = NDArray[np.float64]
 Question = tuple[Floats, Floats]

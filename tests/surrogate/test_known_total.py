@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.surrogate.known_total import KnownTotal, check_grid, checked_shape
-from casemate.surrogate.product import (
-    Marginal,
-    MeasuredMarginal,
-    MeasuredProduct,
-    Measurement,
-    Product,
-)
+from casemate.grid.product import Marginal, MeasuredMarginal, MeasuredProduct, Measurement, Product
+from casemate.surrogate.protocol import KnownTotal, check_grid, checked_shape
 from casemate.surrogate.replay import DenseSurrogate
 
 SHAPE = (2, 3)

@@ -10,10 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from surrogate.small_tables import EVERYTHING, PAIRS, SCOPES, SHAPE, TOTAL, TRIPLES, Tables
 
-from casemate.surrogate import local
-from casemate.surrogate.local import LocalSurrogate
-from casemate.surrogate.marginals import marginals
-from casemate.surrogate.product import (
+from casemate.grid.product import (
     Marginal,
     MeasuredMarginal,
     MeasuredProduct,
@@ -21,6 +18,9 @@ from casemate.surrogate.product import (
     Product,
     measurement_from_dict,
 )
+from casemate.grid.summed_area import marginals
+from casemate.surrogate import local
+from casemate.surrogate.local import LocalSurrogate
 from casemate.surrogate.replay import DenseSurrogate
 
 TABLES = Tables(salt=60)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from casemate.surrogate.local_restriction import narrowed, restricted
-from casemate.surrogate.product import (
+from casemate.grid.product import (
     Floats,
     Marginal,
     MeasuredMarginal,
@@ -12,6 +11,7 @@ from casemate.surrogate.product import (
     Measurement,
     Product,
 )
+from casemate.surrogate.local import narrowed, restricted
 
 SHAPE = (2, 3, 4)
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.surrogate.local_tree import PairTree, conditional, information
-from casemate.surrogate.marginals import marginals
-from casemate.surrogate.product import Floats, Product, Scope
+from casemate.grid.product import Floats, Product, Scope
+from casemate.grid.summed_area import marginals
+from casemate.surrogate.local import PairTree, conditional, information
 
 SHAPE = (2, 3, 2, 3)
 

@@ -8,8 +8,9 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.surrogate import marginals as module
-from casemate.surrogate.marginals import (
+from casemate.grid import summed_area as module
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Scope
+from casemate.grid.summed_area import (
     MarginalTables,
     agreed,
     contracted,
@@ -19,7 +20,6 @@ from casemate.surrogate.marginals import (
     summed_area,
     summed_over,
 )
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, Scope
 
 SHAPE = (3, 2, 4, 1, 3)
 SCOPES = [s for k in range(6) for s in itertools.combinations(range(5), k)]
@@ -75,7 +75,7 @@ def test_many_ranges_are_looked_up_a_few_at_a_time(monkeypatch: pytest.MonkeyPat
     area = summed_area(np.arange(24.0).reshape(2, 3, 4))
     ranges = np.array([[(0, 1 + i % 2), (i % 3, 3), (0, i % 5)] for i in range(50)])
     together = over_many_ranges(area, ranges)
-    monkeypatch.setattr("casemate.surrogate.marginals.MOST_CORNERS", 40)
+    monkeypatch.setattr("casemate.grid.summed_area.MOST_CORNERS", 40)
     assert over_many_ranges(area, ranges).tobytes() == together.tobytes()
 
 

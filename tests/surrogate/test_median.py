@@ -11,6 +11,15 @@ from chance import assert_follows
 from hypothesis import given
 from hypothesis import strategies as st
 
+from casemate.grid.product import (
+    Floats,
+    Marginal,
+    MeasuredMarginal,
+    MeasuredProduct,
+    Measurement,
+    Product,
+    measurement_from_dict,
+)
 from casemate.surrogate.median import (
     Candidates,
     Committee,
@@ -23,15 +32,6 @@ from casemate.surrogate.median import (
     rows_needed,
     updates_of_databases,
     updates_of_simplex,
-)
-from casemate.surrogate.product import (
-    Floats,
-    Marginal,
-    MeasuredMarginal,
-    MeasuredProduct,
-    Measurement,
-    Product,
-    measurement_from_dict,
 )
 
 TOTAL = 12

@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from surrogate.small_tables import EVERYTHING, PAIRS, SCOPES, SHAPE, TOTAL, TRIPLES, Tables
 
-from casemate.surrogate.marginals import marginals
-from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.product import (
+from casemate.grid.product import (
     Floats,
     Marginal,
     MeasuredMarginal,
@@ -22,6 +20,8 @@ from casemate.surrogate.product import (
     Product,
     measurement_from_dict,
 )
+from casemate.grid.summed_area import marginals
+from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.replay import DenseSurrogate
 
 ROUGH = {"components": 9, "steps": 6}  # where it does not matter how well it fits

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.surrogate.mixture_evidence import (
+from casemate.grid.product import (
+    Floats,
+    Marginal,
+    MeasuredMarginal,
+    MeasuredProduct,
+    Measurement,
+    Product,
+    Scope,
+)
+from casemate.surrogate.mixture import (
     Layout,
     Mixture,
     Pairs,
@@ -19,15 +28,6 @@ from casemate.surrogate.mixture_evidence import (
     evidence,
     excess,
     trust_in,
-)
-from casemate.surrogate.product import (
-    Floats,
-    Marginal,
-    MeasuredMarginal,
-    MeasuredProduct,
-    Measurement,
-    Product,
-    Scope,
 )
 
 SHAPE, RECORDS = (3, 2, 4, 2), 1_000.0

@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 
-from casemate.surrogate import mixture_fit
-from casemate.surrogate.mixture_evidence import Layout, evidence
-from casemate.surrogate.mixture_fit import (
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal
+from casemate.surrogate import mixture as mixture_fit
+from casemate.surrogate.mixture import (
     EXPLAINED,
     FEWEST,
+    Layout,
     affordable,
     compared,
+    evidence,
     fitted,
     mixture_of,
     start,
 )
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal
 
 LAYOUT = Layout((3, 4, 2))
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.surrogate import mixture_kernel as kernel
-from casemate.surrogate.product import Floats
+from casemate.grid.product import Floats
+from casemate.surrogate import mixture as kernel
 
 SIZES = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.integers(0, 10**6))
 
@@ -43,10 +43,10 @@ def test_shares_sum_to_one_and_their_slopes_are_those_of_small_moves(
     k, p, q, seed = sizes
     roots, slopes, move = drawn(seed, (k, p + q), (k, p + q), (k, p + q))
     firsts = np.array([0, p, p + q])
-    held, _ = kernel.shares(roots, firsts)
+    held, _ = kernel.component_shares(roots, firsts)
     assert (held >= 0).all()
     assert np.add.reduceat(held, firsts[:-1], axis=1) == pytest.approx(np.ones((k, 2)))
-    ahead, behind = (kernel.shares(roots + h * move, firsts)[0] for h in (1e-6, -1e-6))
+    ahead, behind = (kernel.component_shares(roots + h * move, firsts)[0] for h in (1e-6, -1e-6))
     moved = float(((ahead - behind) * slopes).sum()) / 2e-6
     down = kernel.root_slopes(roots, slopes, firsts)
     assert moved == pytest.approx(float((down * move).sum()), rel=1e-3, abs=1e-3)

@@ -10,19 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.surrogate.perceptron import (
     Perceptron,
     Step,
     onto_simplex,
+    perceptron_updates,
     squared_length,
-    updates,
-)
-from casemate.surrogate.product import (
-    Floats,
-    Marginal,
-    MeasuredMarginal,
-    MeasuredProduct,
-    Product,
 )
 
 SHAPE, TOTAL, ALPHA = (2, 3), 60, Fraction(1, 8)
@@ -146,7 +140,10 @@ def test_no_sequence_of_updates_is_longer_than_stated(
     start = np.full(6, 1 / 6) if simplex else np.zeros(6)
     distance = float(np.sum((truth - start) ** 2))
     assert distance <= 1
-    assert sequence(truth, alpha, step, simplex) <= updates(alpha, 6, distance=distance) + 1e-6
+    assert (
+        sequence(truth, alpha, step, simplex)
+        <= perceptron_updates(alpha, 6, distance=distance) + 1e-6
+    )
 
 
 def test_the_stated_fall_is_attained() -> None:
@@ -222,7 +219,7 @@ def test_weights_enter_the_answer_and_the_step() -> None:
         lambda: Perceptron((2,), 0),
         lambda: Perceptron((2,), 1, alpha=0),
         lambda: Perceptron((2,), 1).answer(Product((3,), {})),
-        lambda: updates(0.1, 4, noise=0.1),
+        lambda: perceptron_updates(0.1, 4, noise=0.1),
         *(
             lambda step=step: Perceptron((2,), 1, step=step).update(
                 MeasuredMarginal(Marginal((0,)), np.ones(3), 1.0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.surrogate.product import (
+from casemate.grid.product import (
     Marginal,
     MeasuredMarginal,
     MeasuredProduct,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from casemate.surrogate.product import Floats
+from casemate.grid.product import Floats
 from casemate.surrogate.projection import (
     LEAST,
     SCARCE,

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.surrogate.local import LocalSurrogate
 from casemate.surrogate.median import Committee, MedianMechanism
 from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.perceptron import Perceptron
-from casemate.surrogate.product import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.surrogate.protocol import Surrogate
 from casemate.surrogate.replay import DenseSurrogate
 from casemate.surrogate.weights import MultiplicativeWeights, literal_step

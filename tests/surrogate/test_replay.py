@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from surrogate.small_tables import EVERYTHING, PAIRS, SHAPE, TRIPLES, Tables
 
-from casemate.surrogate.marginals import marginals
-from casemate.surrogate.product import (
+from casemate.grid.product import (
     Floats,
     Marginal,
     MeasuredMarginal,
@@ -21,6 +20,7 @@ from casemate.surrogate.product import (
     Scope,
     measurement_from_dict,
 )
+from casemate.grid.summed_area import marginals
 from casemate.surrogate.projection import on_simplex, soft_to_marginal
 from casemate.surrogate.replay import SHARPNESS, DenseSurrogate
 

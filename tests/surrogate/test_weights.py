@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.surrogate.product import (
-    Floats,
-    Marginal,
-    MeasuredMarginal,
-    MeasuredProduct,
-    Product,
-)
+from casemate.grid.product import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.surrogate.replay import DenseSurrogate
 from casemate.surrogate.weights import (
     MultiplicativeWeights,

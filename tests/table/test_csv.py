@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.table.duckdb_source import DuckDBSource
-from casemate.table.place import Files, find
 from casemate.table.schema import ColumnType
-from casemate.table.source import RECORD, Frame
+from casemate.table.sources.duckdb import DuckDBSource
+from casemate.table.sources.place import Files, find
+from casemate.table.sources.source import RECORD, Frame
 from casemate.table.table import Table
 
 BOOLEAN, INTEGER, DECIMAL, DOUBLE, TEXT, DATE, TIMESTAMP = ColumnType

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.table.draft import draft
+from casemate.table.drafting import draft
 from casemate.table.policy import load_policy
 from casemate.table.schema import Column, ColumnType, Policy, Provenance, Role
 from casemate.table.table import Table

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from casemate.errors import Misconfigured
-from casemate.table.duckdb_source import DuckDBSource
-from casemate.table.place import DuckDBTable, Files, find
 from casemate.table.schema import ColumnType
-from casemate.table.source import RECORD
+from casemate.table.sources.duckdb import DuckDBSource
+from casemate.table.sources.place import DuckDBTable, Files, find
+from casemate.table.sources.source import RECORD
 
 
 def opened(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from casemate import Audit, CasemateError, Misconfigured, OnlineAuditor, Session, Table, repair
-from casemate.table.sql_text import quoted
+from casemate.table.sources.source import quoted
 
 PLAIN = ("pay", "team", "region", "code", "rank", "whose")
 OURS = (  # names that casemate's own SQL uses

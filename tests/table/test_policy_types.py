@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.table.duckdb_cells import identity, read_cell
-from casemate.table.policy_types import PolicyType, typed_by_policy
 from casemate.table.schema import Column, ColumnType, Policy
-from casemate.table.source import Source
+from casemate.table.sources.duckdb_cells import identity, read_cell
+from casemate.table.sources.source import Source
+from casemate.table.sources.types import PolicyType, typed_by_policy
 from casemate.table.table import Table
 
 EVERY_TYPE = {

@@ -14,13 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import MT19937, PCG64, Generator, Philox
 
-from casemate.table.population import MOST_ROWS, columns, policy
-from casemate.table.population.census import LABELS, first_fit
-from casemate.table.population.health import DECADES, DIAGNOSES, DIAGNOSIS, DISEASES
-from casemate.table.population.households import SEATS
-from casemate.table.population.odds import LEVELS, Curve, Odds, bands, below, chance, numbers
-from casemate.table.population.places import AREA, CODE_OF, REGIONS
-from casemate.table.population.work import EARLIEST, EDUCATION, TRADE, TRADE_BY_SCHOOLING
+from casemate.table.shipped.population import MOST_ROWS, columns, policy
+from casemate.table.shipped.population.census import LABELS, first_fit
+from casemate.table.shipped.population.health import DECADES, DIAGNOSES, DIAGNOSIS, DISEASES
+from casemate.table.shipped.population.households import SEATS
+from casemate.table.shipped.population.odds import (
+    AREA,
+    CODE_OF,
+    LEVELS,
+    REGIONS,
+    Curve,
+    Odds,
+    bands,
+    below,
+    chance,
+    numbers,
+)
+from casemate.table.shipped.population.work import EARLIEST, EDUCATION, TRADE, TRADE_BY_SCHOOLING
 
 Person = dict[str, Any]
 ROWS = 60_000

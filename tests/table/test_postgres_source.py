@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from casemate.errors import Misconfigured
-from casemate.table.place import PostgresTable, find
-from casemate.table.postgres_source import PostgresSource
 from casemate.table.schema import ColumnType
-from casemate.table.source import RECORD
+from casemate.table.sources.place import PostgresTable, find
+from casemate.table.sources.postgres import PostgresSource
+from casemate.table.sources.source import RECORD
 from casemate.table.table import Table
 
 SECRET = "postgresql://me:secret@127.0.0.1:1/db?connect_timeout=2"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from casemate.errors import Misconfigured
-from casemate.table import rand_hie
 from casemate.table.schema import ColumnType, PerPerson
-from casemate.table.source import Series
+from casemate.table.shipped import rand_hie
+from casemate.table.sources.source import Series
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +86,11 @@ def test_every_column_says_what_it_means() -> None:
 
 def test_reading_it_does_not_load_pandas() -> None:
     """In a process of its own, because other tests may have loaded it here."""
-    program = (
-        "import sys; from casemate.table.rand_hie import columns; columns(); print(*sys.modules)"
-    )
+    program = "import sys; from casemate.table.shipped.rand_hie import columns; columns(); print(*sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert "casemate.table.rand_hie" in ran.stdout and "pandas" not in ran.stdout
+    assert "casemate.table.shipped.rand_hie" in ran.stdout and "pandas" not in ran.stdout
 
 
 def test_without_the_package_the_message_says_what_to_install(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import Column, ColumnType, Provenance, Role, Value
-from casemate.table.shipped import ShippedTable, names, shipped
+from casemate.table.shipped.tables import ShippedTable, names, shipped
 
 SAMPLES = [*names(), "population:1", "population:25000:11"]
 PYTHON_TYPES = {ColumnType.TEXT: str, ColumnType.DECIMAL: Decimal, ColumnType.INTEGER: np.int64}

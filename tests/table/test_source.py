@@ -14,13 +14,12 @@ import pytest
 from numpy.typing import NDArray
 
 from casemate.errors import Misconfigured
-from casemate.table.duckdb_opening import Columns
-from casemate.table.duckdb_source import DuckDBSource
-from casemate.table.place import DuckDBTable, Files, PostgresTable, find
-from casemate.table.postgres_source import PostgresSource
 from casemate.table.schema import ColumnType
-from casemate.table.source import READ_FAILED, RECORD, Series, Source
-from casemate.table.sql_text import literal, quoted
+from casemate.table.sources.duckdb import DuckDBSource
+from casemate.table.sources.files import Columns
+from casemate.table.sources.place import DuckDBTable, Files, PostgresTable, find
+from casemate.table.sources.postgres import PostgresSource
+from casemate.table.sources.source import READ_FAILED, RECORD, Series, Source, literal, quoted
 
 TYPES = {
     "id": ColumnType.INTEGER,

@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.universe import MOST_EXACT, USUAL_BINS, Attribute, Kind, Universe
-from casemate.table.universe_cuts import cuts, image, point
+from casemate.table.universe import (
+    MOST_EXACT,
+    USUAL_BINS,
+    Attribute,
+    Kind,
+    Universe,
+    cuts,
+    image,
+    point,
+)
 
 INTEGER, DECIMAL, DOUBLE = ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DOUBLE
 NEW_YEAR = datetime(2000, 1, 1)

@@ -14,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.source import PERSON, RECORD, Source
-from casemate.table.source_view import SourceView
+from casemate.table.sources.contribution import BoundedSource, Contribution, bounded
+from casemate.table.sources.source import PERSON, RECORD, Source, SourceView
 from casemate.table.table import Table
 from casemate.table.universe import Universe
-from casemate.table.universe_contribution import BoundedSource, Contribution, bounded
 
 KEY = bytes(range(16))
 Visit = tuple[int | None, str | None, str | None]

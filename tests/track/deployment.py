@@ -8,16 +8,14 @@ from typing import Protocol
 
 import pytest
 
-from casemate.track.count import Count
 from casemate.track.modes import make_engine
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Timing
 from casemate.track.service.membership import attached, join
-from casemate.track.setting import Setting
+from casemate.track.setting import Count, Setting
 from casemate.track.site import Site
 from casemate.track.tracker import CountTracker
-from casemate.track.transport.faulty import Faults, Faulty
-from casemate.track.transport.in_process import InProcess
+from casemate.track.transport.in_process import Faults, Faulty, InProcess
 
 ALPHA, DELTA, HORIZON = 0.1, 1e-6, 10**9
 SILENT = 600.0  # a heartbeat that does not come: whatever is right is so without it

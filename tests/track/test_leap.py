@@ -4,9 +4,8 @@ from chance import assert_follows
 from scipy import stats
 
 from casemate.track.instruction import Blocks, Every, Growth, Rule, Sample, Standing
-from casemate.track.leap import MANY, leap
 from casemate.track.messages import Report
-from casemate.track.site import Site
+from casemate.track.site import MANY, Site, leap
 
 
 def reported(rule: Rule, added: int, seed: int) -> Report:

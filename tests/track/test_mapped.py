@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.track.mapped import LONGEST, Mapped, new_number
+from casemate.track.journal import LONGEST, Mapped, new_number
 
 records = st.binary(max_size=LONGEST)
 

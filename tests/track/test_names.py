@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from casemate.errors import Misconfigured
-from casemate.track.names import site_names
+from casemate.track.messages import site_names
 
 
 @pytest.mark.parametrize("sites", [2, np.int64(2), ["0", "1"], ("0", "1")])

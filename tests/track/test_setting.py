@@ -6,9 +6,9 @@ import pytest
 
 from casemate.errors import Misconfigured
 from casemate.track.adversary.compiled import compiled
-from casemate.track.engines.windows import centred_rule, paper_rule
+from casemate.track.protocols.windows.windows import centred_rule, paper_rule
 from casemate.track.setting import MOST_COUNTED, MOST_ITEMS, Setting
-from casemate.track.simulation.fast import fast_run
+from casemate.track.simulate.simulate import fast_run
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
-from casemate.answer.outcome import Origin
-from casemate.answer.shown import Cell
-from casemate.privacy.cost import epsilon_of
-from casemate.privacy.ledger_terms import Terms
+from casemate.grid import Cell, Origin
+from casemate.privacy import epsilon_of
+from casemate.privacy.ledger import Terms
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from casemate.answer.classes import all_codes
 from casemate.answer.doorway import Doorway
-from casemate.answer.measured_table import EXACT, TableQuestion
 from casemate.answer.plan import Plan, first_tables
-from casemate.answer.private_cells import PrivateCells
-from casemate.answer.stand_in import StandIn
-from casemate.doors.entry import Measured, Total
-from casemate.doors.measurement import NUMBER_OF_PEOPLE
-from casemate.surrogate.product import Scope
+from casemate.doors import NUMBER_OF_PEOPLE, Measured, Total
+from casemate.grid import EXACT, PrivateCells, Scope, TableQuestion, all_codes
+from casemate.surrogate import StandIn
 
 Progress = Callable[[int, int], None]
 """Told how many of how many tables have been measured."""

@@ -2,7 +2,7 @@
 
 Source     Source document 003, OnlineIC (section 5.2.2), in the practical form: part of the budget
            on tables before the first question, one gate question for a whole statement, and a
-           fresh measurement of a table for each surprise. `casemate.answer.literal` has the other.
+           fresh measurement of a table for each surprise. `casemate.papers.online` has the other.
 Guarantee  Only the two doors read the private cells, and each charges the ledger, durably, before
            it draws. Everything else is a function of the transcript, so it costs nothing and a
            restart loses nothing. The same question again is the stored answer.
@@ -20,25 +20,27 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
-from casemate.answer.asked import Asked, off_ratio
 from casemate.answer.beginning import Beginning, Progress
 from casemate.answer.doorway import Doorway
 from casemate.answer.effort import require_answerable
 from casemate.answer.intervals import Level, Parts, easy_estimates, measured_estimates
-from casemate.answer.measured_table import MeasuredTable, TableQuestion
-from casemate.answer.outcome import Estimate, Origin, Outcome
 from casemate.answer.plan import Plan
-from casemate.answer.private_cells import PrivateCells
-from casemate.answer.replicates import TypicalErrors
-from casemate.answer.schedule import GateSchedule
-from casemate.answer.stand_in import Make, StandIn
-from casemate.answer.surprise import predicted, table_for
-from casemate.doors.entry import Answered, Easy, Entry, Hard, answered_key
-from casemate.doors.gate import Gate
-from casemate.doors.question import Part, Question, on_grid
+from casemate.answer.schedule import GateSchedule, predicted, table_for
+from casemate.doors import Answered, Easy, Entry, Gate, Hard, Part, Question, answered_key, on_grid
 from casemate.errors import BudgetExhausted, GateClosed, PositivesSpent, RationSpent, Refused
-from casemate.surrogate.choice import stand_in_for
-from casemate.surrogate.product import Floats, Scope
+from casemate.grid import (
+    Asked,
+    Estimate,
+    Floats,
+    MeasuredTable,
+    Origin,
+    Outcome,
+    PrivateCells,
+    Scope,
+    TableQuestion,
+    off_ratio,
+)
+from casemate.surrogate import Make, StandIn, TypicalErrors, stand_in_for
 
 EXHAUSTED = (PositivesSpent, BudgetExhausted, RationSpent)
 

@@ -7,26 +7,28 @@ from pathlib import Path
 
 from casemate.answer.answer import Spending, Standing
 from casemate.answer.construction import Manners, OnlineConstruction
-from casemate.answer.dataset_key import dataset_key
 from casemate.answer.doorway import Doorway
 from casemate.answer.effort import MOST_CELLS
-from casemate.answer.identity import dataset_of, edition_of, ledger_of, secrets_of
 from casemate.answer.plan import Means, Plan
-from casemate.answer.planner import chosen
-from casemate.answer.private_cells import PrivateCells
-from casemate.answer.relation import Relation
-from casemate.doors.entry import Edition
-from casemate.doors.gate_state import MemorySecrets, SecretFile
-from casemate.doors.law import Sources
-from casemate.doors.transcript import open_transcript
+from casemate.answer.planner.comparison import chosen
+from casemate.doors import (
+    Edition,
+    MemorySecrets,
+    SecretFile,
+    Sources,
+    dataset_key,
+    dataset_of,
+    edition_of,
+    ledger_of,
+    open_transcript,
+    secrets_of,
+)
 from casemate.errors import Misconfigured
+from casemate.grid import PrivateCells, Relation, Scope
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
-from casemate.surrogate.product import Scope
-from casemate.table.schema import Budget, Exhausted, Policy, Protects, Role, Strategy
-from casemate.table.table import Table
-from casemate.table.universe import Universe
-from casemate.table.universe_contribution import bounded, choice_of_rows
+from casemate.table import Budget, Exhausted, Policy, Protects, Role, Strategy, Table, Universe
+from casemate.table.sources import bounded, choice_of_rows
 
 SEEDED = "not private: seeded"
 

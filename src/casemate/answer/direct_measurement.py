@@ -12,13 +12,10 @@ from functools import cache
 
 from casemate.answer.beginning import Progress
 from casemate.answer.dataset import Dataset
-from casemate.answer.direct import Direct, Spread
-from casemate.answer.measured_table import variance
-from casemate.answer.outcome import Outcome
-from casemate.answer.widths import half_width
-from casemate.doors.law import GaussianLaw, LaplaceLaw, Law
-from casemate.privacy.cost import Currency
-from casemate.table.schema import Strategy
+from casemate.doors import GaussianLaw, LaplaceLaw, Law
+from casemate.grid import Direct, Outcome, Spread, half_width, variance
+from casemate.privacy import Currency
+from casemate.table import Strategy
 
 MOST_LEARNT = 256
 """A part of more cells is answered and not learnt from."""

@@ -5,15 +5,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from casemate.answer.measured_table import EXACT, TableQuestion
 from casemate.answer.plan import Plan
-from casemate.answer.private_cells import PrivateCells
-from casemate.doors.entry import Edition, Kind, Measured, Opened, opened_key
-from casemate.doors.gate import Gate
-from casemate.doors.gate_state import Secrets
-from casemate.doors.law import Law, Sources
-from casemate.doors.measurement import Measurement
-from casemate.doors.transcript import Transcript
+from casemate.doors import (
+    Edition,
+    Gate,
+    Kind,
+    Law,
+    Measured,
+    Measurement,
+    Opened,
+    Secrets,
+    Sources,
+    Transcript,
+    opened_key,
+)
+from casemate.grid import EXACT, PrivateCells, TableQuestion
 from casemate.privacy.ledger import Ledger
 from casemate.privacy.noise import Noise, discrete_laplace
 

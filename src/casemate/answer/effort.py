@@ -14,15 +14,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from casemate.answer import surprise
-from casemate.answer.asked import Asked
-from casemate.answer.classes import Classes, spanned
-from casemate.answer.private_cells import MOST_AREA_AXES, MOST_WHOLE
-from casemate.answer.replicates import LARGEST, WORLDS
+from casemate.answer import schedule as surprise
 from casemate.errors import Unsupported
-from casemate.surrogate.choice import DENSEST
-from casemate.surrogate.dense import remembers
-from casemate.surrogate.product import Floats, Product, Scope
+from casemate.grid import (
+    MOST_AREA_AXES,
+    MOST_WHOLE,
+    Asked,
+    Classes,
+    Floats,
+    Product,
+    Scope,
+    spanned,
+)
+from casemate.surrogate import DENSEST, LARGEST, WORLDS, remembers
 
 MOST_CELLS = 2**20
 """Cells of a measured table."""

@@ -14,14 +14,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casemate.answer.asked import Asked, Linear
-from casemate.answer.measured_table import MeasuredTable, variance
-from casemate.answer.outcome import Estimate
-from casemate.answer.relation import Relation
 from casemate.answer.schedule import GateSchedule, Holds, easy_interval
-from casemate.answer.widths import half_width
-from casemate.doors.law import Law
-from casemate.surrogate.product import Floats
+from casemate.doors import Law
+from casemate.grid import (
+    Asked,
+    Estimate,
+    Floats,
+    Linear,
+    MeasuredTable,
+    Relation,
+    half_width,
+    variance,
+)
 
 Parts = tuple[tuple[Estimate, ...], ...]
 

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from casemate.answer.relation import Relation
 from casemate.answer.schedule import EXPECTED, PRACTICE, GateSchedule
-from casemate.doors.law import ROOT_BITS, GaussianLaw, LaplaceLaw, Law
-from casemate.privacy.cost import Currency, price, rho_of
-from casemate.privacy.sparse_vector import Side
-from casemate.privacy.sparse_vector_calibration import Calibration, accuracy_share
-from casemate.surrogate.product import Scope
-from casemate.table.schema import Answering, Budget, Strategy
+from casemate.doors import ROOT_BITS, GaussianLaw, LaplaceLaw, Law
+from casemate.grid import Relation, Scope
+from casemate.privacy import Currency, price, rho_of
+from casemate.privacy.mechanisms import Calibration, Side, accuracy_share
+from casemate.table import Answering, Budget, Strategy
 
 MOST_START_CELLS = 10**5
 """All first tables together have no more cells; else they are of fewer attributes."""

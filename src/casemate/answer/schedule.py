@@ -10,6 +10,13 @@ Departure  The document fixes the number of questions in advance. Without it que
            with beta/(2 i^2) and thresholds grow with ln(i). PRACTICE fires earlier than the
            proof allows, so it bounds errors better and the number of updates not at all:
            `test_only_the_threshold_of_the_proof_promises_that_an_update_was_needed`.
+
+What to measure when the gate fires, by the error that is predicted for the question.
+
+Every candidate costs the same, because one person moves one cell of any table. The table of all
+codes of the scope also answers what will be asked next about it, so it is taken where it answers
+this question well enough; a sum over thousands of noisy cells does not, and then the coarsest table
+that answers the question is. Both are functions of the question and of public noise.
 """
 
 import math
@@ -19,14 +26,10 @@ from enum import Enum
 from fractions import Fraction
 from typing import Self
 
-from casemate.privacy.cost import Concentrated
-from casemate.privacy.sparse_vector import Side
-from casemate.privacy.sparse_vector_calibration import (
-    Calibration,
-    accuracy_share,
-    noise_bound,
-    run_epsilon,
-)
+from casemate.doors import Law
+from casemate.grid import Asked, Classes, Product, Relation, all_codes, spanned, variance
+from casemate.privacy import Concentrated
+from casemate.privacy.mechanisms import Calibration, Side, accuracy_share, noise_bound, run_epsilon
 
 PROOF = Fraction(2)  # tau: every update is one of alpha or more, so there are at most T(alpha)
 PRACTICE = Fraction(1, 2)  # tau: errors of at most 1.5 alpha, and nothing about updates
@@ -218,3 +221,39 @@ def _upper(scale: Fraction, draws: int, beta: float) -> int:
 
 def _sides(side: Side) -> int:
     return len(side.comparisons(0))
+
+
+# Surprise ---------------------------------------------------------------------------------------
+
+
+MOST_WHOLE = 2**17
+"""Cells of a table of all codes: what is measured is learnt, which takes time by the cell."""
+
+TOLERATED = Fraction(1, 2)
+"""The whole table is taken if its error is within this share of what the gate lets pass."""
+
+
+def table_for(
+    asked: Asked, shape: tuple[int, ...], law: Law, relation: Relation, threshold: int
+) -> Classes:
+    """The table to measure for a question that the gate found too far off."""
+    whole = all_codes(asked.scope, shape)
+    if whole.cells > MOST_WHOLE:
+        return spanned(asked)
+    fits = predicted(asked, whole, law, relation) <= TOLERATED * threshold
+    return whole if fits else spanned(asked)
+
+
+def predicted(asked: Asked, classes: Classes, law: Law, relation: Relation) -> float:
+    """The largest standard error of a cell that is read from a table, in sensitivities."""
+    worst = 0.0
+    for part in asked.parts:
+        for cell in part.cells:
+            square = sum(_square(classes, product) for product in cell)
+            worst = max(worst, math.sqrt(square) / part.sensitivity(relation))
+    return worst * math.sqrt(variance(law))
+
+
+def _square(classes: Classes, product: Product) -> float:
+    """The sum of the squared weights of the cells of a table in a product, without listing them."""
+    return math.prod(float((factor**2).sum()) for factor in classes.factors(product))

@@ -13,15 +13,11 @@ from typing import Self
 
 from casemate.answer.answer import Answer, Forecast, Spending, Standing
 from casemate.answer.beginning import Progress
-from casemate.answer.compile import Compiled, compiled
 from casemate.answer.dataset import Dataset, durable, looked_at, simulated
 from casemate.answer.direct_measurement import DirectMeasurement
-from casemate.answer.outcome import Outcome
-from casemate.answer.shown import Shown
-from casemate.query.public_join import flattened, public_rows
-from casemate.query.sql import parse_statement
-from casemate.table.schema import Policy
-from casemate.table.table import Table
+from casemate.grid import Compiled, Outcome, Shown, compiled
+from casemate.query.parse import flattened, parse_statement, public_rows
+from casemate.table import Policy, Table
 
 DIALECT = "postgres"
 EXACT_NOTE = (

@@ -11,23 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
-from casemate.attack.answers_file import Given, given_answers
 from casemate.attack.evidence import Evidence, read_entries
-from casemate.attack.features import Features
-from casemate.attack.leave_one_out import Solve, squares
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.problem import Problem
-from casemate.attack.reconstruct import reconstructed
-from casemate.attack.reconstruction import Reconstruction, Solver
-from casemate.attack.score import SHARE, Score, score
-from casemate.attack.secrets import Secret, secrets
-from casemate.attack.subjects import Subjects
-from casemate.published.knowledge import Knowledge
-from casemate.query.compared import compared_with_text
-from casemate.query.log import Queries
-from casemate.query.sql import DIALECT
-from casemate.solve.least_squares import Progress
-from casemate.table.table import Table, opened_table
+from casemate.attack.reconstruct.answers_file import Given, given_answers
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import Problem
+from casemate.attack.reconstruct.reconstruction import Reconstruction, Solver
+from casemate.attack.reconstruct.run import reconstructed
+from casemate.attack.reconstruct.secrets import Secret, secrets
+from casemate.attack.score.leave_one_out import Solve, squares
+from casemate.attack.score.scoring import SHARE, Score, score
+from casemate.attack.solvers.least_squares import Progress
+from casemate.attack.subjects import Features, Subjects
+from casemate.published import Knowledge
+from casemate.query.parse import DIALECT, Queries, compared_with_text
+from casemate.table import Table, opened_table
 
 FEWEST_TARGETS = 20
 """On how many people an attack is judged at least, if they are there; `Options.targets` is most."""

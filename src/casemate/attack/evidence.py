@@ -3,39 +3,153 @@
 Source     Source document 002, "Database reconstruction": published aggregates are equations in the
            private values. With the table's own private column the answers are computed, and noise
            may be laid over them; an outsider brings the published answers instead.
+
+Evidence about a table too long to write its equations down: predicates instead of rows.
+
+Sums and averages of one private number over publicly chosen records are taken this way when there
+are many of both: who is in which sum is decided again in every pass over the table's codes, where
+it does not fit into memory.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.answers_file import Given, with_answers
-from casemate.attack.features import Features
-from casemate.attack.large import large, true_column
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.problem import Limits, Problem
-from casemate.attack.subjects import Subjects
+from casemate.attack.reconstruct.answers_file import Given, with_answers
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import Limits, Problem
+from casemate.attack.subjects import Features, Subjects
 from casemate.errors import Misconfigured, Unsupported
-from casemate.published.distinct import unique_columns
-from casemate.published.equations import Equations, equations
-from casemate.published.exact_ranges import exact_ranges
-from casemate.published.knowledge import Knowledge, box_of, region_of
-from casemate.published.publication import Publication, RefusedQuery, publication
-from casemate.published.truth import true_values
-from casemate.query.expression import Call, ColumnRef, Literal, walk
-from casemate.query.log import Logged, Queries, Unread, read_queries
-from casemate.query.sql import DIALECT, parse_statement
-from casemate.solve.box import Bound, Box
-from casemate.solve.rows import Floats, Rows
-from casemate.solve.system import System
-from casemate.table.outside import OutsideSource
-from casemate.table.schema import ColumnType, Policy
-from casemate.table.source import Source
-from casemate.table.table import Table
+from casemate.exact import Bound, Box, Floats, Rows, System
+from casemate.published import (
+    Column,
+    Equations,
+    Knowledge,
+    People,
+    Publication,
+    RefusedQuery,
+    about_people,
+    box_of,
+    equations,
+    exact_ranges,
+    fitting,
+    is_large,
+    numbers,
+    prior_of,
+    publication,
+    region_of,
+    summed,
+    true_values,
+    unique_columns,
+)
+from casemate.query.engines import engine_of, render
+from casemate.query.language import Call, ColumnRef, Literal, walk
+from casemate.query.parse import DIALECT, Logged, Queries, Unread, parse_statement, read_queries
+from casemate.query.records import Records, Unknown, all_records
+from casemate.table import Column as TableColumn
+from casemate.table import ColumnType, OutsideSource, Policy, Table
+from casemate.table.sources import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Large:
+    """The names of the unknowns, and the problem they make."""
+
+    equations: Equations  # without any row: only what the unknowns stand for
+    problem: Problem
+
+
+def large(
+    found: Publication,
+    policy: Policy,
+    source: Source,
+    knowledge: Knowledge,
+    noise: NoiseLaw | None,
+) -> Large | None:
+    """Evidence without stored equations, where it is about one private number and is large."""
+    names = {_summed_column(each, policy) for each in found.columns}
+    if len(names) != 1 or None in names or not is_large(found, policy, source):
+        return None
+    (name,) = (each for each in names if each is not None)
+    shown = numbers(found.columns, policy, source, at_once=True)
+    listed = [each for each in shown if each.is_there]
+    people = People.of(all_records(source), policy, source)
+    low, high, whole = _box(name, policy, knowledge, people)
+    problem = Problem(
+        fitting([each.selection for each in listed], source),
+        np.array([float(each.total) for each in listed]),
+        low,
+        high,
+        np.full(len(low), whole),
+        noise,
+        np.array([float(1 / each.share) for each in listed]),
+    )
+    return Large(_named(name, people), problem)
+
+
+def _summed_column(column: Column, policy: Policy) -> str | None:
+    term = summed(column, policy)
+    exact = not (column.form.rounded or column.within)
+    return term.unknown.column if term is not None and term.unknown is not None and exact else None
+
+
+def _named(name: str, people: People) -> Equations:
+    """One unknown for each record, and no equation."""
+    count = len(people.records)
+    none = np.zeros(0, np.int64)
+    places = np.arange(count, dtype=np.int64)
+    return Equations(
+        System(0, count, none, none, none),
+        (),
+        (),
+        (),
+        (),
+        (),
+        (),
+        people.records,
+        places,
+        np.zeros(count, np.int64),
+        (Unknown(name),),
+        people,
+    )
+
+
+def _box(
+    name: str, policy: Policy, knowledge: Knowledge, people: People
+) -> tuple[Floats, Floats, bool]:
+    """The range of every record's number: one for all, but for those of whom more is known."""
+    about = about_people(name, knowledge, people)
+    low, high, whole = prior_of(name, None, policy, about)
+    count = len(people.records)
+    lows = np.full(count, _end(low, -np.inf))
+    highs = np.full(count, _end(high, np.inf))
+    for record in about.known:
+        place = people.place(record)
+        if place is not None:
+            low, high, _ = prior_of(name, record, policy, about)
+            lows[place], highs[place] = _end(low, -np.inf), _end(high, np.inf)
+    return lows, highs, whole
+
+
+def _end(end: Fraction | None, missing: float) -> float:
+    return missing if end is None else float(end)
+
+
+def true_column(name: str, policy: Policy, source: Source) -> Floats:
+    """The numbers of a private column, in the order of the records."""
+    columns: Mapping[str, TableColumn] = {each.name: each for each in policy.columns}
+    reference = ColumnRef(columns[name], columns[name].type or ColumnType.DOUBLE)
+    series = Records(source).column(render(reference, engine_of(source)))
+    return np.where(series.missing, 0, series.values).astype(np.float64)
+
+
+# Evidence ---------------------------------------------------------------------------------------
+
 
 EXACT = 1e-6
 """Beside rounded answers, an exact one counts as rounded to this share of the coarsest."""

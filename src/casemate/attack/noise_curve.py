@@ -7,10 +7,10 @@ import numpy as np
 
 from casemate.attack.attack import Attacked, round_number
 from casemate.attack.evidence import Evidence, with_noise
-from casemate.attack.noise_law import NoiseLaw
-from casemate.attack.reconstruct import reconstructed
-from casemate.attack.rule import Rule
-from casemate.solve.rows import Floats
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.run import reconstructed
+from casemate.attack.score.rule import Rule
+from casemate.exact import Floats
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """The private column that an attack is about."""
 
 from casemate.errors import Misconfigured
-from casemate.table.schema import Column, Policy
-from casemate.table.table import NO_PRIVATE
+from casemate.table import NO_PRIVATE, Column, Policy
 
 
 def private_column(policy: Policy, private: str | None) -> Column:

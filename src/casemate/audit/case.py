@@ -5,16 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from casemate.published.equations import Equations
-from casemate.published.knowledge import Knowledge, box_of, record_name, region_of
-from casemate.published.publication import Publication
-from casemate.query.cuts import Cut
-from casemate.query.expression import Scalar
-from casemate.query.linear import Unknown, possible_values
-from casemate.solve.box import Box, Region
-from casemate.solve.system import System
-from casemate.table.schema import Policy
-from casemate.table.source import Source
+from casemate.exact import Box, Region, System
+from casemate.published import Equations, Knowledge, Publication, box_of, record_name, region_of
+from casemate.query.language import Scalar
+from casemate.query.records import Cut, Unknown, possible_values
+from casemate.table import Policy
+from casemate.table.sources import Source
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,46 +15,41 @@ from fractions import Fraction
 from pathlib import Path
 from typing import cast
 
-from casemate.audit.approximate import Approximated, approximated
 from casemate.audit.case import Case
-from casemate.audit.certificates import certified
-from casemate.audit.contradiction import agreed, without_false_extremes
-from casemate.audit.determined import determined
-from casemate.audit.exposed import exposed, with_order
-from casemate.audit.exposed_totals import exposed_totals
-from casemate.audit.if_exact import exposed_if_exact
-from casemate.audit.integers import whole_numbers
-from casemate.audit.nobody import about_nobody
-from casemate.audit.order import Ordered, by_order
-from casemate.audit.possible import Possible
-from casemate.audit.ranges import intervals, tight
-from casemate.audit.reservations import with_reservations
-from casemate.audit.result import (
-    Audited,
-    Exposed,
-    InsiderExposed,
-    Interval,
-    Verdict,
-    Witnessed,
+from casemate.audit.checks.approximate import Approximated, approximated
+from casemate.audit.checks.certificates import certified
+from casemate.audit.checks.contradiction import agreed, without_false_extremes
+from casemate.audit.checks.exposed import exposed, with_order
+from casemate.audit.checks.insiders import together
+from casemate.audit.checks.integers import whole_numbers
+from casemate.audit.checks.ranges import intervals, tight
+from casemate.audit.checks.rank import determined
+from casemate.audit.checks.reservations import (
+    about_nobody,
+    as_if_labelled,
+    exposed_if_exact,
+    with_reservations,
 )
-from casemate.audit.sensitive_cells import Dominance, sensitive_cells
-from casemate.audit.together import together
-from casemate.audit.unlabelled import as_if_labelled
-from casemate.audit.whole_rows import with_whole_rows
-from casemate.audit.witness import SecondTables, second_tables
-from casemate.published.distinct import unique_columns
-from casemate.published.exact_ranges import exact_ranges
-from casemate.published.knowledge import Knowledge
-from casemate.published.large_numbers import is_large
-from casemate.published.publication import publication
-from casemate.published.verified import verified_equations
-from casemate.query.expression import Scalar
-from casemate.query.log import Queries, read_queries
-from casemate.query.sql import DIALECT
-from casemate.solve.bounds import Bounds
-from casemate.solve.order_limit import Clock, Limit
-from casemate.solve.second import Change
-from casemate.table.table import Table, opened_table
+from casemate.audit.checks.sensitive_cells import Dominance, sensitive_cells
+from casemate.audit.checks.totals import exposed_totals, with_whole_rows
+from casemate.audit.order.audit import Ordered, by_order
+from casemate.audit.region.bounds import Bounds
+from casemate.audit.region.second import Change
+from casemate.audit.result import Audited, Exposed, InsiderExposed, Interval, Verdict, Witnessed
+from casemate.audit.time_limit import Clock, Limit
+from casemate.audit.witness.possible import Possible
+from casemate.audit.witness.witness import SecondTables, second_tables
+from casemate.published import (
+    Knowledge,
+    exact_ranges,
+    is_large,
+    publication,
+    unique_columns,
+    verified_equations,
+)
+from casemate.query.language import Scalar
+from casemate.query.parse import DIALECT, Queries, read_queries
+from casemate.table import Table, opened_table
 
 
 @dataclass(frozen=True)

@@ -17,28 +17,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.audit.checks.reservations import as_if_labelled
+from casemate.audit.region.consistency import consistent
 from casemate.audit.result import Audited, Certificate, Exposed, Proof, Term, Verdict
-from casemate.audit.unlabelled import as_if_labelled
-from casemate.published.knowledge import Knowledge, prior_of
-from casemate.published.large_numbers import Number, numbers, summed
-from casemate.published.people import People, plain
-from casemate.published.publication import Publication
-from casemate.query.answers import values
-from casemate.query.engine import RECORD_COLUMN, tables
-from casemate.query.expression import Scalar
-from casemate.query.lineage import all_records
-from casemate.query.render import PROTECTED, quote
-from casemate.query.sketch import CodedRecords
-from casemate.query.sketch_sql import SummedRecords
-from casemate.query.sketch_statements import Only
-from casemate.solve.certificate import Certificate as Combination
-from casemate.solve.consistency import consistent
-from casemate.solve.primes import RandomBytes
-from casemate.solve.sketch import Proved
-from casemate.solve.sketch import exposed as exposed_by_rank
-from casemate.solve.system import System
-from casemate.table.schema import ColumnType, Policy
-from casemate.table.source import Source
+from casemate.exact import Certificate as Combination
+from casemate.exact import Proved, RandomBytes, System
+from casemate.exact import exposed as exposed_by_rank
+from casemate.published import (
+    Knowledge,
+    Number,
+    People,
+    Publication,
+    numbers,
+    plain,
+    prior_of,
+    summed,
+)
+from casemate.query.engines import PROTECTED, RECORD_COLUMN, quote, tables, values
+from casemate.query.language import Scalar
+from casemate.query.records import all_records
+from casemate.query.sketch import CodedRecords, Only, SummedRecords
+from casemate.table import ColumnType, Policy
+from casemate.table.sources import Source
 
 MOST_NUMBERS = 20_000
 """Published numbers up to which their matrix on a few records is eliminated."""

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from casemate.audit.statements import Withheld
-from casemate.published.equations import Place
-from casemate.published.people import People
-from casemate.published.publication import RefusedQuery
-from casemate.query.expression import Scalar
+from casemate.published import People, Place, RefusedQuery
+from casemate.query.language import Scalar
 
 
 class Verdict(StrEnum):

@@ -2,23 +2,30 @@
 
 A row is what one SELECT shows for one combination of its keys, with all of its columns. Where the
 rows of a statement cannot be told apart in its text, the statement is published or left out whole.
+
+What there is to publish: the rows that show something about secrets, and what each one tells.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.case import Case
 from casemate.errors import Unsupported
-from casemate.published.cells import presence
-from casemate.published.equations import Place
-from casemate.query.aggregate import Select
-from casemate.query.answers import Key, answers
-from casemate.query.expression import Scalar
-from casemate.query.sql import split
-from casemate.query.withhold import Row, Withholding
-from casemate.table.schema import Policy
-from casemate.table.source import Source
+from casemate.exact import equations as equations_of
+from casemate.published import Place, place_of, presence, shown_cells
+from casemate.query import Select
+from casemate.query.engines import Key, answers
+from casemate.query.language import Scalar
+from casemate.query.parse import split
+from casemate.query.records import lineage
+from casemate.query.rewrite import Row, Withholding
+from casemate.table import Policy
+from casemate.table.sources import Source
 
 
 @dataclass(frozen=True)
@@ -133,3 +140,44 @@ HEADER = "-- Written by casemate audit --repair: what can be published without e
 
 def _count(rows: int) -> str:
     return "1 row" if rows == 1 else f"{rows} rows"
+
+
+# Rows shown -------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Shown:
+    """What a row tells: equations, and the positions of the records that it is about."""
+
+    equations: list[int]
+    records: NDArray[np.int64]
+
+
+def rows_shown(case: Case, statements: Statements) -> dict[Withheld, Shown]:
+    """Every row that shows something about secrets, in the order of the log."""
+    found: dict[Withheld, Shown] = {}
+    for place, equation, records in (*_summed(case), *_ordered(case)):
+        row = statements.listed[place.query].row(place)
+        shown = found.setdefault(row, Shown([], np.zeros(0, np.int64)))
+        shown.equations += equation
+        shown.records = np.union1d(shown.records, records)
+    return dict(sorted(found.items(), key=lambda pair: pair[0].rank))
+
+
+def _summed(case: Case) -> Iterator[tuple[Place, list[int], NDArray[np.int64]]]:
+    """The places of the equations, and whose secrets these are about."""
+    for number, line in enumerate(equations_of(case.equations.system)):
+        place = case.equations.places[number]
+        yield place, [number], np.unique(case.equations.record[line.columns])
+
+
+def _ordered(case: Case) -> Iterator[tuple[Place, list[int], NDArray[np.int64]]]:
+    """The places of extremes and medians, and the records behind them."""
+    first = case.equations.people.first
+    for column in case.publication.ordered:
+        found = lineage([presence(column.select)], case.source)
+        there = {cell.key: i for i, cell in enumerate(found.cells)}
+        for cell in shown_cells(column.select, case.source):
+            place = place_of(column.query, column.select, column.output.name, cell.key)
+            records = found.record[found.cell == there.get(cell.key, -1)]
+            yield place, [], np.union1d(records, first[records])

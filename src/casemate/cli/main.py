@@ -12,7 +12,7 @@ from typing import NoReturn
 from cyclopts import App
 
 from casemate._version import VERSION
-from casemate.cli.exits import Exit, end_of
+from casemate.report.terminal import Exit, end_of
 
 app = App(
     name="casemate",
@@ -23,24 +23,24 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 app.command(
-    "casemate.cli.audit:app",
+    "casemate.audit.commands:app",
     name="audit",
     help="Say whose values a set of SQL aggregates gives away.",
 )
 app.command(
-    "casemate.cli.attack:app",
+    "casemate.attack.commands:app",
     name="attack",
     help="Take back from published answers what was private.",
 )
-app.command("casemate.cli.ask:ask", name="ask", help="Answer SQL privately.")
+app.command("casemate.answer.commands:ask", name="ask", help="Answer SQL privately.")
 app.command(
-    "casemate.cli.budget:budget",
+    "casemate.answer.commands:budget",
     name="budget",
     help="Say what was spent on a table, what is left, and what is guaranteed.",
 )
 app.command("casemate.cli.demo:demo", name="demo", help="Walk through an example in a minute.")
 app.command(
-    "casemate.cli.plan:plan",
+    "casemate.answer.commands:plan",
     name="plan",
     help="Compare the ways to spend a budget by their predicted errors.",
 )
@@ -48,7 +48,7 @@ app.command(
     "casemate.cli.policy:app", name="policy", help="Write or check the policy of a protected table."
 )
 app.command(
-    "casemate.cli.track:app", name="track", help="One count over many sites with few messages."
+    "casemate.track.commands:app", name="track", help="One count over many sites with few messages."
 )
 app.command(
     "casemate.cli.completion:app", name="completion", help="Complete commands with the Tab key."

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from casemate.cli.output import Output
 from casemate.errors import Misconfigured
+from casemate.report.terminal import Output
 
 if TYPE_CHECKING:
-    from casemate.table.review import ColumnReview, Review
-    from casemate.table.schema import Policy
-    from casemate.table.universe import Universe
+    from casemate.table import ColumnReview, Policy, Review, Universe
+
 
 app = App(name="policy", help="Write or check the policy of a protected table.")
 
@@ -33,8 +32,7 @@ def init(
     output: Output | None = None,
 ) -> None:
     """Write a first policy from the data, for you to correct; nothing in it is private yet."""
-    from casemate.table.draft import draft
-    from casemate.table.table import Table
+    from casemate.table import Table, draft
 
     output = output or Output()
     if output.output is not None and output.output.exists():
@@ -59,7 +57,7 @@ def check(
     output: Output | None = None,
 ) -> None:
     """Check a policy, open its source, and count what the policy does not foresee."""
-    from casemate.table.review import reviewed
+    from casemate.table import reviewed
 
     output = output or Output()
     with output.progress("reading the table"):
@@ -69,7 +67,7 @@ def check(
 
 def as_text(policy: "Policy", found: "Review") -> str:
     """A review as lines to read."""
-    from casemate.table.place import shown
+    from casemate.table.sources import shown
 
     lines = [f"{policy.path or shown(policy.source)}: {found.rows} rows, valid"]
     if found.people is not None:

@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 from casemate.errors import TranscriptDamaged
-from casemate.privacy.cost import Pure
-from casemate.privacy.ledger_entry import Head
+from casemate.privacy import Pure
+from casemate.privacy.ledger import Head
 
 START = bytes(32)
 

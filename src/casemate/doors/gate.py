@@ -20,11 +20,39 @@ Rewound    A secret whose run the transcript or the ledger knows as ended is wip
 Departure  The source compares one number, we the largest of a statement's scaled deviations. The
            threshold of question i is a public function of i that may grow for ever, since the
            number of questions is not known.
+
+The one secret that must survive a restart: the open run's noise on the threshold.
+
+It is kept beside the ledger in a file for its owner alone, never in the transcript. The file is
+replaced as a whole and flushed, so a crash leaves the old one or the new one. If it is lost or
+cannot be read, the run it held is lost with it and the gate charges a new one; whether an old copy
+was put back is decided by the transcript and the ledger, not here. `held` is one lock over all
+threads and processes that use the file, so comparisons of a run are made one at a time.
+
+A question for the gate: how far a stand-in is from the private cells of one statement.
+
+Guarantee  A statement is one question, whatever the number of its cells: the largest deviation,
+           each divided by how far its cell can move between neighbours, moves by at most 1. In
+           `units` to one sensitivity, rounded down, it moves by at most `units`: rounding down
+           keeps a whole bound on a difference, where rounding half to even would not
+           (`test_rounding_a_difference_half_to_even_moves_by_two`).
+Exact      The stand-in's answers are on the grid before anything is subtracted, so only integers
+           are subtracted, and the division is by a rational.
 """
 
+import fcntl
+import json
+import os
 import secrets as tokens
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Rational
+from operator import index, sub
+from pathlib import Path
+from typing import Any, Protocol, Self
 
 from casemate.doors.entry import (
     ENDS_A_RUN,
@@ -37,18 +65,225 @@ from casemate.doors.entry import (
     Opened,
     asked_key,
 )
-from casemate.doors.gate_state import RunSecret, Secrets
-from casemate.doors.measurement import cut_off
-from casemate.doors.question import Deviation, Question
+from casemate.doors.measurement import Cells, Scan, cut_off, scanned
+from casemate.doors.stores import Book
 from casemate.doors.transcript import Transcript, write_once
-from casemate.doors.transcript_store import Book
-from casemate.errors import BudgetExhausted, PositivesSpent
-from casemate.privacy.cost import price
+from casemate.errors import BudgetExhausted, Misconfigured, PositivesSpent
+from casemate.privacy import price
+from casemate.privacy.book import open_private
 from casemate.privacy.ledger import Ledger
+from casemate.privacy.mechanisms import AboveThreshold, Calibration, Positive, RunState, Side
 from casemate.privacy.noise import Noise, discrete_laplace
-from casemate.privacy.sparse_vector import AboveThreshold, Positive, Side
-from casemate.privacy.sparse_vector_calibration import Calibration
-from casemate.privacy.sparse_vector_state import RunState
+
+SUFFIX = "-gate"
+FORMAT = "casemate.gate/1"
+
+
+@dataclass(frozen=True)
+class RunSecret:
+    """A run by its public name, and its state; before its threshold is drawn it has no noise.
+
+    The name is kept before the run is charged, so that a crash after the charge does not lose what
+    was paid for. A state without noise answers nothing: `AboveThreshold` takes it for a halted run.
+    """
+
+    run: str
+    state: RunState = field(repr=False)
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the run has its noise, so that it can compare."""
+        return self.state.noise is not None
+
+    def to_text(self) -> str:
+        """The secret as JSON."""
+        return json.dumps({"format": FORMAT, "run": self.run, "state": self.state.as_secret()})
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read what `to_text` wrote."""
+        plain: dict[str, Any] = json.loads(text)
+        if plain["format"] != FORMAT:
+            raise ValueError("another version wrote this secret")
+        return cls(plain["run"], RunState.from_secret(plain["state"]))
+
+
+class Secrets(Protocol):
+    """Where the secret of the open run is kept."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Keep everybody else out for the length of the block."""
+        ...
+
+    def read(self) -> RunSecret | None:
+        """The secret; None when there is none, or when it cannot be read any more."""
+        ...
+
+    def write(self, secret: RunSecret | None) -> None:
+        """Replace the secret, durably."""
+        ...
+
+
+class MemorySecrets:
+    """A secret that ends with the process: for simulations, which promise nothing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._secret: RunSecret | None = None
+
+    def held(self) -> AbstractContextManager[Any]:
+        """Keep other threads out for the length of the block."""
+        return self._lock
+
+    def read(self) -> RunSecret | None:
+        """The secret, if there is one."""
+        return self._secret
+
+    def write(self, secret: RunSecret | None) -> None:
+        """Replace the secret."""
+        self._secret = secret
+
+
+class SecretFile:
+    """A file of mode 0600, and a lock file beside it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock_path = path.with_name(path.name + ".lock")
+
+    @classmethod
+    def beside(cls, ledger: Path) -> Self:
+        """The secret that belongs to the ledger in this file."""
+        return cls(ledger.with_name(ledger.name + SUFFIX))
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other threads and processes out for the length of the block."""
+        handle = self._opened(self._lock_path, os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)  # of this handle, so it parts threads too
+            yield
+        finally:
+            os.close(handle)  # which lets go of the lock, as does the end of the process
+
+    def read(self) -> RunSecret | None:
+        """The secret; a file that others can read is refused, one that is torn is lost."""
+        if not os.path.lexists(self._path):
+            return None
+        handle = self._opened(self._path, os.O_RDONLY)
+        with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
+            try:
+                return RunSecret.from_text(file.read())
+            except (ValueError, LookupError, TypeError, AttributeError):
+                return None
+
+    def write(self, secret: RunSecret | None) -> None:
+        """Replace the file as a whole and flush it, its name included."""
+        new = self._path.with_name(self._path.name + ".new")
+        new.unlink(missing_ok=True)  # of a crash; its mode is made afresh
+        handle = self._opened(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write("" if secret is None else secret.to_text())
+            file.flush()
+            os.fsync(handle)
+        new.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _opened(self, path: Path, flags: int) -> int:
+        try:
+            return open_private(path, flags)
+        except OSError as reason:
+            raise Misconfigured(
+                f"the gate's secret {path} cannot be opened ({reason.strerror}); keep the ledger "
+                f"in a folder that can be written, and no link there"
+            ) from reason
+
+
+# Question ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """Cells of one aggregate: what the stand-in says of them, and how far one of them can move."""
+
+    stand_in: tuple[int, ...]
+    sensitivity: int | Fraction = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sensitivity, Rational) or self.sensitivity <= 0:
+            raise ValueError(f"a sensitivity is a positive rational, got {self.sensitivity!r}")
+        if not self.stand_in:
+            raise ValueError("a part of a question has at least one cell, got none")
+        object.__setattr__(self, "stand_in", tuple(index(cell) for cell in self.stand_in))
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far the stand-in falls short at most, and how far it exceeds at most; both secret."""
+
+    short: int = field(repr=False)
+    over: int = field(repr=False)
+
+    @property
+    def magnitude(self) -> int:
+        """The larger of the two."""
+        return max(self.short, self.over)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A normalised text, the public parts it is compared by, and the scan that reads its cells.
+
+    `after` is the number of the newest entry of the transcript that the stand-in was built from.
+    Another process may append while the question is on its way, so the answer records it: whoever
+    replays the transcript up to there has the very stand-in that was compared.
+
+    >>> asked = Question("count by sex", (Part((30, 10)),), lambda: [[28, 15]])
+    >>> asked.deviation().short, asked.deviation().over
+    (5, 2)
+    """
+
+    text: str
+    parts: tuple[Part, ...]
+    exact: Scan = field(repr=False)
+    after: int = -1
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise ValueError("a question has at least one part, got none")
+
+    def deviation(self, units: int = 1) -> Deviation:
+        """Read the private cells and compare."""
+        cells = scanned(self.exact, [len(part.stand_in) for part in self.parts])
+        pairs = list(zip(self.parts, cells, strict=True))
+        return Deviation(
+            short=max(_largest(exact, part.stand_in, part, units) for part, exact in pairs),
+            over=max(_largest(part.stand_in, exact, part, units) for part, exact in pairs),
+        )
+
+
+def _largest(high: Cells, low: Cells, part: Part, units: int) -> int:
+    """The largest difference in units; rounding down keeps the order, so it is rounded once."""
+    difference: int = max(map(sub, high, low))
+    scale = Fraction(part.sensitivity)
+    return difference * units * scale.denominator // scale.numerator
+
+
+def on_grid(answers: Iterable[float], step: Fraction = Fraction(1)) -> tuple[int, ...]:
+    """A stand-in's answers in whole steps of the grid; they are public, so any rounding will do.
+
+    >>> on_grid([2.4, 2.6, 7.0], Fraction(1, 2))
+    (5, 5, 14)
+    """
+    return tuple(round(Fraction(answer) / step) for answer in answers)
+
+
+# Gate -------------------------------------------------------------------------------------------
+
 
 Schedule = Callable[[int], int]
 """The public threshold of question 1, 2, 3, …, in units of the deviation."""

@@ -15,9 +15,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from casemate.privacy.cost import Concentrated, Pure
+from casemate.privacy import Concentrated, Pure
+from casemate.privacy.mechanisms import round_up
 from casemate.privacy.noise import Noise, discrete_gaussian, discrete_laplace
-from casemate.privacy.sparse_vector_calibration import round_up
 
 ROOT_BITS = 30
 """Binary digits behind the point of a root that becomes a scale."""

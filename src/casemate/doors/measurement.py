@@ -8,18 +8,46 @@ Order      charge durable -> read the cells -> draw and append in one transactio
            entry becomes the charge's output in the ledger; a charge that has an output while the
            transcript has no such entry means that the transcript was cut, and nothing is drawn.
 Cost       One scan, one draw for each cell, three waits for the disk.
+
+Reading private cells on behalf of a door, so that a failure says nothing about them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import index
 
 from casemate.doors.entry import Edition, Entry, Measured, Total
 from casemate.doors.law import Law, Sources
-from casemate.doors.scan import Cells, scanned
+from casemate.doors.stores import Book
 from casemate.doors.transcript import Transcript, write_once
-from casemate.doors.transcript_store import Book
-from casemate.errors import TranscriptDamaged
+from casemate.errors import CasemateError, ScanFailed, TranscriptDamaged
 from casemate.privacy.ledger import Ledger
+
+Cells = Sequence[int]
+"""Integers on a grid: counts, or sums that were clamped and scaled."""
+
+Scan = Callable[[], Sequence[Cells]]
+"""Reads the exact cells of a question, one sequence for each of its parts."""
+
+FAILURES = (CasemateError, ArithmeticError, LookupError, OSError, ValueError)
+
+
+def scanned(scan: Scan, sizes: Sequence[int]) -> list[list[int]]:
+    """The exact cells, of these public sizes; whatever goes wrong gives one constant message.
+
+    Both doors come here after they have charged, so a failure is never free.
+    """
+    try:
+        parts = [[index(cell) for cell in cells] for cells in scan()]
+    except FAILURES:
+        raise ScanFailed from None
+    if [len(cells) for cells in parts] != list(sizes):
+        raise ScanFailed
+    return parts
+
+
+# Measurement ------------------------------------------------------------------------------------
+
 
 MOST_PURPOSE = 1000
 """Characters of a question that the ledger's purpose shows."""
@@ -34,8 +62,8 @@ class Measurement:
     >>> from fractions import Fraction
     >>> from casemate.doors.law import LaplaceLaw
     >>> from casemate.doors.transcript import open_transcript
-    >>> from casemate.privacy.ledger import open_ledger
-    >>> from casemate.privacy.noise import silence
+    >>> from casemate.privacy.ledger.ledger import open_ledger
+    >>> from casemate.privacy.noise.noise import silence
     >>> ledger = open_ledger(":memory:", dataset="d", policy="p", epsilon=Fraction(1))
     >>> door = Measurement(
     ...     ledger, open_transcript(":memory:"), Edition("p", "v1"), Sources(laplace=silence)

@@ -12,13 +12,17 @@ Torn       A transaction that was cut off by a crash is rolled back by the datab
            transcript is opened, by its chain of hashes.
 Where      In the ledger's own database: the same SQLite file or PostgreSQL, tables of its own. Open
            the ledger first: it refuses a file that is there already and holds no ledger.
+
+A transcript as text, one JSON object a line: what a custodian publishes and anybody replays.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from casemate.doors.entry import (
+    COLUMNS,
     Content,
     Entry,
     Kind,
@@ -27,8 +31,8 @@ from casemate.doors.entry import (
     require_chained,
     require_follows,
 )
-from casemate.doors.transcript_store import Book, MemoryStore, Result, Store
-from casemate.privacy.ledger_entry import Head
+from casemate.doors.stores import Book, MemoryStore, Result, Store
+from casemate.privacy.ledger import Head
 
 IN_MEMORY = ":memory:"
 """Where a transcript is that ends with the process: for simulations, which promise nothing."""
@@ -144,9 +148,42 @@ def open_transcript(where: str | Path) -> Transcript:
 
 def _store_at(where: str | Path) -> Store:
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
-        from casemate.doors.transcript_postgres import PostgresStore
+        from casemate.doors.stores import PostgresStore
 
         return PostgresStore.at(where)
-    from casemate.doors.transcript_file import FileStore
+    from casemate.doors.stores import FileStore
 
     return FileStore(Path(where))
+
+
+# Transcript lines -------------------------------------------------------------------------------
+
+
+def to_lines(entries: Iterable[Entry]) -> Iterator[str]:
+    """Each entry as one line, its hash in hexadecimal digits."""
+    for entry in entries:
+        plain = {name: getattr(entry, name) for name in COLUMNS} | {"hash": entry.hash.hex()}
+        yield json.dumps(plain, separators=(",", ":"), ensure_ascii=True) + "\n"
+
+
+def from_lines(lines: Iterable[str]) -> Iterator[Entry]:
+    """Read the lines back and check their chain.
+
+    A last line that was cut off, and so does not end in a newline, is left out: it was never whole.
+    """
+    before: Entry | None = None
+    for line in lines:
+        if not line.endswith("\n"):
+            return
+        entry = _entry(line, 0 if before is None else before.number + 1)
+        require_follows(before, entry)
+        before = entry
+        yield entry
+
+
+def _entry(line: str, number: int) -> Entry:
+    try:
+        plain: dict[str, Any] = json.loads(line)
+        return Entry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
+    except (ValueError, LookupError, TypeError) as reason:
+        raise damaged(number, "its line cannot be read") from reason

@@ -1,1 +1,16 @@
-"""Randomness with a price: mechanisms take numbers and give numbers; none of them knows SQL."""
+"""Randomness with a price: mechanisms take numbers and give numbers; none of them knows SQL.
+
+`noise` draws exact integers, `mechanisms` spends them, `cost` says what that costs, and `ledger`
+decides beforehand whether it may be spent. `book` is how a store survives a crash on disk or in
+PostgreSQL. `generalisation` and `interaction` compute what partial privacy guarantees.
+"""
+
+from typing import TYPE_CHECKING
+
+from casemate.facade import lazily
+
+if TYPE_CHECKING:
+    from casemate.privacy.cost import Concentrated, Cost, Currency, Pure, epsilon_of, price, rho_of
+    from casemate.privacy.generalisation import Setting, best
+else:
+    __all__, __getattr__, __dir__ = lazily(__name__)

@@ -1,7 +1,11 @@
-"""Which secrets, with which coefficients, enter each cell of the published aggregates."""
+"""Which secrets, with which coefficients, enter each cell of the published aggregates.
+
+COUNT(DISTINCT c) of a column that differs in every row is COUNT(c), and so an equation.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from decimal import localcontext
 from fractions import Fraction
 from typing import Any
@@ -10,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.published.people import People
-from casemate.query.aggregate import Aggregate
-from casemate.query.answers import Key
-from casemate.query.lineage import Cell, Lineage
-from casemate.query.linear import Category, Unknown, possible_values
-from casemate.table.schema import Policy
+from casemate.query import Aggregate, Function, Select, Statement
+from casemate.query.engines import Key, quote
+from casemate.query.language import ColumnRef
+from casemate.query.parse import Logged, Unread
+from casemate.query.records import Category, Cell, Lineage, Unknown, possible_values
+from casemate.table import Policy, Role
+from casemate.table.sources import Source
 
 MOST_DIGITS = 200_000
 """Of a decimal of PostgreSQL's: Python cuts sums to 28 digits unless it is told not to."""
@@ -137,3 +143,41 @@ def _sum(values: NDArray[Any]) -> Any:
     if values.dtype == np.float64:
         return sum(map(Fraction, values.tolist()), Fraction(0))
     return sum(values.tolist())
+
+
+# Distinct ---------------------------------------------------------------------------------------
+
+
+def unique_columns(
+    log: Iterable[Logged | Unread], policy: Policy, source: Source
+) -> frozenset[str]:
+    """The public columns that differ in every row, if the log counts anything distinct."""
+    counted = any(isinstance(each, Logged) and "distinct" in each.sql.lower() for each in log)
+    names = [column.name for column in policy.columns if column.role is Role.PUBLIC]
+    if not counted or not names:
+        return frozenset()
+    asked = ", ".join(f"count(DISTINCT t.{quote(name)}) AS d{i}" for i, name in enumerate(names))
+    frame = source.read(f"SELECT count(*) AS n, {asked} FROM {source.relation()} AS t")
+    rows = int(frame["n"].values[0])
+    return frozenset(name for i, name in enumerate(names) if int(frame[f"d{i}"].values[0]) == rows)
+
+
+def counted_once(statement: Statement, unique: Collection[str]) -> Statement:
+    """The statement with a plain count wherever nothing could be counted twice."""
+    return replace(statement, selects=tuple(_select(each, unique) for each in statement.selects))
+
+
+def _select(select: Select, unique: Collection[str]) -> Select:
+    return replace(select, aggregates=tuple(_aggregate(each, unique) for each in select.aggregates))
+
+
+def _aggregate(aggregate: Aggregate, unique: Collection[str]) -> Aggregate:
+    argument = aggregate.argument
+    if (
+        aggregate.function is Function.COUNT_DISTINCT
+        and not aggregate.joins
+        and isinstance(argument, ColumnRef)
+        and argument.column.name in unique
+    ):
+        return replace(aggregate, function=Function.COUNT, argument=None)
+    return aggregate

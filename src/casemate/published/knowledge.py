@@ -2,24 +2,27 @@
 
 The rank of the equations alone protects against somebody who thinks any number possible. Types and
 bounds are public, so they always enter.
+
+What is known beforehand, as people write it: options, and a CSV of records.
 """
 
+import csv
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
 from casemate.errors import Misconfigured
-from casemate.published.cells import exact
-from casemate.published.equations import Equations
+from casemate.exact import Bound, Box, Region, System, is_empty
 from casemate.published.links import Link, Range, links, reach, secrets, with_zero
 from casemate.published.people import People
-from casemate.query.expression import Scalar
-from casemate.query.linear import Category
-from casemate.solve.box import Bound, Box, Region, is_empty
-from casemate.solve.system import System
-from casemate.table.schema import ColumnType, Policy
+from casemate.published.shown import exact
+from casemate.published.system import Equations
+from casemate.query.language import Scalar
+from casemate.query.records import Category
+from casemate.table import ColumnType, Policy
 
 
 @dataclass(frozen=True)
@@ -146,3 +149,86 @@ def region_of(equations: Equations, box: Box, policy: Policy, knowledge: Knowled
     low = (*equations.low, *(link.low for link in extra))
     high = (*equations.high, *(link.high for link in extra))
     return Region(widened, box, low, high)
+
+
+# Knowledge file ---------------------------------------------------------------------------------
+
+
+def read_knowledge(known: Path | None, bounds: str | None, integer: bool) -> Knowledge:
+    """Knowledge from `--known`, `--bounds` and `--integer`."""
+    low, high = (None, None) if bounds is None else read_bounds(bounds)
+    return Knowledge(low, high, integer, {} if known is None else read_known(known))
+
+
+def read_bounds(text: str) -> tuple[Bound, Bound]:
+    """LO:HI, either of which may be left out.
+
+    >>> read_bounds("3:10.5")
+    (Fraction(3, 1), Fraction(21, 2))
+    """
+    low, separator, high = text.partition(":")
+    if not separator:
+        raise Misconfigured(f"--bounds {text} is not LO:HI; write for example --bounds 0:100")
+    ends = _end(low, text), _end(high, text)
+    if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
+        raise Misconfigured(f"--bounds {text} is empty: the first end must not be above the second")
+    return ends
+
+
+def _end(text: str, whole: str) -> Bound:
+    if not text.strip():
+        return None
+    try:
+        return Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        raise Misconfigured(
+            f"--bounds {whole} is not LO:HI; write for example --bounds 0:100"
+        ) from None
+
+
+def share(text: str) -> Fraction:
+    """A share such as 10% or 0.1.
+
+    >>> share("10%"), share("0.25")
+    (Fraction(1, 10), Fraction(1, 4))
+    """
+    try:
+        number = Fraction(text.strip().removesuffix("%"))
+    except (ValueError, ZeroDivisionError):
+        raise Misconfigured(f"--protect {text} is not a share; write for example 10%") from None
+    found = number / 100 if text.strip().endswith("%") else number
+    if found < 0:
+        raise Misconfigured(f"--protect {text} must not be negative; write for example 10%")
+    return found
+
+
+def read_known(path: Path) -> dict[Scalar, tuple[Bound, Bound]]:
+    """A CSV `record,value` or `record,lo,hi`; what stands in it is never quoted in a message."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            lines = list(csv.reader(file))
+    except (OSError, UnicodeDecodeError):
+        raise Misconfigured(f"{path} cannot be read; expected a CSV record,value") from None
+    header = [cell.strip().lower() for cell in lines[0]] if lines else []
+    if header not in (["record", "value"], ["record", "lo", "hi"]):
+        raise Misconfigured(f"{path} must begin with record,value or record,lo,hi")
+    known: dict[Scalar, tuple[Bound, Bound]] = {}
+    for line, cells in enumerate(lines[1:], start=2):
+        if cells:
+            record, ends = _known_line(cells, len(header), f"{path}, line {line}")
+            known[record] = ends
+    return known
+
+
+def _known_line(cells: list[str], width: int, where: str) -> tuple[Scalar, tuple[Bound, Bound]]:
+    if len(cells) != width:
+        raise Misconfigured(f"{where} has {len(cells)} cells; expected {width}")
+    try:
+        ends = [Fraction(cell.strip()) if cell.strip() else None for cell in cells[1:]]
+    except (ValueError, ZeroDivisionError):
+        raise Misconfigured(f"{where} holds something that is not a number") from None
+    record = cells[0].strip()
+    digits = record.removeprefix("-")
+    whole = digits.isdecimal() and digits.isascii() and str(int(record)) == record
+    name: Scalar = int(record) if whole else record
+    return name, (ends[0], ends[-1])

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from casemate.published.equations import Equations
-from casemate.query.cuts import Cut
-from casemate.query.linear import Category
-from casemate.solve.box import Bound, Box
+from casemate.exact import Bound, Box
+from casemate.published.system import Equations
+from casemate.query.records import Category, Cut
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.errors import Misconfigured
-from casemate.query.engine import RECORD_COLUMN, tables
-from casemate.query.expression import Scalar
-from casemate.query.keys import factorise
-from casemate.query.render import PROTECTED, quote
-from casemate.table.schema import PerPerson, Policy
-from casemate.table.source import Series, Source
+from casemate.query.engines import PROTECTED, RECORD_COLUMN, quote, tables
+from casemate.query.language import Scalar
+from casemate.query.records import factorise
+from casemate.table import PerPerson, Policy
+from casemate.table.sources import Series, Source
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,26 +4,378 @@ The columns of the table are read once and kept as small codes. A pass takes som
 finds their bits out of the codes, and adds up; what it needs is the codes and the bits of those
 records, however many records the sums add up. `fitting` chooses between this and equations that are
 stored, which are faster to go through where they fit.
+
+Published sums over publicly chosen records, one by one, without the records behind them.
+
+Nothing here is compiled: every audit and every attack asks whether it is one of a large table.
+
+Equations as bits: one for each unknown and equation, for sums of a good part of everybody.
+
+An entry costs an eighth of a byte, whether it is 0 or 1, where a stored column costs four bytes,
+and about a tenth of its time: from about a twelfth of all unknowns on, bits are faster too.
+
+Compiled passes over bits: eight equations at a time, by tables of all 256 sums of eight numbers.
+
+Bit j of a record is bit j % 64 of words[j // 64, record]. Whatever the density, a byte costs one
+look in a table, after V. Arlazarov, E. Dinic, M. Kronrod and I. Faradzev, "On economical
+construction of the transitive closure of a directed graph", 1970; a word of zeros costs nothing.
+The eight tables of a word are 16 KiB, which stay in the first level of cache.
+
+Equations that each add up everybody between two ends of one order, by sums from the beginning.
+
+A pass costs as much as there are unknowns and equations, however long the ranges are. The error of
+a difference of two such sums is that of the longer one, about 1e-16 of all values added up.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.query.membership import Records
-from casemate.query.sketch_cells import cells_of
-from casemate.query.sketch_kernel import sign
-from casemate.query.sketch_layout import layout
-from casemate.query.sketch_selection import Selection
-from casemate.query.sketch_shape import Cells, Shape
-from casemate.solve.bits import Bits
-from casemate.solve.ranges import Ranges
-from casemate.solve.rows import Floats, Passes, Rows
-from casemate.table.source import Source
+from casemate.compiled import compiled
+from casemate.exact import ANY_ORDER, Floats, Passes, Rows
+from casemate.published.shown import ShownCell, all_shown_cells, exact
+from casemate.published.statements import Column, Publication
+from casemate.published.system import Place, place_of, target
+from casemate.query import Function, Select
+from casemate.query.engines import Key, tables
+from casemate.query.language import TRUE
+from casemate.query.records import ONE, Records, Term, linear_form
+from casemate.query.sketch import Cells, Selection, Shape, cells_of, layout, sign
+from casemate.table import PerPerson, Policy
+from casemate.table.sources import Source
+
+ADDED = (Function.SUM, Function.AVG)
+MOST_ENTRIES = 20_000_000
+"""Records times published columns up to which the equations are written down."""
+
+
+def is_large(found: Publication, policy: Policy, source: Source) -> bool:
+    """Whether a publication is of plain sums, and has too many entries to be written down."""
+    if found.ordered or found.there or not found.columns:
+        return False
+    if any(summed(column, policy) is None for column in found.columns):
+        return False
+    counted = source.read(f"SELECT count(*) AS n FROM {tables(source, ())}")
+    return int(counted["n"].values[0]) * len(found.columns) > MOST_ENTRIES
+
+
+def summed(column: Column, policy: Policy) -> Term | None:
+    """The private number that a column adds up, each record's once, or None for anything else."""
+    if column.below is not None or column.empty is not None or len(column.form.weights) > 1:
+        return None
+    aggregate = column.select.aggregates[column.form.weights[0][0]]
+    terms = linear_form(aggregate)
+    if aggregate.function not in ADDED or aggregate.joins or terms is None or len(terms) > 1:
+        return None
+    return next((term for term in terms if _is_plain(term, policy)), None)
+
+
+def _is_plain(term: Term, policy: Policy) -> bool:
+    """Whether a term is a number of each record itself, one that is never missing."""
+    if term.unknown is None or term.unknown.category is not None or term.coefficient != ONE:
+        return False
+    column = policy.column(term.unknown.column)
+    several = policy.person not in (None, policy.key)
+    return column is not None and not (
+        column.nullable or (several and column.per_person is PerPerson.CONSTANT)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """One published number: a multiple of the sum of a selection's values, and a constant."""
+
+    column: Column
+    term: Term
+    key: Key
+    cells: "Cells"
+
+    @property
+    def selection(self) -> Selection:
+        """The records that it adds up."""
+        return Selection(self.term.predicate, self.term.keys, self.key)
+
+    @property
+    def place(self) -> Place:
+        """Where it was published."""
+        select, name = self.column.select, self.column.output.name
+        return place_of(self.column.query, select, name, self.key)
+
+    @cached_property
+    def share(self) -> Fraction:
+        """What the sum was multiplied by."""
+        ((index, weight),) = self.column.form.weights
+        return weight / self._cell.divisors[index] / self._divisor
+
+    @cached_property
+    def total(self) -> Fraction:
+        """The sum itself, as the published number tells it."""
+        return target(self.column, self._cell, self._divisor).low / self.share
+
+    @property
+    def is_there(self) -> bool:
+        """Whether a number was published, and not that there is none."""
+        return self.column.told or _is_there(self.column, self._cell)
+
+    @property
+    def _divisor(self) -> Fraction:
+        divisor = self.column.form.divisor
+        return Fraction(1) if divisor is None else exact(self._cell.sums[divisor])
+
+    @property
+    def _cell(self) -> ShownCell:
+        return self.cells.of(self.column.select)[self.key]
+
+
+class ShownCellsOf:
+    """The shown cells of selects, read when they are first asked for."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._found: dict[Select, dict[Key, ShownCell]] = {}
+
+    def of(self, select: Select) -> dict[Key, ShownCell]:
+        """The cells of a select by their keys."""
+        if select not in self._found:
+            self.read([select])
+        return self._found[select]
+
+    def read(self, selects: Iterable[Select]) -> None:
+        """Read the cells of many selects at once."""
+        for select, cells in all_shown_cells(selects, self._source).items():
+            self._found[select] = {cell.key: cell for cell in cells}
+
+
+def numbers(
+    columns: Sequence[Column], policy: Policy, source: Source, at_once: bool = False
+) -> Iterator[Number]:
+    """The numbers that columns show exactly; which cells there are is asked only where it must.
+
+    `at_once` reads all cells together, for somebody who will ask for all of them.
+    """
+    cells = ShownCellsOf(source)
+    if at_once:
+        cells.read(dict.fromkeys(column.select for column in columns))
+    for column in columns:
+        term = summed(column, policy)
+        if term is None or column.form.rounded or column.within:
+            continue
+        keys: Sequence[Key] = [()]
+        if column.select.keys or column.select.having != TRUE:
+            found = cells.of(column.select)
+            keys = [key for key, cell in found.items() if _is_there(column, cell)]
+        if column.told:
+            keys = [key for key in keys if column.answer(key) is not None]
+        yield from (Number(column, term, key, cells) for key in keys)
+
+
+def _is_there(column: Column, cell: ShownCell) -> bool:
+    divisor = column.form.divisor
+    empty = any(cell.sums[index] is None for index, _ in column.form.weights)
+    return not empty and (divisor is None or bool(cell.sums[divisor]))
+
+
+# Bits -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Bits:
+    """Equations whose coefficients are 0 or 1: `words` is words x unknowns, lowest bit first.
+
+    Equation i is bit `slots[i]` of each unknown; bits that are no equation are not looked at.
+
+    >>> bits = Bits(np.array([[0b01, 0b11]], np.uint64), np.arange(2))
+    >>> bits.lengths.round(3).tolist(), bits.times(np.array([2.0, 5.0])).round(3).tolist()
+    ([1.414, 1.0], [4.95, 5.0])
+    """
+
+    words: NDArray[np.uint64]
+    slots: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Rows) -> "Bits":
+        """Stored equations as bits."""
+
+        if rows.values is not None:
+            raise ValueError("only equations whose coefficients are all 1 can be stored as bits")
+        words = np.zeros((-(-max(1, rows.height) // 64), rows.width), np.uint64)
+        set_bits(rows.starts, rows.columns, words)
+        return cls(words, np.arange(rows.height))
+
+    @property
+    def height(self) -> int:
+        """How many equations there are."""
+        return len(self.slots)
+
+    @property
+    def width(self) -> int:
+        """How many unknowns."""
+        return int(self.words.shape[1])
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """The Euclidean length of each equation; 1 for an empty one."""
+        return np.sqrt(np.maximum(self._totals(np.ones(self.width)), 1.0))
+
+    def times(self, point: Floats) -> Floats:
+        """What each scaled equation comes to at a point."""
+        return self._totals(point) / self.lengths
+
+    def transposed(self, weights: Floats) -> Floats:
+        """The scaled equations multiplied by weights and added up."""
+
+        of_bits = np.zeros(64 * len(self.words))
+        np.add.at(of_bits, self.slots, weights / self.lengths)
+        found = np.zeros(self.width)
+        add_transposed(self.words, of_bits, found)
+        return found
+
+    def _totals(self, point: Floats) -> Floats:
+
+        of_bits = np.zeros(64 * len(self.words))
+        add_times(self.words, point, of_bits)
+        return of_bits[self.slots]
+
+
+# Bits kernel ------------------------------------------------------------------------------------
+
+
+@compiled
+def add_times(words: Any, point: Any, found: Any) -> None:
+    """Add to each bit the values of the records that have it."""
+    tables = np.empty(2048)
+    for word in range(words.shape[0]):
+        tables[:] = 0.0
+        for record in range(words.shape[1]):
+            left = np.int64(words[word, record])
+            if left:
+                for byte in range(8):
+                    tables[256 * byte + ((left >> (8 * byte)) & 255)] += point[record]
+        for byte in range(8):
+            _add_eight(tables[256 * byte :], found[64 * word + 8 * byte :])
+
+
+@compiled
+def _add_eight(table: Any, found: Any) -> None:
+    """Add to each of eight bits what stands at the bytes that have it; the table is used up."""
+    half = 128
+    for bit in range(7, -1, -1):
+        total = 0.0
+        for low in range(half):
+            total += table[low + half]
+            table[low] += table[low + half]
+        found[bit] += total
+        half >>= 1
+
+
+@compiled(fastmath=ANY_ORDER)
+def add_transposed(words: Any, weights: Any, found: Any) -> None:
+    """Add to each record the weights of the bits that it has."""
+    tables = np.empty(2048)
+    for word in range(words.shape[0]):
+        for byte in range(8):
+            _fill(tables[256 * byte :], weights[64 * word + 8 * byte :])
+        for record in range(words.shape[1]):
+            left = np.int64(words[word, record])
+            if left:
+                total = 0.0
+                for byte in range(8):
+                    total += tables[256 * byte + ((left >> (8 * byte)) & 255)]
+                found[record] += total
+
+
+@compiled
+def _fill(table: Any, weights: Any) -> None:
+    """The sum of the weights of the bits of each byte."""
+    table[0] = 0.0
+    for bit in range(8):
+        half = 1 << bit
+        for low in range(half):
+            table[half + low] = table[low] + weights[bit]
+
+
+@compiled
+def add_cell_times(codes: Any, words: Any, bit: Any, point: Any, found: Any) -> None:
+    """Add to each cell the values of the records in it that have the bit."""
+    word, shift = bit >> 6, np.uint64(bit & 63)
+    for record in range(codes.shape[0]):
+        if words[word, record] >> shift & np.uint64(1) and codes[record] >= 0:
+            found[codes[record]] += point[record]
+
+
+@compiled
+def add_cell_transposed(codes: Any, words: Any, bit: Any, weights: Any, found: Any) -> None:
+    """Add to each record that has the bit the weight of its cell."""
+    word, shift = bit >> 6, np.uint64(bit & 63)
+    for record in range(codes.shape[0]):
+        if words[word, record] >> shift & np.uint64(1) and codes[record] >= 0:
+            found[record] += weights[codes[record]]
+
+
+@compiled
+def set_bits(starts: Any, columns: Any, words: Any) -> None:
+    """Set bit i of the records that equation i adds up."""
+    for i in range(starts.shape[0] - 1):
+        bit = np.uint64(1) << np.uint64(i & 63)
+        for k in range(starts[i], starts[i + 1]):
+            words[i >> 6, columns[k]] |= bit
+
+
+# Ranges -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Equation i adds up the unknowns order[first[i]], ..., order[last[i] - 1].
+
+    >>> ranges = Ranges(np.array([2, 0, 1]), np.array([0, 1]), np.array([1, 3]))
+    >>> (ranges.times(np.array([1.0, 2.0, 3.0])) * ranges.lengths).round(9).tolist()
+    [3.0, 3.0]
+    """
+
+    order: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+
+    @property
+    def height(self) -> int:
+        """How many equations there are."""
+        return len(self.first)
+
+    @property
+    def width(self) -> int:
+        """How many unknowns."""
+        return len(self.order)
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """The Euclidean length of each equation; 1 for an empty one."""
+        counts: Floats = np.maximum(self.last - self.first, 1).astype(np.float64)
+        return np.sqrt(counts)
+
+    def times(self, point: Floats) -> Floats:
+        """What each scaled equation comes to at a point."""
+        sums = np.concatenate([[0.0], np.cumsum(point[self.order])])
+        between: Floats = sums[self.last] - sums[self.first]
+        return between / self.lengths
+
+    def transposed(self, weights: Floats) -> Floats:
+        """The scaled equations multiplied by weights and added up."""
+        scaled, size = weights / self.lengths, self.width + 1
+        begin = np.bincount(self.first, scaled, minlength=size)
+        end = np.bincount(self.last, scaled, minlength=size)
+        found = np.empty(self.width)
+        found[self.order] = np.cumsum(begin - end)[:-1]
+        return found
+
+
+# Predicates -------------------------------------------------------------------------------------
+
 
 AT_ONCE = 2**18
 """Words of bits that are in memory at once, as far as a few records at a time allow."""
@@ -83,7 +435,6 @@ class Predicates:
 
     def transposed(self, weights: Floats) -> Floats:
         """The scaled equations multiplied by weights and added up."""
-        from casemate.solve.bits_kernel import add_cell_transposed, add_transposed
 
         factors = np.zeros(self.shape.width)
         np.add.at(factors, self.shape.index, weights / self.lengths)
@@ -95,7 +446,6 @@ class Predicates:
         return found
 
     def _totals(self, point: Floats) -> Floats:
-        from casemate.solve.bits_kernel import add_cell_times, add_times
 
         totals = np.zeros(self.shape.width)
         for part, words in self._chunks():

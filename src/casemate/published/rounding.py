@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
+from casemate.exact import Question
 from casemate.published.shown import Shown
-from casemate.solve.order_question import Question
 
 HALF = Fraction(1, 2)
 

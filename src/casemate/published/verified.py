@@ -8,25 +8,87 @@ Departure  A sum of doubles is rounded, in an order that nobody knows. Its error
            with u = 2^-53, n numbers and S the sum of their sizes. Where that is less than a
            millionth of every number in it, what follows from it is known as well as if it were
            exact, and the exact sum stands in its place; else it enters as a range.
+
+The table's own values of determined secrets: what the published numbers come to.
+
+Where the answers are the table's, a determined value is the true one; solving for it would give
+the same number with much more work.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from math import lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.exact import Bound
 from casemate.published.coefficients import largest_size
-from casemate.published.equations import Equations, equations, with_sides
-from casemate.published.publication import Column, Publication, RefusedQuery
-from casemate.published.truth import true_numerators
-from casemate.solve.box import Bound
-from casemate.table.schema import ColumnType, Policy
-from casemate.table.source import Source
+from casemate.published.knowledge import record_name
+from casemate.published.statements import Column, Publication, RefusedQuery
+from casemate.published.system import Equations, equations, with_sides
+from casemate.query.engines import PROTECTED, RECORD_COLUMN, quote, tables, values
+from casemate.query.language import Scalar
+from casemate.table import ColumnType, Policy
+from casemate.table.sources import Source
+
+
+def true_values(
+    equations: Equations, columns: Iterable[int], source: Source
+) -> dict[int, Fraction]:
+    """The values of these secrets in the table; a missing number counts as 0.
+
+    A secret that is constant for each person is read at the person's first row.
+    """
+    wanted = list(columns)
+    names = {equations.unknowns[int(equations.unknown[c])].column for c in wanted}
+    tables_values = {name: column_values(name, source) for name in names}
+    found = {}
+    for column in wanted:
+        unknown = equations.unknowns[int(equations.unknown[column])]
+        found[column] = unknown.of(tables_values[unknown.column][record_name(equations, column)])
+    return found
+
+
+def true_numerators(equations: Equations, source: Source) -> tuple[NDArray[Any], int]:
+    """The table's values of all secrets, as integers over one denominator."""
+    width = equations.system.columns
+    found: list[Any] = [0] * width
+    names = dict.fromkeys(each.column for each in equations.unknowns)
+    tables_values = {name: column_values(name, source) for name in names} if width else {}
+    names_of = [equations.people.record(place) for place in range(len(equations.records))]
+    for column, (kind, record) in enumerate(
+        zip(equations.unknown.tolist(), equations.record.tolist(), strict=True)
+    ):
+        unknown = equations.unknowns[kind]
+        value = tables_values[unknown.column][names_of[record]]
+        whole = unknown.category is None and isinstance(value, int)
+        found[column] = value if whole else unknown.of(value)
+    return numerators(found)
+
+
+def numerators(numbers: Sequence[Any]) -> tuple[NDArray[Any], int]:
+    """Numbers of any kind as integers over one denominator; None counts as 0."""
+    exact = [each if isinstance(each, int) else Fraction(each or 0) for each in numbers]
+    scale = lcm(1, *{each.denominator for each in exact})
+    whole = [each.numerator * (scale // each.denominator) for each in exact]
+    fits = all(abs(each) < 2**62 for each in whole)
+    return np.array(whole, np.int64 if fits else object), scale
+
+
+def column_values(name: str, source: Source) -> dict[Scalar, Scalar]:
+    """The value of a column for each record."""
+    written = f"{quote(PROTECTED)}.{quote(name)}"
+    frame = source.read(f"SELECT {RECORD_COLUMN} AS r, {written} AS v FROM {tables(source, ())}")
+    return dict(zip(values(frame["r"]), values(frame["v"]), strict=True))
+
+
+# Verified ---------------------------------------------------------------------------------------
+
 
 VISIBLE = Fraction(1, 10**6)
 """Of a number, the rounding of a sum up to which the number is as good as known from it."""

@@ -1,1 +1,25 @@
-"""What is asked: SQL text to aggregates, and which records each of them touches."""
+"""What is asked: SQL text to aggregates, and which records each of them touches.
+
+`parse` translates SQL into the closed language of `language`, whose values (`Aggregate`, `Select`,
+`Statement`) are all that other rooms see of a statement. `engines` renders them as SQL for a
+database and reads true answers; `records` says which record enters which number, with which
+coefficient; `snapping` says the same of the cells of a universe; `sketch` does without storing
+records, and `rewrite` changes a statement so that it shows fewer rows.
+"""
+
+from typing import TYPE_CHECKING
+
+from casemate.facade import lazily
+
+if TYPE_CHECKING:
+    from casemate.query.aggregate import (
+        Aggregate,
+        Function,
+        Join,
+        Ordering,
+        Output,
+        Select,
+        Statement,
+    )
+else:
+    __all__, __getattr__, __dir__ = lazily(__name__)

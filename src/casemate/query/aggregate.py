@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from casemate.query.expression import (
+from casemate.query.language.expression import (
     TRUE,
     Call,
     ColumnRef,

@@ -9,13 +9,13 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from casemate.surrogate.dense import LARGEST
+from casemate.grid import Floats, Scope
+from casemate.surrogate.dense import LARGEST_DENSE
 from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.product import Floats, Scope
 from casemate.surrogate.protocol import Fitted
 from casemate.surrogate.replay import DenseSurrogate
 
-DENSEST = LARGEST
+DENSEST = LARGEST_DENSE
 """A universe of no more cells is dense (two hundred million: 1.6 gigabytes)."""
 
 

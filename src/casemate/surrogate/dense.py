@@ -15,21 +15,29 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.surrogate import dense_kernel
-from casemate.surrogate.marginals import (
+from casemate.grid import (
+    Floats,
+    Marginal,
     MarginalTables,
+    Product,
+    Scope,
     contracted,
+    gather,
     marginals,
     over_many_ranges,
     over_ranges,
+    spread,
+    spread_then_gather,
     summed_over,
+    tilt,
+    tilt_then_weigh,
+    weigh,
 )
-from casemate.surrogate.product import Floats, Marginal, Product, Scope
 
 Target = Product | Marginal
 """What an update looks at: the mass inside a 0/1 question, or a whole marginal."""
 
-LARGEST = 2 * 10**8
+LARGEST_DENSE = 2 * 10**8
 """More cells than this are refused: they need another kind of stand-in."""
 
 ROW = 64, 256, 1024
@@ -49,9 +57,9 @@ class Histogram:
     def __init__(self, shape: tuple[int, ...], prior: Floats | None = None) -> None:
         self.shape = tuple(int(width) for width in shape)
         self.size = math.prod(self.shape)
-        if not self.shape or min(self.shape) < 1 or self.size > LARGEST:
+        if not self.shape or min(self.shape) < 1 or self.size > LARGEST_DENSE:
             raise ValueError(
-                f"a dense stand-in has 1 to {LARGEST} cells, got the grid {self.shape}; "
+                f"a dense stand-in has 1 to {LARGEST_DENSE} cells, got the grid {self.shape}; "
                 f"use fewer bins, or a stand-in for larger universes"
             )
         self._split = _split(self.shape)
@@ -115,7 +123,7 @@ class Histogram:
         if isinstance(target, Product):
             return np.array(self._scale * self._weighed(target))
         groups, sums = self._row_groups(target.scope), self._empty_sums(target.scope)
-        dense_kernel.gather(self._cells, groups, sums)
+        gather(self._cells, groups, sums)
         return self._scale * self._folded(sums, target.scope)
 
     def tilt(
@@ -127,10 +135,10 @@ class Histogram:
         self._scale *= outside
         if isinstance(then, Product):
             vectors, following = self._vectors(product), self._vectors(then)
-            raw = dense_kernel.tilt_then_weigh(self._cells, vectors, ratio, following)
+            raw = tilt_then_weigh(self._cells, vectors, ratio, following)
             seen: Floats | None = np.array(self._scale * raw)
         else:
-            dense_kernel.tilt(self._cells, self._vectors(product), ratio)
+            tilt(self._cells, self._vectors(product), ratio)
             seen = self.look(then) if then else None
         return self._kept_in_range(seen)
 
@@ -140,9 +148,9 @@ class Histogram:
         groups, wide = self._row_groups(scope), self._widened(scope, factors)
         if isinstance(then, Marginal):
             following, sums = self._row_groups(then.scope), self._empty_sums(then.scope)
-            dense_kernel.spread_then_gather(self._cells, groups, wide, following, sums)
+            spread_then_gather(self._cells, groups, wide, following, sums)
             return self._scale * self._folded(sums, then.scope)
-        dense_kernel.spread(self._cells, groups, wide)
+        spread(self._cells, groups, wide)
         return self.look(then) if then else None
 
     def outside(self, product: Product, inside: float) -> float:
@@ -174,7 +182,7 @@ class Histogram:
         return seen
 
     def _weighed(self, product: Product) -> float:
-        return float(dense_kernel.weigh(self._cells, self._vectors(product)))
+        return float(weigh(self._cells, self._vectors(product)))
 
     def _vectors(self, product: Product) -> tuple[Floats, Floats]:
         self._check(product)

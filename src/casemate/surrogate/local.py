@@ -10,28 +10,174 @@ Cost       A few passes over the cells of the scope, once, for each measured tab
 Departure  A measured question is used only where its whole scope was asked for. A scope of three
            or more attributes and more than `LARGEST_SCOPE` cells is a tree of pairs
            (`test_a_scope_of_too_many_cells_is_a_tree_of_pairs`).
+
+What measurements say about a few attributes alone: restricted to them, merged, renumbered.
+
+A tree of pairs: what is left of local maximum entropy where a scope has too many cells.
+
+Source     The tree of pairs of largest mutual information, which among all trees is nearest to
+           the distribution whose pairs are given (Chow and Liu, 1968).
+Cost       One table for each two attributes of the scope, once; then an answer is one small
+           product for each attribute.
 """
 
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from casemate.surrogate.dense import LARGEST
-from casemate.surrogate.known_total import KnownTotal, check_grid, checked_shape
-from casemate.surrogate.local_restriction import narrowed, restricted
-from casemate.surrogate.local_tree import PairTree
-from casemate.surrogate.marginals import agreed
-from casemate.surrogate.product import (
+from casemate.grid import (
     Floats,
     Marginal,
     MeasuredMarginal,
+    MeasuredProduct,
     Measurement,
     Product,
     Scope,
+    agreed,
 )
+from casemate.surrogate.dense import LARGEST_DENSE
+from casemate.surrogate.protocol import KnownTotal, check_grid, checked_shape
 from casemate.surrogate.replay import SWEEPS, WIDE, DenseSurrogate
+
+
+def restricted(measurements: Sequence[Measurement], scope: Scope) -> list[Measurement]:
+    """Tables summed to the attributes of the scope, and the questions that lie inside it.
+
+    Tables that become the same one are their mean, each weighed by its variance; those that are
+    part of another one of their kind (narrow, or wide) say nothing new and are left out.
+    """
+    kept: list[Measurement] = [*_told_most(_merged(measurements, scope))]
+    for one in measurements:
+        if isinstance(one, MeasuredProduct) and set(one.product.scope) <= set(scope):
+            kept.append(MeasuredProduct(narrowed(one.product, scope), one.value, one.variance))
+    return kept
+
+
+def narrowed(product: Product, scope: Scope) -> Product:
+    """The same question on the grid of the scope alone, which holds all that it looks at."""
+    place = {attribute: axis for axis, attribute in enumerate(scope)}
+    return Product(
+        tuple(product.shape[attribute] for attribute in scope),
+        {place[attribute]: mask for attribute, mask in product.masks.items()},
+        {place[attribute]: weight for attribute, weight in product.weights.items()},
+    )
+
+
+def _merged(measurements: Sequence[Measurement], scope: Scope) -> list[MeasuredMarginal]:
+    """One table for each set of axes that some measured table shares with the scope."""
+    found: dict[Scope, MeasuredMarginal] = {}
+    for table in measurements:
+        if isinstance(table, MeasuredMarginal) and set(table.marginal.scope) & set(scope):
+            one = _summed(table, scope)
+            axes = one.marginal.scope
+            found[axes] = _mean(found[axes], one) if axes in found else one
+    return list(found.values())
+
+
+def _summed(table: MeasuredMarginal, scope: Scope) -> MeasuredMarginal:
+    """The table without the attributes that are not asked for; the variance of a cell grows."""
+    attributes = table.marginal.scope
+    dropped = tuple(axis for axis, a in enumerate(attributes) if a not in scope)
+    values: Floats = table.values.sum(axis=dropped)
+    axes = tuple(scope.index(attribute) for attribute in attributes if attribute in scope)
+    return MeasuredMarginal(
+        Marginal(axes), values, table.variance * (table.values.size // values.size)
+    )
+
+
+def _mean(one: MeasuredMarginal, other: MeasuredMarginal) -> MeasuredMarginal:
+    """Both together; an exact one counts alone."""
+    both = one.variance + other.variance
+    share = other.variance / both if both else 0.5  # of the first: the less the other is worth
+    values = share * one.values + (1 - share) * other.values
+    return MeasuredMarginal(one.marginal, values, one.variance * share)
+
+
+def _told_most(tables: Sequence[MeasuredMarginal]) -> list[MeasuredMarginal]:
+    """The tables that are not part of another narrow one, or of another wide one."""
+
+    def more(one: MeasuredMarginal, other: MeasuredMarginal) -> bool:
+        inner, outer = set(one.marginal.scope), set(other.marginal.scope)
+        return inner < outer and (len(inner) >= WIDE) == (len(outer) >= WIDE)
+
+    return [one for one in tables if not any(more(one, other) for other in tables)]
+
+
+# Local tree -------------------------------------------------------------------------------------
+
+
+Table = Callable[[Scope], Floats]
+"""From a scope of one or two attributes to its counts."""
+
+
+class PairTree:
+    """Counts over a scope in which each attribute depends on one that comes before it."""
+
+    def __init__(self, scope: Scope, table: Table) -> None:
+        self._scope = scope
+        self._root = table(scope[:1])
+        self._branches = [
+            (child, parent, conditional(_facing(table, parent, child)))
+            for child, parent in _tree(scope, table)
+        ]
+
+    def answer(self, product: Product) -> float:
+        """The sum over all cells: each leaf is summed into its parent, the last one first."""
+        sums = {attribute: product.factor(attribute) for attribute in self._scope}
+        for child, parent, shares in reversed(self._branches):
+            sums[parent] = sums[parent] * (shares * sums[child]).sum(axis=1)
+        return float((self._root * sums[self._scope[0]]).sum())
+
+    def dense(self) -> Floats:
+        """All the counts, one axis for each attribute of the scope."""
+        cells, present = self._root, [self._scope[0]]
+        for child, parent, shares in self._branches:
+            axes = [1] * cells.ndim + [shares.shape[1]]
+            axes[present.index(parent)] = shares.shape[0]
+            cells = cells[..., None] * shares.reshape(axes)
+            present.append(child)
+        return np.ascontiguousarray(cells.transpose([present.index(a) for a in self._scope]))
+
+
+def information(pair: Floats) -> float:
+    """The mutual information of the two attributes of a table of counts."""
+    shares = pair / pair.sum()
+    alone = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0, keepdims=True)
+    held = (shares > 0) & (alone > 0)
+    return float((shares[held] * np.log(shares[held] / alone[held])).sum())
+
+
+def conditional(pair: Floats) -> Floats:
+    """Each row of a table of counts as shares; a row without counts is shared evenly."""
+    rows = pair.sum(axis=1, keepdims=True)
+    shares = np.full(pair.shape, 1 / pair.shape[1])
+    np.divide(pair, rows, out=shares, where=rows > 0)
+    return shares
+
+
+def _tree(scope: Scope, table: Table) -> list[tuple[int, int]]:
+    """Child and parent, in the order in which they join: always the pair that tells most."""
+    best = dict.fromkeys(scope[1:], (-math.inf, scope[0]))
+    joined, newest = [], scope[0]
+    while best:
+        for attribute, (told, _) in best.items():
+            here = information(_facing(table, newest, attribute))
+            if here > told:
+                best[attribute] = here, newest
+        newest = max(best, key=lambda attribute: best[attribute][0])
+        joined.append((newest, best.pop(newest)[1]))
+    return joined
+
+
+def _facing(table: Table, row: int, column: int) -> Floats:
+    """The counts of two attributes, the first one in rows."""
+    return table((row, column)) if row < column else table((column, row)).T
+
+
+# Local ------------------------------------------------------------------------------------------
+
 
 LARGEST_SCOPE = 2**21
 """Cells of a scope of three or more attributes up to which it is fitted densely."""
@@ -85,9 +231,9 @@ class LocalSurrogate:
         """The counts over a scope."""
         Marginal(scope)
         cells = self._cells(scope)
-        if cells > LARGEST:
+        if cells > LARGEST_DENSE:
             raise ValueError(
-                f"a table over {scope} would have {cells} cells, more than {LARGEST}; "
+                f"a table over {scope} would have {cells} cells, more than {LARGEST_DENSE}; "
                 f"ask for fewer attributes, or for single products"
             )
         if not scope:

@@ -25,11 +25,11 @@ from itertools import combinations_with_replacement
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from casemate.surrogate.most_off import most_off
-from casemate.surrogate.product import Floats, MeasuredProduct, Measurement, Product, Scope
+from casemate.compiled import compiled
+from casemate.grid import Floats, MeasuredProduct, Measurement, Product, Scope
+from casemate.surrogate.projection import most_off
 
 Kept = NDArray[np.bool_]
 MOST_NUMBERS = 10**8  # candidates times cells that are held at once
@@ -263,7 +263,7 @@ def _pairs(generator: np.random.Generator, members: int, cells: int) -> NDArray[
     return np.stack([first, (first + step) % cells], axis=2)
 
 
-@njit(cache=True)
+@compiled
 def _sweep(points: Any, normals: Any, room: Any, pairs: Any, uniform: Any) -> None:
     """Move share between two cells, uniformly over what positivity and the cuts allow.
 

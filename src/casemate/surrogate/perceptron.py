@@ -19,15 +19,8 @@ from math import inf, prod
 
 import numpy as np
 
-from casemate.surrogate.most_off import most_off
-from casemate.surrogate.product import (
-    Floats,
-    MeasuredMarginal,
-    MeasuredProduct,
-    Measurement,
-    Product,
-    Scope,
-)
+from casemate.grid import Floats, MeasuredMarginal, MeasuredProduct, Measurement, Product, Scope
+from casemate.surrogate.projection import most_off
 
 
 class Step(Enum):
@@ -128,7 +121,9 @@ class Perceptron:
         self._shares += _spread(missing.ravel() / cells, scope, self._shape)
 
 
-def updates(alpha: float, longest: float, *, distance: float = 1.0, noise: float = 0.0) -> float:
+def perceptron_updates(
+    alpha: float, longest: float, *, distance: float = 1.0, noise: float = 0.0
+) -> float:
     """T(alpha): how many updates by questions that are wrong by alpha or more there can be.
 
     `longest` is the largest squared length of a question, |X| or less for questions in [0, 1], and

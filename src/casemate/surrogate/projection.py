@@ -13,6 +13,8 @@ Soft       A noisy table is not to be believed to the last digit. The soft step 
 
 Every function takes and gives small arrays: the mass inside a question, or a marginal, both as
 fractions of the total. What it gives is the factor for each of their cells.
+
+The one cell of a measured marginal that a stand-in gets most wrong, as a question.
 """
 
 import math
@@ -20,7 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from casemate.surrogate.product import Floats
+from casemate.grid import Floats, MeasuredMarginal, Product
 
 LEAST = 1e-5
 """A measured fraction is believed between this and one minus this: never nothing, never all."""
@@ -140,3 +142,24 @@ def _solved(rising: Callable[[float], float]) -> float:
         else:
             high = middle
     return (low + high) / 2
+
+
+# Most off ---------------------------------------------------------------------------------------
+
+
+def most_off(
+    measured: MeasuredMarginal, believed: Floats, shape: tuple[int, ...]
+) -> tuple[Product, float]:
+    """The question about that cell, the first of equals, and its measured value."""
+    if believed.shape != measured.values.shape:
+        raise ValueError(
+            f"a marginal over {measured.marginal.scope} has the shape {believed.shape} here, "
+            f"got {measured.values.shape}"
+        )
+    where = int(np.argmax(np.abs(measured.values - believed)))
+    cell = np.unravel_index(where, believed.shape)
+    masks = {
+        axis: np.arange(shape[axis]) == code
+        for axis, code in zip(measured.marginal.scope, cell, strict=True)
+    }
+    return Product(shape, masks), float(measured.values[cell])

@@ -19,10 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casemate.surrogate.dense import Histogram, Target
-from casemate.surrogate.known_total import KnownTotal, check_grid
-from casemate.surrogate.marginals import agreed
-from casemate.surrogate.product import (
+from casemate.grid import (
     Floats,
     Marginal,
     MeasuredMarginal,
@@ -30,13 +27,11 @@ from casemate.surrogate.product import (
     Measurement,
     Product,
     Scope,
+    agreed,
 )
-from casemate.surrogate.projection import (
-    inside_and_outside,
-    soft_to_marginal,
-    to_marginal,
-    to_mean,
-)
+from casemate.surrogate.dense import Histogram, Target
+from casemate.surrogate.projection import inside_and_outside, soft_to_marginal, to_marginal, to_mean
+from casemate.surrogate.protocol import KnownTotal, check_grid
 
 SWEEPS = 10
 """So many sweeps fit several measurements that come together."""

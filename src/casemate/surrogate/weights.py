@@ -19,16 +19,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from casemate.grid import Floats, MeasuredMarginal, Measurement, Product, Scope
 from casemate.surrogate.dense import Histogram
-from casemate.surrogate.most_off import most_off
-from casemate.surrogate.product import (
-    Floats,
-    MeasuredMarginal,
-    Measurement,
-    Product,
-    Scope,
-)
-from casemate.surrogate.projection import tilted
+from casemate.surrogate.projection import most_off, tilted
 
 Step = Callable[[float], float]
 """From the gap (measured minus answered, as fractions) to eta."""

@@ -9,9 +9,7 @@ from dataclasses import replace
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import Column, ColumnType, Role, Value
-from casemate.table.source import Source
-from casemate.table.source_view import SourceView
-from casemate.table.sql_text import literal, quoted
+from casemate.table.sources.source import Source, SourceView, literal, quoted
 
 SQL_TYPES = {
     ColumnType.BOOLEAN: "BOOLEAN",

@@ -8,19 +8,17 @@ from types import TracebackType
 from typing import Self
 
 from casemate.errors import Misconfigured, checked_path
-from casemate.table.domain import misfit
-from casemate.table.duckdb_opening import Columns
-from casemate.table.duckdb_source import DuckDBSource
-from casemate.table.exact import check_exact
-from casemate.table.keys import no_column
 from casemate.table.outside import OutsideSource, unseen
-from casemate.table.place import FORMS, Place, PostgresTable, beside, find, shown
 from casemate.table.policy import load_policy
-from casemate.table.policy_types import ByPolicy, typed_by_policy
-from casemate.table.postgres_source import PostgresSource
-from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role
-from casemate.table.shipped import names, shipped
-from casemate.table.source import Source
+from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role, misfit
+from casemate.table.shipped.tables import names, shipped
+from casemate.table.sources.duckdb import DuckDBSource
+from casemate.table.sources.exactness import check_exact, no_column
+from casemate.table.sources.files import Columns
+from casemate.table.sources.place import FORMS, Place, PostgresTable, beside, find, shown
+from casemate.table.sources.postgres import PostgresSource
+from casemate.table.sources.source import Source
+from casemate.table.sources.types import ByPolicy, typed_by_policy
 from casemate.table.toml import listed, written_key
 
 NO_PRIVATE = "no column is private; name one with --private, or in a policy"
@@ -60,7 +58,7 @@ class Table:
         An `outsider` need not have the private columns: see `casemate.table.outside`; `texts` are
         those of `private` that hold text and not numbers.
         A cell that cannot be computed with exactly is refused by its column: see
-        `casemate.table.exact`. With `by_policy` types come from the policy alone and no cell makes
+        `casemate.table.sources.exactness`. With `by_policy` types come from the policy alone and no cell makes
         opening fail: what does not fit is NULL (private answers need it so); `filled` tells such
         cells from missing ones. With `decimals` private columns of a CSV file without a declared
         type are decimals, whatever their cells look like.

@@ -1,1 +1,16 @@
-"""Distributed counts with few messages, right against somebody who adapts."""
+"""Distributed counts with few messages, right against somebody who adapts.
+
+`CountTracker` is a `server`, `site`s and a `transport` between them; `protocols` has one folder for
+each way to count, `simulate` runs them against the adversaries of `adversary`, `service` runs them
+as processes, `quota` admits no more than a limit, and `report`, `page` and `commands` are how
+people see it.
+"""
+
+from typing import TYPE_CHECKING
+
+from casemate.facade import lazily
+
+if TYPE_CHECKING:
+    from casemate.track.tracker import CountTracker
+else:
+    __all__, __getattr__, __dir__ = lazily(__name__)

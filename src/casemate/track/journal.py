@@ -3,17 +3,192 @@
 Guarantee  The count is one aligned word of a mapped file, stored before `add` returns: a process
            killed at any moment loses nothing it counted, and reads the newest whole standing back.
            A machine that loses power may lose the last seconds.
+
+A file that one process holds, mapped into its memory: a few words, and the newest of records.
+
+Layout     Eight bytes that say what file it is, the number of its incarnation, six words, and two
+           slots that are written in turn: a length, a checksum, a turn and a record. Then, where
+           a site has used it, a length, a checksum and the name of that site.
+Guarantee  A word is stored whole, and a process killed while it writes a record leaves the one
+           before it. Both survive a process killed with -9; a machine that loses power may lose
+           the last seconds, unless they were flushed.
 """
 
+import fcntl
 import json
+import mmap
+import os
+import struct
+import zlib
 from array import array
 from collections.abc import MutableSequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Protocol
 
+from casemate.errors import Misconfigured, checked_path
 from casemate.track.instruction import Rule, Standing, from_plain, to_plain
-from casemate.track.mapped import Mapped
+
+_HEAD = struct.Struct("<8sQ")  # what it is, incarnation; then the words
+_FIRST_WORD, _WORDS = 2, 6
+_CHECK = struct.Struct("<II")  # length and checksum of what follows in a slot
+_TURN = 8  # the bytes of a turn; the rest is the record
+_SLOTS, _SIZE = (64, 576), 1088
+_NAME = 1024  # bytes at the end for the length, the checksum and the name of a site
+LONGEST = 512 - _CHECK.size - _TURN
+"""Bytes of a record, at most."""
+
+
+class Mapped:
+    """A mapped file with a place for six words, for one record, and for the name of its site.
+
+    The first who opens it with a name has it from then on; without a name nobody is asked.
+    """
+
+    def __init__(self, path: Path, kind: bytes, owner: str, name: str | None = None) -> None:
+        self._kind = kind
+        self._file = held(
+            path, f"the journal {path} is held by another process; give each site its own journal"
+        )
+        if os.fstat(self._file).st_size == 0:
+            self._write_anew()
+        try:
+            self._check(path, owner, name)
+        except Misconfigured:
+            os.close(self._file)
+            raise
+        self._map = mmap.mmap(self._file, _SIZE)
+        self._all = memoryview(self._map).cast("Q")
+        self.words = self._all[_FIRST_WORD : _FIRST_WORD + _WORDS]
+        self._turn = 0
+
+    def _check(self, path: Path, owner: str, name: str | None) -> None:
+        """Refuse what is no such file, and the file of another site; one of nobody is ours now."""
+        size = os.fstat(self._file).st_size
+        if not _SIZE <= size <= _SIZE + _NAME or os.pread(self._file, 8, 0) != self._kind:
+            raise Misconfigured(
+                f"{path} is no journal of {owner}; name a new file, or the right one"
+            )
+        if name is None:
+            return
+        ours, theirs = _as_bytes(name), self._name()
+        if theirs is None:
+            text = _CHECK.pack(len(ours), zlib.crc32(ours)) + ours
+            os.pwrite(self._file, text.ljust(_NAME, b"\0"), _SIZE)
+        elif theirs != ours:
+            raise Misconfigured(
+                f"the journal {path} belongs to site {theirs.decode(errors='replace')!r}; "
+                f"name another file for {name!r}"
+            )
+
+    def _name(self) -> bytes | None:
+        """The name that was written whole, or None where there is none."""
+        found = os.pread(self._file, _NAME, _SIZE).ljust(_NAME, b"\0")
+        length, checksum = _CHECK.unpack_from(found)
+        name = found[_CHECK.size : _CHECK.size + length]
+        return name if name and zlib.crc32(name) == checksum else None
+
+    @property
+    def incarnation(self) -> int:
+        """A number that no other file has, nor this one before it began anew."""
+        return self._all[1]
+
+    def begin_anew(self) -> None:
+        """Forget everything: words are 0, there is no record, and the incarnation is another."""
+        self._write_anew()
+        self._turn = 0
+
+    def _write_anew(self) -> None:
+        head = _HEAD.pack(self._kind, new_number())
+        os.pwrite(self._file, head.ljust(_SIZE, b"\0"), 0)
+        os.fsync(self._file)
+
+    def newest(self) -> bytes | None:
+        """The newest record whose checksum is right."""
+        whole = [found for start in _SLOTS if (found := self._read(start)) is not None]
+        if not whole:
+            return None
+        self._turn, record = max(whole)
+        return record
+
+    def keep(self, record: bytes) -> None:
+        """Write a record into the slot that is not the newest."""
+        if len(record) > LONGEST:
+            raise ValueError(f"a record has at most {LONGEST} bytes, got {len(record)}")
+        self._turn += 1
+        text = self._turn.to_bytes(_TURN, "little") + record
+        start = _SLOTS[self._turn % 2]
+        end = start + _CHECK.size + len(text)
+        self._map[start:end] = _CHECK.pack(len(text), zlib.crc32(text)) + text
+
+    def _read(self, start: int) -> tuple[int, bytes] | None:
+        length, checksum = _CHECK.unpack_from(self._map, start)
+        begin = start + _CHECK.size
+        text = self._map[begin : begin + min(length, _TURN + LONGEST)]
+        if len(text) < _TURN or zlib.crc32(text) != checksum:
+            return None
+        return int.from_bytes(text[:_TURN], "little"), text[_TURN:]
+
+    def flush(self) -> None:
+        """Come back when the disk has everything."""
+        self._map.flush()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.words.release()
+        self._all.release()
+        self._map.close()
+        os.close(self._file)
+
+
+def _as_bytes(name: str) -> bytes:
+    """A name as it is kept: all of one that can travel, and the beginning of a longer one."""
+    return name.encode(errors="backslashreplace")[: _NAME - _CHECK.size]
+
+
+def folder_of(journals: str | os.PathLike[str] | None) -> Path | None:
+    """The folder for journals, made for its owner's eyes alone where there is none."""
+    if journals is None:
+        return None
+    folder = Path(checked_path(journals, "a folder for journals"))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as reason:
+        raise Misconfigured(
+            f"the folder {folder} for journals cannot be made ({reason.strerror}); "
+            f"name a folder that can be written"
+        ) from reason
+    return folder
+
+
+def held(path: Path, taken: str) -> int:
+    """A file for this process alone until it closes it; `taken` is said where another has it."""
+    file = opened(path)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise Misconfigured(taken) from None
+    return file
+
+
+def opened(path: Path) -> int:
+    """A file to read and write, made for its owner's eyes alone where there is none."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as reason:
+        raise Misconfigured(
+            f"the journal {path} cannot be opened ({reason.strerror}); "
+            f"name a file that can be written"
+        ) from reason
+
+
+def new_number() -> int:
+    """A number that nobody else has, from 1 to 2^62."""
+    return 1 + (int.from_bytes(os.urandom(8), "little") >> 2)
+
+
+# Journal ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

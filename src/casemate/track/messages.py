@@ -2,11 +2,19 @@
 
 A report says everything a site knows, so the newest makes all older ones superfluous: messages may
 be lost, repeated and overtaken. An order that is repeated is answered again and changes nothing.
+
+The names of sites, which are listed or counted.
+
+How many things happened, whatever kind of whole number says it.
 """
 
 import json
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
+
+import numpy as np
 
 from casemate.errors import Misconfigured
 from casemate.track.instruction import (
@@ -115,3 +123,39 @@ def _not_one(kind: str) -> Misconfigured:
         f"a message on this tracker's subject is no {kind} of casemate; "
         f"give the tracker a subject of its own"
     )
+
+
+# Names ------------------------------------------------------------------------------------------
+
+
+def site_names(sites: int | Sequence[str]) -> list[str]:
+    """The names of a list, or numbers from 0 for so many sites.
+
+    >>> site_names(3), site_names(["paris", "lima"])
+    (['0', '1', '2'], ['paris', 'lima'])
+    """
+    if isinstance(sites, int | np.integer) and not isinstance(sites, bool):
+        return [str(number) for number in range(sites)]
+    if not isinstance(sites, Sequence) or isinstance(sites, str) or not all(map(_is_name, sites)):
+        raise Misconfigured("sites are a number of them, or a list of their names")
+    return list(sites)
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and bool(name)
+
+
+# Whole ------------------------------------------------------------------------------------------
+
+
+def whole(n: SupportsIndex) -> int:
+    """The same number as an int, which knows no overflow; what is no whole number is refused.
+
+    >>> import numpy as np
+    >>> type(whole(np.uint8(200)))
+    <class 'int'>
+    """
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise ValueError(f"things are counted in whole numbers, got n = {n!r}") from None

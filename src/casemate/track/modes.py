@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 from casemate.errors import Misconfigured
 from casemate.track.engine import Engine
-from casemate.track.engines.allocated import allocated
-from casemate.track.engines.automatic import automatic
-from casemate.track.engines.sampled import Sampled
-from casemate.track.engines.windows import Windows, centred_rule, exact_rule, paper_rule
 from casemate.track.instruction import Draw
-from casemate.track.oblivious.block import block
-from casemate.track.oblivious.huang_yi_zhang import huang_yi_zhang
-from casemate.track.robust.literal import Robust
-from casemate.track.robust.tuned import RobustTuned
+from casemate.track.protocols.mixed.mixed import Sampled, allocated, automatic
+from casemate.track.protocols.oblivious.block import block
+from casemate.track.protocols.oblivious.huang_yi_zhang import huang_yi_zhang
+from casemate.track.protocols.robust.tracker import Robust
+from casemate.track.protocols.tuned.tracker import RobustTuned
+from casemate.track.protocols.windows.windows import Windows, centred_rule, exact_rule, paper_rule
 from casemate.track.setting import Setting
 
 Make = Callable[[Setting, Draw], Engine]

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from casemate.track.engines import prediction
 from casemate.track.modes import MODES
-from casemate.track.oblivious import block, huang_yi_zhang
-from casemate.track.robust import theorem, tuned_plan
-from casemate.track.robust.theorem_accuracy import accuracy
-from casemate.track.sampled import design
+from casemate.track.protocols.mixed import plan as prediction
+from casemate.track.protocols.oblivious import block, huang_yi_zhang
+from casemate.track.protocols.robust import theorem
+from casemate.track.protocols.robust.theorem import accuracy
+from casemate.track.protocols.sampled import design
+from casemate.track.protocols.tuned import design as tuned_plan
 from casemate.track.setting import Setting
 
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
-from casemate.track.count import Count
 from casemate.track.engine import Change, EndRound, Engine, Estimate, Rules, Wish
 from casemate.track.instruction import Blocks, Rule
 from casemate.track.messages import Order, Report
+from casemate.track.setting import Count
 
 SendOrder = Callable[[str, Order], None]
 SendToAll = Callable[[Order], None]

@@ -1,4 +1,7 @@
-"""What is tracked, and what came of it."""
+"""What is tracked, and what came of it.
+
+What a tracker publishes.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,3 +78,20 @@ class Run:
     def violated(self) -> bool:
         """Whether the count was ever off by more than alpha of the truth."""
         return self.max_error_over_alpha > 1.0
+
+
+# Count ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Count:
+    """A count with its interval, and what it cost to know it."""
+
+    value: float
+    lo: float
+    hi: float
+    confidence: float  # that every published interval so far was right; 1 for a sure one
+    lag: float  # seconds since the oldest news this count rests on; 0 within one process
+    epoch: int
+    stale_sites: tuple[str, ...]  # their counts are frozen: what they counted since is unknown
+    words: int

@@ -21,16 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from casemate.errors import Misconfigured, UnknownSite
-from casemate.track.count import Count
 from casemate.track.instruction import Rule
-from casemate.track.journal import FileJournal
-from casemate.track.mapped import folder_of
+from casemate.track.journal import FileJournal, folder_of
+from casemate.track.messages import site_names
 from casemate.track.modes import tracker_engine
-from casemate.track.names import site_names
 from casemate.track.server import Clock, Server
-from casemate.track.service.background import InBackground
 from casemate.track.service.membership import attached
-from casemate.track.setting import MOST_COUNTED, Setting
+from casemate.track.service.serving import InBackground
+from casemate.track.setting import MOST_COUNTED, Count, Setting
 from casemate.track.site import Site
 from casemate.track.transport.address import open_transport
 from casemate.track.transport.in_process import InProcess, Transport

@@ -2,11 +2,16 @@
 
 import numpy as np
 
-from casemate.solve.one_bit.bisection_reading import CORRECTED, PRINTED, Constants, Reading
-from casemate.solve.one_bit.bisection_search import BisectionSearch
-from casemate.solve.one_bit.bisection_simulation import BisectionRun, simulate
-from casemate.solve.one_bit.laws import Law, Uniform
-from casemate.solve.one_bit.streams import group_basis, near_basis
+from casemate.attack.one_bit.bisection import (
+    CORRECTED,
+    PRINTED,
+    BisectionSearch,
+    Constants,
+    Reading,
+)
+from casemate.attack.one_bit.bisection_simulation import BisectionRun, simulate
+from casemate.attack.one_bit.laws import Law, Uniform
+from casemate.attack.one_bit.streams import group_basis, near_basis
 
 Settings = tuple[int, int, float, int]
 """D, d, u and T: noise is uniform on [-D u, D u]."""

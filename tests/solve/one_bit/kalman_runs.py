@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-from casemate.solve.one_bit.laws import Law
-from casemate.solve.one_bit.limit import box_covariance, deviations
-from casemate.solve.one_bit.protocol import Floats, Trail
-from casemate.solve.one_bit.streams import Stream
+from casemate.attack.one_bit.laws import Law
+from casemate.attack.one_bit.limit import box_covariance, deviations
+from casemate.attack.one_bit.oracle import Floats, Trail
+from casemate.attack.one_bit.streams import Stream
 
 Streams = Callable[[np.random.Generator, int, int, int], Stream]
 

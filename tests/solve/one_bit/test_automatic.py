@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from chance import assert_rate_at_most
 
-from casemate.solve.one_bit.automatic import AutomaticKalman
-from casemate.solve.one_bit.laws import (
+from casemate.attack.one_bit.automatic import AutomaticKalman
+from casemate.attack.one_bit.laws import (
     Exponential,
     Gaussian,
     Laplace,
@@ -13,10 +13,9 @@ from casemate.solve.one_bit.laws import (
     Truncated,
     Uniform,
 )
-from casemate.solve.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
-from casemate.solve.one_bit.oracle import NoisyOracle
-from casemate.solve.one_bit.protocol import Floats, play
-from casemate.solve.one_bit.streams import Stream, generic, near_basis, subsets
+from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
+from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
+from casemate.attack.one_bit.streams import Stream, generic, near_basis, subsets
 
 SKEWED = Mixture((Shifted(Uniform(0.8), -0.8), Shifted(Uniform(1.2), 1.2)), (0.5, 0.5))
 CUT = Truncated(Gaussian(1.0), -1.3, 1.3)

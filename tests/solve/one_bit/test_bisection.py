@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casemate.solve.one_bit.bisection import OnlineBisection
-from casemate.solve.one_bit.bisection_reading import TIGHT, Constants, Reading
-from casemate.solve.one_bit.laws import Gaussian, Uniform
-from casemate.solve.one_bit.oracle import NoisyOracle
-from casemate.solve.one_bit.protocol import Floats, OneBitLearner, play
-from casemate.solve.one_bit.streams import Stream, generic, near_basis
+from casemate.attack.one_bit.bisection import TIGHT, Constants, OnlineBisection, Reading
+from casemate.attack.one_bit.laws import Gaussian, Uniform
+from casemate.attack.one_bit.oracle import Floats, NoisyOracle, OneBitLearner, play
+from casemate.attack.one_bit.streams import Stream, generic, near_basis
 
 ROOT = Path(__file__).parents[3]
 QUICK = Constants(observations=2.0, exact_gap=True)

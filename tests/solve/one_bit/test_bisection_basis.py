@@ -3,14 +3,14 @@ import math
 import numpy as np
 import pytest
 
-from casemate.solve.one_bit.bisection_basis import (
+from casemate.attack.one_bit.bisection import (
     checked_basis,
     concentrated_basis,
     principal_basis,
+    printed_angle,
 )
-from casemate.solve.one_bit.bisection_reading import printed_angle
-from casemate.solve.one_bit.protocol import Floats
-from casemate.solve.one_bit.streams import Stream, generic, near_basis
+from casemate.attack.one_bit.oracle import Floats
+from casemate.attack.one_bit.streams import Stream, generic, near_basis
 
 SHAPES = [(16, 2), (64, 4), (64, 8), (30, 7)]
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from casemate.solve.one_bit.bisection_box import Box
+from casemate.attack.one_bit.bisection import Box
 
 numbers = st.floats(-5, 5)
 intervals = st.tuples(numbers, st.floats(0.01, 5)).map(lambda pair: (pair[0], pair[0] + pair[1]))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from solve.one_bit.bisection_streams import Settings, once
 
-from casemate.solve.one_bit.bisection_reading import PRINTED, TIGHT, Constants, Reading
-from casemate.solve.one_bit.laws import Exponential, Law, Shifted, Uniform
+from casemate.attack.one_bit.bisection import PRINTED, TIGHT, Constants, Reading
+from casemate.attack.one_bit.laws import Exponential, Law, Shifted, Uniform
 
 QUIET: Settings = (16, 2, 0.01, 20_000)
 RUNS = 20

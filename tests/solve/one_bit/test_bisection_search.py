@@ -3,10 +3,16 @@ import math
 import numpy as np
 import pytest
 
-from casemate.solve.one_bit.bisection_reading import TIGHT, Constants, Reading, printed_angle
-from casemate.solve.one_bit.bisection_search import FIRST_HORIZON, BisectionSearch
-from casemate.solve.one_bit.laws import Uniform
-from casemate.solve.one_bit.protocol import Floats
+from casemate.attack.one_bit.bisection import (
+    FIRST_HORIZON,
+    TIGHT,
+    BisectionSearch,
+    Constants,
+    Reading,
+    printed_angle,
+)
+from casemate.attack.one_bit.laws import Uniform
+from casemate.attack.one_bit.oracle import Floats
 
 E1, E2 = np.eye(2)
 

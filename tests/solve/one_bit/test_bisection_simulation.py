@@ -8,19 +8,22 @@ import pytest
 from chance import assert_rate_at_most
 from solve.one_bit.bisection_streams import Settings, once
 
-from casemate.solve.one_bit.bisection import OnlineBisection
-from casemate.solve.one_bit.bisection_reading import PRINTED, TIGHT, Constants, Reading
-from casemate.solve.one_bit.bisection_search import BisectionSearch
-from casemate.solve.one_bit.bisection_simulation import feed, simulate, simulate_trail
-from casemate.solve.one_bit.bisection_theory import (
+from casemate.attack.one_bit.bisection import (
+    PRINTED,
+    TIGHT,
+    BisectionSearch,
+    Constants,
+    OnlineBisection,
+    Reading,
     Setting,
     batch_claim,
     error_bound,
     loss_bound,
 )
-from casemate.solve.one_bit.laws import Gaussian, Laplace, Law, Truncated, Uniform
-from casemate.solve.one_bit.protocol import Floats, play
-from casemate.solve.one_bit.streams import Stream, near_basis
+from casemate.attack.one_bit.bisection_simulation import feed, simulate, simulate_trail
+from casemate.attack.one_bit.laws import Gaussian, Laplace, Law, Truncated, Uniform
+from casemate.attack.one_bit.oracle import Floats, play
+from casemate.attack.one_bit.streams import Stream, near_basis
 
 ALONE = Constants(observations=2.0, exact_gap=True, shrink_together=False)
 QUICK = Constants(observations=2.0, exact_gap=True)

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.stats import binom
 
-from casemate.solve.one_bit.bisection_reading import PRINTED, TIGHT, Constants, printed_angle
-from casemate.solve.one_bit.bisection_theory import (
+from casemate.attack.one_bit.bisection import (
     NEVER,
+    PRINTED,
+    TIGHT,
+    Constants,
     Evidence,
     Setting,
     delay_bound,
@@ -22,11 +24,12 @@ from casemate.solve.one_bit.bisection_theory import (
     first_side,
     gaps,
     loss_bound,
+    printed_angle,
     wrong_side,
     wrong_side_printed,
 )
-from casemate.solve.one_bit.laws import Exponential, Gaussian, Mixture, Shifted, Uniform
-from casemate.solve.one_bit.protocol import Floats
+from casemate.attack.one_bit.laws import Exponential, Gaussian, Mixture, Shifted, Uniform
+from casemate.attack.one_bit.oracle import Floats
 
 chances = st.floats(0.01, 0.49)
 sizes = st.integers(1, 5)

@@ -10,11 +10,10 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.one_bit.edge import EdgeKalman, prior
-from casemate.solve.one_bit.laws import Exponential, Gaussian, Laplace, Law, Truncated, Uniform
-from casemate.solve.one_bit.oracle import NoisyOracle
-from casemate.solve.one_bit.protocol import Floats, play
-from casemate.solve.one_bit.streams import Stream, generic, near_basis, subsets
+from casemate.attack.one_bit.edge import EdgeKalman, prior
+from casemate.attack.one_bit.laws import Exponential, Gaussian, Laplace, Law, Truncated, Uniform
+from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
+from casemate.attack.one_bit.streams import Stream, generic, near_basis, subsets
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

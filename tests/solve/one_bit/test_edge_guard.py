@@ -4,8 +4,8 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.one_bit.edge_guard import TOO_FEW, TOO_MANY, Guard, odds
-from casemate.solve.one_bit.protocol import Bits, Floats
+from casemate.attack.one_bit.edge import TOO_FEW, TOO_MANY, Guard, odds
+from casemate.attack.one_bit.oracle import Bits, Floats
 
 chances = st.floats(1e-9, 0.5)
 RUNS = 200

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from casemate.solve.one_bit.edge_reading import law_moments, reading_of, uniform_moments
-from casemate.solve.one_bit.laws import Exponential, Gaussian, Law, Uniform
+from casemate.attack.one_bit.edge_table import law_moments, reading_of, uniform_moments
+from casemate.attack.one_bit.laws import Exponential, Gaussian, Law, Uniform
 
 offsets = st.floats(-2.0, 2.0)
 deviations = st.floats(0.01, 3.0)

@@ -3,17 +3,19 @@ import math
 import numpy as np
 import pytest
 
-from casemate.solve.one_bit.edge_reading import law_moments
-from casemate.solve.one_bit.edge_rule import TableRule, UniformRule, rule_for
-from casemate.solve.one_bit.edge_table import (
+from casemate.attack.one_bit.edge_table import (
     NEARLY,
     OFFSET,
     ROWS,
+    TableRule,
+    UniformRule,
     edge_table,
+    law_moments,
     place_of,
+    rule_for,
     widths,
 )
-from casemate.solve.one_bit.laws import (
+from casemate.attack.one_bit.laws import (
     Exponential,
     Gaussian,
     Law,

@@ -15,13 +15,11 @@ from solve.one_bit.kalman_runs import (
     worlds,
 )
 
-from casemate.solve.one_bit.kalman import OneBitKalman
-from casemate.solve.one_bit.kalman_scale import KnownScale
-from casemate.solve.one_bit.laws import Cauchy, Gaussian, Laplace, Law, Uniform
-from casemate.solve.one_bit.laws_protocol import effective_scale
-from casemate.solve.one_bit.oracle import NoisyOracle
-from casemate.solve.one_bit.protocol import Floats, play
-from casemate.solve.one_bit.streams import dense, generic, near_basis, subsets
+from casemate.attack.one_bit.kalman import OneBitKalman
+from casemate.attack.one_bit.laws import Cauchy, Gaussian, Laplace, Law, Uniform, effective_scale
+from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
+from casemate.attack.one_bit.potter import KnownScale
+from casemate.attack.one_bit.streams import dense, generic, near_basis, subsets
 
 seeds = st.integers(0, 2**32 - 1)
 

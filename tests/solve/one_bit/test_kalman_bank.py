@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from solve.one_bit.kalman_runs import error, median_limit, world
 
-from casemate.solve.one_bit.kalman import OneBitKalman
-from casemate.solve.one_bit.kalman_bank_kernel import DITHER
-from casemate.solve.one_bit.laws import (
+from casemate.attack.one_bit.kalman import OneBitKalman
+from casemate.attack.one_bit.kalman_bank import DITHER
+from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,
     Gaussian,
@@ -16,9 +16,9 @@ from casemate.solve.one_bit.laws import (
     StudentT,
     Triangular,
     Uniform,
+    effective_scale,
 )
-from casemate.solve.one_bit.laws_protocol import effective_scale
-from casemate.solve.one_bit.streams import generic
+from casemate.attack.one_bit.streams import generic
 
 SHAPES: list[Law] = [
     Uniform(1.0),

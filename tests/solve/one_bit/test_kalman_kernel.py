@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from casemate.solve.one_bit.kalman_kernel import FAR, above_moments, bit_moments, cell_moments
+from casemate.attack.one_bit.potter import FAR, above_moments, bit_moments, cell_moments
 
 near = st.floats(-8, 8)
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from casemate.solve.one_bit.kalman_levels import level_offsets, normal_level_information
-from casemate.solve.one_bit.protocol import Floats
+from casemate.attack.one_bit.kalman import level_offsets, normal_level_information
+from casemate.attack.one_bit.oracle import Floats
 
 
 def told(ends: Floats) -> float:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from casemate.errors import Misconfigured
-from casemate.solve.one_bit.laws import (
+from casemate.attack.one_bit.laws import (
     NAMED,
     Cauchy,
     Exponential,
@@ -28,6 +27,7 @@ from casemate.solve.one_bit.laws import (
     effective_scale,
     parse_law,
 )
+from casemate.errors import Misconfigured
 
 HUMPS = Mixture((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
 LAWS: dict[str, Law] = {

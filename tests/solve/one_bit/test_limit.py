@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.one_bit.laws import (
+from casemate.attack.one_bit.laws import (
     Gaussian,
     Laplace,
     Law,
@@ -15,16 +15,16 @@ from casemate.solve.one_bit.laws import (
     Triangular,
     Uniform,
 )
-from casemate.solve.one_bit.limit import (
+from casemate.attack.one_bit.limit import (
+    bit_information,
     box_covariance,
     deviations,
     half_of_everything,
     one_bit_limit,
     van_trees,
 )
-from casemate.solve.one_bit.limit_information import bit_information
-from casemate.solve.one_bit.protocol import Floats
-from casemate.solve.one_bit.streams import Stream, generic, group_basis, near_basis, subsets
+from casemate.attack.one_bit.oracle import Floats
+from casemate.attack.one_bit.streams import Stream, generic, group_basis, near_basis, subsets
 
 
 def plain_deviations(coordinates: Floats, covariance: Floats, information: float) -> Floats:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from casemate.solve.one_bit.laws import (
+from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,
     Gaussian,
@@ -19,7 +19,7 @@ from casemate.solve.one_bit.laws import (
     Truncated,
     Uniform,
 )
-from casemate.solve.one_bit.limit_information import (
+from casemate.attack.one_bit.limit import (
     bit_information,
     edge_pays_after,
     full_information,

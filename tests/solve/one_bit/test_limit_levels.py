@@ -5,9 +5,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from casemate.solve.one_bit.laws import Cauchy, Gaussian, Laplace, Mixture, Shifted, Uniform
-from casemate.solve.one_bit.limit_information import bit_information, full_information
-from casemate.solve.one_bit.limit_levels import cells_information, level_information
+from casemate.attack.one_bit.laws import Cauchy, Gaussian, Laplace, Mixture, Shifted, Uniform
+from casemate.attack.one_bit.limit import (
+    bit_information,
+    cells_information,
+    full_information,
+    level_information,
+)
 
 SPREAD = Mixture((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
 

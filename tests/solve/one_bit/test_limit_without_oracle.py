@@ -8,11 +8,10 @@ import pytest
 from chance import assert_rate_at_most
 from scipy.optimize import linprog
 
-from casemate.solve.one_bit.laws import Law, RaisedCosine, Uniform
-from casemate.solve.one_bit.limit import van_trees
-from casemate.solve.one_bit.limit_information import full_information
-from casemate.solve.one_bit.protocol import Floats
-from casemate.solve.one_bit.streams import Stream
+from casemate.attack.one_bit.laws import Law, RaisedCosine, Uniform
+from casemate.attack.one_bit.limit import full_information, van_trees
+from casemate.attack.one_bit.oracle import Floats
+from casemate.attack.one_bit.streams import Stream
 
 SECRET = np.array([0.3, 0.6])
 Fit = Callable[[Floats, Floats], Floats]

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from chance import assert_rate_at_most
 
-from casemate.solve.one_bit.laws import Cauchy, Gaussian, Laplace, Law, Logistic, StudentT, Uniform
-from casemate.solve.one_bit.oracle import NoisyOracle
-from casemate.solve.one_bit.streams import generic
+from casemate.attack.one_bit.laws import Cauchy, Gaussian, Laplace, Law, Logistic, StudentT, Uniform
+from casemate.attack.one_bit.oracle import NoisyOracle
+from casemate.attack.one_bit.streams import generic
 
 W = np.array([0.2, 0.9, 0.4, 0.6])
 LAWS: list[Law | None] = [None, Uniform(1.0), Gaussian(1.0), Laplace(1.0), Logistic(1.0)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.solve.one_bit.streams import (
+from casemate.attack.one_bit.streams import (
     Stream,
     angle,
     dense,

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.adversary.alias import alias_table, zipf_weights
+from casemate.track.adversary.plain import alias_table, zipf_weights
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=40))

@@ -12,7 +12,7 @@ from numpy.random import Generator, default_rng
 from casemate.errors import Misconfigured
 from casemate.track.adversary import plain
 from casemate.track.adversary.compiled import NAMES, compiled
-from casemate.track.adversary.protocol import Adversary, Seen
+from casemate.track.adversary.plain import Adversary, Seen
 
 BY_NAME = [name.replace("EXPONENT", "1.5") for name in NAMES]
 QUIET = Seen(0.0, False, 0, 0.0)

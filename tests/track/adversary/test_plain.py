@@ -8,8 +8,13 @@ import pytest
 from chance import assert_rate_at_most
 from numpy.random import default_rng
 
-from casemate.track.adversary.plain import Uniform, group_hold_or_flush, stop_on_change
-from casemate.track.adversary.protocol import Adversary, Seen
+from casemate.track.adversary.plain import (
+    Adversary,
+    Seen,
+    Uniform,
+    group_hold_or_flush,
+    stop_on_change,
+)
 from casemate.track.instruction import Blocks, Draw, Standing
 
 

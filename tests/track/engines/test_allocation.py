@@ -6,8 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, minimize
 
-from casemate.track.engines.allocation import FILL, LeastReports, best_widths, worthwhile_widths
-from casemate.track.engines.tally import Floats
+from casemate.track.protocols.windows.tally import Floats
+from casemate.track.protocols.windows.windows import (
+    FILL,
+    LeastReports,
+    best_widths,
+    worthwhile_widths,
+)
 
 loads_of_sites = st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any)
 

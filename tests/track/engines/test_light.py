@@ -9,16 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.adversary.compiled import compiled
-from casemate.track.engines import light_rounds
-from casemate.track.engines.compiled_run import simulate_tallied
-from casemate.track.engines.light import LightSites
-from casemate.track.engines.light_rounds import rounded, sampled_round, share_of
-from casemate.track.engines.mixed import Mixed
-from casemate.track.engines.plan import Loads, Plan, Sampling, View
-from casemate.track.engines.tally import Tally
-from casemate.track.engines.windows import fixed, weight_of_top
 from casemate.track.instruction import ONE
-from casemate.track.sampled.boundary import failure_probability
+from casemate.track.protocols.mixed import light as light_rounds
+from casemate.track.protocols.mixed.light import LightSites, rounded, sampled_round, share_of
+from casemate.track.protocols.mixed.mixed import Mixed
+from casemate.track.protocols.mixed.plan import Loads, Plan, Sampling, View
+from casemate.track.protocols.mixed.simulation import simulate_tallied
+from casemate.track.protocols.sampled.boundary import failure_probability
+from casemate.track.protocols.windows.tally import Tally
+from casemate.track.protocols.windows.windows import fixed, weight_of_top
 from casemate.track.setting import Setting
 
 

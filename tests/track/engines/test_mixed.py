@@ -9,14 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.engine import Change, EndRound
-from casemate.track.engines.allocated import allocated
-from casemate.track.engines.automatic import automatic
-from casemate.track.engines.mixed import Mixed
-from casemate.track.engines.plan import Plan, Planner, View, plan_windows
-from casemate.track.engines.price import Centred
-from casemate.track.engines.windows import Windows, centred_rule
 from casemate.track.instruction import Growth, Sample
-from casemate.track.simulation.plain import PlainRun
+from casemate.track.protocols.mixed.mixed import Mixed, allocated, automatic
+from casemate.track.protocols.mixed.plan import Plan, Planner, View, plan_windows
+from casemate.track.protocols.windows.windows import Centred, Windows, centred_rule
+from casemate.track.simulate.simulate import PlainRun
 
 SITES = 6
 alphas = st.sampled_from([0.02, 0.05, 0.1, 0.25, 0.5])

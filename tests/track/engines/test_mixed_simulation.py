@@ -6,8 +6,7 @@ import pytest
 from casemate.track.adversary.compiled import Rngs, compiled
 from casemate.track.modes import make_engine
 from casemate.track.setting import Run, Setting
-from casemate.track.simulation.fast import fast_run
-from casemate.track.simulation.plain import run_plain
+from casemate.track.simulate.simulate import fast_run, run_plain
 
 MODES = ("exact", "deterministic", "deterministic-paper", "allocated", "auto")
 ADVERSARIES = (

@@ -4,10 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.engines.narrowing import narrowed
-from casemate.track.engines.tally import Marks, Tally
-from casemate.track.engines.windows import fixed, weight_of_top
 from casemate.track.instruction import ONE, Growth
+from casemate.track.protocols.windows.tally import Marks, Tally
+from casemate.track.protocols.windows.windows import fixed, narrowed, weight_of_top
 
 A = fixed(0.05)
 

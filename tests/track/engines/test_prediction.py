@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from casemate.track.adversary.compiled import compiled
-from casemate.track.engines import mixed_simulation as simulation
-from casemate.track.engines import prediction
+from casemate.track.protocols.mixed import plan as prediction
+from casemate.track.protocols.mixed import simulation
 from casemate.track.setting import Setting
 
 

@@ -4,9 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.engines.price import Centred
-from casemate.track.engines.windows import centred_rule
 from casemate.track.messages import Report
+from casemate.track.protocols.windows.windows import Centred, centred_rule
 from casemate.track.site import Site
 
 alphas = st.floats(0.01, 0.9)

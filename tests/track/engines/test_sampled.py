@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.engine import EndRound
-from casemate.track.engines.sampled import Sampled
 from casemate.track.instruction import Every, Sample
+from casemate.track.protocols.mixed.mixed import Sampled
 from casemate.track.setting import Setting
-from casemate.track.simulation.plain import PlainRun
+from casemate.track.simulate.simulate import PlainRun
 
 SETTING = Setting(4, 0.2, 0.1, 10**4)
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.engines.tally import Marks, Tally
 from casemate.track.instruction import ONE, Every, Growth, Sample
+from casemate.track.protocols.windows.tally import Marks, Tally
 
 counts = st.integers(0, 10**12)
 events = st.lists(st.tuples(st.integers(0, 4), counts, counts, st.booleans()), max_size=40)

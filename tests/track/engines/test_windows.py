@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.engines.windows import (
+from casemate.track.instruction import ONE, Every, Growth
+from casemate.track.protocols.windows.windows import (
     Windows,
     centred_rule,
     exact_rule,
@@ -14,8 +15,7 @@ from casemate.track.engines.windows import (
     paper_rule,
     weight_of_top,
 )
-from casemate.track.instruction import ONE, Every, Growth
-from casemate.track.simulation.plain import PlainRun
+from casemate.track.simulate.simulate import PlainRun
 
 alphas = st.floats(0.001, 0.9) | st.sampled_from([0.5, 0.25, 0.125, 0.01, 0.05])
 streams = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 60)), min_size=1, max_size=60)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from numpy.random import default_rng
 
 from casemate.track.adversary.compiled import Compiled, Rngs, compiled
-from casemate.track.oblivious.doubling import Doubling
+from casemate.track.protocols.oblivious.doubling import Doubling
 from casemate.track.setting import Run, Setting
-from casemate.track.simulation.plain import PlainRun
+from casemate.track.simulate.simulate import PlainRun
 
 Simulate = Callable[[Setting, Compiled, Rngs], Run]
 Make = Callable[[int, float, float], Doubling]

@@ -11,7 +11,7 @@ from track.oblivious.runs import RUNS, attacked, wrong_at_the_end
 
 from casemate.track.instruction import Blocks
 from casemate.track.messages import Order, Report
-from casemate.track.oblivious.block import Bits, block, chance_of_error, simulate_block
+from casemate.track.protocols.oblivious.block import Bits, block, chance_of_error, simulate_block
 from casemate.track.setting import Setting
 from casemate.track.site import Site
 

@@ -12,11 +12,11 @@ from track.oblivious.runs import Simulate, attacked, three
 from casemate.track.adversary.compiled import NAMES, compiled
 from casemate.track.engine import Change, Estimate
 from casemate.track.instruction import Every, Sample
-from casemate.track.oblivious import block as blocks
-from casemate.track.oblivious import huang_yi_zhang as hyz
-from casemate.track.oblivious.doubling import Doubling, start, step_at
+from casemate.track.protocols.oblivious import block as blocks
+from casemate.track.protocols.oblivious import huang_yi_zhang as hyz
+from casemate.track.protocols.oblivious.doubling import Doubling, start, step_at
 from casemate.track.setting import Setting
-from casemate.track.simulation.plain import PlainRun, run_plain
+from casemate.track.simulate.simulate import PlainRun, run_plain
 
 Make = Callable[[int, float], Doubling]
 BOTH: list[tuple[Simulate, Make]] = [

@@ -10,7 +10,7 @@ from numpy.random import default_rng
 from track.oblivious.runs import RUNS, attacked, wrong_at_the_end
 
 from casemate.track.instruction import Sample
-from casemate.track.oblivious.huang_yi_zhang import (
+from casemate.track.protocols.oblivious.huang_yi_zhang import (
     LastCounts,
     chance_of_error,
     huang_yi_zhang,

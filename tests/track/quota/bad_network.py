@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from casemate.track.quota.holdings import Holding
-from casemate.track.quota.messages import Claim, Order
-from casemate.track.quota.site_journal import Memory, Standing
-from casemate.track.quota.transport import Receive, Take
+from casemate.track.quota.journals import Holding, Memory, Standing
+from casemate.track.quota.messages import Claim, Order, Receive, Take
 
 
 class Killed(BaseException):

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from casemate.track.transport.wire import Parcel, Take
+from casemate.track.transport.network import Parcel, Take
 
 
 class Hub:

@@ -9,8 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
-from casemate.track.quota.membership import join
-from casemate.track.quota.quota import Quota
+from casemate.track.quota.quota import Quota, join
 
 
 def serve(address: str, folder: str, limit: str, *names: str) -> None:

@@ -13,9 +13,8 @@ from casemate.track.quota.quota import Quota
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
 from casemate.track.transport.nats import NatsWire
-from casemate.track.transport.notes import Notes
+from casemate.track.transport.network import Notes, Parcel, Wire
 from casemate.track.transport.redis import RedisWire
-from casemate.track.transport.wire import Parcel, Wire
 
 
 def test_a_quota_is_the_same_over_a_wire(tmp_path: Path) -> None:

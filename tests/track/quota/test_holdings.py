@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.quota.holdings import Holding, Holdings
+from casemate.track.quota.journals import Holding, Holdings
 
 changes = st.lists(
     st.tuples(st.integers(0, 5), st.integers(0, 50), st.integers(0, 50), st.booleans()),

@@ -18,11 +18,9 @@ from track.transport.eventually import eventually
 from track.transport.loop import Loop
 
 from casemate.errors import Misconfigured
-from casemate.track.quota.broker import CLAIMS, Broker
-from casemate.track.quota.membership import join
-from casemate.track.quota.presence import SERVERS
-from casemate.track.quota.quota import Quota
-from casemate.track.quota.site_journal import FileJournal
+from casemate.track.quota.broker import CLAIMS, SERVERS, Broker
+from casemate.track.quota.journals import FileJournal
+from casemate.track.quota.quota import Quota, join
 
 
 def served(wire: Loop, limit: int, names: list[str], folder: Path | str) -> Quota:

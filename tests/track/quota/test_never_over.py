@@ -9,10 +9,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from track.quota.bad_network import Fuse, Killed, Net, ServerDisk, SiteDisk
 
 from casemate.track.quota import site as site_module
+from casemate.track.quota.journals import Standing
 from casemate.track.quota.messages import Claim, Lease, Order, Recall
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
-from casemate.track.quota.site_journal import Standing
 
 SITES = ("a", "b", "c")
 who = st.sampled_from(SITES)

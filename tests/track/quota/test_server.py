@@ -5,9 +5,9 @@ import pytest
 from track.quota.bad_network import Fuse, Net, ServerDisk, SiteDisk
 
 from casemate.errors import JournalRewound, Misconfigured, OtherWindow, Refused
+from casemate.track.quota.journals import ServerFile
 from casemate.track.quota.messages import Claim, Lease, Order
 from casemate.track.quota.server import QuotaServer
-from casemate.track.quota.server_journal import ServerFile
 from casemate.track.quota.site import QuotaSite
 
 

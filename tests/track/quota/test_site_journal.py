@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.track.quota.site_journal import FileJournal, Standing
+from casemate.track.quota.journals import FileJournal, Standing
 
 standings = st.builds(
     Standing,

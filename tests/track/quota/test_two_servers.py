@@ -16,15 +16,13 @@ from track.quota.processes import started
 from track.transport.eventually import eventually
 
 from casemate.errors import Misconfigured, OtherWindow, Refused, UnknownSite
-from casemate.track.quota import presence
+from casemate.track.quota import broker as presence
 from casemate.track.quota.broker import Broker
-from casemate.track.quota.membership import join
-from casemate.track.quota.messages import Claim, Lease
-from casemate.track.quota.quota import Quota
+from casemate.track.quota.messages import Claim, InProcess, Lease
+from casemate.track.quota.quota import Quota, join
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
-from casemate.track.quota.transport import InProcess
-from casemate.track.transport.notes import Notes
+from casemate.track.transport.network import Notes
 
 ANOTHER = "another server of this quota"
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from casemate.track.engine import Change
 from casemate.track.instruction import Blocks
 from casemate.track.messages import Order, Report
-from casemate.track.robust.tuned import TunedRound
-from casemate.track.robust.tuned_design import TunedDesign
+from casemate.track.protocols.tuned.design import TunedDesign
+from casemate.track.protocols.tuned.tracker import TunedRound
 from casemate.track.site import Site
 
 

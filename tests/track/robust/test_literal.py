@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from casemate.track.engine import EndRound, Estimate
 from casemate.track.instruction import Blocks, Every, Standing
-from casemate.track.robust.literal import Robust
-from casemate.track.robust.theorem import constants
+from casemate.track.protocols.robust.theorem import constants
+from casemate.track.protocols.robust.tracker import Robust
 from casemate.track.setting import Setting
-from casemate.track.simulation.plain import PlainRun
+from casemate.track.simulate.simulate import PlainRun
 
 SITES, ALPHA, DELTA, HORIZON = 16, 0.2, 0.01, 10**5
 

@@ -7,8 +7,8 @@ from chance import assert_follows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.robust.literal_phases import Phases, laplace, whole_noise
-from casemate.track.robust.theorem import Constants, constants
+from casemate.track.protocols.robust.theorem import Constants, constants
+from casemate.track.protocols.robust.tracker import Phases, laplace, whole_noise
 from casemate.track.setting import Setting
 
 

@@ -3,11 +3,11 @@ import pytest
 from chance import assert_rate_at_most
 
 from casemate.track.adversary.compiled import Rngs, compiled
-from casemate.track.robust.literal import Robust
-from casemate.track.robust.literal_simulation import simulate_robust
-from casemate.track.robust.theorem import constants, most_words, predicted_words
+from casemate.track.protocols.robust.simulation import simulate_robust
+from casemate.track.protocols.robust.theorem import constants, most_words, predicted_words
+from casemate.track.protocols.robust.tracker import Robust
 from casemate.track.setting import Run, Setting
-from casemate.track.simulation.plain import run_plain
+from casemate.track.simulate.simulate import run_plain
 
 ADVERSARIES = ["uniform", "zipf", "single-site", "stop-on-change", "group-hold-or-flush"]
 

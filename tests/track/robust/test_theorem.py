@@ -6,18 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.track.robust.theorem import (
+from casemate.track.protocols.robust.theorem import (
     Constants,
     _smooth_rounds,
     _whole_rounds,
     constants,
     laplace_sum,
+    laws_of_sums,
     most_rounds,
     most_words,
     predicted_words,
     printed_words,
 )
-from casemate.track.robust.theorem_kernel import laws_of_sums
 from casemate.track.setting import Setting
 
 settings = st.builds(

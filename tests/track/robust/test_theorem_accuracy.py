@@ -6,11 +6,16 @@ import numpy as np
 import pytest
 from chance import assert_rate_at_most
 
-from casemate.privacy.binary_mechanism import BinaryMechanism
-from casemate.track.robust.literal_phases import laplace, whole_noise
-from casemate.track.robust.theorem import Constants, constants
-from casemate.track.robust.theorem_accuracy import RoundNoise, accuracy
-from casemate.track.robust.theorem_kernel import beyond, laws_of_sums
+from casemate.privacy.mechanisms.binary_mechanism import BinaryMechanism
+from casemate.track.protocols.robust.theorem import (
+    Constants,
+    RoundNoise,
+    accuracy,
+    beyond,
+    constants,
+    laws_of_sums,
+)
+from casemate.track.protocols.robust.tracker import laplace, whole_noise
 from casemate.track.setting import Setting
 
 

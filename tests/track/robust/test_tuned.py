@@ -6,11 +6,11 @@ import pytest
 from track.robust.coins import Outcome, SmallTracker
 
 from casemate.track.engine import Change, EndRound
-from casemate.track.engines.windows import centred_rule
 from casemate.track.instruction import Blocks, Growth
-from casemate.track.robust.tuned import RobustTuned, TunedRound
-from casemate.track.robust.tuned_design import TunedDesign
-from casemate.track.simulation.plain import PlainRun
+from casemate.track.protocols.tuned.design import TunedDesign
+from casemate.track.protocols.tuned.tracker import RobustTuned, TunedRound
+from casemate.track.protocols.windows.windows import centred_rule
+from casemate.track.simulate.simulate import PlainRun
 
 HALF = 1 / math.log(2)  # the noise scale whose ratio is one half
 

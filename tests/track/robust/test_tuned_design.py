@@ -4,10 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casemate.track.robust.tuned_design import TunedDesign, best_budget, design, share
-from casemate.track.robust.tuned_plan import block_size, predicted_words, start, windows_words
-from casemate.track.robust.tuned_steps import improvements
-from casemate.track.robust.tuned_walk import Lengths
+from casemate.track.protocols.tuned.design import (
+    TunedDesign,
+    best_budget,
+    block_size,
+    design,
+    predicted_words,
+    share,
+    start,
+    windows_words,
+)
+from casemate.track.protocols.tuned.tracker import improvements
+from casemate.track.protocols.tuned.walk import Lengths
 
 CENTRED = {1024: 416_800, 4096: 1_384_212, 16_384: 4_403_467}  # words at alpha = .01, 1e8 items
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from casemate.track.robust.tuned_search import around, whole
-from casemate.track.robust.tuned_search_kernel import cheapest, cheapest_silent, rate
+from casemate.track.protocols.tuned.design import around, cheapest, cheapest_silent, rate, whole
 
 SCALES = np.geomspace(0.15, 6.0, 9)
 THRESHOLDS = np.unique(np.geomspace(1, 60, 14).round())

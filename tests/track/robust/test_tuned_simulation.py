@@ -3,11 +3,11 @@ import pytest
 from chance import assert_rate_at_most
 
 from casemate.track.adversary.compiled import Rngs, compiled
-from casemate.track.robust.tuned import RobustTuned
-from casemate.track.robust.tuned_plan import predicted_words
-from casemate.track.robust.tuned_simulation import simulate_robust_tuned
+from casemate.track.protocols.tuned.design import predicted_words
+from casemate.track.protocols.tuned.simulation import simulate_robust_tuned
+from casemate.track.protocols.tuned.tracker import RobustTuned
 from casemate.track.setting import Run, Setting
-from casemate.track.simulation.plain import run_plain
+from casemate.track.simulate.simulate import run_plain
 
 ADVERSARIES = ["uniform", "zipf", "single-site", "stop-on-change", "group-hold-or-flush"]
 CENTRED = {1024: 416_800, 4096: 1_384_212, 16_384: 4_403_467}

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from casemate.track.robust.tuned_design import best_budget, design, share
-from casemate.track.robust.tuned_walk import Lengths, crossing
+from casemate.track.protocols.tuned.design import best_budget, design, share
+from casemate.track.protocols.tuned.walk import Lengths, crossing
 
 LAWS = [Lengths(1, 0.5), Lengths(2, 0.9), Lengths(7, 0.6), Lengths(100, 0.65), Lengths(30, 0.99)]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.sampled.allowance import Allowance
+from casemate.track.protocols.sampled.design import Allowance
 
 deltas = st.floats(1e-12, 0.9)
 

@@ -14,7 +14,7 @@ from track.sampled.slow_rounds import (
     violated_rounds,
 )
 
-from casemate.track.sampled.boundary import failure_probability, failures
+from casemate.track.protocols.sampled.boundary import failure_probability, failures
 
 slacks = st.floats(0.5, 12.0)
 slopes = st.floats(0.0, 0.6)

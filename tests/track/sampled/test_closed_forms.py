@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.sampled.boundary import failure_probability
-from casemate.track.sampled.closed_forms import (
+from casemate.track.protocols.sampled.boundary import (
     brownian_failure,
     chernoff_failure,
     chernoff_slack,
+    failure_probability,
 )
 
 probabilities = st.just(0.0) | st.floats(1e-9, 0.95)

@@ -6,10 +6,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.track.sampled.boundary import failure_probability
-from casemate.track.sampled.closed_forms import chernoff_failure
-from casemate.track.sampled.design import RoundDesign, design, predicted_words
-from casemate.track.sampled.slack import LONGEST_EXACT
+from casemate.track.protocols.sampled.boundary import chernoff_failure, failure_probability
+from casemate.track.protocols.sampled.design import (
+    LONGEST_EXACT,
+    RoundDesign,
+    design,
+    predicted_words,
+)
 
 CENTRED = {1024: 416_800, 4096: 1_384_212}  # words of the centred deterministic tracker
 

@@ -4,11 +4,11 @@ from chance import assert_rate_at_most
 from numpy.random import Generator
 
 from casemate.track.adversary.compiled import compiled
-from casemate.track.engines.sampled import Sampled
-from casemate.track.sampled.design import RoundDesign, design, predicted_words
-from casemate.track.sampled.simulation import simulate_rounds, simulate_sampled
+from casemate.track.protocols.mixed.mixed import Sampled
+from casemate.track.protocols.sampled.design import RoundDesign, design, predicted_words
+from casemate.track.protocols.sampled.simulation import simulate_rounds, simulate_sampled
 from casemate.track.setting import Setting
-from casemate.track.simulation.plain import run_plain
+from casemate.track.simulate.simulate import run_plain
 
 ADVERSARIES = ["uniform", "zipf", "single-site", "stop-on-change", "group-hold-or-flush"]
 

@@ -2,9 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.sampled.boundary import failure_probability
-from casemate.track.sampled.closed_forms import chernoff_slack
-from casemate.track.sampled.slack import LONGEST_EXACT, slack_for
+from casemate.track.protocols.sampled.boundary import chernoff_slack, failure_probability
+from casemate.track.protocols.sampled.design import LONGEST_EXACT, slack_for
 
 
 @given(st.integers(1, 300), st.floats(0.0, 0.9), st.floats(1e-9, 0.3))

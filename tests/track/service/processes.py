@@ -18,17 +18,14 @@ from urllib.parse import urlsplit
 
 from casemate.errors import Misconfigured
 from casemate.track.engine import Engine
-from casemate.track.engines.automatic import automatic
-from casemate.track.engines.sampled import Sampled
-from casemate.track.engines.windows import Windows, centred_rule
-from casemate.track.service.attendant import Timing
+from casemate.track.protocols.mixed.mixed import Sampled, automatic
+from casemate.track.protocols.windows.windows import Windows, centred_rule
+from casemate.track.service.attendant import Flag, Timing
 from casemate.track.service.membership import join
-from casemate.track.service.over import Flag
 from casemate.track.service.serving import serve
 from casemate.track.setting import Setting
 from casemate.track.transport.nats import NatsWire
-from casemate.track.transport.network import Network
-from casemate.track.transport.wire import Parcel, Wire
+from casemate.track.transport.network import Network, Parcel, Wire
 
 ALPHA = 0.05
 TIMING = Timing(repeat=0.1, patience=3.0, interval=0.1)

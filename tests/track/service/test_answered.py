@@ -8,10 +8,10 @@ from track.transport.eventually import eventually
 from casemate.errors import UnknownSite
 from casemate.track.instruction import Every
 from casemate.track.messages import Order
-from casemate.track.service import answered
-from casemate.track.service.answered import is_answered, not_taken, noting_silence
+from casemate.track.service import membership as answered
+from casemate.track.service.membership import is_answered, not_taken, noting_silence
 from casemate.track.site import Site
-from casemate.track.transport.notes import Notes
+from casemate.track.transport.network import Notes
 
 
 def made() -> Site:

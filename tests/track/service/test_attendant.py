@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
 from casemate.track.engine import Change, Rules, Wish
-from casemate.track.engines.sampled import Sampled
-from casemate.track.engines.windows import Windows, centred_rule, exact_rule
 from casemate.track.instruction import Every, Rule
 from casemate.track.messages import Order, Report
 from casemate.track.modes import TRACKERS, make_engine
+from casemate.track.protocols.mixed.mixed import Sampled
+from casemate.track.protocols.windows.windows import Windows, centred_rule, exact_rule
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Timing
 from casemate.track.setting import Setting
-from casemate.track.simulation.bad_network import BadNetwork as World
+from casemate.track.simulate.bad_network import BadNetwork as World
 from casemate.track.site import Site
-from casemate.track.transport.faulty import Faults
-from casemate.track.transport.notes import silent
+from casemate.track.transport.in_process import Faults
+from casemate.track.transport.network import silent
 
 ALPHA = 0.1
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.service.feed import Numbers, at_rate, each_line, piped
-from casemate.track.transport.notes import Notes
+from casemate.track.transport.network import Notes
 
 
 def through_a_pipe(pieces: list[bytes], numbers: bool, said: list[str]) -> int:

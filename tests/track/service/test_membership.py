@@ -8,15 +8,14 @@ from servers import RedisServer
 from track.transport.eventually import eventually
 
 from casemate.errors import Misconfigured
-from casemate.track.engines.windows import Windows, centred_rule
 from casemate.track.instruction import Growth
 from casemate.track.messages import Order, Report
+from casemate.track.protocols.windows.windows import Windows, centred_rule
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Timing
 from casemate.track.service.membership import join
 from casemate.track.transport.address import open_transport
-from casemate.track.transport.faulty import Faults, Faulty
-from casemate.track.transport.in_process import InProcess
+from casemate.track.transport.in_process import Faults, Faulty, InProcess
 
 
 def heard(transport: InProcess) -> list[Report]:

@@ -14,10 +14,10 @@ from servers import NatsServer, service_or_skip
 from track.service.processes import ALPHA, started
 from track.transport.eventually import eventually
 
-from casemate.track.count import Count
 from casemate.track.journal import FileJournal
 from casemate.track.service.membership import join
-from casemate.track.service.watching import watch
+from casemate.track.service.serving import watch
+from casemate.track.setting import Count
 from casemate.track.transport.address import open_transport
 
 pytestmark = pytest.mark.nats

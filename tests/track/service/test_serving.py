@@ -11,16 +11,14 @@ from track.transport.eventually import eventually
 from track.transport.loop import Loop
 
 from casemate.errors import Misconfigured, Refused, UnknownSite
-from casemate.track.count import Count
-from casemate.track.engines.windows import Windows, centred_rule, exact_rule
-from casemate.track.service.attendant import Timing
+from casemate.track.protocols.windows.windows import Windows, centred_rule, exact_rule
+from casemate.track.service.attendant import Flag, Timing
 from casemate.track.service.membership import join
-from casemate.track.service.over import Flag
 from casemate.track.service.serving import Serving, ensure_alone, serve
+from casemate.track.setting import Count
 from casemate.track.site import Site
 from casemate.track.transport.address import open_transport
-from casemate.track.transport.network import Network
-from casemate.track.transport.notes import Notes, silent
+from casemate.track.transport.network import Network, Notes, silent
 
 
 class Until:

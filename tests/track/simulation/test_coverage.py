@@ -5,10 +5,10 @@ import pytest
 from chance import assert_rate_at_most
 
 from casemate.track.adversary.compiled import compiled
-from casemate.track.engines.automatic import automatic
-from casemate.track.engines.compiled_run import simulate_tallied
+from casemate.track.protocols.mixed.mixed import automatic
+from casemate.track.protocols.mixed.simulation import simulate_tallied
 from casemate.track.setting import Run, Setting
-from casemate.track.simulation.fast import fast_run
+from casemate.track.simulate.simulate import fast_run
 
 RUNS = 400
 

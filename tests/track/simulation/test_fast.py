@@ -7,8 +7,7 @@ from casemate.track.adversary.compiled import compiled
 from casemate.track.modes import MODES, make_engine
 from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.setting import Run, Setting
-from casemate.track.simulation.fast import fast_run
-from casemate.track.simulation.plain import run_plain
+from casemate.track.simulate.simulate import fast_run, run_plain
 
 ADVERSARIES = ("uniform", "zipf:1.5", "single-site", "stop-on-change", "group-hold-or-flush")
 SHORT = (Setting(5, 0.1, 0.1, 1_500), Setting(1, 0.3, 0.1, 500))

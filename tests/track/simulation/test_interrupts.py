@@ -6,7 +6,7 @@ from types import FrameType
 
 import pytest
 
-from casemate.track.simulation.interrupts import Held
+from casemate.track.pace import Held
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 

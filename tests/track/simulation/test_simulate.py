@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 from numpy.random import Generator
 
-from casemate.track.adversary.protocol import Seen
+from casemate.track.adversary.plain import Seen
 from casemate.track.modes import MODES
 from casemate.track.setting import Setting
-from casemate.track.simulation import simulate as simulation
-from casemate.track.simulation.simulate import simulate
+from casemate.track.simulate import simulate as simulation
+from casemate.track.simulate.simulate import simulate
 
 SMALL = Setting(8, 0.1, 0.1, 5_000)
 pytestmark = pytest.mark.usefixtures("interruptible")

@@ -1,6 +1,6 @@
 """A wire within one process."""
 
-from casemate.track.transport.wire import Parcel, Take
+from casemate.track.transport.network import Parcel, Take
 
 
 class Loop:

@@ -9,7 +9,7 @@ from track.transport.eventually import eventually
 from casemate.errors import Misconfigured
 from casemate.track.messages import Order, Report
 from casemate.track.transport.address import open_transport
-from casemate.track.transport.notes import Notes
+from casemate.track.transport.network import Notes
 
 
 def report(count: int, site: str = "a") -> Report:

@@ -9,14 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from track.transport.eventually import eventually
 
-from casemate.track.engines.windows import Windows, centred_rule, exact_rule
 from casemate.track.instruction import Growth, Sample
 from casemate.track.messages import Order, Report
+from casemate.track.protocols.windows.windows import Windows, centred_rule, exact_rule
 from casemate.track.server import Server
 from casemate.track.site import Site
 from casemate.track.transport.address import open_transport
-from casemate.track.transport.faulty import Faults, Faulty
-from casemate.track.transport.in_process import InProcess, Transport
+from casemate.track.transport.in_process import Faults, Faulty, InProcess, Transport
 
 
 @dataclass

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.messages import Order, Report
-from casemate.track.transport.faulty import Faults, Faulty
+from casemate.track.transport.in_process import Faults, Faulty
 
 
 def received(faults: Faults, seed: int, messages: int, steps_between: int = 1) -> list[int]:

@@ -6,12 +6,10 @@ from hypothesis import strategies as st
 from track.transport.loop import Loop
 
 from casemate.errors import Misconfigured, UnknownSite
-from casemate.track.count import Count
 from casemate.track.instruction import Sample
 from casemate.track.messages import Order, Report, encode
-from casemate.track.transport.network import Network, token
-from casemate.track.transport.notes import AGAIN_AFTER, Notes
-from casemate.track.transport.wire import Outbox, Parcel
+from casemate.track.setting import Count
+from casemate.track.transport.network import AGAIN_AFTER, Network, Notes, Outbox, Parcel, token
 
 REPORT = Report("a", 7, 3, 10, 2, 15)
 COUNT = Count(10.5, 9, 12, 0.99, 0.25, 7, ("b",), 33)

@@ -1,4 +1,11 @@
-"""Adversaries by name, in the form that compiled simulations take."""
+"""The adversaries, compiled: one function that names the site of the next item.
+
+An adversary is its kind, a row of whole numbers that it may change (`memory`, which begins with the
+number of sites) and a row of fractions that it may change. What the two attacks do, and why, is in
+`plain`, where the same adversaries are objects.
+
+Adversaries by name, in the form that compiled simulations take.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,10 +16,143 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from casemate.compiled import compiled
 from casemate.errors import Misconfigured
-from casemate.track.adversary import kernel
-from casemate.track.adversary.alias import alias_table, zipf_weights
-from casemate.track.adversary.protocol import Adversary, Seen
+from casemate.track.adversary.plain import Adversary, Seen, alias_table, zipf_weights
+
+UNIFORM, ZIPF, SINGLE_SITE, STOP_ON_CHANGE, GROUP_HOLD_OR_FLUSH = range(5)
+
+# Stop on change: memory after the number of sites; `numbers` goes on with a surplus for each site
+_ROUND, _CURRENT = 1, 2
+_OUTPUT, _STEP, _SURPLUS = 0, 1, 2
+# Group hold or flush: memory after the round; `numbers` goes on with the base of the round
+_DOING, _GROUP, _MEMBER, _SENT, _LEVEL, _PUMPED, _KNOWN, _OFFSET = 2, 3, 4, 5, 6, 7, 8, 9
+_BASE = 0
+_CALIBRATING, _PUMPING, _MOVING, _DONE = range(4)
+
+STOP_ON_CHANGE_MEMORY = 3
+GROUP_HOLD_OR_FLUSH_MEMORY = 10
+
+
+@compiled
+def next_site(  # noqa: PLR0917 - compiled code takes no keyword arguments
+    kind: Any,
+    memory: Any,
+    numbers: Any,
+    rng: Any,
+    output: Any,
+    changed: Any,
+    round_number: Any,
+    step: Any,
+) -> Any:
+    """The site of the next item, from what is public before it comes (see `Seen`)."""
+    if kind == UNIFORM:
+        return int(rng.random() * memory[0])
+    if kind == ZIPF:
+        return _by_alias(memory, numbers, rng)
+    if kind == STOP_ON_CHANGE:
+        return _stop_on_change(memory, numbers, output, changed, round_number, step)
+    if kind == GROUP_HOLD_OR_FLUSH:
+        return _group_hold_or_flush(memory, numbers, output, changed, round_number, step)
+    return 0
+
+
+@compiled
+def _by_alias(memory: Any, numbers: Any, rng: Any) -> Any:
+    """One draw of one number: a column of the alias table, and which of its two sites."""
+    place = rng.random() * memory[0]
+    column = int(place)
+    if place - column < numbers[column]:
+        return column
+    return memory[1 + column]
+
+
+@compiled
+def _is_new_round(memory: Any, numbers: Any, round_number: Any, step: Any) -> Any:
+    """Whether the public parameters are not those of the last item; notes the new ones."""
+    if round_number == memory[_ROUND] and step == numbers[_STEP]:
+        return False
+    memory[_ROUND], numbers[_STEP] = round_number, step
+    return True
+
+
+@compiled
+def _stop_on_change(  # noqa: PLR0917 - compiled code takes no keyword arguments
+    memory: Any, numbers: Any, output: Any, changed: Any, round_number: Any, step: Any
+) -> Any:
+    if _is_new_round(memory, numbers, round_number, step):
+        memory[_CURRENT], numbers[_OUTPUT], numbers[_SURPLUS:] = 0, output, 0.0
+        return 0
+    current = memory[_CURRENT]
+    numbers[_SURPLUS + current] += output - numbers[_OUTPUT] - 1.0
+    numbers[_OUTPUT] = output
+    if changed and (step == 0.0 or numbers[_SURPLUS + current] >= 0.5 * step):
+        current = (current + 1) % memory[0]
+        memory[_CURRENT] = current
+    return current
+
+
+@compiled
+def _group_hold_or_flush(  # noqa: PLR0917 - compiled code takes no keyword arguments
+    memory: Any, numbers: Any, output: Any, changed: Any, round_number: Any, step: Any
+) -> Any:
+    if _is_new_round(memory, numbers, round_number, step):
+        memory[_DOING:], numbers[_BASE] = 0, output
+    elif changed and memory[_DOING] <= _PUMPING and step >= 1.0:
+        _judge(memory, (output - numbers[_BASE]) / step, step)
+    if memory[_DOING] == _MOVING:
+        return _move(memory, step)
+    memory[_PUMPED] += 1
+    return 0
+
+
+@compiled
+def _group_size(sites: Any) -> Any:
+    return math.ceil(math.sqrt(sites))
+
+
+@compiled
+def _members(memory: Any) -> Any:
+    """How many sites the current group has; site 0 is the pump and in none."""
+    size = _group_size(memory[0])
+    return min(size, memory[0] - 1 - memory[_GROUP] * size)
+
+
+@compiled
+def _judge(memory: Any, shown: Any, step: Any) -> None:
+    """Decide, at a change of the output, what becomes of the group; `shown` is in reports."""
+    others = math.ceil(memory[_PUMPED] / step) + memory[_KNOWN] + memory[_OFFSET]
+    bits = math.floor(shown - others + 0.5)
+    members = _members(memory)
+    if memory[_DOING] == _CALIBRATING:
+        memory[_OFFSET] = bits
+    elif 2 * bits > members:
+        memory[_KNOWN] += bits
+        memory[_GROUP] += 1
+        memory[_LEVEL] = 0
+    else:
+        memory[_KNOWN] += members
+        memory[_LEVEL] += 1
+    memory[_DOING] = _MOVING if _members(memory) > 0 else _DONE
+
+
+@compiled
+def _move(memory: Any, step: Any) -> Any:
+    """Send the members of the group, one after another, to the middle of their block."""
+    size = _group_size(memory[0])
+    site = 1 + memory[_GROUP] * size + memory[_MEMBER]
+    before = math.ceil((memory[_LEVEL] - 0.5) * step) if memory[_LEVEL] > 0 else 0
+    memory[_SENT] += 1
+    if memory[_SENT] >= math.ceil((memory[_LEVEL] + 0.5) * step) - before:
+        memory[_SENT] = 0
+        memory[_MEMBER] += 1
+    if memory[_MEMBER] >= _members(memory):
+        memory[_MEMBER], memory[_DOING] = 0, _PUMPING
+    return site
+
+
+# Compiled ---------------------------------------------------------------------------------------
+
 
 NAMES = ("uniform", "zipf", "zipf:EXPONENT", "single-site", "stop-on-change", "group-hold-or-flush")
 Rngs = tuple[Generator, Generator, Generator]
@@ -40,7 +180,7 @@ class _Interpreted:
     def next_site(self, seen: Seen) -> int:
         c = self.compiled
         public = (seen.output, seen.changed, seen.round_number, seen.step)
-        return int(kernel.next_site(c.kind, c.memory, c.numbers, self.rng, *public))
+        return int(next_site(c.kind, c.memory, c.numbers, self.rng, *public))
 
 
 def compiled(name: str, sites: int) -> Compiled:
@@ -70,7 +210,7 @@ def _exponent(name: str) -> float:
 
 def _zipf(exponent: float, sites: int) -> Compiled:
     kept, alias = alias_table(zipf_weights(exponent, sites))
-    return Compiled(kernel.ZIPF, np.concatenate([_row(sites), alias]), kept)
+    return Compiled(ZIPF, np.concatenate([_row(sites), alias]), kept)
 
 
 def _without_memory(kind: int) -> Callable[[int], Compiled]:
@@ -81,19 +221,19 @@ def _row(*numbers: Any) -> NDArray[np.int64]:
     return np.array(numbers, dtype=np.int64)
 
 
-def _stop_on_change(sites: int) -> Compiled:
-    memory = _row(sites, *[-1] * (kernel.STOP_ON_CHANGE_MEMORY - 1))
-    return Compiled(kernel.STOP_ON_CHANGE, memory, np.zeros(2 + sites))
+def _compiled_stop_on_change(sites: int) -> Compiled:
+    memory = _row(sites, *[-1] * (STOP_ON_CHANGE_MEMORY - 1))
+    return Compiled(STOP_ON_CHANGE, memory, np.zeros(2 + sites))
 
 
-def _group_hold_or_flush(sites: int) -> Compiled:
-    memory = _row(sites, *[-1] * (kernel.GROUP_HOLD_OR_FLUSH_MEMORY - 1))
-    return Compiled(kernel.GROUP_HOLD_OR_FLUSH, memory, np.zeros(2))
+def _compiled_group_hold_or_flush(sites: int) -> Compiled:
+    memory = _row(sites, *[-1] * (GROUP_HOLD_OR_FLUSH_MEMORY - 1))
+    return Compiled(GROUP_HOLD_OR_FLUSH, memory, np.zeros(2))
 
 
 _MAKERS: dict[str, Callable[[int], Compiled]] = {
-    "uniform": _without_memory(kernel.UNIFORM),
-    "single-site": _without_memory(kernel.SINGLE_SITE),
-    "stop-on-change": _stop_on_change,
-    "group-hold-or-flush": _group_hold_or_flush,
+    "uniform": _without_memory(UNIFORM),
+    "single-site": _without_memory(SINGLE_SITE),
+    "stop-on-change": _compiled_stop_on_change,
+    "group-hold-or-flush": _compiled_group_hold_or_flush,
 }

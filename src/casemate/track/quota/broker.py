@@ -2,28 +2,179 @@
 
 Guarantee  A message that is none of a quota's, or that the receiver refuses, is noted in one line
            and changes nothing; a site whose claim is refused is told so.
+
+One server at an address: a second one is refused at its start, or stops when it is noticed.
+
+Guarantee  Two servers that hear each other are one soon: of two that start, one does; of two that
+           serve, the one that has leased nothing stops, and before its first lease; if both have
+           leased, both stop. Who is not heard, because the network is divided, is not noticed.
 """
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from casemate.errors import Refused, UnknownSite
+from casemate.track.journal import new_number
 from casemate.track.quota.messages import (
     Call,
     Claim,
     Denial,
+    Hail,
     Order,
+    Receive,
+    Take,
+    Transport,
     Why,
     decode_claim,
+    decode_hail,
     decode_order,
     encode,
 )
-from casemate.track.quota.presence import LOOK, Guarded, Presence
-from casemate.track.quota.transport import Receive, Take, Transport
+from casemate.track.quota.server import other_journal
 from casemate.track.transport.address import open_wire
-from casemate.track.transport.network import token
-from casemate.track.transport.notes import Notes
-from casemate.track.transport.wire import Parcel, Wire
+from casemate.track.transport.network import Notes, Parcel, Wire, token
+
+SERVERS = "quota.server"
+
+LOOK = 0.75
+"""Seconds a server listens for others before it serves."""
+
+BEAT = 1.0
+"""Seconds between two hails of a server that sends orders."""
+
+
+class Guarded(Protocol):
+    """What is asked and told of a server."""
+
+    @property
+    def granted(self) -> int:
+        """What it has leased."""
+        ...
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it leases nothing any more."""
+        ...
+
+    def stop(self, why: Refused) -> Refused:
+        """Lease nothing any more."""
+        ...
+
+
+class Presence:
+    """A server as others at its address hear it."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        notes: Notes,
+        look: float = LOOK,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wire, self._notes, self._look, self._clock = wire, notes, look, clock
+        self._run = new_number()
+        self._server: Guarded | None = None  # until it serves
+        self._why: Refused | None = None  # it must not
+        self._found = threading.Event()
+        self._next = 0.0  # when a hail is due
+        self._yields = False  # the quota is another server's: this one is silent
+        self._asked = False  # whether a server without leases has made sure that it may lease
+
+    def ensure_alone(self) -> None:
+        """Ask who serves here, and refuse to be the second."""
+        self._wire.subscribe(SERVERS, self._notes.careful(self._heard))
+        self._say(asks=True)
+        self._found.wait(self._look)
+        self._refuse()
+
+    def see_claim(self, claim: Claim, window: int) -> None:
+        """Notice, before it serves, a site that follows a server with another journal."""
+        if claim.window not in (0, window):
+            self._find(other_journal(claim.site))
+
+    def guard(self, server: Guarded) -> None:
+        """From now on this server serves."""
+        self._server = server
+        self._refuse()
+        self._say()
+
+    def beat(self) -> None:
+        """Say that it serves, now and then; called with every order."""
+        server = self._server
+        if server is not None and not server.stopped and self._clock() >= self._next:
+            self._say()
+
+    def may_answer(self) -> bool:
+        """Whether to answer a request: a server that has leased nothing yet hails before.
+
+        Whoever asked asks again soon; until then a server with leases has stopped this one, which
+        leaves requests to that one from then on.
+        """
+        server = self._server
+        if self._yields:
+            return False
+        if self._asked or server is None or server.granted:
+            return True
+        self._asked = True
+        self._say()
+        return False
+
+    def _say(self, asks: bool = False) -> None:
+        self._next = self._clock() + BEAT
+        leases = self._server is not None and self._server.granted > 0
+        self._wire.publish(Parcel(SERVERS, encode(Hail(self._run, leases, asks))))
+
+    def _heard(self, data: bytes) -> None:
+        hail = decode_hail(data)
+        if hail.run == self._run:
+            return
+        if self._server is None:
+            self._while_starting(hail)
+        else:
+            self._while_serving(self._server, hail)
+
+    def _while_starting(self, hail: Hail) -> None:
+        """Of two that start at once the one with the smaller number goes on."""
+        if not (hail.asks and self._run < hail.run):
+            self._find(_second())
+        elif self._why is None:
+            self._say()
+
+    def _while_serving(self, server: Guarded, hail: Hail) -> None:
+        if not server.stopped:
+            self._say()
+        if hail.asks or self._outranks(server, hail):
+            return
+        self._yields = not server.granted
+        if not server.stopped:
+            raise server.stop(_second())
+
+    def _outranks(self, server: Guarded, hail: Hail) -> bool:
+        """Whether the other one stops, and only that."""
+        if hail.leases or server.stopped:
+            return False
+        return server.granted > 0 or self._run < hail.run
+
+    def _find(self, why: Refused) -> None:
+        self._why = self._why or why
+        self._found.set()
+
+    def _refuse(self) -> None:
+        if self._why is not None:
+            raise self._why
+
+
+def _second() -> Refused:
+    return Refused(
+        "another server of this quota serves at its address, so this one leases nothing; "
+        "stop one of them, or give this quota another subject or prefix"
+    )
+
+
+# Broker -----------------------------------------------------------------------------------------
+
 
 CLAIMS, ORDERS = "quota.claim", "quota.order"
 

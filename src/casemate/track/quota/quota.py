@@ -1,22 +1,32 @@
-"""A hard limit in one object: its server, its sites, and the messages between them."""
+"""A hard limit in one object: its server, its sites, and the messages between them.
 
+A site's place in a quota whose server runs elsewhere.
+
+>>> from casemate.track.quota.quota import join
+>>> def work(address, requests):  # in each worker
+...     with join(address, "edge-7", journal="edge-7.journal") as site:
+...         for request in requests:
+...             if site.acquire():
+...                 request()
+"""
+
+import os
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from casemate.errors import Misconfigured, UnknownSite
-from casemate.track.mapped import folder_of
-from casemate.track.names import site_names
+from casemate.errors import CasemateError, Misconfigured, UnknownSite
+from casemate.track.journal import folder_of
+from casemate.track.messages import site_names
 from casemate.track.quota.broker import PATIENCE, Broker, opened
+from casemate.track.quota.journals import FileJournal, Memory, ServerFile, ServerMemory, SiteJournal
+from casemate.track.quota.messages import InProcess, Transport
 from casemate.track.quota.server import QuotaServer
-from casemate.track.quota.server_journal import ServerFile, ServerMemory
 from casemate.track.quota.site import QuotaSite
-from casemate.track.quota.site_journal import FileJournal, Memory, SiteJournal
-from casemate.track.quota.transport import InProcess, Transport
 from casemate.track.transport.network import token
 
 
@@ -31,7 +41,7 @@ class Quota:
 
     With a folder for its journals it survives the end of its process. Without a transport all sites
     are in this process. With one, or with the address of a broker, this is the server of sites
-    anywhere, which `casemate.track.quota.membership.join` makes; those that `site` gives are in
+    anywhere, which `casemate.track.quota.quota.join` makes; those that `site` gives are in
     this process, too. It serves until it is closed or its process ends.
 
     Such a server needs a journal, since workers outlive it, and an address has one server with one
@@ -181,3 +191,30 @@ def _opened(transport: Transport | str, names: Sequence[str]) -> Transport:
         for name in names:
             token(name)
     return opened(transport)
+
+
+# Membership -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def join(
+    address: str | Transport,
+    name: str,
+    journal: str | os.PathLike[str] | None = None,
+    patience: float = PATIENCE,
+) -> Iterator[QuotaSite]:
+    """Admit as this site of a quota for the length of the block.
+
+    A site with a journal that ends, or is killed, goes on later where it was. Without one it comes
+    back as another, and what its lease had left is lost to everybody: never too much is admitted.
+    `acquire` raises `UnknownSite` where the server was not made for this name, and `Refused` where
+    the server that answers is not the one with this quota's journal, or not the only one.
+    """
+    book = Memory() if journal is None else FileJournal(Path(journal))
+    with closing(book), closing(opened(address)) as transport:  # the journal is closed last
+        site = QuotaSite(name, transport, book, patience)
+        try:
+            yield site
+        finally:
+            with suppress(CasemateError):  # a server in this process may refuse to hear it
+                site.tell()

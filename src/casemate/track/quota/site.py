@@ -13,10 +13,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from casemate.errors import CasemateError, OtherWindow, Refused, UnknownSite
-from casemate.track.quota.messages import Call, Claim, Denial, Lease, Numbered, Order, Recall, Why
-from casemate.track.quota.site_journal import Memory, SiteJournal, Standing
-from casemate.track.quota.transport import Transport
-from casemate.track.whole import whole
+from casemate.track.messages import whole
+from casemate.track.quota.journals import Memory, SiteJournal, Standing
+from casemate.track.quota.messages import (
+    Call,
+    Claim,
+    Denial,
+    Lease,
+    Numbered,
+    Order,
+    Recall,
+    Transport,
+    Why,
+)
 
 TRIES = 6
 """How often an unanswered question is asked before `acquire` gives up."""
@@ -25,7 +34,7 @@ TRIES = 6
 class QuotaSite:
     """One of the places that share a limit.
 
-    >>> from casemate.track.quota.transport import InProcess
+    >>> from casemate.track.quota.messages import InProcess
     >>> from casemate.track.quota.server import QuotaServer
     >>> transport = InProcess()
     >>> server = QuotaServer(5, ["edge-7"], transport)

@@ -10,18 +10,28 @@ Guarantee  `lag` is such that the count is right, within the bound of its engine
            most `lag` seconds ago at every site that is not named stale, whatever was lost: a site's
            newest report says everything, so what the server knows of a site was true when that
            report was sent.
+
+When a site says again what it said: soon after something new, and then now and then.
+
+A window is used up when its site reports, so a report that is lost is an error that grows until the
+next one. Said again after a sixteenth of a heartbeat and after a quarter of one, it is late for a
+moment instead; that is at most two words more for each that has something new, and none for a site
+that has something new all the time.
+
+How a process that runs for ever learns that it is over.
 """
 
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
-from casemate.track.count import Count
 from casemate.track.messages import Report
 from casemate.track.server import Server
-from casemate.track.transport.notes import Notes
+from casemate.track.setting import Count
+from casemate.track.transport.network import Notes
 
 _FEW = 5  # sites that a note names
 
@@ -247,3 +257,65 @@ class Attendant:
         late, in_round = self._late
         travel = max(self._travel, self._travel_before)
         return age + (max(late, travel) if in_round == self.server.rounds else travel)
+
+
+# Beats ------------------------------------------------------------------------------------------
+
+
+BEATS = 16
+"""Beats in a heartbeat, after which a silent site repeats itself in any case."""
+
+_SOON = (1, 4)  # beats after which something new is said again
+
+
+class Beats:
+    """The silence of one site, in beats.
+
+    >>> beats = Beats()
+    >>> beats.sent(Report("a", 7, 3, 10, 2, 15))
+    >>> [beat for beat in range(40) if beats.is_due()]
+    [1, 4, 16, 32]
+    """
+
+    def __init__(self) -> None:
+        self._said: tuple[int, int] | None = None
+        self._new = False
+        self._silent = 0
+
+    def sent(self, report: Report) -> None:
+        """Something was sent, perhaps new; any thread may say so."""
+        said = report.epoch, report.reports
+        if said != self._said:
+            self._said, self._new = said, True
+
+    def is_due(self) -> bool:
+        """Whether the site should say again what it said; ask once in each beat."""
+        self._silent = 0 if self._new else self._silent + 1
+        self._new = False
+        return self._silent in _SOON or (self._silent > 0 and self._silent % BEATS == 0)
+
+
+# Over -------------------------------------------------------------------------------------------
+
+
+class Over(Protocol):
+    """Something to look at now and then."""
+
+    def is_set(self) -> bool:
+        """Whether it is over."""
+        ...
+
+
+class Flag:
+    """Set by a signal's handler: it takes no lock, because the handler may interrupt who has it."""
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        """It is over now."""
+        self._set = True
+
+    def is_set(self) -> bool:
+        """Whether it is over."""
+        return self._set

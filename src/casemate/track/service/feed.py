@@ -5,8 +5,8 @@ import select
 import time
 from collections.abc import Callable, Iterator
 
-from casemate.track.service.over import Over
-from casemate.track.transport.notes import Notes
+from casemate.track.service.attendant import Over
+from casemate.track.transport.network import Notes
 
 Counted = Callable[[list[bytes]], int]
 """How many items some lines stand for."""

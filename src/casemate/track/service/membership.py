@@ -5,25 +5,83 @@
 ...     with join(address, "edge-7", journal="edge-7.journal") as site:
 ...         for _ in hits:
 ...             site.add()
+
+Whether a server takes what a site counts; one that never came would be found out too late.
 """
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from casemate.errors import Misconfigured
-from casemate.track.journal import FileJournal, Memory
-from casemate.track.mapped import new_number
+from casemate.errors import Misconfigured, UnknownSite
+from casemate.track.journal import FileJournal, Memory, new_number
 from casemate.track.messages import Order, Report
-from casemate.track.service.answered import is_answered, not_taken, noting_silence
-from casemate.track.service.beats import BEATS, Beats
+from casemate.track.service.attendant import BEATS, Beats
 from casemate.track.site import Send, Site
 from casemate.track.transport.address import open_transport, without_secrets
 from casemate.track.transport.in_process import Transport
-from casemate.track.transport.network import Network
-from casemate.track.transport.notes import Notes
+from casemate.track.transport.network import Network, Notes
+
+UNANSWERED = 3.0
+"""Seconds after which a site says that no server answered."""
+
+LAST_WAIT = 1.0
+"""Seconds for which a site that ends waits for the first answer."""
+
+
+def is_answered(site: Site, seconds: float = LAST_WAIT) -> bool:
+    """Whether a server ever gave an order to this site; one that knows it does so at once."""
+    until = time.monotonic() + seconds
+    while not (site.epoch or site.refused) and time.monotonic() < until:
+        time.sleep(0.02)
+    if site.refused:
+        raise UnknownSite(site.name)
+    return site.epoch > 0
+
+
+def not_taken(site: Site, place: str, journal: str | os.PathLike[str] | None) -> str:
+    """What to say of a site that ends without any answer."""
+    if journal is not None:
+        rest = f"it is kept in the journal {os.fspath(journal)}: run the site again with it"
+    elif place.startswith("redis"):
+        rest = "the broker keeps it for a server that starts"
+    else:
+        rest = "it is lost: give the site a journal"
+    return (
+        f"no server at {place} answered site {site.name!r}, so its count {site.count:,} was not "
+        f"taken; {rest}; check the address and the name (a server says so if it does not know "
+        f"it), or start the server"
+    )
+
+
+@contextmanager
+def noting_silence(site: Site, place: str, notes: Notes) -> Iterator[None]:
+    """Inside, say once, after a while, that no server answers or that the one there refuses."""
+
+    def look() -> None:
+        if site.refused:
+            notes.say(str(UnknownSite(site.name)), about=UnknownSite)
+        elif not site.epoch:
+            notes.say(
+                f"no server has answered yet at {place}; start one, or check the address and the "
+                f"name {site.name!r}",
+                about=noting_silence,
+            )
+
+    timer = threading.Timer(UNANSWERED, look)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+# Membership -------------------------------------------------------------------------------------
+
 
 HEARTBEAT = 2.0
 """Seconds of silence after which a site says again what it said last; something new sooner."""

@@ -1,19 +1,23 @@
-"""The server process: it takes reports from a network, and shows the count now and then."""
+"""The server process: it takes reports from a network, and shows the count now and then.
+
+A server on a network beside the work of a process: in a thread of its own.
+
+Those who watch: counts as they are shown, with how fast words are sent.
+"""
 
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from casemate.errors import Refused
-from casemate.track.count import Count
+from casemate.errors import Misconfigured, Refused
 from casemate.track.engine import Engine
 from casemate.track.messages import Report
 from casemate.track.server import Server
-from casemate.track.service.attendant import Attendant, Timing
-from casemate.track.service.over import Over
-from casemate.track.transport.network import Network, token
-from casemate.track.transport.notes import Notes
+from casemate.track.service.attendant import Attendant, Over, Timing
+from casemate.track.setting import Count
+from casemate.track.transport.network import Network, Notes, token
 
 _TICK = 0.02  # seconds between two looks at the clock, at least
 
@@ -130,3 +134,95 @@ def ensure_alone(network: Network, over: Over, place: str, seconds: float = 0.75
     network.look_away()
     if not shown.empty():
         raise Refused(f"another server shows counts at {place}; stop it, or use another subject")
+
+
+# Background -------------------------------------------------------------------------------------
+
+
+_LOOK = 0.002  # seconds between two looks at whether answers are in
+
+
+class InBackground:
+    """Serves from when it is made until it is closed."""
+
+    def __init__(self, network: Network, sites: Sequence[str], engine: Engine) -> None:
+        self._timing = Timing()
+        self._serving = Serving(network, sites, engine, self._timing)
+        self._over = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._serving.run(self._over)
+        except BaseException as error:  # noqa: BLE001 - whoever reads next is told, whatever it was
+            self._failure = error
+
+    def read(self) -> Count:
+        """The count with its lag, and the sites whose counts are frozen."""
+        if self._failure is not None:
+            raise self._failure
+        return self._serving.read()
+
+    def poll(self) -> Count:
+        """Ask every site and wait for the answers: exact, unless some stay away."""
+        number = self._serving.poll()
+        until = time.monotonic() + self._timing.patience + 1.0
+        while time.monotonic() < until:
+            exact = self._serving.exact(number)
+            if exact is not None:
+                value = float(exact)
+                return replace(self.read(), value=value, lo=value, hi=value, confidence=1.0)
+            time.sleep(_LOOK)
+        return self.read()
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._over.set()
+        self._thread.join()
+
+
+# Watching ---------------------------------------------------------------------------------------
+
+
+_TURN = 0.1  # seconds after which a watcher sees that it is over
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A count that was shown, and the words a second since the one before."""
+
+    count: Count
+    words_per_second: float | None  # None for the first
+
+
+def watch(network: Network, over: Over, wait: float = 15.0) -> Iterator[Sight]:
+    """Every count that is shown until it is over; nothing for `wait` seconds at first is wrong."""
+    shown: queue.Queue[tuple[float, Count]] = queue.Queue()
+    network.watch(lambda count: shown.put((time.monotonic(), count)))
+    before: tuple[float, Count] | None = None
+    deadline = time.monotonic() + wait
+    while not over.is_set():
+        try:
+            now = shown.get(timeout=_TURN)
+        except queue.Empty:
+            if before is None and time.monotonic() >= deadline:
+                raise _nobody(wait) from None
+            continue
+        yield Sight(now[1], _rate(before, now))
+        before = now
+
+
+def _nobody(wait: float) -> Misconfigured:
+    return Misconfigured(
+        f"no server showed a count for {wait:g} s; one may still be waiting for its sites (its "
+        f"--patience), or start `casemate track server` on this address, or check the subject"
+    )
+
+
+def _rate(before: tuple[float, Count] | None, now: tuple[float, Count]) -> float | None:
+    """Words a second; a server that started again counts from zero."""
+    if before is None or now[0] <= before[0]:
+        return None
+    return max(0, now[1].words - before[1].words) / (now[0] - before[0])

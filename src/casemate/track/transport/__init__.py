@@ -1,1 +1,1 @@
-"""Transports: how reports and orders travel."""
+"""How reports and orders travel: within one process, through NATS, through Redis."""

@@ -8,10 +8,8 @@ from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from casemate.errors import Misconfigured
 from casemate.track.transport.nats import NatsWire
-from casemate.track.transport.network import Network
-from casemate.track.transport.notes import Notes
+from casemate.track.transport.network import Network, Notes, Wire
 from casemate.track.transport.redis import RedisWire
-from casemate.track.transport.wire import Wire
 
 SUBJECT = "casemate"
 """Where nobody named a subject or a prefix."""

@@ -7,12 +7,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from casemate.errors import Misconfigured
-from casemate.track.transport.notes import Notes
-from casemate.track.transport.wire import Outbox, Parcel, Take
+from casemate.track.transport.network import Notes, Outbox, Parcel, Take
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
+
 
 PATIENCE = 10.0
 """Seconds to wait for the broker where something must have reached it."""

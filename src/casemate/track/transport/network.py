@@ -5,21 +5,161 @@ Channels   report (sites to server), order.SITE and orders (server to one site, 
            watches), ask (a watcher who wants the count now).
 Guarantee  A message that is none of casemate's, or that the receiver refuses, is noted in one line
            and changes nothing; the next one is dealt with.
+
+What a network transport needs of a message broker: channels that carry bytes, and no more.
+
+What a process that must go on says about what went wrong: one line, and not again and again.
 """
 
 import contextlib
 import json
+import logging
 import threading
-from collections.abc import Callable
-from dataclasses import asdict, replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Protocol
 from urllib.parse import quote
 
-from casemate.errors import Misconfigured
-from casemate.track.count import Count
+from casemate.errors import CasemateError, Misconfigured
 from casemate.track.messages import Order, Report, decode_order, decode_report, encode
+from casemate.track.setting import Count
 from casemate.track.transport.in_process import Obey, Receive
-from casemate.track.transport.notes import Notes
-from casemate.track.transport.wire import Parcel, Take, Wire
+
+Take = Callable[[bytes], None]
+"""Deals with one message; called in a thread of the wire, one message at a time."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A message on its way out."""
+
+    channel: str
+    data: bytes
+    key: str = ""  # a later message of the same channel and key makes this one superfluous
+
+
+class Wire(Protocol):
+    """A connection to a broker; what is published while it is broken may be lost."""
+
+    def publish(self, parcel: Parcel) -> None:
+        """Send, some time soon, from any thread, without waiting."""
+        ...
+
+    def subscribe(self, channel: str, take: Take) -> None:
+        """Take every message of a channel, instead of who took them before.
+
+        From the return of this call on, none is missed.
+        """
+        ...
+
+    def recall(self, channel: str) -> Sequence[bytes]:
+        """The newest message of every key, where the broker keeps them; nothing where not."""
+        ...
+
+    def close(self) -> None:
+        """Send what is waiting and let go of the connection."""
+        ...
+
+
+class Outbox:
+    """Messages that wait to be sent; of those that replace each other only the newest stays.
+
+    So a broker that is slow or away costs a place for each site and not for each report.
+
+    >>> box = Outbox()
+    >>> box.put(Parcel("report", b"1", "a")), box.put(Parcel("report", b"2", "a"))
+    (True, False)
+    >>> [parcel.data for parcel in box.take()], box.take()
+    ([b'2'], [])
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._parcels: dict[object, Parcel] = {}
+
+    def put(self, parcel: Parcel) -> bool:
+        """Keep the parcel; whether it is the first, so that somebody must be woken."""
+        with self._lock:
+            first = not self._parcels
+            self._parcels[(parcel.channel, parcel.key) if parcel.key else object()] = parcel
+        return first
+
+    def take(self) -> list[Parcel]:
+        """Everything that waits."""
+        with self._lock:
+            parcels, self._parcels = self._parcels, {}
+        return list(parcels.values())
+
+    def put_back(self, parcels: Sequence[Parcel]) -> None:
+        """Keep what could not be sent, where it has a key and nothing newer came meanwhile."""
+        with self._lock:
+            old: dict[object, Parcel] = {
+                (each.channel, each.key): each for each in parcels if each.key
+            }
+            self._parcels = {**old, **self._parcels}
+
+
+# Notes ------------------------------------------------------------------------------------------
+
+
+Say = Callable[[str], None]
+_LOG = logging.getLogger("casemate.track")  # to stderr where nobody set logging up
+AGAIN_AFTER = 60.0
+"""Seconds until the same trouble is worth another line."""
+
+
+def silent() -> "Notes":
+    """Notes that nobody reads."""
+    return Notes(say=lambda _: None)
+
+
+class Notes:
+    """Lines about troubles, each kind of trouble at most once a minute.
+
+    >>> notes = Notes(say=print)
+    >>> notes.say("an unknown site reports", about="unknown")
+    an unknown site reports
+    >>> notes.say("an unknown site reports", about="unknown")
+    """
+
+    def __init__(
+        self,
+        say: Say = _LOG.warning,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._say, self._clock = say, clock
+        self._said: dict[object, float] = {}
+
+    def say(self, sentence: str, about: object) -> None:
+        """Say it, unless something was said about this a moment ago."""
+        now = self._clock()
+        if now - self._said.get(about, -AGAIN_AFTER) >= AGAIN_AFTER:
+            self._said[about] = now
+            self._say(sentence)
+
+    def lost(self, place: str) -> None:
+        """Say that a broker went away."""
+        self.say(f"the broker at {place} is lost; trying to reach it again", about=("lost", place))
+
+    def back(self, place: str) -> None:
+        """Say that a broker is there again."""
+        self.say(f"the broker at {place} is back", about=("back", place))
+
+    def careful(self, take: Take) -> Take:
+        """The same, with what casemate refuses said instead of raised."""
+
+        def taken(data: bytes) -> None:
+            try:
+                take(data)
+            except CasemateError as error:
+                self.say(str(error), about=type(error))
+
+        return taken
+
+
+# Network ----------------------------------------------------------------------------------------
+
 
 Look = Callable[[Count], None]
 _LONGEST = 200

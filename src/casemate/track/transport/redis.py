@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from casemate.errors import Misconfigured
-from casemate.track.transport.notes import Notes
-from casemate.track.transport.wire import Outbox, Parcel, Take
+from casemate.track.transport.network import Notes, Outbox, Parcel, Take
 
 if TYPE_CHECKING:
     from redis import Redis
     from redis.client import PubSub
+
 
 PATIENCE = 10.0
 """Seconds to wait for the broker where something must have reached it."""

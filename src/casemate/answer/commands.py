@@ -1,0 +1,148 @@
+"""`casemate ask`: private answers to SQL, to one statement, to a pipe of them, or as they come.
+
+`casemate budget`: what was spent on a table, what is left, and what is guaranteed.
+
+`casemate plan`: which way to spend a budget is predicted to answer questions best.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from casemate.answer.conversation import statements
+from casemate.errors import Misconfigured
+from casemate.report.terminal import Dialect, Output, TablePlace, Whole, unsupported_is_refused
+
+if TYPE_CHECKING:
+    from casemate.answer.answer import Standing
+
+
+def ask(
+    policy: TablePlace,
+    sql: Annotated[
+        str | None, Parameter(help="One SELECT; without it they are typed, or come from a pipe.")
+    ] = None,
+    /,
+    *,
+    measure: Annotated[
+        bool, Parameter(negative="", help="Pay for a fresh measurement of what is asked.")
+    ] = False,
+    dry_run: Annotated[
+        bool, Parameter(negative="", help="Say what it would cost at most, and ask nothing.")
+    ] = False,
+    session: Annotated[
+        bool, Parameter(negative="", help="Show the ranges that hold for all answers at once too.")
+    ] = False,
+    principal: Annotated[
+        str, Parameter(help="Who asks: surprises are counted, and rationed, for each.")
+    ] = "",
+    dialect: Annotated[str, Parameter(help="The SQL dialect of the statements.")] = "postgres",
+    output: Output | None = None,
+) -> None:
+    """Answer SQL privately: noise that protects everybody, charged to the table's ledger."""
+    output = output or Output()
+    typed = sql is None and sys.stdin.isatty() and sys.stdout.isatty()
+    if typed:
+        _require_text(output)
+    given = None if typed else [sql] if sql is not None else _piped(output, dialect)
+    from casemate.answer.conversation import Asker, Manner, converse
+
+    manner = Manner(measure=measure, dry_run=dry_run, session=session)
+    with (
+        unsupported_is_refused(),
+        Asker.of(policy, manner, output, principal=principal, dialect=dialect) as asker,
+    ):
+        if given is None:
+            converse(asker, dialect)
+        else:
+            asker.emit_all(given)
+
+
+def _require_text(output: Output) -> None:
+    """A conversation is text on the terminal."""
+    if output.format != "text" or output.output is not None:
+        raise Misconfigured(
+            "--format and --output are for statements on the command line or from a pipe; give SQL "
+            "after the policy, or leave them out"
+        )
+
+
+def _piped(output: Output, dialect: str) -> list[str]:
+    """Every statement of stdin, before anything is asked; one object holds one answer."""
+    with unsupported_is_refused():
+        try:
+            found = list(statements(sys.stdin, dialect))
+        except UnicodeDecodeError:
+            raise Misconfigured("stdin is not UTF-8 text; send SQL as UTF-8") from None
+    if not found:
+        raise Misconfigured("there is no statement; give SQL after the policy, or on stdin")
+    if len(found) > 1 and output.format != "text":
+        raise Misconfigured(
+            f"--format {output.format} holds one answer and stdin has {len(found)} statements; "
+            f"send them one at a time, or use --format text"
+        )
+    return found
+
+
+# Budget -----------------------------------------------------------------------------------------
+
+
+def budget(
+    policy: TablePlace,
+    /,
+    *,
+    output: Output | None = None,
+) -> None:
+    """Say what was spent on a table, what is left, and what is guaranteed."""
+    from casemate.answer.budget_report import as_html, as_json, as_text
+
+    output = output or Output()
+    with output.progress("reading the ledger"):
+        found = standing_of(policy)
+    html = as_html(found) if output.format == "html" else None
+    output.emit(as_text(found), as_json(found), html)
+
+
+def standing_of(policy: str) -> "Standing":
+    """Where the budget of a policy stands; where nothing was asked yet, no ledger is made."""
+    from casemate.answer.session import Session
+
+    with Session.looking(policy) as session:
+        return session.standing()
+
+
+# Plan -------------------------------------------------------------------------------------------
+
+
+def plan(
+    policy: Annotated[str, Parameter(help="A policy, or a shipped table; it is never opened.")],
+    /,
+    *,
+    queries: Annotated[
+        Path | None, Parameter(help="A .sql file, a CSV with sql, a csvlog: what will be asked.")
+    ] = None,
+    expect: Annotated[
+        Whole | None, Parameter(help="How many questions of this kind will be asked in all.")
+    ] = None,
+    people: Annotated[
+        Whole | None, Parameter(help="How many people to assume, for errors as shares of them.")
+    ] = None,
+    dialect: Dialect = "postgres",
+    output: Output | None = None,
+) -> None:
+    """Compare the ways to spend a budget by their predicted errors; nothing private is read."""
+    output = output or Output()
+    for name, number in (("--expect", expect), ("--people", people)):
+        if number is not None and number < 1:
+            raise Misconfigured(f"{name} {number} is too small; give at least 1")
+    from casemate.answer.planner.comparison import Comparison
+    from casemate.answer.planner.page import as_html
+    from casemate.answer.planner.report import as_json, as_text
+
+    with output.progress("planning"):
+        found = Comparison.of(policy, queries, people=people, expected=expect, dialect=dialect)
+        text, fields = as_text(found), as_json(found)
+        html = as_html(found) if output.format == "html" else None
+    output.emit(text, fields, html)

@@ -1,0 +1,303 @@
+"""A conversation: statements as they are typed, each answered when its semicolon has come.
+
+What was typed before, for the arrow keys: kept in a file for its owner alone.
+
+Statements in, reports out: one session asked one statement after the other.
+
+Statements out of lines: a line goes on until a semicolon ends its statement.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from casemate.answer import budget_report as answer_budget
+from casemate.answer import page as answer_html
+from casemate.answer import report as answer
+from casemate.answer import report as answer_forecast
+from casemate.answer.session import Session
+from casemate.errors import CasemateError, Unsupported
+from casemate.report.terminal import Output, Progress, end_of
+
+LONGEST = 1_000
+"""Lines that are kept."""
+
+
+def history_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """`casemate/history` in the folder for a user's state.
+
+    >>> str(history_file({"XDG_STATE_HOME": "/state"}))
+    '/state/casemate/history'
+    """
+    given = environment.get("XDG_STATE_HOME", "")
+    state = Path(given) if Path(given).is_absolute() else Path.home() / ".local" / "state"
+    return state / "casemate" / "history"
+
+
+@contextmanager
+def remembered(path: Path) -> Iterator[None]:
+    """Inside, typed lines can be edited and called back, those of earlier times too.
+
+    Without readline lines are typed as they are. A file that cannot be read or written is no
+    reason to end a conversation.
+    """
+    try:
+        import readline
+    except ImportError:  # some builds of Python have none
+        yield
+        return
+    readline.clear_history()
+    for line in _read(path):
+        readline.add_history(line)
+    try:
+        yield
+    finally:
+        count = readline.get_current_history_length()
+        kept = [readline.get_history_item(place + 1) for place in range(count)]
+        with suppress(OSError):
+            _write(path, kept[-LONGEST:])
+
+
+def _read(path: Path) -> list[str]:
+    with suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return []
+
+
+def _write(path: Path, lines: Sequence[str | None]) -> None:
+    """Replace the file as a whole; only its owner may read it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, new = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # of mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.writelines(f"{line}\n" for line in lines if line is not None)
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
+
+
+# Ask answers ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How statements are asked, and what is shown of their answers."""
+
+    measure: bool = False
+    dry_run: bool = False
+    session: bool = False
+
+
+@dataclass(frozen=True)
+class Report:
+    """A result in each of its forms; the page is made only when somebody wants it."""
+
+    text: str
+    fields: dict[str, Any]
+    page: Callable[[], str]
+
+
+class Bar:
+    """The bar of the question at hand, told how many of how many tables are measured."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._shown: Progress | None = None
+
+    def __call__(self, _: int, tables: int) -> None:
+        """One more table is measured."""
+        if self._shown is not None:
+            self._shown.advance(1 / tables)
+
+    @contextmanager
+    def over(self, what: str) -> Iterator[None]:
+        """Show a bar for the length of the block, if it is long."""
+        with self._output.progress(what, 1.0) as self._shown:
+            yield
+        self._shown = None
+
+
+class Asker:
+    """A session, and how its answers are shown."""
+
+    def __init__(self, session: Session, manner: Manner, output: Output, bar: Bar) -> None:
+        self._session, self._manner, self._output, self._bar = session, manner, output, bar
+
+    @classmethod
+    @contextmanager
+    def of(
+        cls, policy: str, manner: Manner, output: Output, *, principal: str, dialect: str
+    ) -> Iterator[Self]:
+        """Ask about a table for the length of the block."""
+        bar = Bar(output)
+        with bar.over("opening the table"):
+            session = (
+                Session.looking(policy, dialect=dialect)
+                if manner.dry_run
+                else Session(policy, principal=principal, dialect=dialect, progress=bar)
+            )
+        with session:
+            yield cls(session, manner, output, bar)
+
+    def emit_all(self, given: Sequence[str]) -> None:
+        """Answer statements in order; the first that has no answer ends it.
+
+        On stdout each answer appears when it is there; a file has all of them or is not written.
+        """
+        if len(given) == 1:
+            self._emit(self.report(given[0]))
+        elif self._output.output is not None:
+            texts = [self.report(sql).text for sql in given]
+            self._output.emit("\n\n".join(texts), {})
+        else:
+            for place, sql in enumerate(given):
+                shown = self.report(sql).text
+                print(f"\n{shown}" if place else shown, flush=True)
+
+    def _emit(self, report: Report) -> None:
+        page = report.page() if self._output.format == "html" else None
+        self._output.emit(report.text, report.fields, page)
+
+    def report(self, sql: str, **otherwise: bool) -> Report:
+        """What a statement leads to; `otherwise` asks this one in another manner."""
+        manner = replace(self._manner, **otherwise)
+        if manner.dry_run:
+            return self._forecast(sql, manner)
+        with self._bar.over("answering"):
+            found = self._session.query(sql, measure=manner.measure)
+        return Report(
+            answer.as_text(found, session=manner.session),
+            answer.as_json(found, session=manner.session),
+            lambda: answer_html.as_html(found, session=manner.session),
+        )
+
+    def _forecast(self, sql: str, manner: Manner) -> Report:
+        found = self._session.forecast(sql, measure=manner.measure)
+        return Report(
+            answer_forecast.forecast_as_text(found, measured=manner.measure),
+            answer_forecast.forecast_as_json(found),
+            lambda: answer_forecast.as_html(found, measured=manner.measure),
+        )
+
+    def budget(self) -> str:
+        """Where the budget stands, as text."""
+        return answer_budget.as_text(self._session.standing())
+
+
+# Ask statements ---------------------------------------------------------------------------------
+
+
+def statements(lines: Iterable[str], dialect: str) -> Iterator[str]:
+    """Each statement as soon as its semicolon has come; what is left at the end is one too.
+
+    >>> list(statements(["SELECT\\n", "1; SELECT ';\\n", "'; SELECT 3\\n"], "postgres"))
+    ['SELECT\\n1', "SELECT ';\\n'", 'SELECT 3']
+    """
+    from casemate.query.parse import split
+
+    held = ""
+    for line in lines:
+        held += line
+        if ";" in line and is_ended(held, dialect):
+            yield from split(held, dialect)
+            held = ""
+    yield from split(held, dialect)
+
+
+def is_ended(text: str, dialect: str) -> bool:
+    """Whether no statement of a text is still open.
+
+    Then, and only then, one more word would begin another statement: a semicolon inside quotation
+    marks or comments ends nothing.
+    """
+    from casemate.query.parse import split
+
+    try:
+        return len(split(f"{text}\nx", dialect)) > len(split(text, dialect))
+    except Unsupported:  # something is not closed yet
+        return False
+
+
+# Ask conversation -------------------------------------------------------------------------------
+
+
+PROMPT = "casemate> "
+MORE = "     ...> "
+WELCOME = "A statement ends with a semicolon; .help lists what else there is."
+HELP = """\
+SELECT …;           answer it privately; it may go on over several lines
+.cost SELECT …      what it would cost at most; nothing is asked
+.measure SELECT …   pay for a fresh measurement of it
+.budget  or  \\b     what is spent and what is left
+.help    or  \\?     this list
+.quit    or  \\q     leave; Ctrl-D does too, and Ctrl-C forgets what is typed"""
+
+Read = Callable[[str], str]
+"""Shows a prompt and returns one line; EOFError where there are no more."""
+
+
+def converse(asker: Asker, dialect: str, read: Read = input) -> None:
+    """Answer until there is nothing more to read; an error is one sentence, and it goes on."""
+    is_ended("", dialect)  # an unknown dialect is refused at once
+    print(WELCOME, file=sys.stderr)
+    with remembered(history_file()):
+        while (typed := _typed(read, dialect)) is not None:
+            if typed.strip() in (".quit", "\\q"):
+                return
+            _answer(asker, typed, dialect)
+
+
+def _typed(read: Read, dialect: str) -> str | None:
+    """What is typed next: a command, or lines up to a semicolon; None when there is no more."""
+    held = ""
+    while True:
+        try:
+            line = read(MORE if held else PROMPT)
+        except EOFError:
+            print(file=sys.stderr)
+            return None
+        except KeyboardInterrupt:
+            print(file=sys.stderr)
+            held = ""
+            continue
+        if not held and line.lstrip()[:1] in (".", "\\"):
+            return line
+        held = f"{held}{line}\n" if held or line.strip() else ""
+        if ";" in line and is_ended(held, dialect):
+            return held
+
+
+def _answer(asker: Asker, typed: str, dialect: str) -> None:
+    """Print what something typed leads to, or why there is nothing to print."""
+    try:
+        if typed.lstrip()[:1] in (".", "\\"):
+            print(_command(asker, typed), flush=True)
+            return
+        for sql in statements([typed], dialect):
+            print(asker.report(sql).text, end="\n\n", flush=True)
+    except CasemateError as error:
+        print(f"casemate: {end_of(error)[1]}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("casemate: interrupted; asking again charges nothing twice", file=sys.stderr)
+
+
+def _command(asker: Asker, typed: str) -> str:
+    """What a command shows."""
+    name, _, rest = typed.strip().partition(" ")
+    match name:
+        case ".budget" | "\\b":
+            return asker.budget()
+        case ".cost" if rest.strip():
+            return asker.report(rest, dry_run=True).text
+        case ".measure" if rest.strip():
+            return asker.report(rest, measure=True).text
+        case ".help" | "\\?":
+            return HELP
+        case _:
+            return f"there is no command {name} like this; .help lists what there is"

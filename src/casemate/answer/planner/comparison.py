@@ -1,0 +1,304 @@
+"""`Comparison`: every way to spend a policy's budget on some questions, by predicted error.
+
+Guarantee  A function of the policy, the public transcript and the questions: the source is never
+           opened, so two tables with equal policy and transcript have equal plans.
+
+Which strategy, and which split of the budget, is predicted to be best.
+
+Ranking    By mean error. To what tables of few attributes leave unsaid, which nobody knows before
+           asking, the ranking alone gives a size: `UNSAID` of the people, about what it was on the
+           tables that were tried, and with a gate no more than a cold start leaves. Only
+           strategies that leave nothing unchecked are recommended.
+Split      A warm start with a share s of the budget errs by about a/sqrt(s) at most, and its gate
+           proves b/sqrt(1 - s). The sum of both is least where s : 1 - s = a^(2/3) : b^(2/3); the
+           policy's own share is never lowered, because errors are felt and bounds rarely are.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+from casemate.answer.plan import Means, Plan, plan_of
+from casemate.answer.planner.forecasts import (
+    COLD_MEAN,
+    WIDTHS,
+    Baseline,
+    Forecast,
+    Setting,
+    cold,
+    forecast_of,
+    gaussian,
+    histogram,
+    laplace,
+    plain,
+    tables,
+    warm,
+    warm_starts,
+)
+from casemate.answer.planner.workload import (
+    USUAL_NUMBER,
+    Log,
+    Workload,
+    budget_of,
+    policy_of,
+    read_questions,
+    usual_questions,
+    with_types,
+)
+from casemate.doors import Kind, Total, Transcript, ledger_of, open_transcript
+from casemate.errors import Misconfigured
+from casemate.grid import Relation
+from casemate.query.parse import DIALECT, Queries
+from casemate.table import Answering, Budget, Policy, Protects, Role, Strategy, Universe
+
+UNSAID = {1: 0.01, 2: 0.0005}
+"""By the attributes of the tables, the mean share of the people that wider questions were off for
+want of wider tables: .013 and .0002 on the Adult table, .0015 and .001 on one of pure parities."""
+
+USUAL_PEOPLE = 50_000
+"""So many people are assumed for the ranking where nobody says how many there are."""
+
+STEPS = 20
+"""A split is a multiple of one over this."""
+
+
+def chosen(means: Means, shape: tuple[int, ...], answering: Answering) -> Plan:
+    """The plan of a policy; `auto` takes the start that is best for the usual questions.
+
+    The split stays as the policy has it.
+    """
+    if answering.strategy is not Strategy.AUTO or not shape:
+        return plan_of(means, shape, answering)
+    work = usual_questions(shape)
+    setting = Setting(means, shape, answering)
+    starts = list(warm_starts(setting, work))
+    order = best(starts, work, None).order if starts else None
+    auto = replace(answering, strategy=Strategy.WARM)
+    return plan_of(means, shape, auto, *(() if order is None else (order,)))
+
+
+def compared(setting: Setting, work: Workload, people: float | None) -> tuple[Forecast, ...]:
+    """Every strategy, the warm start from its best tables and at its best split."""
+    return (
+        gaussian(setting, work),
+        laplace(setting, work),
+        histogram(setting, work),
+        *(tables(setting, work, order) for order in WIDTHS),
+        cold(setting, work),
+        warm_at_best(setting, work, people),
+    )
+
+
+def warm_at_best(setting: Setting, work: Workload, people: float | None) -> Forecast:
+    """The warm start from the best tables, its budget split where the sum of errors is least."""
+    starts = list(warm_starts(setting, work))
+    if not starts:
+        said = "the tables of single attributes have too many cells for a start"
+        return Forecast(Strategy.WARM, reason=said)
+    found = best(starts, work, people)
+    assert found.order is not None, "a start of tables has an order"
+    share = best_split(found, setting.answering.start)
+    at_best = replace(setting, answering=replace(setting.answering, start=share))
+    return warm(at_best, work, found.order)
+
+
+def best_split(forecast: Forecast, start: Fraction) -> Fraction:
+    """The share of the start, no less than the policy's, at which both errors are least."""
+    noise = forecast.largest * float(start) ** 0.5
+    gate = (forecast.proven or 0.0) * float(1 - start) ** 0.5
+    share = noise ** (2 / 3) / (noise ** (2 / 3) + gate ** (2 / 3))
+    return max(start, Fraction(min(round(share * STEPS), STEPS - 1), STEPS))
+
+
+def best(forecasts: Sequence[Forecast], work: Workload, people: float | None) -> Forecast:
+    """The first of those with the least error that leave nothing unchecked."""
+    checked = [each for each in forecasts if each.checked]
+    return min(checked, key=lambda each: ranked(each, work, people))
+
+
+def ranked(forecast: Forecast, work: Workload, people: float | None) -> float:
+    """The mean error, with a size given to what its tables leave unsaid."""
+    if not forecast.order:
+        return forecast.mean
+    wider = forecast.wider / len(work.questions)
+    share = UNSAID[min(forecast.order, max(UNSAID))]
+    unsaid = share * (USUAL_PEOPLE if people is None else people)
+    if forecast.gate is not None:
+        unsaid = min(unsaid, COLD_MEAN * forecast.gate.threshold(work.number))
+    return forecast.mean + wider * unsaid
+
+
+# Planner comparison -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class History:
+    """What a transcript says of a dataset before the plan."""
+
+    people: int | None = None  # the noised number of them
+    questions: int = 0  # asked of the gate
+    surprises: int = 0
+
+
+NOTHING = History()
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Every strategy for the questions of a log, or for the usual ones where there is no log."""
+
+    policy: Policy
+    universe: Universe
+    setting: Setting
+    log: Log | None
+    work: Workload
+    people: float | None = None  # how many are assumed
+    history: History = NOTHING
+    notes: tuple[str, ...] = ()  # on the policy
+
+    @property
+    def assumed(self) -> bool:
+        """Whether nothing is known of the questions."""
+        return self.log is None
+
+    @property
+    def free(self) -> frozenset[int]:
+        """The attributes of which everything is exact and free."""
+        return frozenset(_public(self.universe, budget_of(self.policy)))
+
+    @classmethod
+    def of(
+        cls,
+        where: str | Path | Policy,
+        queries: Queries | None = None,
+        *,
+        people: int | None = None,
+        expected: int | None = None,
+        dialect: str = DIALECT,
+    ) -> "Comparison":
+        """Compare for a policy and a log; the transcript beside the policy's ledger is read."""
+        policy, notes = with_types(policy_of(where))
+        universe = Universe.of(policy)
+        log = None
+        if queries is not None:
+            log = read_questions(queries, policy, universe, dialect)
+        history = history_of(policy, budget_of(policy))
+        return cls.made(policy, log, people=people, expected=expected, history=history, notes=notes)
+
+    @classmethod
+    def made(
+        cls,
+        policy: Policy,
+        log: Log | None = None,
+        *,
+        people: int | None = None,
+        expected: int | None = None,
+        history: History = NOTHING,
+        notes: tuple[str, ...] = (),
+    ) -> "Comparison":
+        """Compare for questions on the grid; nothing is read."""
+        universe, budget = _universe(policy), budget_of(policy)
+        means = Means.of(budget, Relation.of(policy, budget))
+        setting = Setting(means, universe.shape, policy.answering, history.questions)
+        number = policy.answering.questions if expected is None else expected
+        work = _workload(universe, log, _public(universe, budget), number)
+        assumed = people if people is not None else history.people
+        known = None if assumed is None or assumed <= 0 else float(assumed)
+        return cls(policy, universe, setting, log, work, known, history, notes)
+
+    @cached_property
+    def forecasts(self) -> tuple[Forecast, ...]:
+        """One for each strategy."""
+        return compared(self.setting, self.work, self.people)
+
+    @cached_property
+    def recommended(self) -> Forecast:
+        """The one with the least predicted error among those that leave nothing unchecked."""
+        return best(self.forecasts, self.work, self.people)
+
+    @cached_property
+    def present(self) -> Forecast:
+        """What the policy leads to as it is."""
+        plan = chosen(self.setting.means, self.setting.shape, self.setting.answering)
+        return forecast_of(plan, self.setting, self.work)
+
+    @cached_property
+    def baseline(self) -> Baseline:
+        """Plain noise on every answer, as exactly accounted as is known."""
+        return plain(self.setting, self.work, budget_of(self.policy))
+
+    @property
+    def saving(self) -> tuple[float, float]:
+        """By which part the mean and the largest error are smaller than the baseline's."""
+        ours, theirs = self.recommended, self.baseline
+        return 1 - ours.mean / theirs.mean, 1 - ours.largest / theirs.largest
+
+    def by_question(self) -> Iterator[tuple[Forecast, float]]:
+        """For each question, in order, the strategy with the least error for it, and that error."""
+        checked = [each for each in self.forecasts if each.checked and each.typical is not None]
+        unsaid = [ranked(each, self.work, self.people) - each.mean for each in checked]
+        for place in range(len(self.work.questions)):
+            errors = [
+                float(each.typical[place]) + more  # type: ignore[index]  # None was left out
+                for each, more in zip(checked, unsaid, strict=True)
+            ]
+            first = errors.index(min(errors))
+            yield checked[first], errors[first] - unsaid[first]
+
+
+def history_of(policy: Policy, budget: Budget) -> History:
+    """What left so far; no ledger is made where there is none."""
+    where = ledger_of(policy, budget)
+    if isinstance(where, Path) and not where.exists():
+        return NOTHING
+    with open_transcript(where) as transcript:
+        return told_by(transcript, policy.version)
+
+
+def told_by(transcript: Transcript, version: str) -> History:
+    """What a transcript says of one version of the data."""
+    newest = transcript.newest()
+    totals = [entry.content for entry in transcript.of_kinds((Kind.TOTAL,))]
+    numbers = [each.value for each in totals if isinstance(each, Total) and each.data == version]
+    return History(
+        numbers[-1] if numbers else None,
+        0 if newest is None else newest.questions,
+        len(transcript.of_kinds((Kind.HARD,))),
+    )
+
+
+def _universe(policy: Policy) -> Universe:
+    universe = Universe.of(policy)
+    if not universe.attributes:
+        raise Misconfigured(
+            "no column can be asked about; declare `type` and `values`, or `type`, `min` and "
+            "`max`, for the columns that questions may use"
+        )
+    return universe
+
+
+def _public(universe: Universe, budget: Budget) -> set[int]:
+    """The attributes of which everything is exact and free."""
+    if budget.protects is not Protects.PRIVATE_COLUMNS:
+        return set()
+    return {i for i, each in enumerate(universe.attributes) if each.role is Role.PUBLIC}
+
+
+def _workload(
+    universe: Universe, log: Log | None, public: set[int], expected: int | None
+) -> Workload:
+    if log is None:
+        return usual_questions(universe.shape, expected or USUAL_NUMBER)
+    paid = [each.asked for each in log.questions if not set(each.asked.scope) <= public]
+    if not paid:
+        raise Misconfigured(_nothing_to_plan(log))
+    return Workload(tuple(paid), max(len(paid), expected or 0))
+
+
+def _nothing_to_plan(log: Log) -> str:
+    if log.questions:
+        return "every question is about public columns alone, which is exact and free: no plan"
+    first = log.refused[0]
+    return f"no question of the log can be planned; line {first.line}: {first.reason}"

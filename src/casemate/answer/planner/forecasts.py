@@ -1,0 +1,288 @@
+"""What each strategy would make of a budget: its plan, its predicted errors, what it proves.
+
+Guarantee  Functions of a policy's budget, the grid and the questions: no table is opened. What a
+           strategy proves is proven; errors are predictions from its noise.
+Unknown    Tables of few attributes say nothing about what only more attributes together show. How
+           much that is, nobody knows before asking: it is in no prediction. With a gate it is at
+           most what the gate proves; without one there is no bound, and `wider` counts the
+           questions concerned.
+Cold       A stand-in that starts from nothing is as wrong as the gate lets it be. On the tables
+           that were tried its mean error was about an eighth of the threshold, and its largest
+           about the threshold (`COLD_MEAN`; benchmarks/planner.py measures it again).
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from casemate.answer.plan import MOST_START_CELLS, Means, Plan, first_tables, plan_of
+from casemate.answer.planner.predicted import (
+    Errors,
+    NoisyTables,
+    exact_gaussian,
+    fitted_answers,
+    gaussian_answers,
+    laplace_answers,
+    read_answers,
+)
+from casemate.answer.planner.workload import Workload
+from casemate.answer.schedule import GateSchedule, Holds, easy_interval
+from casemate.doors import GaussianLaw, LaplaceLaw, Law
+from casemate.grid import Asked, Floats
+from casemate.privacy import Currency
+from casemate.surrogate import LARGEST_DENSE
+from casemate.table import Answering, Budget, Strategy
+
+COLD_MEAN = 1 / 8
+"""The mean error of a cold start, over the threshold of its gate."""
+
+EXACT_GAUSSIAN = "Gaussian noise on every answer, with exact accounting"
+PURE_LAPLACE = "Laplace noise on every answer"
+
+WIDTHS = (1, 2, 3)
+"""The tables without a gate that are compared: of so many attributes."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A budget, the grid, how the policy wants to answer, and how many questions there were."""
+
+    means: Means
+    shape: tuple[int, ...]
+    answering: Answering
+    asked: int = 0
+
+    @property
+    def confidence(self) -> float:
+        """Of what is proven."""
+        return float(self.answering.confidence)
+
+    def planned(self, strategy: Strategy, questions: int, order: int = 2) -> Plan:
+        """The plan of a strategy for so many questions."""
+        answering = replace(self.answering, strategy=strategy, questions=questions)
+        return plan_of(self.means, self.shape, answering, order)
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """One strategy: errors in people, or the reason why it cannot be had."""
+
+    strategy: Strategy
+    order: int | None = None  # attributes of its tables
+    plan: Plan | None = None
+    typical: Floats | None = None  # the mean error of each question
+    mean: float = math.inf
+    largest: float = math.inf
+    proven: float | None = None  # half of the widest interval; None where nothing is proven
+    wider: int = 0  # questions of which a part is in none of its tables
+    reason: str | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether it can be had."""
+        return self.plan is not None
+
+    @property
+    def checked(self) -> bool:
+        """Whether nothing of any answer is left without a bound or a noise that is known."""
+        return self.available and (not self.wider or self.gate is not None)
+
+    @property
+    def gate(self) -> GateSchedule | None:
+        """Its gate."""
+        return None if self.plan is None else self.plan.gate
+
+
+# Noise on every answer ------------------------------------------------------------------------
+
+
+def gaussian(setting: Setting, work: Workload) -> Forecast:
+    """Gaussian noise on every answer, as the ledger counts it."""
+    if setting.means.currency is not Currency.RHO:
+        return Forecast(Strategy.GAUSSIAN, reason="Gaussian noise needs a delta above 0")
+    plan = setting.planned(Strategy.GAUSSIAN, work.number)
+    law = GaussianLaw.within(_answer(plan))
+    errors = gaussian_answers(work.questions, setting.means.relation, float(law.scale))
+    return _each_paid(Strategy.GAUSSIAN, plan, errors, setting, work)
+
+
+def laplace(setting: Setting, work: Workload) -> Forecast:
+    """Laplace noise on every answer."""
+    plan = setting.planned(Strategy.LAPLACE, work.number)
+    pure = setting.means.currency is Currency.EPSILON
+    amount = float(_answer(plan))
+    scale = 1 / amount if pure else 1 / math.sqrt(2 * amount)
+    errors = laplace_answers(work.questions, setting.means.relation, scale, pure=pure)
+    return _each_paid(Strategy.LAPLACE, plan, errors, setting, work)
+
+
+def _answer(plan: Plan) -> Fraction:
+    assert plan.answer is not None, "a plan that pays for each answer says how much"
+    return plan.answer
+
+
+def _each_paid(
+    strategy: Strategy, plan: Plan, errors: Errors, setting: Setting, work: Workload
+) -> Forecast:
+    return Forecast(
+        strategy,
+        plan=plan,
+        typical=errors.typical,
+        mean=errors.mean,
+        largest=errors.largest(work.times),
+        proven=errors.proven(setting.confidence, work.questions),
+    )
+
+
+# Tables without a gate ------------------------------------------------------------------------
+
+
+def histogram(setting: Setting, work: Workload) -> Forecast:
+    """Every cell once."""
+    cells = math.prod(setting.shape)
+    if cells > LARGEST_DENSE:
+        said = f"the grid has {cells:,} cells, too many to measure each"
+        return Forecast(Strategy.HISTOGRAM, reason=said)
+    plan = setting.planned(Strategy.HISTOGRAM, work.number)
+    return _without_gate(Strategy.HISTOGRAM, len(setting.shape), plan, setting, work)
+
+
+def tables(setting: Setting, work: Workload, order: int) -> Forecast:
+    """All tables of so many attributes."""
+    if order > len(setting.shape):
+        said = f"the grid has no {order} attributes"
+        return Forecast(Strategy.TABLES, order, reason=said)
+    plan = setting.planned(Strategy.TABLES, work.number, order)
+    if {len(scope) for scope in plan.start} != {order}:
+        said = f"the tables have more than {MOST_START_CELLS:,} cells in all"
+        return Forecast(Strategy.TABLES, order, reason=said)
+    return _without_gate(Strategy.TABLES, order, plan, setting, work)
+
+
+def _without_gate(
+    strategy: Strategy, order: int, plan: Plan, setting: Setting, work: Workload
+) -> Forecast:
+    noisy, relation = noisy_tables(setting.shape, plan), setting.means.relation
+    errors = fitted_answers(work.questions, relation, noisy)
+    read = read_answers(work.questions, relation, noisy)
+    return Forecast(
+        strategy,
+        order,
+        plan,
+        typical=errors.typical,
+        mean=errors.mean,
+        largest=errors.largest(work.times),
+        proven=None if read is None else read.proven(setting.confidence, work.questions),
+        wider=_wider(work.questions, noisy),
+    )
+
+
+def noisy_tables(shape: tuple[int, ...], plan: Plan) -> NoisyTables:
+    """The first tables of a plan, by their noise."""
+    return NoisyTables(shape, plan.start, _variance(plan.start_law), _variance(plan.total_law))
+
+
+def _variance(law: Law | None) -> float:
+    """Of one draw."""
+    if law is None:
+        return 0.0
+    return float(law.scale) ** 2 * (2 if isinstance(law, LaplaceLaw) else 1)
+
+
+def _wider(questions: Sequence[Asked], noisy: NoisyTables) -> int:
+    return sum(not noisy.holds(asked.scope) for asked in questions)
+
+
+# With a gate ----------------------------------------------------------------------------------
+
+
+def cold(setting: Setting, work: Workload) -> Forecast:
+    """Only surprises, from nothing."""
+    plan = setting.planned(Strategy.COLD, work.number)
+    assert plan.gate is not None, "a cold start has a gate"
+    threshold = plan.gate.threshold(setting.asked + work.number)
+    mean = COLD_MEAN * threshold
+    return Forecast(
+        Strategy.COLD,
+        plan=plan,
+        typical=np.full(len(work.questions), mean),
+        mean=mean,
+        largest=float(threshold),
+        proven=proven_by_gate(plan.gate, setting, work),
+        wider=len(work.questions),
+    )
+
+
+def warm(setting: Setting, work: Workload, order: int) -> Forecast:
+    """Tables of so many attributes first, then only surprises."""
+    plan = setting.planned(Strategy.WARM, work.number, order)
+    assert plan.gate is not None, "a warm start has a gate"
+    noisy = noisy_tables(setting.shape, plan)
+    errors = fitted_answers(work.questions, setting.means.relation, noisy)
+    return Forecast(
+        Strategy.WARM,
+        max((len(scope) for scope in plan.start), default=0),
+        plan,
+        typical=errors.typical,
+        mean=errors.mean,
+        largest=errors.largest(work.times),
+        proven=proven_by_gate(plan.gate, setting, work),
+        wider=_wider(work.questions, noisy),
+    )
+
+
+def warm_starts(setting: Setting, work: Workload) -> Iterator[Forecast]:
+    """A warm start from tables of each width that is allowed, up to the whole grid."""
+    seen = set()
+    for order in (*WIDTHS, len(setting.shape)):
+        scopes = tuple(first_tables(setting.shape, order))
+        if scopes and scopes not in seen:
+            seen.add(scopes)
+            yield warm(setting, work, order)
+
+
+def proven_by_gate(gate: GateSchedule, setting: Setting, work: Workload) -> float:
+    """How far off an answer that passes can be, at the last of the questions."""
+    last = setting.asked + work.number
+    return float(easy_interval(gate, last, setting.confidence, Holds.ALONE) + 1)
+
+
+# Plans and the baseline -----------------------------------------------------------------------
+
+
+def forecast_of(plan: Plan, setting: Setting, work: Workload) -> Forecast:
+    """The forecast of the strategy that a plan has."""
+    order = max((len(scope) for scope in plan.start), default=1)
+    by_strategy: dict[Strategy, Callable[[], Forecast]] = {
+        Strategy.GAUSSIAN: lambda: gaussian(setting, work),
+        Strategy.LAPLACE: lambda: laplace(setting, work),
+        Strategy.HISTOGRAM: lambda: histogram(setting, work),
+        Strategy.TABLES: lambda: tables(setting, work, order),
+        Strategy.COLD: lambda: cold(setting, work),
+        Strategy.WARM: lambda: warm(setting, work, order),
+    }
+    return by_strategy[plan.strategy]()
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Plain noise on every answer, all questions being fixed in advance."""
+
+    name: str
+    mean: float
+    largest: float
+
+
+def plain(setting: Setting, work: Workload, budget: Budget) -> Baseline:
+    """Gaussian noise with exact accounting; Laplace noise where delta is 0."""
+    relation = setting.means.relation
+    if budget.delta:
+        one = exact_gaussian(float(budget.epsilon), float(budget.delta))
+        errors = gaussian_answers(work.questions, relation, one * math.sqrt(work.number))
+        return Baseline(EXACT_GAUSSIAN, errors.mean, errors.largest(work.times))
+    scale = work.number / float(budget.epsilon)
+    errors = laplace_answers(work.questions, relation, scale, pure=True)
+    return Baseline(PURE_LAPLACE, errors.mean, errors.largest(work.times))

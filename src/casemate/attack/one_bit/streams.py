@@ -1,0 +1,186 @@
+"""Streams of queries over groups: how much each group weighs in each.
+
+Source  Source document 000, section 2: queries in [0, 1]^D. Theorem 2.1 is about streams near the
+        directions of a basis, here nearly one group at a time.
+
+Streams of queries in [0, 1]^D that lie in a space of fewer dimensions.
+
+Source     Source document 000, section 2: queries q of a d-dimensional space U, and Theorem 2.1's
+           concentration of their directions around an orthonormal basis of U.
+Departure  Non-negative unit vectors within the angle phi of orthonormal directions are nearly
+           disjoint, so the concentrated streams here are groups of coordinates, one at a time.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.attack.one_bit.oracle import Floats
+
+Points = NDArray[np.float64]
+
+WITHIN = 0.9
+"""How far queries near the basis stray at most, as a part of the angle phi."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Queries, one a row: `coordinates` times an orthonormal `basis`."""
+
+    basis: Points  # d x D: C
+    coordinates: Points  # T x d: x = C q
+
+    def __post_init__(self) -> None:
+        if self.basis.ndim != 2 or self.coordinates.ndim != 2:
+            raise ValueError("need a basis and coordinates of one row per vector")
+        if self.coordinates.shape[1] != len(self.basis):
+            raise ValueError(
+                f"need a coordinate for each of the {len(self.basis)} directions of the basis, "
+                f"got {self.coordinates.shape[1]}"
+            )
+
+    @cached_property
+    def queries(self) -> Points:
+        """The queries themselves, T x D; made when first asked for."""
+        return self.rows(0, len(self))
+
+    def rows(self, start: int, stop: int) -> Points:
+        """Some of the queries, for streams too long to hold at once."""
+        return np.clip(self.coordinates[start:stop] @ self.basis, 0.0, 1.0)
+
+    def part(self, start: int, stop: int) -> "Stream":
+        """A stream of some of the queries."""
+        return Stream(self.basis, self.coordinates[start:stop])
+
+    def __len__(self) -> int:
+        return len(self.coordinates)
+
+
+def stream_of(queries: Points, basis: Points | None = None) -> Stream:
+    """Given queries as a stream: in a given orthonormal basis, or in one found for them."""
+    held = np.ascontiguousarray(queries, float)
+    directions = _span(held) if basis is None else np.asarray(basis, float)
+    return Stream(directions, held @ directions.T)
+
+
+def angle(dimensions: int) -> float:
+    """How near a query must be to a basis vector for OnlineBisection to use it: phi."""
+    return 2 * math.asin(1 / (64 * math.sqrt(dimensions)))
+
+
+def group_basis(size: int, dimensions: int) -> Points:
+    """Disjoint, nearly equal groups of coordinates as an orthonormal basis."""
+    if not 1 <= dimensions <= size:
+        raise ValueError(f"need between 1 and {size} dimensions, got {dimensions}")
+    basis = np.zeros((dimensions, size))
+    for direction, members in zip(basis, np.array_split(np.arange(size), dimensions), strict=True):
+        direction[members] = 1 / math.sqrt(len(members))
+    return basis
+
+
+def near_basis(rng: np.random.Generator, size: int, dimensions: int, count: int) -> Stream:
+    """Queries each within the angle phi of one group's direction: what Theorem 2.1 needs."""
+    levels = np.zeros((count, dimensions))
+    weight = rng.uniform(0.5, 1.0, count)  # lambda
+    chosen = rng.integers(dimensions, size=count)
+    if dimensions > 1:
+        levels = np.abs(rng.normal(size=(count, dimensions)))
+        levels[np.arange(count), chosen] = 0.0
+        stray = WITHIN * math.tan(angle(dimensions)) * rng.random(count)
+        levels *= (stray / np.linalg.norm(levels, axis=1))[:, None]
+    levels[np.arange(count), chosen] = 1.0
+    return _grouped(group_basis(size, dimensions), weight[:, None] * levels)
+
+
+def generic(rng: np.random.Generator, size: int, dimensions: int, count: int) -> Stream:
+    """Queries that weigh every group by an even number between 0 and 1."""
+    return _grouped(group_basis(size, dimensions), rng.random((count, dimensions)))
+
+
+def subsets(rng: np.random.Generator, size: int, dimensions: int, count: int) -> Stream:
+    """Queries that take each group or leave it, and at least one."""
+    taken = rng.random((count, dimensions)) < 0.5
+    none = np.flatnonzero(~taken.any(axis=1))
+    taken[none, rng.integers(dimensions, size=none.size)] = True
+    return _grouped(group_basis(size, dimensions), taken.astype(float))
+
+
+def dense(rng: np.random.Generator, size: int, dimensions: int, count: int) -> Stream:
+    """Mixtures of random profiles that touch every coordinate: no groups at all."""
+    if not 1 <= dimensions <= size:
+        raise ValueError(f"need between 1 and {size} dimensions, got {dimensions}")
+    profiles = rng.random((dimensions, size))
+    shares = rng.dirichlet(np.ones(dimensions), count) * rng.uniform(0.5, 1.0, (count, 1))
+    factor, triangle = np.linalg.qr(profiles.T)
+    return Stream(np.ascontiguousarray(factor.T), shares @ triangle.T)
+
+
+def _grouped(basis: Points, levels: Points) -> Stream:
+    """Levels of whole groups, as coordinates: a group of g ones is sqrt(g) of its direction."""
+    return Stream(basis, levels / basis.max(axis=1))
+
+
+def _span(queries: Points) -> Points:
+    """An orthonormal basis of the space that the queries span."""
+    _, sizes, directions = np.linalg.svd(queries, full_matrices=False)
+    rank = int(np.sum(sizes > sizes[0] * 1e-10)) if sizes.size else 0
+    return np.ascontiguousarray(directions[:rank])
+
+
+# One bit stream ---------------------------------------------------------------------------------
+
+
+LIGHTEST = 0.5
+"""The least weight of the group that a query near one group is about."""
+
+
+class Weighting(StrEnum):
+    """How the weights of a query are drawn."""
+
+    EVEN = "even"  # every group by an even number between 0 and 1
+    SUBSETS = "subsets"  # every group is taken or left, and at least one is taken
+    SINGLE = "single"  # nearly one group a query: what OnlineBisection needs
+
+
+def drawn_queries(
+    kind: Weighting, reach: Floats, count: int, random: np.random.Generator
+) -> Floats:
+    """So many queries, one a row: weights times what each group can add."""
+    if kind is Weighting.EVEN:
+        return random.random((count, len(reach))) * reach
+    if kind is Weighting.SUBSETS:
+        return _subsets(len(reach), count, random) * reach
+    return _single(reach, count, random)
+
+
+def shortest_single(reach: Floats) -> float:
+    """The least Euclidean length of a query near one group."""
+    return LIGHTEST * float(reach.min())
+
+
+def _subsets(groups: int, count: int, random: np.random.Generator) -> Floats:
+    taken = random.random((count, groups)) < 0.5
+    none = np.flatnonzero(~taken.any(axis=1))
+    taken[none, random.integers(groups, size=none.size)] = True
+    return taken.astype(np.float64)
+
+
+def _single(reach: Floats, count: int, random: np.random.Generator) -> Floats:
+    """One group each, and so little of the others that the angle to it stays below phi.
+
+    A group too small to lean that far weighs at most 1, and the angle is smaller.
+    """
+    groups = len(reach)
+    chosen, rows = random.integers(groups, size=count), np.arange(count)
+    main = reach[chosen] * random.uniform(LIGHTEST, 1.0, count)
+    found = np.abs(random.normal(size=(count, groups)))
+    found[rows, chosen] = 0.0
+    stray = WITHIN * math.tan(angle(groups)) * random.random(count) * main
+    lengths = np.maximum(np.linalg.norm(found, axis=1), np.finfo(np.float64).tiny)
+    found = np.minimum(found * (stray / lengths)[:, None], reach)
+    found[rows, chosen] = main
+    return np.asarray(found)

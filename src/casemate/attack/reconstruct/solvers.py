@@ -1,0 +1,329 @@
+"""The solvers by name: each takes a problem and gives a point, in its own way.
+
+Source     Source document 002, "Solving the equations" to "Handling many queries".
+Departure  Rows are scaled to length 1 always, and weighted by their noise where that differs from
+           row to row; the pseudo-inverse, cvxpy and PyTorch of the document are its reference.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from casemate.attack.reconstruct.problem import Problem, weights
+from casemate.attack.reconstruct.reconstruction import Solver, Watch
+from casemate.attack.solvers.box_squares import box_squares
+from casemate.attack.solvers.cgmn import swept_squares
+from casemate.attack.solvers.convex import convex
+from casemate.attack.solvers.convex_losses import Ranges
+from casemate.attack.solvers.decoding import (
+    exact_decoding,
+    least_absolute,
+    least_deviations,
+    within_noise,
+)
+from casemate.attack.solvers.kaczmarz import kaczmarz_blocks
+from casemate.attack.solvers.laws import Law
+from casemate.attack.solvers.least_squares import Solved, Weighted, after, least_squares
+from casemate.attack.solvers.posterior import Posterior, posterior
+from casemate.attack.solvers.projected_gradient import Total
+from casemate.attack.solvers.sgd import sgd
+from casemate.attack.solvers.whole_decoding import whole_decoding
+from casemate.errors import Misconfigured
+from casemate.exact import Floats, Passes, Rows
+
+MOST_VALUES = 128
+"""Whole numbers with more possible values each are rounded, and not counted one by one."""
+
+MOST_EXACT = 200
+"""So many whole unknowns are decided by an integer program where a search finds no solution."""
+
+SECONDS = 60.0
+"""For so long."""
+
+ENOUGH = 0.75
+"""Sweeps are faster than conjugate gradients from about so many equations for each unknown."""
+
+SILENT = 1e-6
+"""A relative residual so small is rounding, and no noise."""
+
+EVEN = 1e-3
+"""Weights that differ by less are left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What a solver is given beside the problem."""
+
+    random: np.random.Generator
+    watch: Watch
+    tolerance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a solver found; `chances` where it counted the possible values of whole numbers.
+
+    `history` has the relative residual after so many steps.
+    """
+
+    solved: Solved
+    chances: Posterior | None = None
+    history: tuple[tuple[int, float], ...] = ()
+
+
+def solve(problem: Problem, solver: Solver, work: Work) -> Found:
+    """The point that the solver of this name finds."""
+    watch = Watch(work.watch)  # the history of this solver alone
+    found = SOLVERS[solver](problem, replace(work, watch=watch))
+    return replace(found, history=tuple(watch.history))
+
+
+# Least squares --------------------------------------------------------------------------------
+
+
+def weighted(problem: Problem) -> Passes:
+    """The equations, each counting by the inverse of its noise where noises differ."""
+    if problem.noise is None:
+        return problem.equations
+    found = weights(problem)
+    even = bool(np.ptp(found) <= EVEN) if len(found) else True
+    return problem.equations if even else Weighted(problem.equations, found)
+
+
+def _least_squares(problem: Problem, work: Work) -> Found:
+    """Least squares with nothing but single known values beside the equations."""
+    known = problem.low == problem.high
+    if not known.any():
+        return Found(_unbounded(problem, work))
+    low, high = np.where(known, problem.low, -np.inf), np.where(known, problem.high, np.inf)
+    return Found(_within(problem, (low, high), None, work))
+
+
+def _box(problem: Problem, work: Work) -> Found:
+    """Least squares within the box: of all solutions one near to the middle of what was known."""
+    return Found(_within(problem, (problem.low, problem.high), middle(problem), work))
+
+
+def _unbounded(problem: Problem, work: Work, start: Floats | None = None) -> Solved:
+    """Least squares and nothing else; by sweeps where the answers may all be true."""
+    equations, right = weighted(problem), problem.answers
+    often = problem.noise is None and equations.height >= ENOUGH * equations.width
+    if often and isinstance(equations, Rows):
+        return swept_squares(
+            equations, right, start=start, tolerance=work.tolerance, progress=work.watch
+        )
+    return least_squares(
+        equations, right, start=start, tolerance=work.tolerance, progress=work.watch
+    )
+
+
+def middle(problem: Problem) -> Floats:
+    """The middle of each range; where it has none, the number in it that is nearest to 0."""
+    both = np.isfinite(problem.low) & np.isfinite(problem.high)
+    ends = np.where(both, problem.low, 0.0), np.where(both, problem.high, 0.0)
+    return np.where(both, (ends[0] + ends[1]) / 2, np.clip(0.0, problem.low, problem.high))
+
+
+def _within(
+    problem: Problem, box: tuple[Floats, Floats], start: Floats | None, work: Work
+) -> Solved:
+    """Least squares within a box, from the solution without one that is nearest to the start."""
+    free = _unbounded(problem, work, start)
+    found = box_squares(
+        weighted(problem),
+        problem.answers,
+        low=box[0],
+        high=box[1],
+        start=free.values,
+        tolerance=work.tolerance,
+        progress=after(work.watch, free.iterations),
+    )
+    return replace(found, iterations=free.iterations + found.iterations)
+
+
+def _robust(problem: Problem, work: Work) -> Found:
+    found = least_deviations(
+        weighted(problem), problem.answers, tolerance=work.tolerance, progress=work.watch
+    )
+    return Found(_inside(problem, found))
+
+
+def _inside(problem: Problem, found: Solved) -> Solved:
+    """The same point moved into the box."""
+    values = np.clip(found.values, problem.low, problem.high)
+    residual = residual_at(problem, values)
+    return Solved(values, residual, found.iterations, found.converged)
+
+
+def residual_at(problem: Problem, values: Floats) -> float:
+    """How far the equations are from holding at a point, relative to their right sides."""
+    right = problem.answers / problem.equations.lengths
+    size = float(np.linalg.norm(right)) or 1.0
+    return float(np.linalg.norm(right - problem.equations.times(values))) / size
+
+
+def _convex(problem: Problem, work: Work) -> Found:
+    """Everything that is known, at once: ranges, a total, sums within limits, sparsity."""
+    limits, width = problem.limits, problem.equations.width
+    return Found(
+        convex(
+            weighted(problem),
+            problem.answers,
+            low=problem.low,
+            high=problem.high,
+            total=None if problem.total is None else Total.of(width, problem.total),
+            also=None if limits is None else Ranges(limits.rows, limits.low, limits.high),
+            sparsity=problem.sparse,
+            centre=0.0 if problem.sparse else middle(problem),
+            tolerance=work.tolerance,
+            progress=work.watch,
+        )
+    )
+
+
+# One equation, or a few, at a time ------------------------------------------------------------
+
+
+def stored(problem: Problem, solver: Solver) -> Rows:
+    """The equations as stored rows, which some solvers need."""
+    if isinstance(problem.equations, Rows):
+        return problem.equations
+    raise Misconfigured(
+        f"the solver {solver} goes through stored rows, and these queries are too many to be "
+        "stored; use least-squares or box"
+    )
+
+
+def _by_steps(solver: Solver, steps: Callable[..., Solved]) -> Callable[[Problem, Work], Found]:
+    """A solver that goes through the rows some at a time, and averages where they contradict."""
+
+    def solve_by_steps(problem: Problem, work: Work) -> Found:
+        return Found(
+            steps(
+                stored(problem, solver),
+                problem.answers,
+                random=work.random,
+                low=problem.low,
+                high=problem.high,
+                averaged=True,
+                tolerance=max(work.tolerance, 1e-6),
+                progress=work.watch,
+            )
+        )
+
+    return solve_by_steps
+
+
+# Linear programs ------------------------------------------------------------------------------
+
+
+def _lp(problem: Problem, work: Work) -> Found:
+    """Values within the noise where that is bounded, else with the least absolute residuals."""
+    equations = stored(problem, Solver.LP)
+    box = {"low": problem.low, "high": problem.high}
+    bound = None if problem.noise is None else problem.noise.bounded
+    if bound is not None:
+        limit = bound * np.abs(problem.spread)
+        return Found(
+            within_noise(equations, problem.answers, bound=limit, progress=work.watch, **box)
+        )
+    spread = np.maximum(np.abs(problem.spread), 1e-300)
+    return Found(
+        least_absolute(equations, problem.answers, spread=spread, progress=work.watch, **box)
+    )
+
+
+# Whole numbers --------------------------------------------------------------------------------
+
+
+def _integer(problem: Problem, work: Work) -> Found:
+    """Whole values: by their chances where there is noise, else such as satisfy the equations."""
+    equations = stored(problem, Solver.INTEGER)
+    if not problem.whole.all():
+        raise Misconfigured(
+            "the solver integer needs whole numbers; say that they are with --integer"
+        )
+    near = _box(problem, work).solved
+    reach = problem.high - problem.low
+    if not np.isfinite(reach).all():
+        return Found(near)  # rounded later: nothing bounds what could be tried
+    noise = _noise_of(problem, near)
+    if noise is None:
+        return Found(_satisfying(problem, equations, near, work))
+    law, spread = noise
+    counted = posterior(
+        equations,
+        problem.answers,
+        law=law,
+        spread=spread,
+        low=problem.low,
+        high=problem.high,
+        random=work.random,
+        start=near.values,
+        progress=after(work.watch, near.iterations),
+    )
+    values = counted.values
+    steps = near.iterations + counted.sweeps
+    solved = Solved(values, residual_at(problem, values), steps, counted.converged)
+    return Found(solved, counted)
+
+
+def _satisfying(problem: Problem, equations: Rows, near: Solved, work: Work) -> Solved:
+    """Whole values at which the equations hold, or nearly: by search, and exactly for few."""
+    found = whole_decoding(
+        equations,
+        problem.answers,
+        start=near.values,
+        low=problem.low,
+        high=problem.high,
+        progress=after(work.watch, near.iterations),
+    )
+    free = int((problem.low < problem.high).sum())
+    if found.residual <= SILENT or free > MOST_EXACT:
+        return replace(found, iterations=near.iterations + found.iterations)
+    exact = exact_decoding(
+        equations,
+        problem.answers,
+        low=problem.low,
+        high=problem.high,
+        seconds=SECONDS,
+        progress=after(work.watch, near.iterations),
+    )
+    residual = residual_at(problem, exact.values)
+    better = residual < found.residual
+    steps = near.iterations + found.iterations
+    if better:
+        return Solved(exact.values, residual, steps, exact.proved)
+    return replace(found, iterations=steps)
+
+
+LAWS = {"gaussian": Law.GAUSSIAN, "laplace": Law.LAPLACE, "uniform": Law.UNIFORM}
+
+
+def _noise_of(problem: Problem, near: Solved) -> tuple[Law, Floats] | None:
+    """The law of the noise and its scale for each answer: stated, or seen in what is left."""
+    spread = np.maximum(np.abs(problem.spread), 1e-12)
+    if problem.noise is not None:
+        kind, scale = problem.noise.kind, problem.noise.scale
+        half = scale / 2 if kind == "round" else scale
+        return LAWS.get(kind, Law.UNIFORM), half * spread
+    freedom = problem.equations.height - problem.equations.width
+    if near.residual <= SILENT or freedom <= 0:
+        return None
+    lengths = problem.equations.lengths
+    left = (problem.answers - lengths * problem.equations.times(near.values)) / spread
+    deviation = float(np.sqrt(left @ left / freedom))
+    return Law.GAUSSIAN, deviation * spread
+
+
+SOLVERS: Mapping[Solver, Callable[[Problem, Work], Found]] = {
+    Solver.LEAST_SQUARES: _least_squares,
+    Solver.BOX: _box,
+    Solver.CONVEX: _convex,
+    Solver.ROBUST: _robust,
+    Solver.LP: _lp,
+    Solver.INTEGER: _integer,
+    Solver.KACZMARZ: _by_steps(Solver.KACZMARZ, kaczmarz_blocks),
+    Solver.SGD: _by_steps(Solver.SGD, sgd),
+}

@@ -1,0 +1,1 @@
+"""The solvers: least squares, convex and integer decoding, streaming methods, sampling."""

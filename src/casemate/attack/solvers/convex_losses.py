@@ -1,0 +1,142 @@
+"""Convex functions that are quadratic or nearly so, as seen through a linear image of the point.
+
+A bowl's `image` is linear, so that images of combined points need no pass; its `slope` at a point
+is a pass back, and its `bend` bounds the curvature along a step.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from casemate.exact import Floats, Passes, Rows
+
+
+class Bowl(Protocol):
+    """A smooth convex function of a point."""
+
+    def image(self, point: Floats) -> Floats:
+        """What the function sees of a point; linear."""
+
+    def slope(self, image: Floats) -> Floats:
+        """The gradient where the image is this."""
+
+    def bend(self, image: Floats) -> float:
+        """At least the second derivative along a step of this image."""
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """Half the squared distance of scaled equations from their right sides."""
+
+    equations: Passes
+    right: Floats
+
+    def image(self, point: Floats) -> Floats:
+        """What the equations come to."""
+        return self.equations.times(point)
+
+    def slope(self, image: Floats) -> Floats:
+        """The gradient where the image is this."""
+        return self.equations.transposed(image - self.right)
+
+    def bend(self, image: Floats) -> float:
+        """The second derivative along a step of this image."""
+        return float(image @ image)
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """Half the squared distance from a centre."""
+
+    centre: Floats
+
+    def image(self, point: Floats) -> Floats:
+        """The point itself."""
+        return point
+
+    def slope(self, image: Floats) -> Floats:
+        """The gradient at a point."""
+        return image - self.centre
+
+    def bend(self, image: Floats) -> float:
+        """The second derivative along a step."""
+        return float(image @ image)
+
+
+@dataclass(frozen=True, eq=False)
+class Walls:
+    """Half the squared distance of shifted, scaled rows from their ranges, times a weight."""
+
+    rows: Passes
+    low: Floats
+    high: Floats
+    shift: Floats
+    weight: float
+
+    def image(self, point: Floats) -> Floats:
+        """What the rows come to."""
+        return self.rows.times(point)
+
+    def beyond(self, image: Floats) -> Floats:
+        """How far shifted rows lie outside their ranges."""
+        moved = image + self.shift
+        return moved - np.clip(moved, self.low, self.high)
+
+    def slope(self, image: Floats) -> Floats:
+        """The gradient where the image is this."""
+        return self.rows.transposed(self.weight * self.beyond(image))
+
+    def bend(self, image: Floats) -> float:
+        """At least the second derivative along a step of this image."""
+        return self.weight * float(image @ image)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """Weighted sums that are known to lie between two ends each: low <= C x <= high."""
+
+    rows: Rows
+    low: Floats
+    high: Floats
+
+    def __post_init__(self) -> None:
+        if not len(self.low) == len(self.high) == self.rows.height:
+            raise ValueError(
+                f"{self.rows.height} constraints need as many low and high ends, "
+                f"got {len(self.low)} and {len(self.high)}"
+            )
+        if not (self.low <= self.high).all():
+            raise ValueError("the lower end of a constraint must not be above the upper one")
+
+
+@dataclass(frozen=True, eq=False)
+class Stacked:
+    """Equations above others."""
+
+    upper: Passes
+    lower: Passes
+
+    @property
+    def height(self) -> int:
+        """How many equations there are."""
+        return self.upper.height + self.lower.height
+
+    @property
+    def width(self) -> int:
+        """How many unknowns."""
+        return self.upper.width
+
+    @property
+    def lengths(self) -> Floats:
+        """The length of each equation before it was scaled."""
+        return np.concatenate([self.upper.lengths, self.lower.lengths])
+
+    def times(self, point: Floats) -> Floats:
+        """What each scaled equation comes to at a point."""
+        return np.concatenate([self.upper.times(point), self.lower.times(point)])
+
+    def transposed(self, weights: Floats) -> Floats:
+        """The scaled equations multiplied by weights and added up."""
+        above, below = np.split(weights, [self.upper.height])
+        return self.upper.transposed(above) + self.lower.transposed(below)

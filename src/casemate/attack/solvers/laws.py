@@ -1,0 +1,210 @@
+"""Laws of the noise in published answers, and answers that carry it.
+
+Compiled losses, and what a change of one unknown does to the losses of its equations.
+
+`left` holds what is left of each equation, divided by its spread; `system` is (starts, rows,
+values, inverse spreads, law), entries sorted by unknown; no stored values means that all are 1.
+
+Equations by unknown: for each unknown the equations it is in, for work that changes one value.
+
+Cost       One pass over the entries to build, 4 bytes for each (12 where coefficients are not 1).
+
+A compiled pass that turns entries sorted by equation into entries sorted by unknown.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.compiled import compiled
+from casemate.exact import Floats, Rows
+
+GAUSSIAN, LAPLACE = 0, 1
+BEYOND = 1 + 1e-9
+"""A residual of at most this many spreads keeps a bound; the rest of it is rounding."""
+
+
+@compiled(inline="always")
+def loss(law: Any, rest: Any) -> Any:
+    """The negative log-likelihood of a residual, up to a constant."""
+    if law == GAUSSIAN:
+        return 0.5 * rest * rest
+    if law == LAPLACE:
+        return abs(rest)
+    return max(0.0, abs(rest) - BEYOND)
+
+
+@compiled
+def total_loss(law: Any, left: Any) -> Any:
+    """The loss of all equations together."""
+    total = 0.0
+    for i in range(left.shape[0]):
+        total += loss(law, left[i])
+    return total
+
+
+@compiled
+def saved(system: Any, left: Any, unknown: Any, step: Any) -> Any:
+    """How much loss goes away when one unknown changes by `step`."""
+    starts, rows, values, inverse, law = system
+    plain = values.shape[0] == 0
+    total = 0.0
+    for k in range(starts[unknown], starts[unknown + 1]):
+        i = rows[k]
+        moved = step * inverse[i] if plain else step * inverse[i] * values[k]
+        total += loss(law, left[i]) - loss(law, left[i] - moved)
+    return total
+
+
+@compiled
+def parabola(system: Any, left: Any, unknown: Any) -> Any:
+    """For Gaussian noise: a change by d saves `slope` * d - `curve` * d^2 / 2."""
+    starts, rows, values, inverse, _ = system
+    plain = values.shape[0] == 0
+    slope, curve = 0.0, 0.0
+    for k in range(starts[unknown], starts[unknown + 1]):
+        i = rows[k]
+        weight = inverse[i] if plain else inverse[i] * values[k]
+        slope += weight * left[i]
+        curve += weight * weight
+    return slope, curve
+
+
+@compiled
+def change(system: Any, left: Any, unknown: Any, step: Any) -> None:
+    """Let one unknown change by `step`."""
+    starts, rows, values, inverse, _ = system
+    plain = values.shape[0] == 0
+    for k in range(starts[unknown], starts[unknown + 1]):
+        i = rows[k]
+        left[i] -= step * inverse[i] if plain else step * inverse[i] * values[k]
+
+
+# Columns ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The same equations as `Rows`: the equations of each unknown from `starts[j]` on.
+
+    >>> from casemate.exact.system import System
+    >>> columns = Columns.of(Rows.of(System.of([[1, 0, 1], [0, 1, 1]])))
+    >>> columns.starts.tolist(), columns.rows.tolist()
+    ([0, 1, 2, 4], [0, 1, 0, 1])
+    """
+
+    starts: NDArray[np.int64]
+    rows: NDArray[np.uint32]
+    values: Floats | None  # None: all of them are 1
+    height: int
+
+    @classmethod
+    def of(cls, equations: Rows) -> "Columns":
+        """The entries of stored equations, turned."""
+
+        counts = np.bincount(equations.columns, minlength=equations.width)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        rows = np.empty(len(equations.columns), np.uint32)
+        given = np.zeros(0) if equations.values is None else equations.values
+        values = np.empty(len(given))
+        turn(equations.starts, equations.columns, given, starts[:-1].copy(), (rows, values))
+        return cls(starts, rows, None if equations.values is None else values, equations.height)
+
+    @cached_property
+    def stored(self) -> Any:
+        """Starts, rows and coefficients, for compiled loops."""
+        return self.starts, self.rows, np.zeros(0) if self.values is None else self.values
+
+
+def plain_sums(equations: Rows, point: Floats) -> Floats:
+    """What each equation comes to at a point, in the unit of its answer: exact in whole numbers."""
+    from casemate.exact import times
+
+    found = np.empty(equations.height)
+    starts, columns, values, _ = equations.stored
+    times(starts, columns, values, point, found)
+    return found
+
+
+# Law --------------------------------------------------------------------------------------------
+
+
+class Law(IntEnum):
+    """How answers differ from the truth; `spread` is always the scale of this law.
+
+    A law is also a loss: its negative log-likelihood in units of the spread, which is half the
+    square, the absolute value, or what lies beyond the bound.
+    """
+
+    GAUSSIAN = 0  # spread: the standard deviation
+    LAPLACE = 1  # spread: the mean absolute deviation
+    UNIFORM = 2  # spread: the half width; rounding to a step is this law with half the step
+
+    @property
+    def variance(self) -> float:
+        """The variance of noise of spread 1."""
+        return (1.0, 2.0, 1 / 3)[self]
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Equations, their answers, and the law and the spread of the noise in each."""
+
+    equations: Rows
+    right: Floats
+    law: Law
+    spread: Floats
+
+    @classmethod
+    def of(cls, equations: Rows, right: Floats, law: Law, spread: Floats | float) -> "Noisy":
+        """Answers each of which has a spread."""
+        return cls(equations, right, law, spreads(spread, equations.height))
+
+    def left(self, point: Floats) -> Floats:
+        """What is left of each equation at a point, in spreads."""
+        return (self.right - plain_sums(self.equations, point)) / self.spread
+
+    def residual(self, left: Floats) -> float:
+        """What is left, relative to the right sides, both over the lengths of the equations."""
+        lengths = self.equations.lengths
+        size = float(np.linalg.norm(self.right / lengths)) or 1.0
+        return float(np.linalg.norm(left * self.spread / lengths)) / size
+
+    def loss(self, left: Floats) -> float:
+        """The negative log-likelihood of what is left, up to a constant."""
+
+        return float(total_loss(int(self.law), left))
+
+    @cached_property
+    def system(self) -> Any:
+        """Entries by unknown, inverse spreads and the law, for compiled loops."""
+        return (*Columns.of(self.equations).stored, 1 / self.spread, int(self.law))
+
+
+def spreads(spread: Floats | float, height: int) -> Floats:
+    """The spread of every answer, each of which must have one."""
+    found = np.broadcast_to(spread, height).astype(np.float64)
+    if not ((found > 0) & np.isfinite(found)).all():
+        raise ValueError("every answer needs a finite spread above 0; exact answers have none")
+    return found
+
+
+# Columns kernel ---------------------------------------------------------------------------------
+
+
+@compiled
+def turn(starts: Any, columns: Any, given: Any, places: Any, found: Any) -> None:
+    """Put each entry at the next free place of its unknown; `found` is (rows, values)."""
+    rows, values = found
+    plain = given.shape[0] == 0
+    for i in range(starts.shape[0] - 1):
+        for k in range(starts[i], starts[i + 1]):
+            place = places[columns[k]]
+            places[columns[k]] += 1
+            rows[place] = i
+            if not plain:
+                values[place] = given[k]

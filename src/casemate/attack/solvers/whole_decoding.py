@@ -1,0 +1,196 @@
+"""Whole values that fit answers: the nearest whole point, and better ones near it.
+
+Source     Source document 002, "Incorporating background knowledge": round each value of the least
+           squares solution to the nearest whole number.
+Method     After rounding into the ranges, values are changed alone while that lowers the loss, then
+           in pairs: of the changes that cost least alone, each with each. The loss is that of a
+           `Law`: squares, absolute values, or what lies beyond a bound, in units of `spread`.
+Cost       A round of single changes reads every entry a few times; one of pairs reads as many
+           columns as there are pairs, at most `near` squared. Residuals are kept up to date.
+Limit      The point found is best among its neighbours, not among all: `exact_decoding` is exact.
+
+Ranges of whole numbers, and the nearest whole point of one.
+
+Compiled changes of whole values, one or two at a time, that lower a loss.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.attack.solvers.laws import GAUSSIAN, Law, Noisy, change, parabola, saved, total_loss
+from casemate.attack.solvers.least_squares import Progress, Solved
+from casemate.compiled import compiled
+from casemate.exact import Floats, Rows, ends
+
+
+def whole_ends(low: Floats | float, high: Floats | float, width: int) -> tuple[Floats, Floats]:
+    """The least and the greatest whole number of each range; both must exist.
+
+    >>> [end.tolist() for end in whole_ends(0.5, 3.2, 2)]
+    [[1.0, 1.0], [3.0, 3.0]]
+    """
+    below, above = ends(low, high, width)
+    if not (np.isfinite(below) & np.isfinite(above)).all():
+        raise ValueError("whole unknowns need a finite range each; give both of its ends")
+    below, above = np.ceil(below), np.floor(above)
+    if (below > above).any():
+        raise ValueError("a range without a whole number in it was given for a whole unknown")
+    return below, above
+
+
+def rounded(point: Floats, low: Floats, high: Floats) -> Floats:
+    """The whole point nearest to a point, within ranges of whole numbers; halves go up.
+
+    >>> rounded(np.array([0.5, 1.5, -2.0]), np.zeros(3), np.ones(3)).tolist()
+    [1.0, 1.0, 0.0]
+    """
+    return np.clip(np.floor(point + 0.5), low, high)
+
+
+# Whole decoding ---------------------------------------------------------------------------------
+
+
+NEAR = 200
+"""So many of the cheapest changes are tried in pairs."""
+
+
+def whole_decoding(
+    equations: Rows,
+    right: Floats,
+    *,
+    start: Floats,
+    low: Floats | float,
+    high: Floats | float,
+    law: Law = Law.GAUSSIAN,
+    spread: Floats | float = 1.0,
+    near: int = NEAR,
+    most: int = 1_000,
+    progress: Progress | None = None,
+) -> Solved:
+    """The start rounded into ranges of whole numbers, improved until no change or pair helps.
+
+    >>> from casemate.exact.system import System
+    >>> rows = Rows.of(System.of([[1, 1, 0], [0, 1, 1], [1, 0, 1]]))
+    >>> start = np.array([0.6, 0.6, 0.6])
+    >>> found = whole_decoding(rows, np.array([1.0, 1.0, 0.0]), start=start, low=0, high=1)
+    >>> found.values.tolist()
+    [0.0, 1.0, 0.0]
+    """
+    box = whole_ends(low, high, equations.width)
+    search = _Search(Noisy.of(equations, right, law, spread), rounded(start, *box), box)
+    for done in range(1, most + 1):
+        settled = not (search.singles() or search.pairs(near))
+        if progress is not None:
+            progress(done, search.residual, search.point)
+        if settled:
+            break
+    return Solved(search.point, search.residual, done, converged=settled)
+
+
+class _Search:
+    """A whole point, and what is left of the equations there, in spreads."""
+
+    def __init__(self, answers: Noisy, start: Floats, box: tuple[Floats, Floats]) -> None:
+        self._answers, self._box = answers, box
+        self.point = start.copy()
+        self._left = answers.left(start)
+
+    @property
+    def residual(self) -> float:
+        """How far the equations are from holding, relative to their right sides."""
+        return self._answers.residual(self._left)
+
+    def singles(self) -> bool:
+        """Change values alone while that helps; whether any was changed."""
+
+        return bool(change_alone(self._answers.system, self._left, self.point, self._box))
+
+    def pairs(self, near: int) -> bool:
+        """Change the first pair found that helps; whether there was one."""
+
+        moves = self._cheapest(near)
+        return bool(change_a_pair(self._answers.system, self._left, self.point, moves))
+
+    def _cheapest(self, near: int) -> tuple[NDArray[np.int64], Floats]:
+        """The changes by one that cost least alone: unknowns and steps."""
+
+        found = np.empty((len(self.point), 2))
+        savings(self._answers.system, self._left, self.point, self._box, found)
+        order = np.argsort(-found, axis=None, kind="stable")[:near]
+        order = order[np.isfinite(found.ravel()[order])]
+        return order // 2, np.where(order % 2, 1.0, -1.0)
+
+
+# Whole kernel -----------------------------------------------------------------------------------
+
+
+WORTH = 1e-9
+"""A change must save this part of the loss; less is rounding."""
+
+
+@compiled
+def best_step(system: Any, left: Any, unknown: Any, room: Any) -> Any:
+    """A step within the room (down, up) and what it saves; for squares the best of all steps."""
+    down, up = room
+    if system[-1] == GAUSSIAN:
+        slope, curve = parabola(system, left, unknown)
+        step = np.floor(slope / curve + 0.5) if curve > 0 else 0.0
+        step = min(max(step, down), up)
+        return step, slope * step - 0.5 * curve * step * step
+    found, most = 0.0, 0.0
+    for step in (-1.0, 1.0):
+        if down <= step <= up:
+            worth = saved(system, left, unknown, step)
+            if worth > most:
+                found, most = step, worth
+    return found, most
+
+
+@compiled
+def change_alone(system: Any, left: Any, point: Any, box: Any) -> Any:
+    """Go over the unknowns, and over again, while changes help; how many did."""
+    low, high = box
+    least = WORTH * (1 + total_loss(system[-1], left))
+    count, before = 0, -1
+    while before < count:
+        before = count
+        for j in range(point.shape[0]):
+            room = low[j] - point[j], high[j] - point[j]
+            step, worth = best_step(system, left, j, room)
+            if worth > least:
+                change(system, left, j, step)
+                point[j] += step
+                count += 1
+    return count
+
+
+@compiled
+def savings(system: Any, left: Any, point: Any, box: Any, found: Any) -> None:
+    """What each step down and up by one saves; minus infinity outside the range."""
+    low, high = box
+    for j in range(point.shape[0]):
+        down, up = point[j] > low[j], point[j] < high[j]
+        found[j, 0] = saved(system, left, j, -1.0) if down else -np.inf
+        found[j, 1] = saved(system, left, j, 1.0) if up else -np.inf
+
+
+@compiled
+def change_a_pair(system: Any, left: Any, point: Any, moves: Any) -> Any:
+    """Make the first two of these moves that help together; whether there are such."""
+    unknowns, steps = moves
+    least = WORTH * (1 + total_loss(system[-1], left))
+    for a in range(unknowns.shape[0]):
+        i, step = unknowns[a], steps[a]
+        alone = saved(system, left, i, step)
+        change(system, left, i, step)
+        for b in range(unknowns.shape[0]):
+            j = unknowns[b]
+            if j != i and alone + saved(system, left, j, steps[b]) > least:
+                change(system, left, j, steps[b])
+                point[i] += step
+                point[j] += steps[b]
+                return True
+        change(system, left, i, -step)
+    return False

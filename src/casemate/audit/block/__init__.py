@@ -1,0 +1,1 @@
+"""Which people could live in a small block, from published statistics alone."""

@@ -1,0 +1,153 @@
+"""Answers that cannot all be true: which statements they belong to, and the audit of the rest.
+
+Source     Source document 002, "Which records are exposed?", condition 1, for exact answers;
+           with types, bounds and rounding, whether a linear program has any solution.
+Method     While some answers contradict each other, those among them that the table itself does
+           not give are left out; if it gives them all, or is no help, the last of them is.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from casemate.audit.case import Case
+from casemate.audit.checks.ranges import ranges
+from casemate.audit.checks.totals import impossible
+from casemate.audit.order.audit import Ordered
+from casemate.audit.region.bounds import Bounds
+from casemate.audit.region.consistency import consistent, contradiction
+from casemate.audit.time_limit import Clock
+from casemate.exact import System, within
+from casemate.published import Equations, RefusedQuery, true_values
+
+
+@dataclass(frozen=True, eq=False)
+class Agreed:
+    """The case without the answers that were left out, its ranges, and whether none had to be."""
+
+    case: Case
+    ranges: Bounds
+    consistent: bool | None
+
+
+def agreed(case: Case, clock: Clock) -> Agreed:
+    """Leave out answers until the others can all be true, or only the table's own are left."""
+    told = {column.query for column in case.publication.columns if column.told}
+    if not told:
+        fine = True if case.publication.told else None  # of extremes and medians alone
+        return Agreed(case, ranges(case, clock.seconds_left), fine)
+    fine = True
+    while True:
+        rows, found = _conflict(case, clock)
+        queries = {case.equations.places[row].query for row in rows if row < _count(case)}
+        blamed = _blamed(case, rows, queries & told)
+        if not blamed:
+            left = ranges(case, clock.seconds_left) if found is None else found
+            return Agreed(case, left, fine and not rows)
+        case, fine = _without(case, blamed, queries), False
+
+
+def _conflict(case: Case, clock: Clock) -> tuple[Collection[int], Bounds | None]:
+    """Equations that cannot all hold, none if they can, and the ranges if it took those to see."""
+    rows = _by_rank(case)
+    if rows:
+        return rows, None
+    found = ranges(case, clock.seconds_left)
+    return found.contradiction, found
+
+
+def _count(case: Case) -> int:
+    return case.equations.system.rows  # further rows of the region are types, not answers
+
+
+def _by_rank(case: Case) -> Collection[int]:
+    """Equations that contradict each other whatever the bounds are."""
+    alone = impossible(case)
+    if alone:
+        return alone[:1]
+    exact = case.exact
+    if consistent(exact.system):
+        return ()
+    found = contradiction(exact.system)
+    return exact.rows if found is None else [exact.rows[row] for row in found.coefficients]
+
+
+def _blamed(case: Case, rows: Iterable[int], told: Collection[int]) -> set[int]:
+    """Of statements whose answers contradict each other, those to be left out."""
+    if not told:
+        return set()
+    equations = case.equations
+    true = true_values(equations, range(equations.system.columns), case.source)
+    values = [true[column] for column in range(equations.system.columns)]
+    wrong = {
+        equations.places[row].query
+        for row in rows
+        if row < _count(case) and not _gives(case, row, values)
+    }
+    return (wrong & set(told)) or {max(told)}
+
+
+def _gives(case: Case, row: int, values: Sequence[Fraction]) -> bool:
+    """Whether the table's own values give the answer of a row."""
+    total = sum((a * values[column] for column, a in case.region.equations[row]), Fraction(0))
+    return within(total, case.equations.low[row], case.equations.high[row])
+
+
+def _without(case: Case, blamed: set[int], queries: set[int]) -> Case:
+    """The case without some statements, which are named among those not audited."""
+    kept = [i for i, each in enumerate(case.equations.places) if each.query not in blamed]
+    number = {row: place for place, row in enumerate(kept)}
+    reasons = {query: _reason(sorted(queries - {query})) for query in blamed}
+    return replace(
+        _with_refused(case, reasons),
+        equations=_rows(case.equations, kept),
+        rounded=frozenset(number[row] for row in case.rounded if row in number),
+    )
+
+
+def without_false_extremes(case: Case, ordered: Iterable[Ordered]) -> Case:
+    """Name the statements whose extremes or medians are not those of the table."""
+    reason = "its answer is not the table's; an extreme or a median is audited only if it is"
+    return _with_refused(case, {query: reason for each in ordered for query in each.contradicted})
+
+
+def _with_refused(case: Case, reasons: Mapping[int, str]) -> Case:
+    """The case with more statements among those not audited, all in the order of the log."""
+    published = case.publication
+    more = (
+        RefusedQuery(query, published.lines[query - 1], None, published.statements[query - 1], why)
+        for query, why in reasons.items()
+    )
+    refused = sorted((*published.refused, *more), key=lambda each: each.query)
+    return replace(case, publication=replace(published, refused=tuple(refused)))
+
+
+def _reason(others: Sequence[int]) -> str:
+    if not others:
+        return "no values of the right type within the bounds give its answer; correct it"
+    named = " and ".join([", ".join(map(str, others[:-1])), str(others[-1])][len(others) == 1 :])
+    one = len(others) == 1
+    which = f"that of query {named}" if one else f"those of queries {named}"
+    return f"its answer contradicts {which}; correct one of them"
+
+
+def _rows(equations: Equations, kept: Sequence[int]) -> Equations:
+    """Some of the equations, about the same secrets."""
+    system = equations.system
+    place = np.full(system.rows, -1, np.int64)
+    place[list(kept)] = np.arange(len(kept))
+    inside = place[system.row] >= 0
+    entries = place[system.row[inside]], system.column[inside], system.value[inside]
+    right = None if system.right is None else tuple(system.right[row] for row in kept)
+    return replace(
+        equations,
+        system=System(len(kept), system.columns, *entries, right),
+        low=tuple(equations.low[row] for row in kept),
+        high=tuple(equations.high[row] for row in kept),
+        open_ends=tuple(equations.open_ends[row] for row in kept),
+        factor=tuple(equations.factor[row] for row in kept),
+        public=tuple(equations.public[row] for row in kept),
+        places=tuple(equations.places[row] for row in kept),
+    )

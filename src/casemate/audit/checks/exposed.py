@@ -1,0 +1,155 @@
+"""Whose values are exposed: what follows by rank, by bounds and types, and by order, as values."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import gcd
+
+from casemate.audit.case import Case
+from casemate.audit.checks.rank import Determined
+from casemate.audit.order.audit import Ordered
+from casemate.audit.region.bounds import Bounds
+from casemate.audit.result import Certificate, Exposed, Proof, Term
+from casemate.exact import Bound
+from casemate.exact import Certificate as Combination
+from casemate.published import People, true_values
+from casemate.query.language import Scalar
+from casemate.query.records import Category, Cut
+
+
+def exposed(
+    case: Case, known: Determined, ranges: Bounds, ordered: Sequence[Ordered] = ()
+) -> tuple[Exposed, ...]:
+    """Everybody whose value the numbers determine, with bounds and types, and was not known.
+
+    `ordered` adds what extremes, medians and comparisons say of the secrets that they meet.
+    """
+    more = {c: found for each in ordered for c, found in each.others.items()}
+    values: dict[int, Bound] = {column: value for column, (value, _) in more.items()}
+    values |= {column: ranges.low[column] for column in ranges.fixed}
+    values |= _solved(case, known)
+    values = {c: value for c, value in values.items() if not case.settled(c)}
+    fixed = {*ranges.fixed, *known.by}
+    found = []
+    for (_, name), columns in _by_record(case, values).items():
+        value, shown_by = _value(case, name, columns, values)
+        if shown_by is not None:
+            whole = any(ranges.proof[column] == "integer" for column in columns)
+            proof = Proof.INTEGER if whole else Proof.BOUNDS
+            new = [Proof(more[c][1]) for c in columns if c in more and c not in fixed]
+            proof = new[0] if new else proof
+            found.append(_exposure(case, shown_by, value, known, proof))
+    return tuple(found)
+
+
+def with_order(
+    case: Case, already: tuple[Exposed, ...], found: Sequence[Ordered]
+) -> tuple[tuple[Exposed, ...], tuple[Scalar, ...]]:
+    """Whom extremes and medians expose besides, and about whom nothing could be decided."""
+    equations = case.equations
+    seen = {(each.record, each.column) for each in already}
+    people = equations.people
+    names = [people.record(place) for place in range(len(equations.records))]
+    more = tuple(
+        Exposed(names[place], people.person(place), part.column, value, None, None, Proof(proof))
+        for part in found
+        for place, (value, proof) in part.exposed.items()
+        if (names[place], part.column) not in seen
+    )
+    rows = (*(each for each in already if not each.total), *more)
+    totals = [each for each in already if each.total]
+    totals += [
+        Exposed(None, people.person(first), part.column, value, None, None, Proof(proof), True)
+        for part in found
+        for first, (value, proof) in part.totals.items()
+    ]
+    unsure = {(names[place], column) for part in found for place, column in part.undecided} - seen
+    undecided = sorted({record for record, _ in unsure}, key=str)
+    return (*rows, *without_known_rows(totals, rows, people)), tuple(undecided)
+
+
+def without_known_rows(
+    totals: Sequence[Exposed], exposed: Sequence[Exposed], people: People
+) -> tuple[Exposed, ...]:
+    """The totals that say more than the rows of the same people do, each once."""
+    known = {(each.record, each.column) for each in exposed}
+
+    def is_news(total: Exposed) -> bool:
+        first = people.first_of(total.person)
+        rows = [] if first is None else people.rows(first).tolist()
+        return any((people.record(row), total.column) not in known for row in rows)
+
+    each_once = {(total.person, total.column): total for total in reversed(totals)}
+    return tuple(total for total in reversed(each_once.values()) if is_news(total))
+
+
+def _solved(case: Case, known: Determined) -> dict[int, Bound]:
+    """The values that follow by rank: from their certificates, or as the table has them."""
+    values: dict[int, Bound] = {
+        c: combination.value(case.equations.low) for c, combination in known.singles.items()
+    }
+    rest = [column for column in known.by if column not in values]
+    if rest and not case.publication.told:
+        values |= true_values(case.equations, rest, case.source)
+    return values | dict.fromkeys((c for c in rest if c not in values), None)
+
+
+def _by_record(case: Case, columns: Iterable[int]) -> dict[tuple[int, str], list[int]]:
+    grouped: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for column in sorted(columns):
+        grouped[int(case.equations.record[column]), case.secret(column)].append(column)
+    return dict(sorted(grouped.items()))
+
+
+def _value(
+    case: Case, name: str, columns: Sequence[int], values: dict[int, Bound]
+) -> tuple[Scalar | Fraction, int | None]:
+    """The value that the known columns of a record come to, and the column that shows it."""
+    if any(not isinstance(case.unknown(column).category, Category) for column in columns):
+        return _number(case, columns, values)
+    for column in columns:
+        category = case.unknown(column).category
+        if values[column] == 1 and isinstance(category, Category):
+            return category.value, column
+    declared = case.declared(name)
+    if len(columns) == len(declared) - 1:  # none of the others: it is the last
+        return declared[-1], columns[-1]
+    return None, None
+
+
+def _number(
+    case: Case, columns: Sequence[int], values: dict[int, Bound]
+) -> tuple[Scalar | Fraction, int | None]:
+    """A number, or that it is missing; 0 may stand for both, and then neither is known."""
+    kinds = {case.unknown(column).category: column for column in columns}
+    number, there = kinds.get(None), kinds.get(Cut(None))
+    if there is not None and values[there] == 0:
+        return None, there
+    if number is None or (values[number] == 0 and there is None and case.may_be_missing(number)):
+        return None, None
+    return values[number], number
+
+
+def _exposure(
+    case: Case, column: int, value: Scalar | Fraction, known: Determined, proof: Proof
+) -> Exposed:
+    record, person, name = case.name(column), case.person(column), case.secret(column)
+    if column not in known.by:
+        return Exposed(record, person, name, value, None, None, proof)
+    certificate, proof = None, Proof.RANK
+    if column in known.singles:
+        certificate = in_numbers(case, known.singles[column])
+        if case.rounded.intersection(known.singles[column].coefficients):
+            proof = Proof.INTEGER  # exact only because sums of whole numbers are whole
+    return Exposed(record, person, name, value, certificate, known.by[column], proof)
+
+
+def in_numbers(case: Case, combination: Combination) -> Certificate:
+    """A combination of equations as one of the numbers that were published, in lowest terms."""
+    factor = case.equations.factor
+    terms = sorted(combination.coefficients.items())
+    weights = {row: w * factor[row].numerator // factor[row].denominator for row, w in terms}
+    common = gcd(combination.divisor, *weights.values())
+    places = case.equations.places
+    lowest = tuple(Term(places[row], weight // common) for row, weight in weights.items())
+    return Certificate(lowest, combination.divisor // common)

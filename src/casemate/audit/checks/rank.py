@@ -1,0 +1,73 @@
+"""What the exact equations determine by rank alone, one value at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from casemate.audit.case import Case
+from casemate.audit.region.collapse import Collapsed, collapse
+from casemate.exact import Certificate, Exposure, certify, exposure, prove, tipped_by
+
+
+@dataclass(frozen=True, eq=False)
+class Determined:
+    """What follows by rank: the statement that tipped each column, and how each is put together.
+
+    A column in `by` that is not in `singles` is proved together with the others: its own
+    combination has too many digits for anybody to read. `collapsed` and `found` are what it was
+    decided on: columns that no equation tells apart, and their elimination.
+    """
+
+    by: dict[int, int]
+    singles: dict[int, Certificate]
+    collapsed: Collapsed
+    found: Exposure
+    jointly: bool = False
+
+    def proved_jointly(self) -> bool:
+        """Whether one proof holds for everything that is determined, readable or not."""
+        return self.jointly or _proved(self.collapsed, self.found)
+
+
+def determined(case: Case) -> Determined:
+    """Decide by rank, for all columns at once."""
+    kept = case.exact
+    collapsed = collapse(kept.system)
+    found = exposure(collapsed.system)
+    alone = np.flatnonzero(found.determined & (collapsed.sizes == 1)).tolist()
+    combinations = {
+        c.column: in_terms_of(kept.rows, c) for c in certify(collapsed.system, found.block, alone)
+    }
+    jointly = len(combinations) < len(alone) and _proved(collapsed, found)
+    if not jointly:
+        alone = [group for group in alone if group in combinations]
+    column = {group: members[0] for group, members in _members(collapsed, alone).items()}
+    tipping = tipped_by(found.block, alone)
+    places = case.equations.places
+    return Determined(
+        {column[group]: places[kept.rows[row]].query for group, row in tipping.items()},
+        {column[group]: combinations[group] for group in alone if group in combinations},
+        collapsed,
+        found,
+        jointly,
+    )
+
+
+def _proved(collapsed: Collapsed, found: Exposure) -> bool:
+    return prove(collapsed.system, found.block.rows, found.determined) is not None
+
+
+def _members(collapsed: Collapsed, groups: Sequence[int]) -> dict[int, list[int]]:
+    wanted = set(groups)
+    members: dict[int, list[int]] = {group: [] for group in groups}
+    for column, group in enumerate(collapsed.group.tolist()):
+        if group in wanted:
+            members[group].append(column)
+    return members
+
+
+def in_terms_of(rows: Sequence[int], combination: Certificate) -> Certificate:
+    """The same combination, in the numbers of all equations."""
+    named = {rows[row]: weight for row, weight in combination.coefficients.items()}
+    return replace(combination, coefficients=named)

@@ -1,0 +1,185 @@
+"""Why nobody can be called safe although no value was found: what the equations do not say.
+
+Missing  A private value may be missing although the policy says that none is. Such a record was
+         audited as if it had a value that adds nothing; whoever knows that it has none knows more
+         of the others.
+Digits   A sum that weighs one number far more than another tells both by its digits, if they are
+         whole or have few digits after the point, and so does a chain of such sums. Whole numbers
+         within bounds are searched for; others are not.
+
+Rows of a GROUP BY whose keys are not shown: audited as if they were, which is the worst case.
+
+What such a statement shows is a function of its rows with their keys. So whoever is not exposed by
+labelled rows is not exposed by these; whoever is may be one whom an outsider cannot point to.
+
+Statements that are about nobody: a mistake in their conditions, more often than not.
+
+Values that would follow if rounded numbers were exact, and how far off they may be.
+
+Rounding hides a value only as far as it blurs it: a combination of published numbers that would
+give a value exactly gives it to within half a unit of each number, times what that is multiplied
+by. Whoever is pinned down all the same, by bounds or by being whole, is plainly exposed.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from casemate.audit.case import Case
+from casemate.audit.checks.exposed import in_numbers
+from casemate.audit.checks.rank import determined
+from casemate.audit.order.audit import Ordered
+from casemate.audit.result import Audited, Exposed, ExposedIfExact, Verdict
+from casemate.exact import Certificate
+from casemate.published import Equations, Publication, with_sides
+from casemate.query.engines import PROTECTED, quote, tables
+from casemate.query.records import Unknown
+from casemate.table import ColumnType, Policy
+from casemate.table.sources import Source
+
+LARGEST_RATIO = 10**6
+"""Of the largest to the smallest coefficient of a number in one equation, or in several at once."""
+
+NOTICED_RATIO = 1000
+"""Smaller ratios, such as those of the weights of a survey, are not counted together."""
+
+
+def with_reservations(
+    audited: Audited, policy: Policy, source: Source, system: Equations | None = None
+) -> Audited:
+    """The result, which is incomplete instead of safe where there are any."""
+    notes = [*_missing(policy, source), *([] if system is None else _digits(system, policy))]
+    if not notes:
+        return audited
+    safe = audited.verdict is Verdict.NONE_EXPOSED
+    return replace(
+        audited,
+        verdict=Verdict.INCOMPLETE if safe else audited.verdict,
+        assumptions=(*audited.assumptions, *notes),
+    )
+
+
+def _missing(policy: Policy, source: Source) -> list[str]:
+    columns = [column.name for column in policy.private() if not column.nullable]
+    if not columns:
+        return []
+    counts = ", ".join(
+        f"count(*) - count({quote(PROTECTED)}.{quote(name)}) AS m{place}"
+        for place, name in enumerate(columns)
+    )
+    frame = source.read(f"SELECT {counts} FROM {tables(source, ())}")
+    return [
+        f"{name} is missing in some records, and the policy does not say `nullable`: they were "
+        f"audited as if everybody had a value; declare it, or leave those records out"
+        for place, name in enumerate(columns)
+        if frame[f"m{place}"].values[0]
+    ]
+
+
+def _digits(system: Equations, policy: Policy) -> list[str]:
+    """The statements that weigh numbers so differently that digits could tell them apart."""
+    queries = sorted({system.places[row].query for row in _unequal(system, policy)})
+    if not queries:
+        return []
+    named = ", ".join(map(str, queries))
+    return [
+        f"query {named}: some records weigh so much more than others (by {LARGEST_RATIO:,} and "
+        f"more, alone or together) that digits could give values away, which was not looked into"
+    ]
+
+
+def _unequal(found: Equations, policy: Policy) -> Iterator[int]:
+    system, together = found.system, Fraction(1)
+    kinds = [each.category is None and _is_open(each, policy) for each in found.unknowns]
+    open_ = np.array(kinds, np.bool_)[found.unknown][system.column]
+    if not open_.any():
+        return
+    rows, starts = np.unique(system.row, return_index=True)  # entries are in the order of rows
+    sizes = np.abs(system.value)
+    largest = np.maximum.reduceat(np.where(open_, sizes, 0), starts).tolist()
+    smallest = np.minimum.reduceat(sizes, starts).tolist()
+    for row, most, least in zip(rows.tolist(), largest, smallest, strict=True):
+        ratio = Fraction(int(most), int(least))
+        if ratio > NOTICED_RATIO and ratio * together > LARGEST_RATIO:
+            yield row
+        elif ratio > NOTICED_RATIO:
+            together *= ratio
+
+
+def _is_open(unknown: Unknown, policy: Policy) -> bool:
+    """Whether no search for whole numbers decides about a number."""
+    column = policy.column(unknown.column)
+    if column is None or column.type is not ColumnType.INTEGER:
+        return True
+    return column.low is None or column.high is None
+
+
+# Unlabelled -------------------------------------------------------------------------------------
+
+
+def as_if_labelled(publication: Publication) -> tuple[str, ...]:
+    """A sentence for each statement that shows rows without all of their keys."""
+    return tuple(
+        f"query {query} shows rows without all of their keys; it was audited as if they were "
+        f"labelled, which is the worst case"
+        for query in publication.unlabelled
+    )
+
+
+# Nobody -----------------------------------------------------------------------------------------
+
+
+def about_nobody(case: Case, ordered: Iterable[Ordered]) -> tuple[str, ...]:
+    """A sentence for each statement in which no record counts."""
+    system, places = case.equations.system, case.equations.places
+    counted = {places[row].query for row in np.unique(system.row).tolist()}
+    counted.update(query for each in ordered for query in each.queries)
+    read = {column.query for column in (*case.publication.columns, *case.publication.ordered)}
+    left_out = {each.query for each in case.publication.refused}
+    return tuple(
+        f"query {query} is about nobody: no record counts in it; check its conditions"
+        for query in sorted(read - counted - left_out)
+    )
+
+
+# If exact ---------------------------------------------------------------------------------------
+
+
+def exposed_if_exact(case: Case, exposed: Iterable[Exposed]) -> tuple[ExposedIfExact, ...]:
+    """Whose numbers follow once rounded numbers are taken as exact, and not otherwise."""
+    equations = case.equations
+    ends = list(zip(equations.low, equations.high, strict=True))
+    half = [Fraction(0) if high is None else (high - low) / 2 for low, high in ends]
+    if not any(half):
+        return ()
+    middle = tuple(low + each for low, each in zip(equations.low, half, strict=True))
+    high = tuple(None if high is None else m for m, (_, high) in zip(middle, ends, strict=True))
+    exact = replace(case, equations=with_sides(equations, middle, high, equations.open_ends))
+    seen = {(each.record, each.column) for each in exposed}
+    return tuple(each for each in _listed(exact, half) if (each.record, each.column) not in seen)
+
+
+def _listed(exact: Case, half: list[Fraction]) -> Iterator[ExposedIfExact]:
+    known = determined(exact)
+    for column, by in sorted(known.by.items()):
+        if not exact.is_number(column) or exact.settled(column):
+            continue
+        single = known.singles.get(column)
+        yield ExposedIfExact(
+            exact.name(column),
+            exact.person(column),
+            exact.secret(column),
+            None if single is None else single.value(exact.equations.low),
+            None if single is None else _margin(single, half),
+            None if single is None else in_numbers(exact, single),
+            by,
+        )
+
+
+def _margin(combination: Certificate, half: list[Fraction]) -> Fraction:
+    """How far the value may be off: half a unit of each number, times its multiple."""
+    weights = combination.coefficients.items()
+    off = sum((abs(weight) * half[row] for row, weight in weights), Fraction(0))
+    return off / abs(combination.divisor)

@@ -1,0 +1,482 @@
+"""What all rows of a person come to, where a private column varies from row to row.
+
+No single row of somebody with several may be exposed while their total is, and with it the mean,
+since everybody knows how many rows there are. A category counts: how often each value occurs.
+
+Totals of whole numbers: what only their being whole gives away about a person.
+
+A total is free where a second table changes it: one that was found for the rows, an exchange with
+somebody whom no published number tells apart, or one that is looked for with the total as one more
+column. CP-SAT proves that there is none.
+
+Whose totals the published numbers give away, by rank, within bounds, and among whole numbers.
+
+Rounded sums of whole numbers: whole themselves, so often exact.
+
+The average of four ages to one decimal gives their sum away: only one whole number rounds to it.
+A row of whole numbers with whole coefficients is a multiple of what divides all its coefficients,
+and its ends move inwards to such multiples.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.case import Case
+from casemate.audit.checks.exposed import in_numbers
+from casemate.audit.checks.integers import Decided as WholeNumbers
+from casemate.audit.checks.integers import kinds, tightened
+from casemate.audit.checks.rank import Determined, in_terms_of
+from casemate.audit.checks.whole import decide
+from casemate.audit.region.bounds import Bounds
+from casemate.audit.region.groups import Combinations, single_values, spanned
+from casemate.audit.region.second import Change, Solution, part
+from casemate.audit.region.twins import collapse
+from casemate.audit.result import Certificate, Exposed, Proof
+from casemate.audit.time_limit import Clock
+from casemate.exact import Bound, Box, Region, System, Target, certify_targets
+from casemate.published import Equations, about_people, exact, true_values, with_sides
+from casemate.query.language import Scalar
+from casemate.query.records import Category
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """(a combination of columns) / scale + offset: a sum over a person's rows, or a count.
+
+    `counted` is the value whose occurrences are counted; None for a sum.
+    """
+
+    first: int
+    column: str
+    counted: Category | None
+    target: Target
+    scale: int = 1
+    offset: Fraction = Fraction(0)
+
+    def value(self, amount: Fraction) -> Fraction:
+        """The total itself, where the combination comes to this."""
+        return amount / self.scale + self.offset
+
+
+def totals(case: Case) -> Iterator[Total]:
+    """The totals of everybody with several rows that the published numbers could determine."""
+    people = case.equations.people
+    if people.alone:
+        return
+    for name in dict.fromkeys(unknown.column for unknown in case.equations.unknowns):
+        if name not in people.constant:
+            yield from (_counts if case.declared(name) else _sums)(case, name)
+
+
+def _sums(case: Case, name: str) -> Iterator[Total]:
+    """The sum of a number over each person's rows, rows known beforehand among them."""
+    people = case.equations.people
+    settled = _settled_elsewhere(case, name)
+    for first, columns in _columns(case, name, None).items():
+        rows = people.rows(first).tolist()
+        asked = set(case.equations.record[columns].tolist())
+        others = [row for row in rows if row not in asked]
+        prior = all(case.settled(column) for column in columns.tolist())
+        if all(row in settled for row in others) and not prior:
+            offset = sum((settled[row] for row in others), Fraction(0))
+            yield Total(first, name, None, dict.fromkeys(columns.tolist(), 1), 1, offset)
+
+
+def _settled_elsewhere(case: Case, name: str) -> Mapping[int, Fraction]:
+    """The rows whose number was known before anything was published."""
+    people = case.equations.people
+    known = about_people(name, case.knowledge, people).known if case.knowledge.known else {}
+    places = {people.place(record): ends for record, ends in known.items()}
+    return {
+        place: low
+        for place, (low, high) in places.items()
+        if place is not None and low is not None and low == high
+    }
+
+
+def _columns(case: Case, name: str, category: Category | None) -> dict[int, NDArray[np.int64]]:
+    """The columns of one secret, for each person with several rows, in the order of people."""
+    equations, people = case.equations, case.equations.people
+    which = [
+        i for i, u in enumerate(equations.unknowns) if (u.column, u.category) == (name, category)
+    ]
+    columns = np.flatnonzero(np.isin(equations.unknown, which))
+    owner = people.first[equations.record[columns]]
+    several = people.sizes[owner] > 1
+    columns, owner = columns[several], owner[several]
+    order = np.argsort(owner, kind="stable")
+    firsts, starts = np.unique(owner[order], return_index=True)
+    parts = np.split(columns[order], starts[1:]) if len(firsts) else []
+    return dict(zip(firsts.tolist(), parts, strict=True))
+
+
+def _counts(case: Case, name: str) -> Iterator[Total]:
+    """How often each value of a category occurs in each person's rows, and their sum."""
+    *values, last = case.declared(name)
+    columns = [_columns(case, name, Category(value)) for value in values]
+    people = case.equations.people
+    for first in sorted(set().union(*columns)):
+        rows = int(people.sizes[first])
+        own = [each.get(first, np.zeros(0, np.int64)) for each in columns]
+        whole = [len(each) == rows for each in own]
+        for value, mine, complete in zip(values, own, whole, strict=True):
+            if complete:
+                yield Total(first, name, Category(value), dict.fromkeys(mine.tolist(), 1))
+        if all(whole) and len(values) > 1:
+            others = dict.fromkeys(np.concatenate(own).tolist(), 1)
+            yield Total(first, name, Category(last), others, -1, Fraction(rows))
+            if all(_is_number(value) for value in (*values, last)):
+                yield _weighted(first, name, own, [*values, last])
+
+
+def _is_number(value: Scalar) -> bool:
+    return not isinstance(value, bool | str | None) and not hasattr(value, "isoformat")
+
+
+def _weighted(
+    first: int, name: str, own: Sequence[NDArray[np.int64]], values: Sequence[Scalar]
+) -> Total:
+    """The sum of a category of numbers: the last value for each row, and what the others add."""
+    *more, last = (exact(value) for value in values)
+    scale = lcm(*((value - last).denominator for value in more))
+    target = {
+        column: int((value - last) * scale)
+        for value, columns in zip(more, own, strict=True)
+        for column in columns.tolist()
+    }
+    return Total(first, name, None, target, scale, last * len(own[0]))
+
+
+# Whole totals -----------------------------------------------------------------------------------
+
+
+ONE = Fraction(1)
+
+
+@dataclass(eq=False)
+class WholeTotals:
+    """What combinations come to that have one value; those that move, and the undecided ones."""
+
+    values: dict[Total, Fraction] = field(default_factory=dict)
+    free: set[Total] = field(default_factory=set)
+    undecided: set[Total] = field(default_factory=set)
+
+
+def whole_totals(
+    case: Case, region: Region, wanted: Iterable[Total], changes: Sequence[Change], clock: Clock
+) -> WholeTotals:
+    """Decide the totals of whole numbers, given what is left of every range."""
+    listed = [each for each in wanted if all(region.box.integer[c] for c in each.target)]
+    found = WholeTotals()
+    if not listed:
+        return found
+    columns = range(case.equations.system.columns)
+    true = true_values(case.equations, columns, case.source)
+    values = [true[column] for column in columns]
+    if not region.contains(values):  # the answers are not the table's: nothing to start from
+        found.undecided |= set(listed)
+        return found
+    exchange = _Exchange(region, values)
+    for total in listed:
+        if _is_changed(total, changes, values) or exchange.changes(total):
+            found.free.add(total)
+    left = [total for total in listed if total not in found.free]
+    _search(_Longer(region, values, left), found, clock)
+    return found
+
+
+def _is_changed(total: Total, changes: Sequence[Change], values: Sequence[Fraction]) -> bool:
+    """Whether a second table that is known already has another total."""
+    return any(
+        sum((w * (each[c] - values[c]) for c, w in total.target.items() if c in each), Fraction(0))
+        for each in changes
+    )
+
+
+class _Exchange:
+    """Columns that no equation tells apart, whose values may be exchanged or moved by one."""
+
+    def __init__(self, region: Region, values: Sequence[Fraction]) -> None:
+        self._box, self._values = region.box, values
+        self._group = collapse(region).group
+        self._members: dict[int, list[int]] = {}
+        for column, group in enumerate(self._group.tolist()):
+            self._members.setdefault(group, []).append(column)
+
+    def changes(self, total: Total) -> bool:
+        """Whether giving or taking with somebody else's column moves the total."""
+        return any(
+            self._moves(column, other)
+            for column, weight in total.target.items()
+            if self._group[column] >= 0
+            for other in self._members[int(self._group[column])]
+            if total.target.get(other, 0) != weight
+        )
+
+    def _moves(self, column: int, other: int) -> bool:
+        low, high, value = self._box.low[column], self._box.high[column], self._values[column]
+        if value != self._values[other]:
+            return True
+        return (low is None or low < value) and (high is None or value < high)
+
+
+# With the totals as columns -------------------------------------------------------------------
+
+
+class _Longer:
+    """A region with one more column for each total, and the values of all columns."""
+
+    def __init__(self, region: Region, values: Sequence[Fraction], wanted: Sequence[Total]) -> None:
+        system, size = region.system, region.system.columns
+        entries = list(_defining(wanted, system.rows, size))
+        rows, columns, weights = (
+            np.array(each, np.int64)
+            for each in (zip(*entries, strict=True) if entries else [[]] * 3)
+        )
+        ends = [_ends(total, region.box) for total in wanted]
+        box, zeros = region.box, (Fraction(0),) * len(wanted)
+        amounts = [
+            sum((w * values[c] for c, w in total.target.items()), Fraction(0)) for total in wanted
+        ]
+        self.first, self.wanted, self.values = size, wanted, [*values, *amounts]
+        self.region = Region(
+            System(
+                system.rows + len(wanted),
+                size + len(wanted),
+                np.concatenate([system.row, rows]),
+                np.concatenate([system.column, columns]),
+                np.concatenate([system.value, weights]),
+            ),
+            Box(
+                (*box.low, *(low for low, _ in ends)),
+                (*box.high, *(high for _, high in ends)),
+                (*box.integer, *(True for _ in wanted)),
+            ),
+            (*region.low, *zeros),
+            (*region.high, *zeros),
+        )
+
+
+def _defining(wanted: Sequence[Total], rows: int, columns: int) -> Iterator[tuple[int, int, int]]:
+    """The entries of the equations that say what each total is."""
+    for k, total in enumerate(wanted):
+        yield from ((rows + k, column, weight) for column, weight in total.target.items())
+        yield rows + k, columns + k, -1
+
+
+def _ends(total: Total, box: Box) -> tuple[Bound, Bound]:
+    """The least and the greatest that the ranges of a total's columns allow."""
+    low, high = Fraction(0), Fraction(0)
+    open_low = open_high = False
+    for column, weight in total.target.items():
+        ends = (box.low[column], box.high[column])[:: 1 if weight > 0 else -1]
+        open_low, open_high = open_low or ends[0] is None, open_high or ends[1] is None
+        low, high = low + weight * (ends[0] or 0), high + weight * (ends[1] or 0)
+    return None if open_low else low, None if open_high else high
+
+
+def _search(longer: _Longer, found: WholeTotals, clock: Clock) -> None:
+    """Look for second tables in which totals differ, or for the proof that there are none."""
+    if not longer.wanted:
+        return
+    asked = np.zeros(len(longer.values), np.bool_)
+    asked[longer.first :] = True
+    for columns in kinds(longer.region, [asked]):
+        smaller = part(longer.region, columns)
+        solution = Solution(smaller, [longer.values[c] for c in columns.tolist()])
+        mine = {i: c for i, c in enumerate(columns.tolist()) if c >= longer.first}
+        shown = decide(solution, mine, [ONE] * len(columns), max(0.0, clock.seconds_left))
+        for place, column in mine.items():
+            total = longer.wanted[column - longer.first]
+            if place in shown.fixed:
+                found.values[total] = longer.values[column]
+            elif place in shown.undecided:
+                found.undecided.add(total)
+            else:
+                found.free.add(total)
+
+
+# Exposed totals ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A total that follows, and how."""
+
+    total: Total
+    value: Fraction
+    certificate: Certificate | None
+    by: int | None
+    proof: Proof
+
+
+Found = tuple[tuple[Exposed, ...], tuple[Scalar, ...]]
+"""Whose totals follow, and for whom that was not decided, named by the person's first row."""
+
+
+def exposed_totals(case: Case, known: Determined, whole: WholeNumbers, clock: Clock) -> Found:
+    """Whose totals follow, where not every row by itself does."""
+    singles = {*known.by, *whole.ranges.fixed}
+    wanted = [each for each in totals(case) if not singles.issuperset(each.target)]
+    if not wanted:
+        return (), ()
+    facts, unproved = _by_rank(case, known, wanted)
+    if _bounds_say_more(case, known, whole.ranges):
+        rest = [each for each in wanted if each not in facts]
+        more, undecided = _by_bounds(case, whole, rest, clock)
+        facts, unproved = facts | more, unproved - more.keys() | undecided
+    people = case.equations.people
+    unsure = sorted({total.first for total in unproved})
+    entries = _entries(case, [facts[total] for total in wanted if total in facts])
+    return tuple(entries), tuple(people.record(first) for first in unsure)
+
+
+# Which of them follow -------------------------------------------------------------------------
+
+
+Decided = tuple[dict[Total, Fact], set[Total]]
+"""The totals that follow, and those of which that is not proved."""
+
+
+def _by_rank(case: Case, known: Determined, wanted: Sequence[Total]) -> Decided:
+    """Totals with a checked certificate, and those that follow without a readable one."""
+    combinations = Combinations.of([each.target for each in wanted])
+    inside, determined = spanned(combinations, known.collapsed, known.found)
+    chosen = np.flatnonzero(determined).tolist()
+    targets = [inside.target(i) for i in chosen]
+    place = {id(target): wanted[i] for target, i in zip(targets, chosen, strict=True)}
+    facts: dict[Total, Fact] = {}
+    for found in certify_targets(known.collapsed.system, known.found.block, targets):
+        total = place[id(found.target)]
+        combination = in_terms_of(case.exact.rows, found)
+        value = total.value(combination.value(case.equations.low))
+        by = case.equations.places[max(combination.coefficients)].query
+        facts[total] = Fact(total, value, in_numbers(case, combination), by, Proof.RANK)
+    return facts, {wanted[i] for i in chosen} - facts.keys()
+
+
+def _bounds_say_more(case: Case, known: Determined, left: Bounds) -> bool:
+    """Whether bounds leave less than the equations do: they fix columns, or there are ranges."""
+    region, box = case.region, case.box
+    ranges = any(low != high for low, high in zip(region.low, region.high, strict=True))
+    bounded = any(end is not None for end in (*box.low, *box.high))
+    return bounded and not left.contradiction and (ranges or not known.by.keys() >= {*left.fixed})
+
+
+def _by_bounds(case: Case, whole: WholeNumbers, wanted: Sequence[Total], clock: Clock) -> Decided:
+    """Totals that have one value within what is left of every range, and among whole numbers."""
+    region = case.region.within(tightened(case.box, whole.ranges))
+    found = single_values(region, Combinations.of([each.target for each in wanted]))
+    proofs = {wanted[i]: (amount, Proof.BOUNDS) for i, amount in found.values.items()}
+    rest = [each for i, each in enumerate(wanted) if i not in found.values]
+    second = whole_totals(case, region, rest, whole.changes, clock)
+    proofs |= {total: (amount, Proof.INTEGER) for total, amount in second.values.items()}
+    facts = {
+        total: Fact(total, total.value(amount), None, None, proof)
+        for total, (amount, proof) in proofs.items()
+    }
+    unproved = {wanted[i] for i in found.undecided} - second.free - facts.keys()
+    return facts, unproved | second.undecided
+
+
+# What is shown of them ------------------------------------------------------------------------
+
+
+def _entries(case: Case, facts: Sequence[Fact]) -> list[Exposed]:
+    """One entry for each person and column, by the first fact about them that shows something."""
+    grouped: dict[tuple[int, str], list[Fact]] = {}
+    for fact in facts:
+        grouped.setdefault((fact.total.first, fact.total.column), []).append(fact)
+    entries = []
+    for (first, name), about in grouped.items():
+        value = _shown(case, about)
+        if value is not None:
+            entries.append(_entry(case.equations.people.person(first), name, value, about[0]))
+    return entries
+
+
+def _entry(person: Scalar, name: str, value: Fraction | tuple[Scalar, ...], fact: Fact) -> Exposed:
+    return Exposed(None, person, name, value, fact.certificate, fact.by, fact.proof, total=True)
+
+
+def _shown(case: Case, about: Sequence[Fact]) -> Fraction | tuple[Scalar, ...] | None:
+    """The values that occur as often as is known, else the sum; None if only absences follow."""
+    total = about[0].total
+    counts = {f.total.counted: int(f.value) for f in about if f.total.counted is not None}
+    declared = case.declared(total.column)
+    if len(declared) == 2 and counts:
+        rows = int(case.equations.people.sizes[total.first])
+        counts[Category(declared[1])] = rows - counts[Category(declared[0])]
+    values = tuple(v for v in declared for _ in range(counts.get(Category(v), 0)))
+    sums = [fact.value for fact in about if fact.total.counted is None]
+    return values or (sums[0] if sums else None)
+
+
+# Whole rows -------------------------------------------------------------------------------------
+
+
+def with_whole_rows(case: Case) -> Case:
+    """The case with rounded rows of whole numbers as narrow as that makes them."""
+    equations, rounded = case.equations, _rounded(case.equations)
+    if not rounded:
+        return case
+    low, high, ends = list(equations.low), list(equations.high), list(equations.open_ends)
+    divisors = _divisors(case)
+    for row in rounded:
+        step = divisors.get(row)
+        inside = None if step is None else _inside(low[row], high[row], ends[row], step)
+        if inside is not None:
+            low[row], high[row], ends[row] = *inside, (False, False)
+    return replace(
+        case,
+        equations=with_sides(equations, tuple(low), tuple(high), tuple(ends)),
+        rounded=frozenset(rounded),
+    )
+
+
+def impossible(case: Case) -> list[int]:
+    """Rows of whole numbers between whose ends no number is possible."""
+    equations = case.equations
+    return [
+        row
+        for row, step in _divisors(case).items()
+        if _inside(equations.low[row], equations.high[row], equations.open_ends[row], step) is None
+    ]
+
+
+def _rounded(equations: Equations) -> list[int]:
+    ends = zip(equations.low, equations.high, strict=True)
+    return [row for row, (low, high) in enumerate(ends) if low != high]
+
+
+def _divisors(case: Case) -> dict[int, int]:
+    """What divides every value of a row, for each row of whole numbers."""
+    system = case.equations.system
+    if not system.columns:
+        return {}
+    order = np.argsort(system.row, kind="stable")
+    rows, starts = np.unique(system.row[order], return_index=True)
+    whole = np.array(case.box.integer, np.bool_)[system.column[order]]
+    inside = np.logical_and.reduceat(whole, starts) if len(rows) else whole
+    sizes = np.abs(system.value[order])  # of one coefficient gcd would keep the sign
+    common = np.gcd.reduceat(sizes, starts) if len(rows) else sizes
+    return dict(zip(rows[inside].tolist(), common[inside].tolist(), strict=True))
+
+
+def _inside(
+    low: Fraction, high: Bound, open_ends: tuple[bool, bool], step: int
+) -> tuple[Fraction, Bound] | None:
+    """The least and the greatest multiple within; None if there is none."""
+    least = math.ceil(low / step)
+    least += open_ends[0] and least * step == low
+    if high is None:
+        return Fraction(least * step), None
+    most = math.floor(high / step)
+    most -= open_ends[1] and most * step == high
+    return None if least > most else (Fraction(least * step), Fraction(most * step))

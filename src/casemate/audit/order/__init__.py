@@ -1,0 +1,1 @@
+"""Extremes, medians and comparisons beside sums: what they give away together."""

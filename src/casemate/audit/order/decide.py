@@ -1,0 +1,92 @@
+"""Whose values a log of sums, averages, extremes, medians and counts gives away.
+
+Source     source document 002, "Beyond linear queries".
+Guarantee  `Exposed` is a proof and `Free` comes with a second table that was re-evaluated
+           against every answer. `Undecided` means that the limit came first. Over integers in
+           bounds every record is decided when the limit allows; over reals a log of exact
+           maxima and minima is, and other mixtures may leave records undecided.
+Cost       Maxima alone or minima alone: linear. Both, values distinct: a matching. Both, with
+           duplicates, or any mixture over integers: hard in general, hence the limit.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.order.case import Case, Findings, Verdicts, case_of
+from casemate.audit.order.clauses import Propagation, clauses_of, linked
+from casemate.audit.order.distinct import audit_distinct
+from casemate.audit.order.extremes import audit_extremes, expose_forced, is_extreme
+from casemate.audit.order.interval import Intervals
+from casemate.audit.order.moves import swap
+from casemate.audit.time_limit import Clock, Limit
+from casemate.exact import Domain, Exact, Question
+
+
+def audit_order(
+    questions: Sequence[Question],
+    domain: Domain,
+    truth: Sequence[Exact],
+    width: Exact | Sequence[Exact] = 1,
+    limit: Limit | None = None,
+) -> Verdicts:
+    """Say of every record whether the answers determine it, with proofs and second tables.
+
+    Questions that the truth does not answer as published are named, and the rest is audited.
+
+    >>> maximum = Question.of("max", [0, 1], 7)
+    >>> total = Question.of("sum", [0, 1], 14)
+    >>> audit_order([maximum, total], Domain.of(2, 0, 100), [7, 7]).records[0]
+    Exposed(value=7, proof='bounds')
+    """
+    case, contradicted = case_of(questions, domain, truth, width)
+    findings, clock = Findings(case), Clock(limit or Limit())
+    if not all(map(is_extreme, case.questions)) or (case.distinct and case.integer):
+        _audit_mixture(findings, clock)
+    elif case.distinct:
+        audit_distinct(findings)
+    else:
+        audit_extremes(findings, case.questions, np.ones(len(domain), bool), clock)
+    return findings.verdicts(contradicted)
+
+
+def _audit_mixture(findings: Findings, clock: Clock) -> None:
+    """Extremes first, as far as they carry; then the parts that are more than that."""
+    case = findings.case
+    extremes = [question for question in case.questions if is_extreme(question)]
+    clauses = clauses_of(extremes, case.low, case.high)
+    propagation = Propagation(clauses)
+    expose_forced(findings, clauses, propagation)
+    part = _parts(case)
+    more = {int(part[q.members[0]]) for q in case.questions if len(q.members) and not is_extreme(q)}
+    plain = ~np.isin(part, list(more)) & (not case.distinct)
+    alone = [each for each in extremes if plain[each.members[0]]]
+    audit_extremes(findings, alone, plain, clock)
+    mixed = np.flatnonzero(~plain)
+    swap(findings, mixed)
+    if findings.open[mixed].any():
+        _judge_parts(findings, part, mixed, clock)
+
+
+def _parts(case: Case) -> NDArray[np.int64]:
+    """The part of each record; values declared distinct link all of them."""
+    if case.distinct:
+        return np.zeros(len(case.truth), np.int64)
+    return linked(len(case.truth), (question.members for question in case.questions))
+
+
+def _judge_parts(
+    findings: Findings, part: NDArray[np.int64], mixed: NDArray[np.int64], clock: Clock
+) -> None:
+    from casemate.audit.order.judge import Judge
+
+    names, where = np.unique(part[mixed], return_inverse=True)
+    judge = Judge(findings, Intervals(findings.case), clock)
+    of_part: dict[int, list[Question]] = {int(name): [] for name in names}
+    for question in findings.case.questions:
+        if len(question.members) and int(part[question.members[0]]) in of_part:
+            of_part[int(part[question.members[0]])].append(question)
+    groups = np.split(mixed[np.argsort(where, kind="stable")], np.cumsum(np.bincount(where))[:-1])
+    named = zip(names.tolist(), groups, strict=True)
+    judge.run([(group, of_part[name]) for name, group in sorted(named, key=lambda p: len(p[1]))])

@@ -1,0 +1,251 @@
+"""The repair: a small set of rows to withhold so that nobody is exposed, written as SQL.
+
+Source     Source document 002, "Which records are exposed?": what is not published cannot be
+           combined. The document audits; withholding what would expose somebody is our addition.
+Guarantee  The text was written to a file, read back and audited as it stands, with the knowledge
+           and the limits that it was made for; the verdict of that audit comes with it.
+Choice     Rows are withheld, never rounded: a rounded sum still bounds everybody in it, and a
+           value that is known to within the step of a rounding is as good as known.
+
+Which rows can be published together, one after the other: by rank, and by room to move.
+
+A row is admitted if, with those before it, its numbers determine nobody and leave everybody whose
+value is at an end of its range room to move away from it. For numbers that need not be whole that
+is all there is to it, so a row that is turned away once can never come back while the others stay:
+one pass gives a choice to which no row can be added, and the order of the pass decides how many it
+has. Large rows first loses least. What only whole numbers or extremes give away is not seen here,
+and the room to move is computed in doubles: the audit of what is chosen decides.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.case import Case
+from casemate.audit.exposure import Audit, Options
+from casemate.audit.repair.trials import Members, Trials
+from casemate.audit.result import Audited, Repaired, Verdict
+from casemate.audit.statements import Shown, Statement, Statements, Withheld, rows_shown
+from casemate.audit.witness.stakes import Stakes, swappable
+from casemate.errors import Misconfigured
+from casemate.exact import WIDE, Equation, RowSpace, random_prime
+from casemate.published import Knowledge, exact_ranges, is_large, publication, verified_equations
+from casemate.query.parse import DIALECT, Logged, Queries, Unread, read_queries
+from casemate.table import Table, opened_table
+
+SEVERAL_ORDERS = 3_000
+"""Rows up to which more than one order is tried, where nobody needs room to move."""
+
+SEVERAL_PROGRAMS = 300
+"""The same where somebody does: each row is then a linear program."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A row, the equations that it publishes, and how many records they are about."""
+
+    row: Withheld
+    equations: tuple[int, ...]
+    size: int
+
+
+def chosen(stakes: Stakes, offers: Sequence[Offer]) -> list[Offer]:
+    """As many rows as one of several orders lets be published together, in their own order."""
+    best: list[Offer] = []
+    most = SEVERAL_ORDERS if stakes.freedom() is None else SEVERAL_PROGRAMS
+    for order in _orders(offers)[: 1 if len(offers) > most else None]:
+        admission = Admission(stakes)
+        kept = [offers[i] for i in order if admission.admit(offers[i])]
+        best = max(best, kept, key=lambda some: (len(some), sum(each.size for each in some)))
+        if len(best) == len(offers):
+            break
+    rows = {offer.row for offer in best}
+    return [offer for offer in offers if offer.row in rows]
+
+
+def _orders(offers: Sequence[Offer]) -> list[list[int]]:
+    """Large rows first, by classes of size or by size itself, and as they come."""
+    places = range(len(offers))
+    return [
+        sorted(places, key=lambda i: -offers[i].size.bit_length()),
+        sorted(places, key=lambda i: -offers[i].size),
+        list(places),
+    ]
+
+
+class Admission:
+    """The rows published so far, and whether one more may be."""
+
+    def __init__(self, stakes: Stakes) -> None:
+        self._stakes, self._freedom = stakes, stakes.freedom()
+        self._space = RowSpace(stakes.columns, primes=(random_prime(WIDE),))
+
+    def admit(self, offer: Offer) -> bool:
+        """Publish a row, unless that would expose somebody."""
+        exact = [self._stakes.lines[i] for i in offer.equations if self._stakes.is_exact(i)]
+        lines = [line for line in exact if len(line.columns)]
+        if self._expose(lines):
+            return False
+        if self._freedom is not None:
+            held = [self._stakes.held(i) for i in offer.equations]
+            if not self._freedom.admit(held):
+                return False
+        for line in lines:
+            self._space.add(line)
+        return True
+
+    def _expose(self, lines: Sequence[Equation]) -> bool:
+        """Whether some more equations say somebody's value, one by one or together."""
+        if any(self._exposes(self._space, line) for line in lines):
+            return True
+        space = self._space.copy() if len(lines) > 1 else self._space
+        for line, following in pairwise(lines):
+            space.add(line)
+            if self._exposes(space, following):
+                return True
+        return False
+
+    def _exposes(self, space: RowSpace, line: Equation) -> bool:
+        return self._stakes.exposes(space.would_determine(line), space.determined)
+
+
+# Repair -----------------------------------------------------------------------------------------
+
+
+FILE = "repaired.sql"
+
+
+def repair(
+    queries: Queries,
+    table: Table | str | Path,
+    *,
+    knowledge: Knowledge | None = None,
+    private: str | Sequence[str] = (),
+    options: Options | None = None,
+    dialect: str = DIALECT,
+) -> Repaired:
+    """Withhold rows of the queries until nobody is exposed, and audit what is left.
+
+    The arguments are those of `Audit.of`. Answers that a log gives are not used: what is left
+    would be published anew, from the table.
+
+    >>> queries = [
+    ...     'SELECT SUM("Blood sugar") FROM t',
+    ...     'SELECT Gender, SUM("Blood sugar") FROM t WHERE ZIP <> 43813 GROUP BY Gender',
+    ... ]
+    >>> found = repair(queries, "hospital")
+    >>> [(each.query, each.cell) for each in found.withheld], found.audited.verdict.value
+    ([(2, (('Gender', 'Male'),))], 'none-exposed')
+    """
+    with opened_table(table, private) as opened:
+        log = [_unanswered(entry) for entry in read_queries(queries, dialect)]
+        wanted = replace(options or Options(), witness=False, approximate=False)
+        return _Repair(log, opened, knowledge or Knowledge(), wanted, dialect).run()
+
+
+def _unanswered(entry: Logged | Unread) -> Logged | Unread:
+    return entry if isinstance(entry, Unread) else Logged(entry.sql, entry.line)
+
+
+class _Repair:
+    """One log to be repaired, over an open table."""
+
+    def __init__(
+        self,
+        log: Sequence[Logged | Unread],
+        table: Table,
+        knowledge: Knowledge,
+        options: Options,
+        dialect: str,
+    ) -> None:
+        self._table, self._dialect = table, dialect
+        self._knowledge, self._options = knowledge, options
+        source = table.source
+        policy = exact_ranges(log, table.policy, knowledge, source, dialect).policy
+        refused = {each.query: each.reason for each in publication(log, policy, dialect).refused}
+        sound = [_left_out(n, entry, refused) for n, entry in enumerate(log, start=1)]
+        found = publication(sound, policy, dialect)
+        if is_large(found, policy, source):
+            raise Misconfigured("this log is too large to be repaired; repair a part of it")
+        system, found = verified_equations(found, policy, source)
+        self._case = Case(system, policy, knowledge, found, source)
+        listed = {
+            n: Statement(n, entry.sql, policy, source, dialect)
+            for n, entry in enumerate(sound, start=1)
+            if isinstance(entry, Logged)
+        }
+        self._statements = Statements(listed, refused)
+
+    def run(self) -> Repaired:
+        """Choose rows, audit them, give back what was taken in vain, and audit the file."""
+        shown = rows_shown(self._case, self._statements)
+        offers, stakes = offered(shown), Stakes(self._case)
+        members = Members(tuple(shown), self._case.equations.people, _records(shown))
+        brief = replace(self._options, group_size=1, insiders=0, certificates=0)
+        trials = Trials(self._statements, members, lambda log: self._audit(log, brief))
+        first = [offer.row for offer in chosen(stakes, offers)]
+        kept = trials.safe(first, lambda: swappable(self._case, shown))
+        if len(kept) < len(first):
+            others = _admissible(stakes, offers, kept)
+            kept = trials.given_back(kept, others, self._options.seconds)
+        while True:
+            found = self._written(kept, tuple(shown))
+            if found.audited.verdict is Verdict.NONE_EXPOSED or not kept:
+                return found
+            kept = trials.narrowed(found.audited, kept)
+
+    def _audit(self, log: Sequence[Logged] | Path, options: Options) -> Audited:
+        return Audit.of(
+            log, self._table, knowledge=self._knowledge, options=options, dialect=self._dialect
+        )
+
+    def _written(self, kept: Sequence[Withheld], rows: Sequence[Withheld]) -> Repaired:
+        """The file that shows these rows, and the audit of it."""
+        left = set(kept)
+        there = self._statements.texts([row for row in rows if row not in left])
+        withheld = tuple(row for row in rows if row not in left or row.query not in there)
+        sql = self._statements.script(withheld)
+        numbers = range(1, self._case.publication.queries + 1)
+        dropped = tuple(number for number in numbers if number not in there)
+        return Repaired(withheld, dropped, sql, self._read_back(sql, bool(there)), len(rows))
+
+    def _read_back(self, sql: str, anything: bool) -> Audited:
+        if not anything:
+            return self._audit([], self._options)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / FILE
+            path.write_text(sql, encoding="utf-8")
+            return self._audit(path, self._options)
+
+
+def _left_out(number: int, entry: Logged | Unread, refused: Mapping[int, str]) -> Logged | Unread:
+    """The entry, unless some of it could not be read: then none of it is published."""
+    if isinstance(entry, Unread) or number not in refused:
+        return entry
+    return Unread(entry.sql, entry.line, refused[number])
+
+
+def offered(shown: Mapping[Withheld, Shown]) -> list[Offer]:
+    """The rows as they are offered to be published."""
+    return [Offer(row, tuple(each.equations), len(each.records)) for row, each in shown.items()]
+
+
+def _records(shown: Mapping[Withheld, Shown]) -> dict[Withheld, NDArray[np.int64]]:
+    return {row: each.records for row, each in shown.items()}
+
+
+def _admissible(
+    stakes: Stakes, offers: Sequence[Offer], kept: Sequence[Withheld]
+) -> list[Withheld]:
+    """The other rows that could be published beside these as far as rank and room go."""
+    admission, there = Admission(stakes), set(kept)
+    for offer in offers:
+        if offer.row in there:
+            admission.admit(offer)
+    largest = sorted(offers, key=lambda offer: -offer.size)
+    return [each.row for each in largest if each.row not in there and admission.admit(each)]

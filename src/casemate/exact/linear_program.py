@@ -1,0 +1,307 @@
+"""The simplex method over one region and many objectives, by HiGHS.
+
+Each run starts from the vertex of the last one, with the primal simplex method, because only the
+objective changes. Doubles decide where to look; what is claimed is proved by `dual_bound` and
+`rational_solution` from the vertex's basis.
+
+A region times its common denominator: integers for proofs, doubles for the simplex method.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.exact.box import Bound, Region
+from casemate.exact.lifting import SquareSystem
+
+Numbers = NDArray[np.float64]
+
+SPAN = 2**10
+"""The largest finite bound of a column becomes about this, as a double."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Bounds and right sides as Python integers, entries sorted by column.
+
+    A value v of the region is `v * unit` here; None stands for no bound. As a double it is
+    `v * unit * shrink`, and `shrink` is a power of two, so that doubles are exact up to 53 bits.
+    """
+
+    unit: int
+    low: tuple[int | None, ...]
+    high: tuple[int | None, ...]
+    row_low: tuple[int | None, ...]
+    row_high: tuple[int | None, ...]
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    value: NDArray[Any]
+
+    @classmethod
+    def of(cls, region: Region) -> Self:
+        """The region on the grid of its common denominator."""
+        system, box = region.system, region.box
+        sides = (box.low, box.high, region.low, region.high)
+        unit = math.lcm(
+            *{end.denominator for side in sides for end in set(side) if end is not None}
+        )
+        order = np.lexsort((system.row, system.column))
+        entries = system.row[order], system.column[order], system.value[order]
+        low, high, row_low, row_high = (_multiplied(side, unit) for side in sides)
+        return cls(unit, low, high, row_low, row_high, *entries)
+
+    @property
+    def rows(self) -> int:
+        """How many equations there are."""
+        return len(self.row_low)
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return len(self.low)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each column's entries begin, and the end."""
+        return np.searchsorted(self.column, np.arange(self.columns + 1))
+
+    @cached_property
+    def shrink(self) -> Fraction:
+        """The power of two that turns integers into doubles of a moderate size."""
+        ends = {abs(end) for end in (*self.low, *self.high) if end}
+        ends = ends or {abs(end) for end in (*self.row_low, *self.row_high) if end}
+        if not ends:
+            return Fraction(1)
+        bits = max(ends).bit_length() - SPAN.bit_length()
+        return Fraction(1, 2**bits) if bits >= 0 else Fraction(2**-bits)
+
+    def doubles(self, ends: Sequence[int | None], absent: float) -> Numbers:
+        """Integers as doubles, with `absent` where there is none."""
+        shrink = self.shrink
+        known = {end: absent if end is None else float(end * shrink) for end in set(ends)}
+        return np.fromiter((known[end] for end in ends), np.float64, len(ends))
+
+    def restored(self, value: int | Fraction) -> Fraction:
+        """A scaled value in the region's own unit."""
+        return Fraction(value) / self.unit
+
+
+def _multiplied(bounds: Sequence[Bound], unit: int) -> tuple[int | None, ...]:
+    known = {end: None if end is None else int(end * unit) for end in set(bounds)}
+    return tuple(known[end] for end in bounds)
+
+
+# Linear program ---------------------------------------------------------------------------------
+
+
+TOLERANCE = 1e-7
+"""A double this close to a bound, in units where the largest bound is about 1,000, is at it."""
+
+DUAL, PRIMAL = 1, 4  # HiGHS: simplex_strategy
+
+
+class Status(Enum):
+    """How a run ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, eq=False)
+class Vertex:
+    """Where a run ended: the point and the multipliers as doubles, and the basis behind them."""
+
+    scaled: Scaled
+    point: Numbers
+    multipliers: Numbers
+    value: float
+    basic: NDArray[np.int64]  # the columns in the basis
+    tight: NDArray[np.int64]  # the rows at one of their ends, as many
+
+    @cached_property
+    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+        """The basis matrix: tight rows by basic columns."""
+        place_row = np.full(self.scaled.rows, -1, np.int64)
+        place_row[self.tight] = np.arange(len(self.tight))
+        place_column = np.full(self.scaled.columns, -1, np.int64)
+        place_column[self.basic] = np.arange(len(self.basic))
+        row, column = place_row[self.scaled.row], place_column[self.scaled.column]
+        inside = (row >= 0) & (column >= 0)
+        return row[inside], column[inside], self.scaled.value[inside]
+
+    def exact_multipliers(self, objective: dict[int, int]) -> list[Fraction] | None:
+        """The multipliers of this basis as exact rationals, if the basis can be solved."""
+        row, column, value = self._entries
+        right = [objective.get(int(j), 0) for j in self.basic]
+        if len(self.basic) != len(self.tight):
+            return None
+        found = SquareSystem(len(right), column, row, value).solve(right)
+        if found is None:
+            return None
+        multipliers = [Fraction(0)] * self.scaled.rows
+        for place, multiplier in zip(self.tight.tolist(), found, strict=True):
+            multipliers[place] = multiplier
+        return multipliers
+
+    def exact_point(self) -> list[Fraction] | None:
+        """The vertex as exact rationals, in scaled units, if the basis can be solved."""
+        point, ends = self._at_their_bounds(), self._tight_ends()
+        fixed = np.zeros(self.scaled.rows, object)
+        np.add.at(fixed, self.scaled.row, self.scaled.value * point[self.scaled.column])
+        right = [end - fixed[i] for end, i in zip(ends, self.tight.tolist(), strict=True)]
+        if len(self.basic) != len(self.tight):
+            return None
+        found = SquareSystem(len(right), *self._entries).solve(right)
+        if found is None:
+            return None
+        values = [Fraction(each) for each in point.tolist()]
+        for column, value in zip(self.basic.tolist(), found, strict=True):
+            values[column] = value
+        return values
+
+    def _at_their_bounds(self) -> NDArray[Any]:
+        """Every column outside the basis at the bound it is at; 0 in the basis."""
+        low, high = self.scaled.low, self.scaled.high
+        basic = set(self.basic.tolist())
+        point = np.zeros(self.scaled.columns, object)
+        for column, value in enumerate(self.point.tolist()):
+            if column not in basic:
+                point[column] = self._nearer(value, low[column], high[column])
+        return point
+
+    def _tight_ends(self) -> list[int]:
+        sums = np.bincount(
+            self.scaled.row,
+            self.scaled.value.astype(np.float64) * self.point[self.scaled.column],
+            self.scaled.rows,
+        )
+        low, high = self.scaled.row_low, self.scaled.row_high
+        return [self._nearer(float(sums[i]), low[i], high[i]) for i in self.tight.tolist()]
+
+    def _nearer(self, value: float, low: int | None, high: int | None) -> int:
+        """The end that a double is at; a column without ends rests at 0."""
+        if low is None or high is None:
+            end = high if low is None else low
+            return 0 if end is None else end
+        middle = float((low + high) * self.scaled.shrink) / 2
+        return low if value <= middle else high
+
+
+class LinearProgram:
+    """A region in HiGHS, minimised over one objective after another."""
+
+    def __init__(self, scaled: Scaled) -> None:
+        import highspy
+
+        self.scaled = scaled
+        self.low = scaled.doubles(scaled.low, -highspy.kHighsInf)
+        self.high = scaled.doubles(scaled.high, highspy.kHighsInf)
+        self.runs = 0
+        self._highs = _silent(solver="simplex", simplex_strategy=PRIMAL)
+        self._highs.passModel(_model(scaled, self.low, self.high))
+        self._places = np.arange(scaled.columns, dtype=np.int32)
+        self._statuses = {
+            highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
+            highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+            highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
+            highspy.HighsModelStatus.kModelEmpty: Status.OPTIMAL,
+        }
+
+    def minimise(self, objective: Numbers, deadline: float = float("inf")) -> tuple[Status, Vertex]:
+        """Run from the last vertex until the objective is least or `time.monotonic()` is late."""
+        self.runs += 1
+        self._highs.changeColsCost(self.scaled.columns, self._places, objective)
+        status = self._run(deadline)
+        if status is Status.STOPPED and time.monotonic() < deadline:
+            status = self._run_afresh(deadline)
+        return status, self._vertex()
+
+    def _run(self, deadline: float) -> Status:
+        left = max(0.0, deadline - time.monotonic())
+        self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
+        self._highs.run()
+        return self._statuses.get(self._highs.getModelStatus(), Status.STOPPED)
+
+    def _run_afresh(self, deadline: float) -> Status:
+        """Forget the last vertex, from which the method got stuck, and take the dual method."""
+        self._highs.clearSolver()
+        self._highs.setOptionValue("simplex_strategy", DUAL)
+        status = self._run(deadline)
+        self._highs.setOptionValue("simplex_strategy", PRIMAL)
+        return status
+
+    def _vertex(self) -> Vertex:
+        solution = self._highs.getSolution()
+        point = np.array(solution.col_value, np.float64)
+        multipliers = np.array(solution.row_dual, np.float64)
+        value = self._highs.getInfo().objective_function_value
+        basic, tight = self._basis()
+        return Vertex(self.scaled, point, multipliers, value, basic, tight)
+
+    def _basis(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The basic columns, and the rows whose slack is not basic; none without a basis.
+
+        Read from the statuses: asking HiGHS for the basic variables of a program that it solved
+        without a factorisation (no entries, no solution) ends the process.
+        """
+        import highspy
+
+        basis = self._highs.getBasis()
+        if not basis.valid:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        basic, inside = highspy.HighsBasisStatus.kBasic, basis.col_status
+        columns = [place for place, status in enumerate(inside) if status == basic]
+        rows = [place for place, status in enumerate(basis.row_status) if status != basic]
+        return np.array(columns, np.int64), np.array(rows, np.int64)
+
+
+def centre(scaled: Scaled, deadline: float = float("inf")) -> Numbers | None:
+    """A point near the middle of the region by the interior-point method, or None."""
+    import highspy
+
+    low, high = (
+        scaled.doubles(ends, absent * highspy.kHighsInf)
+        for ends, absent in ((scaled.low, -1.0), (scaled.high, 1.0))
+    )
+    highs = _silent(solver="ipm", run_crossover="off")
+    highs.passModel(_model(scaled, low, high))
+    highs.setOptionValue("time_limit", max(0.0, deadline - time.monotonic()))
+    highs.run()
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    return np.clip(np.array(highs.getSolution().col_value, np.float64), low, high)
+
+
+def _silent(**options: Any) -> Any:
+    import highspy
+
+    highs = highspy.Highs()
+    for name, value in {"output_flag": False, "presolve": "off", "threads": 1, **options}.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def _model(scaled: Scaled, low: Numbers, high: Numbers) -> Any:
+    import highspy
+
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = scaled.columns, scaled.rows
+    model.col_cost_ = np.zeros(scaled.columns)
+    model.col_lower_, model.col_upper_ = low, high
+    model.row_lower_ = scaled.doubles(scaled.row_low, -highspy.kHighsInf)
+    model.row_upper_ = scaled.doubles(scaled.row_high, highspy.kHighsInf)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_ = scaled.starts.astype(np.int32)
+    model.a_matrix_.index_ = scaled.row.astype(np.int32)
+    model.a_matrix_.value_ = scaled.value.astype(np.float64)
+    return model

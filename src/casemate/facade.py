@@ -1,0 +1,34 @@
+"""Lazy doors: a room's public names, each imported from its module when it is first used.
+
+A door lists its names once, as imports under `if TYPE_CHECKING`, where type checkers and the import
+contract read them; `lazily` reads the same lines, so that importing a door costs nothing.
+"""
+
+import ast
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+
+
+def lazily(door: str) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+    """The `__all__`, `__getattr__` and `__dir__` of the package that calls this with its name."""
+    homes = _listed(door)
+
+    def load(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {door!r} has no attribute {name!r}")
+        value = getattr(import_module(homes[name]), name)
+        setattr(sys.modules[door], name, value)  # the next use does not come here
+        return value
+
+    return sorted(homes), load, lambda: sorted({*vars(sys.modules[door]), *homes})
+
+
+def _listed(door: str) -> dict[str, str]:
+    """The module of each name that is imported under `if TYPE_CHECKING`."""
+    spec = find_spec(door)
+    source = spec.loader.get_source(door) if spec and hasattr(spec.loader, "get_source") else ""
+    checked = (node for node in ast.parse(source or "").body if isinstance(node, ast.If))
+    imports = (each for node in checked for each in node.body if isinstance(each, ast.ImportFrom))
+    return {alias.name: str(each.module) for each in imports for alias in each.names}

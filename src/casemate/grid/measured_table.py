@@ -1,0 +1,142 @@
+"""Measured tables as the transcript names them, and what a stand-in and a reader make of them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from typing import Any, Self
+
+import numpy as np
+
+from casemate.doors import GaussianLaw, LaplaceLaw, Law, Measured
+from casemate.grid.classes import Classes, all_codes
+from casemate.grid.product import (
+    Floats,
+    Marginal,
+    MeasuredMarginal,
+    MeasuredProduct,
+    Measurement,
+    Product,
+)
+from casemate.grid.summed_area import contracted
+
+MOST_LEARNT = 2**10
+"""Products that a stand-in learns from one table of classes."""
+
+EXACT = "exact"
+"""The law of what the relation makes public: no noise, and no price."""
+
+LAWS: dict[str, type[GaussianLaw] | type[LaplaceLaw]] = {
+    GaussianLaw.name: GaussianLaw,
+    LaplaceLaw.name: LaplaceLaw,
+}
+
+
+@dataclass(frozen=True)
+class TableQuestion:
+    """A table by its classes; `about` names the surprise that it was measured for.
+
+    `start` marks the tables that are measured before the first question and learnt together.
+    """
+
+    classes: Classes
+    start: bool = False
+    about: str = ""
+
+    def text(self, names: Sequence[str]) -> str:
+        """As it stands in the transcript."""
+        labels = [None if _is_whole(each) else list(each) for each in self.classes.labels]
+        return _json(
+            {
+                "table": [names[attribute] for attribute in self.classes.scope],
+                "classes": labels,
+                "start": self.start,
+                "about": self.about,
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str, names: Sequence[str], shape: tuple[int, ...]) -> Self | None:
+        """The table that a text names; None for another kind of measurement."""
+        plain: dict[str, Any] = json.loads(text)
+        if "table" not in plain:
+            return None
+        whole = all_codes(tuple(names.index(name) for name in plain["table"]), shape)
+        labels = [
+            tuple(given) if given is not None else usual
+            for given, usual in zip(plain["classes"], whole.labels, strict=True)
+        ]
+        return cls(Classes(whole.scope, tuple(labels)), plain["start"], plain["about"])
+
+
+def _is_whole(labels: tuple[int, ...]) -> bool:
+    return max(labels) + 1 == len(labels)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredTable:
+    """Noised counts, one for each cell of the classes; without a law they are exact."""
+
+    question: TableQuestion
+    values: Floats
+    law: Law | None
+
+    @classmethod
+    def of(cls, question: TableQuestion, content: Measured) -> Self:
+        """What an entry says of a table."""
+        values = np.array(content.values, np.float64).reshape(question.classes.sizes)
+        return cls(question, values, law_of(content.law, content.scale))
+
+    @property
+    def classes(self) -> Classes:
+        """Which cells."""
+        return self.question.classes
+
+    @property
+    def variance(self) -> float:
+        """Of the noise on one cell."""
+        return variance(self.law)
+
+    def learnt(self, shape: tuple[int, ...]) -> list[Measurement]:
+        """What a stand-in learns from: the marginal, or a product for each cell.
+
+        Of classes that are many the attribute with the most of them is added up, until they are
+        few: what is learnt decides how long every later answer takes.
+        """
+        classes, values, variance = self.classes, self.values, self.variance
+        if classes.whole:
+            return [MeasuredMarginal(Marginal(classes.scope), values, variance)]
+        while classes.cells > MOST_LEARNT:
+            axis = int(np.argmax(classes.sizes))
+            variance *= classes.sizes[axis]
+            classes, values = classes.without(axis), values.sum(axis=axis)
+        return [
+            MeasuredProduct(product, float(value), variance)
+            for product, value in zip(classes.products(shape), values.ravel(), strict=True)
+        ]
+
+    def read(self, products: Sequence[Product]) -> tuple[float, Floats]:
+        """The sum of products apart from each other, and the weights of the noise in it."""
+        found, weights = 0.0, [np.zeros(0)]
+        for factors in map(self.classes.factors, products):
+            found += float(contracted(self.values, factors))
+            inside = (each[each.nonzero()] for each in factors)
+            weights.append(reduce(np.multiply.outer, inside, np.ones(())).ravel())
+        return found, np.concatenate(weights)
+
+
+def law_of(name: str, scale: Fraction) -> Law | None:
+    """The law that an entry names; None for exact numbers."""
+    return None if name == EXACT else LAWS[name](scale)
+
+
+def variance(law: Law | None) -> float:
+    """The variance of one draw, as the continuous law of its scale has it."""
+    if law is None:
+        return 0.0
+    return float(law.scale) ** 2 * (1 if isinstance(law, GaussianLaw) else 2)

@@ -1,0 +1,229 @@
+"""From the numbers that a question asked for to the results of its aggregates.
+
+Guarantee  Wherever every number is within its bounds, so is the result: one question covers all
+           its parts, so their bounds hold at once. Docstrings say what else enters.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from casemate.grid.outcome import Band, Estimate, Noised, band_of
+
+Estimates = Sequence[Sequence[Estimate]]
+"""By part and then by group: each number in units of its part."""
+
+Room = tuple[int, int]
+"""The parts that the truth lies between where cells are cut: no less, and no more."""
+
+USUAL_SKEW = 0.125
+"""How far the mean inside a bin usually is from its middle, as a share of half its width; and that
+of some records from the mean of all, as a share of half the declared range."""
+
+
+class Reading(Protocol):
+    """How one aggregate is read in each group."""
+
+    @property
+    def needed(self) -> Mapping[int, int]:
+        """How many cells of which parts one result is made of."""
+        ...
+
+    def read(self, estimates: Estimates, group: int) -> Noised:
+        """The result in one group, in its real worth."""
+        ...
+
+
+@dataclass(frozen=True)
+class CountReading:
+    """COUNT: its own number; nobody counts below zero.
+
+    Where cells are cut, the truth is between the count of whole cells and that of touched ones.
+    """
+
+    part: int
+    room: Room | None = None
+
+    @property
+    def needed(self) -> Mapping[int, int]:
+        """One cell, or one of either end."""
+        return dict.fromkeys(self.room or (self.part,), 1)
+
+    def read(self, estimates: Estimates, group: int) -> Noised:
+        """The count as it was answered, unrounded."""
+        found = estimates[self.part][group]
+        value, error = max(0.0, found.value), found.error
+        answer, session = (self.band(estimates, group, level) for level in (False, True))
+        if self.room is not None:
+            value = kept(value, answer)
+            error = None if error is None else math.hypot(error, self.moved(estimates, group))
+        return Noised.of(value, error, answer, session)
+
+    def band(self, estimates: Estimates, group: int, session: bool) -> Band | None:
+        """The bounds of the count, cut cells included."""
+        ends = band_between(estimates, self.room or (self.part, self.part), group, session)
+        return None if ends is None else (max(0.0, ends[0]), max(0.0, ends[1]))
+
+    def moved(self, estimates: Estimates, group: int) -> float:
+        """What moving limits to the ends of cells usually adds."""
+        return spread_between(estimates, self.room, group, estimates[self.part][group].value)
+
+
+@dataclass(frozen=True)
+class SumReading:
+    """SUM: middles of cells added up; the truth is off by no more than the slack of its records.
+
+    Where cells are cut, it is between the least and the most that records may add instead.
+    """
+
+    part: int
+    slack: int | None
+    unit: Fraction
+    room: Room | None = None
+
+    @property
+    def needed(self) -> Mapping[int, int]:
+        """The sum and its slack, or one cell of either end."""
+        if self.room is not None:
+            return dict.fromkeys(self.room, 1)
+        return {self.part: 1} | ({} if self.slack is None else {self.slack: 1})
+
+    def read(self, estimates: Estimates, group: int) -> Noised:
+        """The sum in its real worth."""
+        answer, session = (self.band(estimates, group, level) for level in (False, True))
+        value, error = self.value(estimates, group), self.error(estimates, group)
+        if self.room is not None:
+            value = kept(value, answer)
+            error = None if error is None else math.hypot(error, self._moved(estimates, group))
+        return Noised.of(value, error, answer, session)
+
+    def value(self, estimates: Estimates, group: int) -> float:
+        """The number itself."""
+        return estimates[self.part][group].value * float(self.unit)
+
+    def band(self, estimates: Estimates, group: int, session: bool) -> Band | None:
+        """The bounds of the sum, its slack and cut cells included."""
+        unit = float(self.unit)
+        if self.room is not None:
+            ends = band_between(estimates, self.room, group, session)
+            return None if ends is None else (ends[0] * unit, ends[1] * unit)
+        band = band_of(estimates[self.part][group], session)
+        slack: Band | None = (0.0, 0.0)
+        if self.slack is not None:
+            slack = band_of(estimates[self.slack][group].above(0.0), session)
+        if band is None or slack is None:
+            return None
+        return (band[0] - slack[1]) * unit, (band[1] + slack[1]) * unit
+
+    def error(self, estimates: Estimates, group: int) -> float | None:
+        """The typical error: of the number, and of taking middles for means."""
+        found = estimates[self.part][group]
+        if found.error is None:
+            return None
+        return math.hypot(found.error, self.skew(estimates, group)) * float(self.unit)
+
+    def skew(self, estimates: Estimates, group: int) -> float:
+        """What taking middles for means usually adds, in units."""
+        return USUAL_SKEW * self._slack(estimates, group)
+
+    def _slack(self, estimates: Estimates, group: int) -> float:
+        return 0.0 if self.slack is None else max(0.0, estimates[self.slack][group].value)
+
+    def _moved(self, estimates: Estimates, group: int) -> float:
+        """What moving limits to the ends of cells usually adds."""
+        value, slack = estimates[self.part][group].value, self._slack(estimates, group)
+        return spread_between(estimates, self.room, group, value, slack) * float(self.unit)
+
+
+@dataclass(frozen=True)
+class AverageReading:
+    """AVG: a count and a sum around the centre of the declared range.
+
+    Its bounds are those of the quotient over both bounds; the declared range where nobody may be
+    there. NULL where the count rounds to nobody.
+    """
+
+    count: CountReading
+    sum: SumReading
+    centre: Fraction
+    low: float
+    high: float
+
+    @property
+    def needed(self) -> Mapping[int, int]:
+        """What the count and the sum are made of."""
+        return {**self.count.needed, **self.sum.needed}
+
+    def read(self, estimates: Estimates, group: int) -> Noised:
+        """The mean, within the declared range."""
+        answer, session = (self._band(estimates, group, level) for level in (False, True))
+        people = estimates[self.count.part][group]
+        if round(people.value) <= 0:
+            return Noised.of(None, None, answer, session)
+        offset = self.sum.value(estimates, group) / people.value
+        error = self._error(estimates, group, offset)
+        value = self._within(offset)
+        return Noised.of(kept(value, answer) if self.count.room else value, error, answer, session)
+
+    def _error(self, estimates: Estimates, group: int, offset: float) -> float | None:
+        """That of the sum around its ratio where it is known, else as if both erred apart.
+
+        Records that a moved limit brings or takes change the mean by as far as theirs is off.
+        """
+        people, total = estimates[self.count.part][group], estimates[self.sum.part][group]
+        if total.ratio_error is None:
+            error = _quotient_error(self.sum.error(estimates, group), offset, people)
+        else:
+            skew = self.sum.skew(estimates, group)
+            error = math.hypot(total.ratio_error, skew) * float(self.sum.unit) / people.value
+        share = self.count.moved(estimates, group) / people.value
+        off = USUAL_SKEW * (self.high - self.low) / 2
+        return None if error is None else math.hypot(error, share * off)
+
+    def _within(self, offset: float) -> float:
+        return min(self.high, max(self.low, float(self.centre) + offset))
+
+    def _band(self, estimates: Estimates, group: int, session: bool) -> Band | None:
+        people = self.count.band(estimates, group, session)
+        total = self.sum.band(estimates, group, session)
+        if people is None or total is None:
+            return None
+        if people[0] <= 0:
+            return self.low, self.high
+        offsets = [end / count for end in total for count in people]
+        return self._within(min(offsets)), self._within(max(offsets))
+
+
+def _quotient_error(error: float | None, offset: float, people: Estimate) -> float | None:
+    if error is None or people.error is None:
+        return None
+    return math.hypot(error, offset * people.error) / people.value
+
+
+# Room for cut cells -----------------------------------------------------------------------------
+
+
+def band_between(estimates: Estimates, room: Room, place: int, session: bool) -> Band | None:
+    """From the lower end of what is no more than the truth to the upper end of what is no less."""
+    least, most = (band_of(estimates[part][place], session) for part in room)
+    return None if least is None or most is None else (least[0], max(least[0], most[1]))
+
+
+def spread_between(
+    estimates: Estimates, room: Room | None, place: int, value: float, slack: float = 0.0
+) -> float:
+    """How far from a value the truth usually is, if it lies anywhere in the room alike."""
+    if room is None:
+        return 0.0
+    least, most = (estimates[part][place].value for part in room)
+    below, above = max(0.0, value - slack - least), max(0.0, most - value - slack)
+    if not below + above:
+        return 0.0
+    return math.sqrt((below**3 + above**3) / (3 * (below + above)))
+
+
+def kept(value: Any, ends: tuple[Any, Any] | None) -> Any:
+    """A value within its bounds, which noise may have left."""
+    return value if ends is None else min(max(value, ends[0]), ends[1])

@@ -1,0 +1,371 @@
+"""The rows of a statement: results and keys put together, filtered, ordered and cut on answers.
+
+HAVING, ORDER BY and LIMIT act on answered values alone, so they say nothing that the answers do not
+say. Every declared group is there before HAVING, whether or not anybody is in it.
+
+Between which numbers a column of a statement lies, when its results lie between theirs.
+
+Dependence between results is not followed, so bounds may be wider than needed and are never too
+narrow. NULL has no bounds: they are those of the number, where there is one.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cmp_to_key
+from typing import Any
+
+from casemate.grid.outcome import Band, Noised
+from casemate.grid.ranks import RankReading
+from casemate.grid.readings import Estimates, Reading
+from casemate.query import Ordering, Output
+from casemate.query.engines import Key
+from casemate.query.language import (
+    NUMBERS,
+    Call,
+    Expression,
+    KeyRef,
+    Literal,
+    Operation,
+    ResultRef,
+    Scalar,
+    apply,
+    cast_value,
+    evaluate,
+    walk,
+)
+from casemate.table import ColumnType
+
+Read = Callable[[KeyRef | ResultRef], Band]
+
+
+class Unbounded(Exception):
+    """No bounds follow for this expression."""
+
+
+def bounds(expression: Expression, read: Read) -> Band:
+    """The bounds of an expression over results and keys; `Unbounded` where none follow."""
+    if isinstance(expression, Literal):
+        return constant(expression.value)
+    if isinstance(expression, KeyRef | ResultRef):
+        return read(expression)
+    if not isinstance(expression, Call):
+        raise Unbounded
+    branches = _branches(expression)
+    if branches is not None:
+        return _around(branches, read)
+    rule = RULES.get(expression.operation)
+    if rule is None:
+        raise Unbounded
+    found = rule(expression, [bounds(each, read) for each in expression.arguments])
+    if not all(math.isfinite(end) for end in found):
+        raise Unbounded
+    return found
+
+
+def constant(value: Scalar) -> Band:
+    """A number is its own bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise Unbounded
+    return float(value), float(value)
+
+
+def _branches(call: Call) -> Sequence[Expression] | None:
+    """The parts of which the call is always one."""
+    if call.operation is Operation.CASE:
+        return (*call.arguments[1:-1:2], call.arguments[-1])
+    if call.operation is Operation.NULLIF:
+        return call.arguments[:1]
+    if call.operation in (Operation.COALESCE, Operation.LEAST, Operation.GREATEST):
+        return call.arguments
+    return None
+
+
+def _around(branches: Sequence[Expression], read: Read) -> Band:
+    """Around all branches but those that are always NULL."""
+    found = [
+        bounds(each, read)
+        for each in branches
+        if not isinstance(each, Literal) or each.value is not None
+    ]
+    if not found:
+        raise Unbounded
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _sum(_: Call, ends: Sequence[Band]) -> Band:
+    (a, b), (c, d) = ends
+    return a + c, b + d
+
+
+def _difference(_: Call, ends: Sequence[Band]) -> Band:
+    (a, b), (c, d) = ends
+    return a - d, b - c
+
+
+def _product(_: Call, ends: Sequence[Band]) -> Band:
+    corners = [a * b for a in ends[0] for b in ends[1]]
+    return min(corners), max(corners)
+
+
+def _quotient(call: Call, ends: Sequence[Band]) -> Band:
+    if ends[1][0] <= 0 <= ends[1][1]:
+        raise Unbounded
+    corners = [a / b for a in ends[0] for b in ends[1]]
+    if call.type is ColumnType.INTEGER:  # which cuts towards zero, and so keeps the order
+        corners = [float(math.trunc(each)) for each in corners]
+    return min(corners), max(corners)
+
+
+def _magnitude(_: Call, ends: Sequence[Band]) -> Band:
+    low, high = ends[0]
+    return 0.0 if low <= 0 <= high else min(abs(low), abs(high)), max(abs(low), abs(high))
+
+
+def _rising(call: Call, ends: Sequence[Band]) -> Band:
+    """A function that keeps the order, computed at both ends."""
+    low, high = (_at(call, end) for end in ends[0])
+    return low, high
+
+
+def _at(call: Call, end: float) -> float:
+    first, *rest = call.arguments
+    number: Scalar = Decimal(repr(end)) if first.type is ColumnType.DECIMAL else end
+    if call.type not in NUMBERS or not all(isinstance(each, Literal) for each in rest):
+        raise Unbounded
+    extra = [each.value for each in rest if isinstance(each, Literal)]
+    found = (
+        cast_value(number, call)
+        if call.operation is Operation.CAST
+        else apply(call.operation, [number, *extra], call.type)
+    )
+    return constant(found)[0]
+
+
+RULES: dict[Operation, Callable[[Call, Sequence[Band]], Band]] = {
+    Operation.ADD: _sum,
+    Operation.SUBTRACT: _difference,
+    Operation.MULTIPLY: _product,
+    Operation.DIVIDE: _quotient,
+    Operation.ABS: _magnitude,
+    **dict.fromkeys(
+        (
+            *(Operation.FLOOR, Operation.CEIL, Operation.ROUND, Operation.CAST),
+            *(Operation.SQRT, Operation.LN, Operation.EXP),
+        ),
+        _rising,
+    ),
+}
+
+
+# Shown ------------------------------------------------------------------------------------------
+
+
+Cell = Scalar | Noised
+"""What stands in one column of one row: a key or a constant, or what came out of answers."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Column names and rows; `notes` are those that only the answers can tell."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """One select: its groups in order, how its results are read, and what it makes of them."""
+
+    keys: tuple[Key, ...]
+    readings: tuple[Reading, ...]
+    outputs: tuple[Output, ...]
+    having: Expression
+    order: tuple[Ordering, ...]
+
+    def together(self, origin: Callable[[int], object] = int) -> int:
+        """Of how many cells a number is made at most, if parts of one origin are read once."""
+        return max(self._made_of(each, origin) for each in self.outputs)
+
+    def _made_of(self, output: Output, origin: Callable[[int], object]) -> int:
+        cells: dict[object, int] = {}
+        for index in _results_in(output.expression):
+            needed = self.readings[index].needed
+            cells |= {origin(part): size for part, size in needed.items()}
+        return sum(cells.values())
+
+
+def show(layouts: Sequence[Layout], limit: int | None, estimates: Estimates) -> Shown:
+    """The rows of a statement from the numbers of every part."""
+    made = [row for layout in layouts for row in _rows(layout, estimates)]
+    made = _ordered(made, layouts[0].order)
+    names = tuple(each.name for each in layouts[0].outputs)
+    rows = tuple(row.cells for row in made[:limit])
+    return Shown(names, rows, tuple(dict.fromkeys(_widths(layouts, estimates))))
+
+
+@dataclass(frozen=True)
+class _Row:
+    cells: tuple[Cell, ...]
+    places: tuple[Scalar, ...]  # by which it is ordered
+
+
+def _rows(layout: Layout, estimates: Estimates) -> Iterable[_Row]:
+    outputs = [relaxed(each.expression) for each in layout.outputs]
+    order = [relaxed(each.expression) for each in layout.order]
+    having = relaxed(layout.having)
+    for group, key in enumerate(layout.keys):
+        row = _Group(key, [each.read(estimates, group) for each in layout.readings])
+        if row.value(having) is True:
+            yield _Row(
+                tuple(row.cell(each) for each in outputs), tuple(row.value(each) for each in order)
+            )
+
+
+def _widths(layouts: Sequence[Layout], estimates: Estimates) -> Iterable[str]:
+    """How wide a proven rank is."""
+    for layout in layouts:
+        for reading in layout.readings:
+            if isinstance(reading, RankReading) and layout.keys:
+                width = reading.width(estimates, len(layout.keys))
+                if math.isfinite(width):
+                    yield (
+                        f"what is proved of a quantile, MIN or MAX is a rank: within "
+                        f"{math.ceil(width):,} records either way"
+                    )
+
+
+# One group --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Group:
+    """What is known in one group: its keys and its results."""
+
+    key: Key
+    results: Sequence[Noised]
+
+    def value(self, expression: Expression) -> Scalar:
+        """An expression over answered values."""
+        return evaluate(expression, self._read({}))
+
+    def cell(self, expression: Expression) -> Cell:
+        """What one column shows."""
+        if isinstance(expression, ResultRef):
+            return self.results[expression.index]
+        used = _results_in(expression)
+        value = self.value(expression)
+        if not used:
+            return value
+        if isinstance(value, bool) or not isinstance(value, int | float | Decimal | None):
+            return Noised(value)
+        answer, session = (self._bounds(expression, level) for level in (False, True))
+        number = float(value) if isinstance(value, Decimal) else value
+        return Noised.of(number, self._error(expression, used), answer, session)
+
+    def _read(self, moved: dict[int, float]) -> Callable[[Any], Scalar]:
+        def read(reference: KeyRef | ResultRef) -> Scalar:
+            if isinstance(reference, KeyRef):
+                return self.key[reference.index]
+            value = self.results[reference.index].value
+            if reference.index in moved and isinstance(value, float):
+                value = value + moved[reference.index]
+            return _typed(value, reference.type)
+
+        return read
+
+    def _bounds(self, expression: Expression, session: bool) -> Band | None:
+        def read(reference: KeyRef | ResultRef) -> Band:
+            if isinstance(reference, KeyRef):
+                return constant(self.key[reference.index])
+            band = self.results[reference.index].band(session)
+            if band is None:
+                raise Unbounded
+            return band
+
+        try:
+            return bounds(expression, read)
+        except Unbounded:
+            return None
+
+    def _error(self, expression: Expression, used: Sequence[int]) -> float | None:
+        """The typical errors of the results carried through, as if they were independent."""
+        carried, smooth = [], _smooth(expression)
+        for index in used:
+            error = self.results[index].error
+            if error is None:
+                return None
+            ends = [evaluate(smooth, self._read({index: step})) for step in (error, -error)]
+            if any(isinstance(each, bool | str) or each is None for each in ends):
+                return None
+            carried.append(float(ends[0]) - float(ends[1]))  # type: ignore[arg-type]  # numbers, as the value is
+        return math.hypot(*carried) / 2
+
+
+def _results_in(expression: Expression) -> list[int]:
+    found = (node.index for node in walk(expression) if isinstance(node, ResultRef))
+    return list(dict.fromkeys(found))
+
+
+def _typed(value: Scalar, kind: ColumnType) -> Scalar:
+    """An answered number as the language computes with it."""
+    if isinstance(value, float) and kind is ColumnType.DECIMAL:
+        return Decimal(repr(value))
+    return value
+
+
+def relaxed(expression: Expression) -> Expression:
+    """The expression over answers, of which those of integers need not be whole.
+
+    Sums and products of counts are not cut to whole numbers; a division of integers is, as in SQL,
+    and is one of the nearest whole numbers.
+    """
+    if not isinstance(expression, Call) or not _results_in(expression):
+        return expression
+    arguments = tuple(relaxed(each) for each in expression.arguments)
+    if expression.type is not ColumnType.INTEGER:
+        return Call(expression.operation, arguments, expression.type)
+    if expression.operation in (Operation.DIVIDE, Operation.MODULO):
+        whole = tuple(Call(Operation.CAST, (each,), ColumnType.INTEGER) for each in arguments)
+        return Call(expression.operation, whole, ColumnType.INTEGER)
+    if expression.operation is Operation.CAST:
+        return Call(expression.operation, arguments, ColumnType.INTEGER)
+    return Call(expression.operation, arguments, ColumnType.DOUBLE)
+
+
+def _smooth(expression: Expression) -> Expression:
+    """A relaxed expression with divisions that are not cut: what a small error is carried by."""
+    if not isinstance(expression, Call):
+        return expression
+    arguments = expression.arguments
+    cut = expression.operation is Operation.DIVIDE and expression.type is ColumnType.INTEGER
+    if cut and _results_in(expression):
+        whole = [each.arguments[0] if isinstance(each, Call) else each for each in arguments]
+        return Call(Operation.DIVIDE, tuple(map(_smooth, whole)), ColumnType.DOUBLE)
+    return Call(expression.operation, tuple(map(_smooth, arguments)), expression.type)
+
+
+# Order ------------------------------------------------------------------------------------------
+
+
+def _ordered(rows: list[_Row], order: Sequence[Ordering]) -> list[_Row]:
+    """The rows by ORDER BY; rows that it does not tell apart stay in the policy's order."""
+
+    def compare(left: _Row, right: _Row) -> int:
+        for each, a, b in zip(order, left.places, right.places, strict=True):
+            found = _compared(a, b, each)
+            if found:
+                return found
+        return 0
+
+    return sorted(rows, key=cmp_to_key(compare)) if order else rows
+
+
+def _compared(left: Any, right: Any, ordering: Ordering) -> int:
+    if left is None or right is None:
+        sides = (left is not None) - (right is not None)
+        return sides if ordering.nulls_first else -sides
+    found = int(left > right) - int(left < right)
+    return -found if ordering.descending else found

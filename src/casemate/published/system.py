@@ -1,0 +1,369 @@
+"""A publication as equations: one row for each published number, one column for each secret.
+
+A private number of a record is one column. A private category is one column for each declared
+value but the last, because its 0/1 unknowns add up to 1: the last is 1 less the others. A column
+of the table that is constant for each person has these once for the person and not for each row:
+they stand at the person's first row, and their coefficient is that of all rows together.
+
+Between which numbers the sums behind a shown number lie.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.exact import Bound, System
+from casemate.published.coefficients import Secrets, integers, merged, multiplied
+from casemate.published.people import People, check_constant
+from casemate.published.readable import all_filled, is_public
+from casemate.published.rounding import Span, span
+from casemate.published.shown import (
+    Shown,
+    ShownCell,
+    all_shown_cells,
+    empty_keys,
+    exact,
+    presence,
+    shown_value,
+)
+from casemate.published.statements import Column, Rows
+from casemate.query import Aggregate, Function, Select
+from casemate.query.engines import Key
+from casemate.query.language import Scalar
+from casemate.query.records import Category, Cut, Unknown, counting, lineage
+from casemate.table import Policy
+from casemate.table.sources import Source
+
+
+def target(column: Column, cell: ShownCell, divisor: Fraction) -> Span:
+    """The weighted sums of a cell, over `divisor`, as far as what it shows tells them."""
+    return printed(column, cell, divisor).less(column.form.constant / divisor)
+
+
+def printed(column: Column, cell: ShownCell, divisor: Fraction) -> Span:
+    """The numbers for which a cell shows what it shows."""
+    form = column.form
+    given = column.answer(cell.key)
+    if given is not None:
+        return span(form, Fraction(given), column.within)
+    if form.rounded:
+        shown = exact(shown_value(column.output.expression, column.select, cell))
+        return span(form, _on_grid(shown, form))
+    sums = (w * exact(cell.sums[i]) / cell.divisors[i] for i, w in form.weights)
+    value = (sum(sums, Fraction(0)) + form.constant) / divisor
+    return Span(value, value)
+
+
+def _on_grid(shown: Fraction, form: Shown) -> Fraction:
+    """The number that was meant, where a double stands for a decimal."""
+    unit = 2 * form.half_unit
+    return unit * round(shown / unit) if unit else shown
+
+
+# Equations --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an equation was published: the statement, the column, and the keys of its cell."""
+
+    query: int
+    column: str
+    key: tuple[tuple[str, Scalar], ...] | None = field(repr=False)  # may be of private columns
+    select: Select | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Equations:
+    """The system, and what its rows and columns stand for.
+
+    Row i says low[i] <= (coefficients of row i) . x <= high[i]; the two are equal unless the
+    number was rounded, or only something at least so large is known (high is None). `open_ends`
+    says which of the two is not itself possible. `factor[i]` is what the published number was
+    multiplied by to make the coefficients whole, after `public[i]` of it was taken off that
+    everybody knows. Column j is the secret `unknowns[unknown[j]]` of `records[record[j]]`, or of
+    all rows of that record's person where the secret is constant for each person.
+    """
+
+    system: System
+    low: tuple[Fraction, ...]
+    high: tuple[Bound, ...]
+    open_ends: tuple[tuple[bool, bool], ...]
+    factor: tuple[Fraction, ...]
+    public: tuple[Fraction, ...]
+    places: tuple[Place, ...]
+    records: NDArray[Any]
+    record: NDArray[np.int64]
+    unknown: NDArray[np.int64]
+    unknowns: tuple[Unknown, ...]
+    people: People
+
+    def __repr__(self) -> str:
+        """How many there are; never what they come to."""
+        return f"<Equations: {self.system.rows} about {self.system.columns} secrets>"
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One equation while it is being put together: integer coefficients of coded secrets."""
+
+    place: Place
+    codes: NDArray[np.int64]
+    values: NDArray[Any]
+    low: Fraction
+    high: Bound
+    open_ends: tuple[bool, bool]
+    factor: Fraction
+    public: Fraction = Fraction(0)
+
+
+def equations(
+    columns: Sequence[Column], policy: Policy, source: Source, there: Sequence[Rows] = ()
+) -> Equations:
+    """Every published number of the columns as an equation in the records' secrets.
+
+    `there` are selects of which secrets decide what rows they have.
+    """
+    counts = [presence(each.select) for each in there]
+    needed = list(dict.fromkeys([a for c in columns for a in _behind(c)] + counts))
+    found = lineage(needed, source)
+    people = People.of(found.records, policy, source)
+    check_constant({each.column for each in found.unknowns}, people, policy, source)
+    secrets = Secrets(found, needed, policy, people)
+    read = [each.select for each in columns if not _is_given(each)]
+    shown = all_shown_cells(dict.fromkeys([*read, *(each.select for each in there)]), source)
+    rows = [row for c in columns for row in _column_rows(c, secrets, shown.get(c.select, []))]
+    rows += [row for each in there for row in _rows_there(each, secrets, shown[each.select])]
+    return _assembled(rows, secrets, policy)
+
+
+def _behind(column: Column) -> list[Aggregate]:
+    """The sums that a column adds up, and the secret counts that it also tells about."""
+    sums = [column.select.aggregates[index] for index, _ in column.form.weights]
+    return [*sums, *(each for each in (column.below, column.empty) if each is not None)]
+
+
+# The rows of one column -----------------------------------------------------------------------
+
+
+def _column_rows(column: Column, secrets: Secrets, there: Sequence[ShownCell]) -> list[_Row]:
+    """An equation for each cell that the column shows, and what its being NULL or not tells."""
+    rows = []
+    for cell in (_as_shown(column, each) for each in _told(column, there)):
+        place = place_of(column.query, column.select, column.output.name, cell.key)
+        divisor = _divisor(column, cell)
+        null = not divisor or _is_null(column, cell)
+        if null and _is_public_null(column, cell, divisor):
+            continue  # whatever the secrets are
+        if not null and column.below is None:
+            weights = _weights(column, cell, divisor)
+            row = _row(place, weights, target(column, cell, divisor), secrets)
+            rows.append(replace(row, public=row.public + column.form.constant / divisor))
+        elif not null:
+            rows += _ratio_rows(place, column, cell, printed(column, cell, divisor), secrets)
+        if column.empty is not None:
+            rows += _count_rows(place, column.empty, cell.key, secrets, empty=null)
+    return rows
+
+
+def _told(column: Column, there: Sequence[ShownCell]) -> list[ShownCell]:
+    """The cells of a column: the table's, or those for which an answer was given.
+
+    Of the latter some may be empty in the table of somebody who does not have the secrets.
+    """
+    if column.answers is None:
+        return list(there)
+    shown = {cell.key: cell for cell in there}
+    nothing = len(column.select.aggregates)
+    return [
+        shown.get(key, ShownCell(key, (None,) * nothing, (1,) * nothing)) for key in column.answers
+    ]
+
+
+def _is_given(column: Column) -> bool:
+    """Whether all that is needed of a column's cells was given: nothing is divided by a count."""
+    functions = {column.select.aggregates[index].function for index, _ in column.form.weights}
+    return column.told and column.form.divisor is None and Function.AVG not in functions
+
+
+def _is_null(column: Column, cell: ShownCell) -> bool:
+    """Whether nothing was added up; an answer that was given is a number all the same."""
+    sums = (cell.sums[index] for index, _ in column.form.weights)
+    return not column.told and any(each is None for each in sums)
+
+
+def _as_shown(column: Column, cell: ShownCell) -> ShownCell:
+    """The cell with 0 for sums of nothing where COALESCE(..., 0) shows that, and it was secret."""
+    aggregates = column.select.aggregates
+    missing = [index for index, _ in column.form.weights if cell.sums[index] is None]
+    secret = any(not is_public(counting(aggregates[index])) for index in missing)
+    if not secret or not all_filled(column.output.expression):
+        return cell
+    return replace(cell, sums=tuple(0 if each is None else each for each in cell.sums))
+
+
+def _is_public_null(column: Column, cell: ShownCell, divisor: Fraction) -> bool:
+    """Whether everybody knows that nothing was added up, or that it is divided by nothing."""
+    if not divisor and column.below is None:
+        return True
+    aggregates = (
+        column.select.aggregates[i] for i, _ in column.form.weights if cell.sums[i] is None
+    )
+    return any(is_public(counting(each)) for each in aggregates)
+
+
+def _divisor(column: Column, cell: ShownCell) -> Fraction:
+    divisor = column.form.divisor
+    return Fraction(1) if divisor is None else exact(cell.sums[divisor])
+
+
+def _ratio_rows(
+    place: Place, column: Column, cell: ShownCell, seen: Span, secrets: Secrets
+) -> Iterator[_Row]:
+    """What a quotient by a secret count tells: at least so much, and at most so much, of it."""
+    count = column.below
+    if count is None:
+        return
+    for sign, end in ((1, seen.low), (-1, seen.high)):
+        sums = [
+            (column.select.aggregates[index], cell.key, sign * weight)
+            for index, weight in column.form.weights
+        ]
+        averaged = column.form.divisor is None
+        share = end - column.form.constant if averaged else end
+        low = Fraction(0) if averaged else -sign * column.form.constant
+        is_open = seen.open_low if sign > 0 else seen.open_high
+        weights = [*sums, (count, cell.key, -sign * share)]
+        yield replace(_row(place, weights, Span(low, low, is_open), secrets), high=None)
+
+
+def _rows_there(rows: Rows, secrets: Secrets, there: Sequence[ShownCell]) -> list[_Row]:
+    """That somebody is in each row that is shown, and nobody in those that could be and are not."""
+    counted, select = presence(rows.select), rows.select
+    absent = empty_keys(select, there, secrets.keys([counted]))
+    present = [] if rows.counted else [cell.key for cell in there]
+    return [
+        row
+        for keys, empty in ((present, False), (absent, True))
+        for key in keys
+        for row in _count_rows(
+            place_of(rows.query, select, "", key), counted, key, secrets, empty=empty
+        )
+    ]
+
+
+def _count_rows(
+    place: Place, counted: Aggregate, key: Key, secrets: Secrets, *, empty: bool
+) -> list[_Row]:
+    """That a count is 0, or that it is not; nothing where that is no secret."""
+    least = Fraction(0) if empty else Fraction(1)
+    row = _row(place, [(counted, key, Fraction(1))], Span(least, least), secrets)
+    if not len(row.codes):
+        return []
+    return [row if empty else replace(row, high=None)]
+
+
+def place_of(query: int, select: Select, column: str, key: Key) -> Place:
+    """Where a number was published, its keys by the names under which they are shown."""
+    names = _key_names(select)
+    named = None if names is None else tuple(zip(names, key, strict=True))
+    return Place(query, column, named, select)
+
+
+Weights = list[tuple[Aggregate, Key, Fraction]]
+
+
+def _weights(column: Column, cell: ShownCell, divisor: Fraction) -> Weights:
+    """The sums behind a shown number, each with its weight."""
+    return [
+        (column.select.aggregates[index], cell.key, weight / cell.divisors[index] / divisor)
+        for index, weight in column.form.weights
+    ]
+
+
+def _row(place: Place, weights: Weights, span: Span, secrets: Secrets) -> _Row:
+    """One equation with whole coefficients."""
+    codes, parts, public = [], [], Fraction(0)
+    for aggregate, key, weight in weights:
+        where, coefficients, constant = secrets.cell(aggregate, key)
+        whole, scale = integers(coefficients)
+        public += weight * exact(constant)
+        codes.append(where)
+        parts.append((whole, weight / scale))
+    factor = math.lcm(1, *(share.denominator for _, share in parts))
+    scaled = [multiplied(whole, int(share * factor)) for whole, share in parts]
+    whole_row = merged(np.concatenate(codes), np.concatenate(scaled))
+    left = span.less(public).times(Fraction(factor))
+    ends = (left.open_low, left.open_high)
+    return _Row(place, *whole_row, left.low, left.high, ends, Fraction(factor), public)
+
+
+def _key_names(select: Select) -> tuple[str, ...] | None:
+    """The names under which a select shows its keys; the number of one that is not shown."""
+    if not select.keys:
+        return None
+    shown = select.labels
+    return tuple(shown.get(index, f"key {index + 1}") for index in range(len(select.keys)))
+
+
+def _assembled(rows: Sequence[_Row], secrets: Secrets, policy: Policy) -> Equations:
+    empty = np.zeros(0, np.int64)
+    asked = np.unique(np.concatenate([empty, *(row.codes for row in rows)]))
+    distinct = np.union1d(asked, _companions(asked, secrets, policy))
+    lengths = [len(row.codes) for row in rows]
+    exactly = all(row.low == row.high for row in rows)
+    system = System(
+        len(rows),
+        len(distinct),
+        np.repeat(np.arange(len(rows), dtype=np.int64), lengths),
+        np.searchsorted(distinct, np.concatenate([empty, *(row.codes for row in rows)])),
+        np.concatenate([empty, *(row.values for row in rows)]),
+        tuple(row.low for row in rows) if exactly else None,
+    )
+    return Equations(
+        system,
+        tuple(row.low for row in rows),
+        tuple(row.high for row in rows),
+        tuple(row.open_ends for row in rows),
+        tuple(row.factor for row in rows),
+        tuple(row.public for row in rows),
+        tuple(row.place for row in rows),
+        secrets.people.records,
+        distinct % max(1, secrets.count),
+        distinct // max(1, secrets.count),
+        tuple(secrets.unknowns),
+        secrets.people,
+    )
+
+
+def with_sides(
+    equations: Equations,
+    low: tuple[Fraction, ...],
+    high: tuple[Bound, ...],
+    open_ends: tuple[tuple[bool, bool], ...],
+) -> Equations:
+    """The same equations with other right sides."""
+    system = replace(equations.system, right=low if low == high else None)
+    return replace(equations, system=system, low=low, high=high, open_ends=open_ends)
+
+
+def _companions(codes: NDArray[np.int64], secrets: Secrets, policy: Policy) -> NDArray[np.int64]:
+    """The numbers that are compared, and whether those that may be missing are there."""
+    found = [np.zeros(0, np.int64)]
+    which, record = codes // max(1, secrets.count), codes % max(1, secrets.count)
+    for kind in np.unique(which).tolist():
+        unknown = secrets.unknowns[kind]
+        column = policy.column(unknown.column)
+        if isinstance(unknown.category, Category):
+            continue
+        wanted = [Unknown(unknown.column)]
+        if column is not None and column.nullable:
+            wanted.append(Unknown(unknown.column, Cut(None)))
+        places = [secrets.position(each) for each in wanted]
+        found += [place * secrets.count + record[which == kind] for place in places]
+    return np.concatenate(found)

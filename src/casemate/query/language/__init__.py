@@ -1,0 +1,34 @@
+"""The closed language into which accepted SQL is translated: typed expressions over one row.
+
+`operations` is the only way to make a `Call`; `interpret` is its meaning, one value at a time, and
+the reference for every engine; `intervals` says between which numbers an expression lies.
+"""
+
+from typing import TYPE_CHECKING
+
+from casemate.facade import lazily
+
+if TYPE_CHECKING:
+    from casemate.query.language.coercion import NUMBERS, TIMES, coerce
+    from casemate.query.language.expression import (
+        TRUE,
+        Call,
+        ColumnRef,
+        Expression,
+        KeyRef,
+        Literal,
+        Operation,
+        ResultRef,
+        Scalar,
+        all_of,
+        columns_of,
+        present,
+        private_columns,
+        replace,
+        walk,
+    )
+    from casemate.query.language.interpret import LARGEST_DOUBLE, apply, cast_value, evaluate
+    from casemate.query.language.intervals import LARGEST_STEP, Interval, exact, within_range
+    from casemate.query.language.operations import FRACTION_DIGITS, arithmetic, cast, simplify
+else:
+    __all__, __getattr__, __dir__ = lazily(__name__)

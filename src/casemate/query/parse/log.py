@@ -1,0 +1,226 @@
+"""Query logs: the statements behind a dashboard, one file in, statements with their places out.
+
+Read are SQL scripts, CSV files with a column `sql` (and `answer` where the published number is
+known), and PostgreSQL's csvlog, in which the values of parameters stand beside the statement.
+
+Which columns a statement compares with text: all that tells their type before there is one.
+"""
+
+import csv
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from pathlib import Path
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from casemate.errors import Misconfigured, Unsupported, checked_path
+from casemate.query.parse.place import tokens_of
+from casemate.query.parse.sql import DIALECT, split
+
+CSVLOG_SEVERITY, CSVLOG_MESSAGE, CSVLOG_DETAIL = 11, 13, 14
+CSVLOG_FEWEST = 23  # columns of the oldest form still in use
+LOGGED = re.compile(r"(?:statement|execute [^:]*|parse [^:]*): (?P<sql>.*)", re.DOTALL)
+PARAMETERS = re.compile(r"[Pp]arameters: (?P<values>.*)", re.DOTALL)
+PARAMETER = re.compile(r"\$(?P<number>\d+) = (?P<value>NULL|'(?:[^']|'')*')")
+QUERYING = ("select", "with", "(")
+EXPECTED = "a log file, or statements as texts"
+
+
+@dataclass(frozen=True)
+class Logged:
+    """One statement of a log: its text, the line it begins on, and its answer if that is known."""
+
+    sql: str
+    line: int
+    answer: Decimal | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A line of a log that is not a statement to audit, and why."""
+
+    text: str
+    line: int
+    reason: str
+
+
+Queries = str | Path | Iterable[str | Logged | Unread]
+"""A log file, or statements as texts."""
+
+
+def read_log(path: Path, dialect: str = DIALECT) -> list[Logged | Unread]:
+    """The statements of a log in order, each line that could not be read among them."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise Misconfigured(f"{path} cannot be read: {(error.strerror or '').lower()}") from None
+    except UnicodeDecodeError:
+        raise Misconfigured(f"{path} is not UTF-8 text; save it again as UTF-8") from None
+    found = list(_entries(text, path, dialect))
+    if not found:
+        raise Misconfigured(f"{path} holds no statement; expected SQL, or a CSV with a column sql")
+    return found
+
+
+def read_queries(queries: Queries, dialect: str) -> list[Logged | Unread]:
+    """The statements of a log file, or those that are given as texts."""
+    if isinstance(queries, str | os.PathLike) or not _is_listed(queries):
+        return read_log(Path(checked_path(queries, EXPECTED)), dialect)
+    return [_entry(each, line) for line, each in enumerate(queries, start=1)]
+
+
+def _is_listed(queries: object) -> bool:
+    """Whether it is statements: a table or a dictionary would give its names in their place."""
+    named = isinstance(queries, Mapping | bytes) or hasattr(queries, "columns")
+    return isinstance(queries, Iterable) and not named
+
+
+def _entry(given: object, line: int) -> Logged | Unread:
+    if isinstance(given, str):
+        return Logged(given, line)
+    if isinstance(given, Logged | Unread):
+        return given
+    kind = type(given).__name__
+    raise Misconfigured(f"expected statements as texts, got an object of type {kind}")
+
+
+def _entries(text: str, path: Path, dialect: str) -> Iterator[Logged | Unread]:
+    if path.suffix.lower() != ".csv":
+        return _script(text, dialect)
+    lines = list(_numbered(text))
+    if lines and "sql" in [cell.strip().lower() for cell in lines[0][1]]:
+        return _table(lines)
+    if lines and len(lines[0][1]) >= CSVLOG_FEWEST:
+        return _server_log(lines)
+    raise Misconfigured(f"{path} has no column sql and is not a log of PostgreSQL's")
+
+
+def _script(text: str, dialect: str) -> Iterator[Logged]:
+    at = 0
+    for sql in split(text, dialect):
+        at = text.index(sql, at)
+        yield Logged(sql, text.count("\n", 0, at) + 1)
+        at += len(sql)
+
+
+def _numbered(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The records of a CSV file, each with the line it begins on."""
+    reader = csv.reader(text.splitlines(keepends=True))
+    first = 1
+    for cells in reader:
+        if cells:
+            yield first, cells
+        first = reader.line_num + 1
+
+
+# CSV with sql and answer ----------------------------------------------------------------------
+
+
+def _table(lines: Sequence[tuple[int, list[str]]]) -> Iterator[Logged | Unread]:
+    names = [cell.strip().lower() for cell in lines[0][1]]
+    unknown = [name for name in names if name not in ("sql", "answer")]
+    if unknown:
+        raise Misconfigured(
+            f"the log has a column {unknown[0]!r}; expected sql, and answer where it is known"
+        )
+    for line, cells in lines[1:]:
+        given = dict(zip(names, cells, strict=False))
+        yield _row(given.get("sql", "").strip().rstrip(";"), given.get("answer", "").strip(), line)
+
+
+def _row(sql: str, answer: str, line: int) -> Logged | Unread:
+    if not sql:
+        return Unread(sql, line, "there is no statement on this line")
+    if not answer:
+        return Logged(sql, line)
+    try:
+        value = Decimal(answer)
+    except InvalidOperation:
+        return Unread(sql, line, "the answer is not a number")
+    if not value.is_finite():
+        return Unread(sql, line, "the answer is not a number")
+    return Logged(sql, line, value)
+
+
+# PostgreSQL's csvlog --------------------------------------------------------------------------
+
+
+def _server_log(lines: Sequence[tuple[int, list[str]]]) -> Iterator[Logged | Unread]:
+    """SELECTs that were logged; what else a server writes is passed over."""
+    for line, cells in lines:
+        if len(cells) < CSVLOG_FEWEST or cells[CSVLOG_SEVERITY] != "LOG":
+            continue
+        logged = LOGGED.search(cells[CSVLOG_MESSAGE])
+        if logged is None or not logged["sql"].lstrip().lower().startswith(QUERYING):
+            continue
+        sql = logged["sql"].strip().rstrip(";")
+        try:
+            yield Logged(bound(sql, cells[CSVLOG_DETAIL]), line)
+        except Unsupported as refused:
+            yield Unread(sql, line, refused.reason)
+
+
+def bound(sql: str, detail: str) -> str:
+    """The statement with each `$1` replaced by the value that the log gives for it."""
+    listed = PARAMETERS.search(detail)
+    values = {
+        int(each["number"]): each["value"]
+        for each in PARAMETER.finditer(listed["values"] if listed else "")
+    }
+    tokens = tokens_of(sql, DIALECT)
+    pieces, last = [], 0
+    for sign, number in pairwise(tokens):
+        if sign.token_type is not TokenType.PARAMETER or not number.text.isdigit():
+            continue
+        if int(number.text) not in values:
+            reason = f"the value of ${number.text} is not in the log; put it back"
+            raise Unsupported(reason, sql)
+        pieces += [sql[last : sign.start], values[int(number.text)]]
+        last = number.end + 1
+    return "".join([*pieces, sql[last:]])
+
+
+# Compared ---------------------------------------------------------------------------------------
+
+
+NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+COMPARED = (TokenType.EQ, TokenType.NEQ, TokenType.IN, TokenType.LIKE)
+
+
+def compared_with_text(
+    statements: Iterable[str], names: Iterable[str], dialect: str = DIALECT
+) -> frozenset[str]:
+    """The columns among `names` that stand beside a text in any of the statements.
+
+    >>> sorted(compared_with_text(["SELECT COUNT(*) FROM t WHERE s = 'C' AND x = 3"], ["s", "x"]))
+    ['s']
+    """
+    wanted = {name.lower(): name for name in names}
+    found = set()
+    for sql in statements:
+        try:
+            tokens = tokens_of(sql, dialect)
+        except Unsupported:
+            continue  # who reads the statement says so
+        for token, rest in _named(tokens):
+            if token.text.lower() in wanted and _is_text(rest):
+                found.add(wanted[token.text.lower()])
+    return frozenset(found)
+
+
+def _named(tokens: list[Token]) -> Iterable[tuple[Token, list[Token]]]:
+    """Every name with what is compared with it: the tokens after the sign."""
+    for place, (token, sign) in enumerate(pairwise(tokens)):
+        if token.token_type in NAMES and sign.token_type in (*COMPARED, TokenType.NOT):
+            yield token, tokens[place + 2 : place + 5]
+
+
+def _is_text(rest: list[Token]) -> bool:
+    """Whether a text comes next, perhaps after NOT's own sign and a parenthesis."""
+    skipped = (*COMPARED, TokenType.L_PAREN)
+    first = next((each for each in rest if each.token_type not in skipped), None)
+    return first is not None and first.token_type is TokenType.STRING

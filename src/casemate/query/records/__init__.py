@@ -1,0 +1,29 @@
+"""Which records enter which number: memberships as bits, and coefficients of what is secret.
+
+`linear` writes an aggregate as a linear form in secrets where `exactness` proves that every engine
+computes that form; `cuts` are private numbers that are only compared with constants.
+"""
+
+from typing import TYPE_CHECKING
+
+from casemate.facade import lazily
+
+if TYPE_CHECKING:
+    from casemate.query.records.bitsets import Membership, Records, membership
+    from casemate.query.records.coding import factorise
+    from casemate.query.records.coefficients import Cell, Lineage, all_records, lineage
+    from casemate.query.records.cuts import Cut
+    from casemate.query.records.exactness import inexact
+    from casemate.query.records.linear import (
+        ONE,
+        Category,
+        Term,
+        Unknown,
+        affine,
+        counting,
+        inexact_parts,
+        linear_form,
+        possible_values,
+    )
+else:
+    __all__, __getattr__, __dir__ = lazily(__name__)

@@ -1,0 +1,338 @@
+"""Withhold rows: the text of a statement changed so that it shows all of its rows but some.
+
+Each aggregating SELECT of the text is a site. Its rows are told apart by the values of its keys,
+and a condition NOT (...) on these is added to its own HAVING; the rest of the text stays as it is.
+The text that comes out is read again: it must ask exactly what the old one asked, with another
+HAVING, and that must let through the rows that are not withheld and no others.
+
+A row is withheld with all of its columns. A key that is NULL because its grouping set is without
+it looks like one that is NULL in the table, so two rows that look the same go together.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from casemate.errors import Unsupported
+from casemate.query.aggregate import Select, Statement
+from casemate.query.engines.answering import Key
+from casemate.query.language.expression import (
+    TRUE,
+    Call,
+    Expression,
+    KeyRef,
+    Literal,
+    Operation,
+    Scalar,
+    conjuncts,
+)
+from casemate.query.language.operations import simplify
+from casemate.query.parse.functions import is_aggregate
+from casemate.query.parse.overlay import position
+from casemate.query.parse.place import parse_tokens, tokens_of
+from casemate.query.parse.scope import folded, spelled
+from casemate.query.parse.select import union_branches
+from casemate.query.parse.sql import DIALECT, parse_statement, single_query
+from casemate.query.rewrite.clauses import Clauses, Part, clauses, hides, text_of
+from casemate.table import Policy
+
+MARK = 4_611_686_018_427_000_000
+"""A count that no table reaches: what a site is recognised by when the text is read again."""
+
+LINES = "\n  OR "
+"""Each row that is withheld stands on a line of its own."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that a statement shows: its site, and the value of each key there (NULL if without)."""
+
+    site: int
+    values: Key
+
+
+@dataclass(frozen=True)
+class Site:
+    """An aggregating SELECT: its keys as text, and where its HAVING begins (None) and ends."""
+
+    keys: tuple[str, ...]
+    having: int | None
+    end: int
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The site that a select of a statement comes from, and which of its own keys each key is."""
+
+    site: int
+    keys: tuple[int | None, ...]
+
+    def key(self, row: Row) -> Key | None:
+        """The key of a row in that select; None if it is not one of its rows."""
+        if row.site != self.site or len(row.values) != len(self.keys):
+            return None
+        pairs = list(zip(self.keys, row.values, strict=True))
+        if any(i is None and value is not None for i, value in pairs):
+            return None
+        values = {i: value for i, value in pairs if i is not None}
+        return tuple(values[i] for i in sorted(values))
+
+
+class Withholding:
+    """A statement, and the rows of it that can be withheld.
+
+    Unsupported says that its rows cannot be told apart in its text.
+    """
+
+    def __init__(self, sql: str, policy: Policy, dialect: str = DIALECT) -> None:
+        self._sql, self._policy, self._dialect = sql, policy, dialect
+        self.statement = self._read(sql)
+        self._sites = list(self._found())
+        self._shapes = self._recognised()
+
+    def row(self, select: Select, key: Key) -> Row:
+        """The row in which a cell of a select of this statement is shown."""
+        shape = self._shapes[select]
+        return Row(shape.site, tuple(None if i is None else key[i] for i in shape.keys))
+
+    def without(self, rows: Collection[Row], present: Collection[Row]) -> str | None:
+        """The text without these rows of all that are present; None if none would be left."""
+        if set(present) <= set(rows):
+            return None
+        missing = {
+            (row.site, place)
+            for row in present
+            for place, value in enumerate(row.values)
+            if value is None
+        }
+        conditions: dict[int, str] = {}
+        for site in sorted({row.site for row in rows}):
+            listed = [self._is(row, missing) for row in rows if row.site == site]
+            conditions[site] = f"NOT ({LINES.join(listed)})"
+        text = self._inserted(conditions)
+        self._check(text, rows, present)
+        return text
+
+    def _read(self, sql: str) -> Statement:
+        return parse_statement(sql, self._policy, self._dialect)
+
+    # What stands where in the text ----------------------------------------------------------------
+
+    def _found(self) -> Iterator[Site]:
+        """The sites of the text, in its order."""
+        tokens = tokens_of(self._sql, self._dialect)
+        tree = single_query(self._sql, tokens, parse_tokens(self._sql, tokens, self._dialect))
+        words = [i for i, each in enumerate(tokens) if each.token_type is TokenType.SELECT]
+        nodes = list(_in_order(tree))
+        if len(words) != len(nodes):
+            raise Unsupported("the SELECTs of this statement cannot be told apart", self._sql)
+        for word, node in zip(words, nodes, strict=True):
+            if _aggregates(node):
+                yield self._site(clauses(tokens, word), node)
+
+    def _site(self, found: Clauses, node: exp.Select) -> Site:
+        bare = Site((), found.having, found.end)
+        items = list(_items(node))
+        if len(items) != len(found.keys) or len(node.expressions) != len(found.shown):
+            raise Unsupported("the keys of this statement cannot be told apart", self._sql)
+        keys = []
+        for item, part in zip(items, found.keys, strict=True):
+            place = self._meant(item, part, node, bare)
+            shown = item if place is None else node.expressions[place]
+            written = part if place is None else _unnamed(found.shown[place], shown)
+            keys.append(_operand(text_of(written, self._sql), shown.unalias()))
+        return replace(bare, keys=tuple(dict.fromkeys(keys)))
+
+    def _meant(self, item: exp.Expr, part: Part, node: exp.Select, site: Site) -> int | None:
+        """The column of SELECT that a position or a name in GROUP BY means; None for neither."""
+        if isinstance(item, exp.Literal):
+            return position(item, len(node.expressions), "GROUP BY")
+        if not isinstance(item, exp.Column) or item.table:
+            return None
+        for place, shown in enumerate(node.expressions):
+            if isinstance(shown, exp.Alias) and spelled(item.this, folded(shown.args["alias"])):
+                return None if self._is_visible(text_of(part, self._sql), site) else place
+        return None
+
+    def _is_visible(self, name: str, site: Site) -> bool:
+        """Whether HAVING can use this name as it stands, which means a column of FROM."""
+        try:
+            self._read(_with(self._sql, [(site, f"{name} IS NULL")]))
+        except Unsupported:
+            return False
+        return True
+
+    def _inserted(self, conditions: Mapping[int, str]) -> str:
+        """The text with a further condition at each of some sites."""
+        return _with(self._sql, [(self._sites[i], text) for i, text in conditions.items()])
+
+    # What the parser makes of it ------------------------------------------------------------------
+
+    def _recognised(self) -> dict[Select, Shape]:
+        """Where each select comes from: read with a condition at each site that names its keys."""
+        marked = {
+            number: " OR ".join(
+                [f"COUNT(*) <> {MARK + number}", *(f"{key} IS NULL" for key in site.keys)]
+            )
+            for number, site in enumerate(self._sites)
+        }
+        read = self._read(self._inserted({i: f"({text})" for i, text in marked.items()}))
+        pairs = zip(self.statement.selects, read.selects, strict=True)
+        return {old: self._shape(old, new) for old, new in pairs}
+
+    def _shape(self, old: Select, new: Select) -> Shape:
+        for term in conjuncts(new.having):
+            is_or = isinstance(term, Call) and term.operation is Operation.OR
+            first, *keys = term.arguments if isinstance(term, Call) and is_or else (term,)
+            number = _marked(first)
+            if number is not None and number < len(self._sites):
+                shape = Shape(number, tuple(map(_named, keys)))
+                if {i for i in shape.keys if i is not None} == set(range(len(old.keys))):
+                    return shape
+        raise Unsupported("the keys of this statement cannot be told apart", self._sql)
+
+    def _is(self, row: Row, missing: Collection[tuple[int, int]]) -> str:
+        """That a row is this one; where a key may be NULL, the comparison must not be."""
+        parts = []
+        keys = self._sites[row.site].keys
+        for place, (key, value) in enumerate(zip(keys, row.values, strict=True)):
+            if value is None:
+                parts.append(f"{key} IS NULL")
+            elif (row.site, place) in missing:
+                parts.append(same(key, constant(value, self._dialect), self._dialect))
+            else:
+                parts.append(f"{key} = {constant(value, self._dialect)}")
+        return " AND ".join(parts) or "TRUE"
+
+    def _check(self, text: str, rows: Collection[Row], present: Iterable[Row]) -> None:
+        """Read the new text: nothing but HAVING has changed, and that lets the right rows pass."""
+        new, selects = self._read(text), self.statement.selects
+        asked = [replace(select, having=TRUE) for select in new.selects]
+        if asked != [replace(select, having=TRUE) for select in selects]:
+            raise Unsupported("this statement cannot be written with another HAVING", self._sql)
+        for before, after in zip(selects, new.selects, strict=True):
+            shape, old = self._shapes[before], conjuncts(before.having)
+            added = [simplify(term) for term in conjuncts(after.having) if term not in old]
+            gone = {key for row in rows if (key := shape.key(row)) is not None}
+            there = {key for row in present if (key := shape.key(row)) is not None}
+            if not hides(added, gone, there, len(before.keys)):
+                raise Unsupported("the rows of this statement cannot be told apart", self._sql)
+
+
+def _unnamed(part: Part, shown: exp.Expr) -> Part:
+    """A column of SELECT without the new name that it is given."""
+    if not isinstance(shown, exp.Alias):
+        return part
+    return part[:-2] if part[-2].token_type is TokenType.ALIAS else part[:-1]
+
+
+def _operand(text: str, key: exp.Expr) -> str:
+    """A key as an operand of a comparison."""
+    closed = isinstance(key, exp.Column | exp.Func) and not isinstance(key, exp.Binary | exp.Cast)
+    return text if closed else f"({text})"
+
+
+def _with(sql: str, conditions: Iterable[tuple[Site, str]]) -> str:
+    """The text with each condition added to the HAVING of its site, the last site first."""
+    for site, condition in sorted(conditions, key=lambda pair: -pair[0].end):
+        before, after = sql[: site.end], sql[site.end :]
+        if site.having is None:
+            sql = f"{before} HAVING {condition}{after}"
+        else:
+            own = before[site.having :].strip()
+            sql = f"{before[: site.having]} ({own}) AND {condition}{after}"
+    return sql
+
+
+def _marked(term: Expression) -> int | None:
+    """The number of the site that a condition marks."""
+    if not isinstance(term, Call) or term.operation is not Operation.DIFFERENT:
+        return None
+    constant = term.arguments[1]
+    value = constant.value if isinstance(constant, Literal) else None
+    return value - MARK if isinstance(value, int) and value >= MARK else None
+
+
+def _named(term: Expression) -> int | None:
+    """The key that a condition IS NULL is about; None where the grouping set is without it."""
+    operand = term.arguments[0] if isinstance(term, Call) else None
+    return operand.index if isinstance(operand, KeyRef) else None
+
+
+# The tree and the tokens of the text --------------------------------------------------------------
+
+
+def _in_order(node: exp.Expr) -> Iterator[exp.Select]:
+    """The SELECTs of a query in the order of the text."""
+    clause = node.args.get("with_")
+    for view in clause.expressions if clause is not None else ():
+        yield from _in_order(view.this)
+    inner: Sequence[exp.Expr] = ()
+    if isinstance(node, exp.Select):
+        yield node
+        clause = node.args.get("from_")
+        joins = [join.this for join in node.args.get("joins") or ()]
+        inner = [*([clause.this] if clause is not None else []), *joins]
+    elif isinstance(node, exp.Union):
+        inner = union_branches(node)
+    elif isinstance(node, exp.Subquery):
+        inner = [node.this]
+    for each in inner:
+        yield from _in_order(each)
+
+
+def _aggregates(node: exp.Select) -> bool:
+    clauses = node.args.get("group") or node.args.get("having")
+    return bool(clauses) or any(map(is_aggregate, node.expressions))
+
+
+def _items(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The single keys of a GROUP BY, out of its sets and parentheses."""
+    clause = node.args.get("group")
+    pending = [clause] if clause is not None else []
+    while pending:
+        item = pending.pop(0)
+        inner = [
+            each
+            for part in ("expressions", "grouping_sets", "rollup", "cube")
+            for each in item.args.get(part) or ()
+        ]
+        if isinstance(item, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
+            pending = [*inner, *pending]
+        elif isinstance(item, exp.Paren):
+            pending = [item.this, *pending]
+        else:
+            yield item
+
+
+def same(left: str, right: str, dialect: str) -> str:
+    """That two values are equal or both NULL, as a dialect writes it.
+
+    >>> same("a", "1", "postgres"), same("a", "1", "mysql")
+    ('a IS NOT DISTINCT FROM 1', 'a <=> 1')
+    """
+    sides = exp.var("casemate_left"), exp.var("casemate_right")
+    written = exp.NullSafeEQ(this=sides[0], expression=sides[1]).sql(dialect=dialect)
+    return written.replace("casemate_left", left).replace("casemate_right", right)
+
+
+def constant(value: Scalar, dialect: str) -> str:
+    """The value of a key as a constant of a dialect."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise Unsupported("a key that is not a number cannot be written as a constant")
+        return repr(value)
+    if isinstance(value, int | Decimal):
+        return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    if isinstance(value, date):
+        moment = isinstance(value, datetime)
+        written = exp.Literal.string(value.isoformat(" ") if moment else value.isoformat())  # type: ignore[call-arg]  # a datetime takes a separator
+        return exp.cast(written, "timestamp" if moment else "date").sql(dialect=dialect)
+    return exp.Literal.string(str(value)).sql(dialect=dialect)

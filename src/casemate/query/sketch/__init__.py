@@ -1,0 +1,14 @@
+"""The records behind many sums without storing them: codes, or sketches added up in SQL."""
+
+from typing import TYPE_CHECKING
+
+from casemate.facade import lazily
+
+if TYPE_CHECKING:
+    from casemate.query.sketch.hash import HALF, Keys, hashed
+    from casemate.query.sketch.kernel import sign
+    from casemate.query.sketch.layouts import Cells, Selection, Shape, layout
+    from casemate.query.sketch.sketch import CodedRecords, cells_of
+    from casemate.query.sketch.sql import Only, SummedRecords
+else:
+    __all__, __getattr__, __dir__ = lazily(__name__)

@@ -1,0 +1,174 @@
+"""The stand-in that a transcript leads to, rebuilt from it alone.
+
+Guarantee  A function of the transcript's entries up to `number` and of the grid: whoever replays
+           them has the same stand-in, bit for bit, and it costs no privacy.
+Fold       Tables marked as the start are learnt together, at the first entry that is not one of
+           them or when somebody asks; everything else is learnt as it comes. Should more of the
+           start arrive after it was learnt, everything is learnt again from the beginning.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from casemate.doors import Easy, Edition, Entry, Hard, Kind, Measured, Total, Transcript
+from casemate.grid import (
+    MeasuredProduct,
+    MeasuredTable,
+    Measurement,
+    Product,
+    TableQuestion,
+    law_of,
+    variance,
+)
+from casemate.surrogate.choice import stand_in_for
+from casemate.surrogate.protocol import Fitted
+
+LEARNT = (Kind.TOTAL, Kind.MEASURED, Kind.HARD)
+"""The kinds of entries that a stand-in, or the count of surprises, depends on."""
+
+Make = Callable[[tuple[int, ...], float, float], Fitted]
+"""A stand-in from a grid, a total and the variance of the total."""
+
+
+class StandIn:
+    """A surrogate together with how far it has read the transcript."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        shape: tuple[int, ...],
+        edition: Edition,
+        make: Make = stand_in_for,
+    ) -> None:
+        self.names, self.shape, self.edition, self.make = tuple(names), shape, edition, make
+        self._forget()
+
+    def _forget(self) -> None:
+        self.number = -1  # of the newest entry that it depends on
+        self._seen = -1  # of the newest entry when it last looked
+        self.surprises: Counter[str] = Counter()  # by principal
+        self.tables: list[MeasuredTable] = []
+        self.measurements: list[Measurement] = []
+        self.fresh: dict[str, int] = {}  # measured for one question: the first, the second, ...
+        self.total: Total | None = None
+        self._surrogate: Fitted | None = None
+        self._pending: list[Measurement] = []
+        self._early: list[Measurement] = []  # measured before the number of people was
+
+    @property
+    def surrogate(self) -> Fitted:
+        """The stand-in after everything that was read."""
+        self._settle()
+        if self._surrogate is None:
+            raise ValueError("the number of people is not in the transcript yet")
+        return self._surrogate
+
+    @property
+    def total_variance(self) -> float:
+        """Of the measured number of people."""
+        return 0.0 if self.total is None else variance(law_of(self.total.law, self.total.scale))
+
+    def catch_up(self, transcript: Transcript, until: int | None = None) -> None:
+        """Read what has left since; `until` is the last number to read."""
+        newest = transcript.newest()
+        fresh = [
+            entry
+            for entry in transcript.of_kinds(LEARNT, self._seen + 1)
+            if until is None or entry.number <= until
+        ]
+        if self._surrogate is not None and any(self._starts(entry) for entry in fresh):
+            self._forget()
+            self.catch_up(transcript, until)
+            return
+        for entry in fresh:
+            self._read(entry)
+            self.number = self._seen = entry.number
+        if until is None and newest is not None:
+            self._seen = max(self._seen, newest.number)
+
+    def at(self, number: int, transcript: Transcript) -> "StandIn":
+        """The stand-in as it was when that entry was the newest."""
+        if number == self.number:
+            return self
+        past = StandIn(self.names, self.shape, self.edition, self.make)
+        past.catch_up(transcript, number)
+        return past
+
+    def missing(self, questions: Sequence[TableQuestion]) -> list[TableQuestion]:
+        """Those tables of the start that have not been measured."""
+        known = {table.classes for table in self.tables if table.question.start}
+        return [each for each in questions if each.classes not in known]
+
+    # Reading ----------------------------------------------------------------------------------
+
+    def _starts(self, entry: Entry) -> bool:
+        found = self._content(entry)
+        question = self._table(found) if isinstance(found, Measured) else None
+        return question is not None and question.start
+
+    def _content(self, entry: Entry) -> Measured | Easy | None:
+        """What an entry of this edition says, if it matters here."""
+        content = entry.content
+        if not isinstance(content, Measured | Easy):
+            return None
+        return content if Edition(content.policy, content.data) == self.edition else None
+
+    def _read(self, entry: Entry) -> None:
+        match self._content(entry):
+            case Total() as content:
+                self.total = self.total or content
+            case Measured() as content:
+                self._learn(content)
+            case Hard() as content:
+                self.surprises[content.principal] += 1
+
+    def _learn(self, content: Measured) -> None:
+        question = self._table(content)
+        if question is None or not question.start:
+            self.fresh.setdefault(content.question, len(self.fresh) + 1)
+        if question is None:
+            self._take(_products(content, self.shape))
+            return
+        table = MeasuredTable.of(question, content)
+        self.tables.append(table)
+        if question.start:
+            self._pending += table.learnt(self.shape)
+        else:
+            self._take(table.learnt(self.shape))
+
+    def _table(self, content: Measured) -> TableQuestion | None:
+        if isinstance(content, Total):
+            return None
+        return TableQuestion.from_text(content.question, self.names, self.shape)
+
+    def _take(self, fresh: Sequence[Measurement]) -> None:
+        self._settle()
+        if self._surrogate is None:
+            self._early += fresh
+        elif fresh:
+            self._surrogate.learn(fresh, sweeps=1)
+            self.measurements += fresh
+
+    def _settle(self) -> None:
+        """Learn the start, once the number of people is known."""
+        if self.total is None:
+            return
+        if self._surrogate is None:
+            self._surrogate = self.make(self.shape, float(self.total.value), self.total_variance)
+        for fresh in (self._pending, self._early):
+            if fresh:
+                self._surrogate.learn(fresh)
+                self.measurements += fresh
+        self._pending, self._early = [], []
+
+
+def _products(content: Measured, shape: tuple[int, ...]) -> list[Measurement]:
+    """What can be learnt from a statement that was measured by itself."""
+    plain: dict[str, Any] = json.loads(content.question)
+    known = variance(law_of(content.law, content.scale))
+    return [
+        MeasuredProduct(Product.from_dict({"shape": shape, **each}), float(value), known)
+        for each, value in zip(plain.get("learn", ()), content.values, strict=False)
+    ]

@@ -1,1 +1,0 @@
-"""Engines: what each protocol does at the server."""

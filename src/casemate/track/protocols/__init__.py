@@ -1,0 +1,1 @@
+"""The protocols, one folder each: the rule, its design, and its simulation."""

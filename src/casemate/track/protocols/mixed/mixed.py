@@ -1,0 +1,367 @@
+"""Windows for some sites and sampling for the others: one protocol for every load.
+
+Guarantee  Let the sites with windows have counts between L and U in sum, and let the sampled ones
+           have had B when their round began. Their part is right within slack / p + alpha n, but
+           for the round's failure probability; the windows' part is held within alpha N plus the
+           alpha B - slack / p that the other leaves over, surely. So the published value is within
+           alpha of the truth (docs/derivations/allocated_tracking.md).
+Cost       Whatever comes, at most twice the words of centred windows on the same items, and 7k + 1.
+           Everybody begins with a centred window. What is changed from that must be paid for by
+           what centred windows would have sent by then, the way back included.
+
+The tracker that chooses by itself: windows, sampling, or windows for the busy sites only.
+
+Guarantee  As for `Mixed`: right at all times, except with probability delta.
+Cost       It begins with centred windows, which take no words to set up, and changes to what is
+           cheapest for the loads it has seen whenever the count has grown a little.
+
+Sampled rounds: every item is reported with a fresh probability, exact counts come in between.
+
+Source     Ours, for the problem of source document 001.
+Guarantee  With probability 1 - delta the published count is within alpha of the truth at all times,
+           for ever, against anybody, even somebody who sees every message: which items are reported
+           is decided item by item, apart from everything before
+           (docs/derivations/sampled_rounds.md).
+Cost       About 11 sqrt(k) / alpha words for each factor e of the count, whatever the loads are.
+
+The square-root-allocated deterministic tracker: windows as wide as each site's load asks for.
+
+Guarantee  Sure, against anybody, as for centred windows.
+Cost       (sum of sqrt w)^2 / (2 alpha) words for each factor e of N, where w are the sites' shares
+           of the load. For 1,024 sites that is half of what centred windows take at Zipf's law, and
+           a seventh at exponent 1.5. Even loads and single sites cost what they cost with centred
+           windows. Whatever comes, it is at most twice centred windows' words and 7k + 1.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from casemate.track.engine import Change, EndRound, Estimate, Rules, Wish
+from casemate.track.instruction import NEVER, ONE, Every, Growth, Rule, Sample
+from casemate.track.protocols.mixed.light import LightSites
+from casemate.track.protocols.mixed.plan import (
+    REVIEW,
+    Loads,
+    Plan,
+    Planner,
+    Sampling,
+    View,
+    plan_windows,
+    rules_of,
+    windows_of,
+)
+from casemate.track.protocols.sampled.design import WIDEST, Round, design
+from casemate.track.protocols.windows.tally import Flags, Marks, Tally
+from casemate.track.protocols.windows.windows import (
+    Centred,
+    centred_rule,
+    fixed,
+    narrowed,
+    weight_of_top,
+)
+from casemate.track.setting import Setting
+
+_FIRST_REVIEW = 32.0
+_CREDIT = 6  # words for each site, so that a first round of sampling need not wait
+
+
+class Mixed:
+    """The engine of the trackers that divide alpha over the sites by their loads."""
+
+    def __init__(self, sites: int, alpha: float, planner: Planner) -> None:
+        a = fixed(alpha)
+        self.tally = Tally(sites, ONE + a, ONE - a, weight_of_top(alpha))
+        self._alpha, self._planner = alpha, planner
+        self._rule = centred_rule(alpha)
+        self._centred = Centred(self._rule)
+        self._history = Loads(sites)
+        self._loads = np.zeros(sites)
+        self._light = np.zeros(sites, dtype=np.bool_)  # who was told to sample
+        self._away = np.zeros(sites, dtype=np.bool_)  # whose rule is not the centred one
+        self._ordered = 0  # words to sites so far
+        self._arranged = math.inf  # the count when the last order was given
+        self._pending: set[int] = set()  # sites that have not answered their last order
+        self._called: list[Rule] | None = None  # the rules of a round about to be called
+        self._sampling: Sampling | None = None
+        self._failure = 0.0  # the failure probabilities of all sampled rounds so far
+        self._least = sites // 8 + 8  # words that are not planned with
+        for site in range(sites):
+            self.tally.follow(site, self._rule)
+        self._set_marks(_FIRST_REVIEW)
+
+    # What a server asks of an engine
+
+    def opening(self) -> Rules:
+        """Everybody begins with a centred window."""
+        return self._rule
+
+    def summons(self) -> Rules:
+        """The rules of the round that was wished for, or others if somebody else calls."""
+        if self._called is None:
+            orders = self._called_by_others()
+            self._ordered += len(self._light) - len(orders)
+            self._called = [orders.get(i, self.tally.rule(i)) for i in range(len(self._light))]
+        rules, self._called = self._called, None
+        return rules
+
+    def _called_by_others(self) -> Mapping[int, Rule]:
+        """Sample everybody if that is best and can be paid, or else centred windows.
+
+        Either is right at whatever counts come. A round that is on ends here, since to go on would
+        be one more that may fail.
+        """
+        plan = self._plan(None)
+        if plan.sampling is not None and plan.light.all():
+            orders = rules_of(plan, self.tally)
+            if self._affordable(orders):
+                self._start(plan.sampling, orders, plan.review)
+                return orders
+        back = self._way_back()
+        self._start(None, back, self.tally.value())  # the next report makes a plan
+        return back
+
+    def begin(self, counts: Sequence[int]) -> None:
+        """Every count is known exactly."""
+        self.tally.heard += len(counts)
+        self.tally.begin(counts, self._light)
+        self._pending.clear()
+        self._set_marks(self.tally.marks.value)
+
+    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:
+        """Note the report; where a mark is reached, decide."""
+        self.tally.heard += 1
+        if isinstance(rule, Growth):
+            self.tally.hold(site, count, rule.top(count))
+        else:
+            self.tally.sample(site, begun, reports)
+        if self._pending:
+            self._pending.discard(site)
+            if self._pending:
+                return None
+            self._set_marks(self.tally.marks.value)
+        return self.decide() if self.tally.due() else None
+
+    def estimate(self) -> Estimate:
+        """A value inside the windows and the draws scaled up, with what they may be off."""
+        t, slack = self.tally, self._sampling.slack if self._sampling else 0.0
+        fewest = max(0.0, t.draws - slack) / (t.probability * (1.0 + self._alpha))
+        most = (t.draws + slack) / (t.probability * (1.0 - self._alpha)) if self._sampling else 0.0
+        lo, hi = t.low + t.base + fewest, t.high + t.base + most
+        return Estimate(t.value(), lo, hi, 1.0 - self._failure)
+
+    # Decisions
+
+    def decide(self) -> Wish:
+        """What to order where a mark is reached; nothing while answers are awaited."""
+        t = self.tally
+        if self._pending:
+            return None
+        if t.draws >= t.marks.draws or t.value() >= t.marks.value:
+            wish = self._adopt(self._plan(self._sampling))
+            if wish is not None:
+                return wish
+        if t.excess() > 0:
+            return self._narrow()
+        if self._left(self._away) < self._least:
+            return self._fall_back()
+        self._set_marks(t.marks.value)
+        return None
+
+    def _plan(self, on: Sampling | None) -> Plan:
+        counts = self.tally.counts()
+        self._loads = self._history.update(counts)
+        lasted = math.log(max(self.tally.value() / self._arranged, 1.0))
+        return self._planner(View(self.tally, on, counts, self._loads, self._failure, lasted))
+
+    def _adopt(self, plan: Plan) -> Wish:
+        """Follow a plan, where there are words left for it and for the way back."""
+        going_on = plan.sampling is self._sampling
+        if going_on and self.tally.draws >= self.tally.marks.draws:
+            return self._fall_back()  # no round outlasts its draws
+        orders = (windows_of if going_on else rules_of)(plan, self.tally)
+        if not self._affordable(orders):
+            if not going_on:  # a round is over, so something must be ordered
+                return self._fall_back()
+            orders = {}
+        if not going_on:
+            return self._start(plan.sampling, orders, plan.review)
+        return self._send(orders, self._exact(), plan.review)
+
+    def _narrow(self) -> Wish:
+        """Set width free at once, from few sites that have much and use it little."""
+        orders = narrowed(self.tally, self._loads)
+        if orders and self._affordable(orders):
+            return self._send(orders, self._exact(), self.tally.marks.value)
+        return self._fall_back()
+
+    def _fall_back(self) -> Wish:
+        """Centred windows for everybody."""
+        return self._start(None, self._way_back(), REVIEW * self.tally.value())
+
+    def _way_back(self) -> dict[int, Rule]:
+        return {int(i): self._rule for i in np.flatnonzero(self._away)}
+
+    # Words
+
+    def _left(self, away: Flags) -> int:
+        """What may still be spent if these sites must be led back to the centred window."""
+        t = self.tally
+        spent = t.heard + self._ordered + 2 * int(away.sum())
+        centred = self._centred.words(t.known + np.where(t.sampled, t.drawn, 0))
+        return 2 * centred + _CREDIT * len(away) - spent
+
+    def _affordable(self, orders: Mapping[int, Rule]) -> bool:
+        away = self._away.copy()
+        for site, rule in orders.items():
+            away[site] = rule != self._rule
+        return self._left(away) >= 2 * len(orders) + self._least
+
+    # Orders
+
+    def _exact(self) -> Flags:
+        """Whose count is known exactly, so that a new window needs no answer."""
+        exact: Flags = ~self.tally.sampled & (self.tally.known == self.tally.top)
+        return exact
+
+    def _start(self, sampling: Sampling | None, orders: Mapping[int, Rule], review: float) -> Wish:
+        """End the sampled round, if there is one, and begin what is ordered."""
+        exact = self._exact()
+        self.tally.end_sampling()
+        self._sampling = sampling
+        if sampling is not None:
+            self.tally.probability = sampling.probability
+            self._failure += sampling.failure
+        return self._send(orders, exact, review)
+
+    def _send(self, orders: Mapping[int, Rule], exact: Flags, review: float) -> Wish:
+        """Note the orders, if any, and send them with or without a call for an answer."""
+        self._ordered += len(orders)
+        for site, rule in orders.items():
+            self._light[site] = isinstance(rule, Sample)
+            self._away[site] = rule != self._rule
+            self.tally.widen(site, rule)
+        if not orders:
+            self._set_marks(review)
+            return None
+        self._arranged = max(self.tally.value(), 1.0)
+        if self._light.all():
+            self._called = list(orders.values())
+            self._set_marks(review)
+            return EndRound()
+        silent = {i for i, rule in orders.items() if exact[i] and isinstance(rule, Growth)}
+        self._set_marks(review)
+        if len(silent) == len(orders) and self.tally.excess() > 0:
+            silent = set()  # the answers tell when to narrow
+        self._pending = set(orders) - silent
+        return Change(
+            {i: rule for i, rule in orders.items() if i in silent},
+            {i: rule for i, rule in orders.items() if i not in silent},
+        )
+
+    def _set_marks(self, review: float) -> None:
+        draws = self._sampling.draws if self._sampling else NEVER
+        heard = NEVER
+        if self._away.any():
+            heard = self.tally.heard + max(self._left(self._away) - self._least, 1)
+        self.tally.marks = Marks(self._room(), draws, heard, review)
+
+    def _room(self) -> int:
+        """Twice what sampling leaves of alpha N for the windows, in fixed point."""
+        if self._sampling is None:
+            return 0
+        t = self.tally
+        taken = 2.0 * ONE * self._sampling.slack / self._sampling.probability
+        return (t.up - t.down) * t.base - math.ceil(taken * (1.0 + 1e-12))
+
+
+# Automatic --------------------------------------------------------------------------------------
+
+
+def automatic(sites: int, alpha: float, delta: float, horizon: float) -> Mixed:
+    """An engine for any number of sites and any load."""
+    return Mixed(sites, alpha, LightSites(min(alpha, WIDEST), delta, horizon))
+
+
+# Sampled ----------------------------------------------------------------------------------------
+
+
+class Sampled:
+    """The engine of sampled rounds.
+
+    With `monotone` the published count never falls: the largest so far is as right as the newest,
+    since the truth does not fall either.
+    """
+
+    def __init__(self, setting: Setting, monotone: bool = False) -> None:
+        self.design = design(setting.sites, setting.alpha, setting.delta, float(setting.items))
+        self._monotone, self._largest = monotone, 0.0
+        self._called = 1.0  # the probability that went out with the last call
+        self.spent = 0.0  # of delta, by the rounds so far
+        self._start([0] * setting.sites, 1.0)
+
+    def opening(self) -> Rules:
+        """Every item, until sampling is worth it."""
+        return Every()
+
+    def summons(self) -> Rules:
+        """A probability that suits the count as it is published; any would be right."""
+        self._called = self.design.probability(self._value(), self._least(), self.spent)
+        return Every() if self._called == 1.0 else Sample(self._called)
+
+    def begin(self, counts: Sequence[int]) -> None:
+        """Begin at the exact counts, which decide how long the round may be."""
+        self._start(list(counts), self._called)
+
+    def _start(self, counts: list[int], probability: float) -> None:
+        self._begun, self._counts, self._reports = counts, list(counts), [0] * len(counts)
+        self._base = self._known = sum(counts)
+        self._heard, self._probability = 0, probability
+        self._round: Round | None = None
+        if probability < 1.0:
+            self._round = self.design.round(self._base, probability, self.spent)
+            self.spent += self._round.failure
+
+    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:  # noqa: ARG002 - all sites follow one rule
+        """Take what the site says in the place of what it said before."""
+        self._base += begun - self._begun[site]
+        self._heard += reports - self._reports[site]
+        self._known += count - self._counts[site]
+        self._begun[site], self._reports[site], self._counts[site] = begun, reports, count
+        return EndRound() if self._is_over() else None
+
+    def _is_over(self) -> bool:
+        if self._round is None:
+            return self._known >= self.design.exact_until(self.spent)
+        return self._heard >= self._round.reports
+
+    def _value(self) -> float:
+        """The count at the beginning of the round and 1 / p for each report since."""
+        if self._round is None:
+            return float(self._known)
+        return self._base + self._heard / self._probability
+
+    def _least(self) -> float:
+        if self._round is None:
+            return float(max(self._known, 1))
+        return self.design.least(self._base, self._probability, self._heard, self._round.reports)
+
+    def estimate(self) -> Estimate:
+        """The count, and every truth from which it is at most alpha away."""
+        value, known = self._value(), float(self._known)
+        if self._monotone:
+            value = self._largest = max(value, self._largest)
+        confidence = 1.0 - min(max(self.design.delta, self.spent), 1.0) if self.spent else 1.0
+        if self._round is None:
+            return Estimate(value, value, value, confidence)
+        lo = max(value / (1.0 + self.design.alpha), min(known, value))
+        return Estimate(value, lo, max(value / (1.0 - self.design.alpha), known), confidence)
+
+
+# Allocated --------------------------------------------------------------------------------------
+
+
+def allocated(sites: int, alpha: float) -> Mixed:
+    """An engine that keeps windows only."""
+    return Mixed(sites, alpha, plan_windows)

@@ -1,0 +1,1 @@
+"""Trackers that an adaptive adversary breaks; for red-teaming only."""
