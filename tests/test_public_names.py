@@ -15,7 +15,7 @@ def imported_for_type_checkers() -> dict[str, str]:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     return {
-        str(alias.asname): str(line.module)
+        alias.name: str(line.module)
         for line in block.body
         if isinstance(line, ast.ImportFrom)
         for alias in line.names

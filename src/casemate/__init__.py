@@ -10,6 +10,7 @@ from casemate import _version
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
+    __all__: list[str]
     from casemate.answer import Session
     from casemate.attack import Attack
     from casemate.attack.extract import extract
@@ -64,6 +65,6 @@ if TYPE_CHECKING:
     from casemate.track import CountTracker
     from casemate.track.quota import Quota
 else:
-    __all__, __getattr__, __dir__ = lazily(__name__)
+    __all__, __getattr__, __dir__ = lazily(__name__, "__version__")
 
 __version__ = _version.VERSION

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
-class Compiled:
+class LazyKernel:
     """A function of numbers and arrays, compiled on first use."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None) -> None:
@@ -31,14 +31,14 @@ class Compiled:
         from numba.extending import intrinsic as inlined
 
         if self._options is None:
-            return inlined(self.py_func)  # type: ignore[no-any-return]  # numba is not typed
+            return inlined(self.py_func)
         names = self.py_func.__globals__
         made: Callable[..., Any] = numba.njit(cache=True, **self._options)(self.py_func)
         for name in {*_names(self.py_func.__code__), self.py_func.__name__}:
             called = names.get(name)
             if called is self:
                 names[name] = made
-            elif isinstance(called, Compiled):
+            elif isinstance(called, LazyKernel):
                 names[name] = called.dispatcher
         return made
 
@@ -61,10 +61,10 @@ def compiled(**options: Any) -> Callable[[Kernel], Kernel]: ...
 def compiled(function: Any = None, /, **options: Any) -> Any:
     """A decorator: compiled by Numba in nopython mode, with these options of `njit`."""
     if function is None:
-        return lambda inner: Compiled(inner, options)
-    return Compiled(function, options)
+        return lambda inner: LazyKernel(inner, options)
+    return LazyKernel(function, options)
 
 
 def intrinsic(function: Callable[..., Any]) -> Any:
     """An operation that kernels may call, from a function that emits its instructions."""
-    return Compiled(function, None)
+    return LazyKernel(function, None)

@@ -8,11 +8,13 @@ import ast
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
+from typing import Any
 
 
-def lazily(door: str) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
-    """The `__all__`, `__getattr__` and `__dir__` of the package that calls this with its name."""
+def lazily(
+    door: str, *extra: str
+) -> tuple[list[str], Callable[[str], object], Callable[[], list[str]]]:
+    """The `__all__`, `__getattr__` and `__dir__` of a package, with names of its own."""
     homes = _listed(door)
 
     def load(name: str) -> object:
@@ -22,13 +24,12 @@ def lazily(door: str) -> tuple[list[str], Callable[[str], object], Callable[[], 
         setattr(sys.modules[door], name, value)  # the next use does not come here
         return value
 
-    return sorted(homes), load, lambda: sorted({*vars(sys.modules[door]), *homes})
+    return sorted(homes), load, lambda: [*sorted(homes), *extra]
 
 
 def _listed(door: str) -> dict[str, str]:
     """The module of each name that is imported under `if TYPE_CHECKING`."""
-    spec = find_spec(door)
-    source = spec.loader.get_source(door) if spec and hasattr(spec.loader, "get_source") else ""
-    checked = (node for node in ast.parse(source or "").body if isinstance(node, ast.If))
+    loader: Any = sys.modules[door].__spec__.loader  # type: ignore[union-attr]  # it is loading
+    checked = (node for node in ast.parse(loader.get_source(door)).body if isinstance(node, ast.If))
     imports = (each for node in checked for each in node.body if isinstance(each, ast.ImportFrom))
     return {alias.name: str(each.module) for each in imports for alias in each.names}

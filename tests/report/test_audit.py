@@ -5,9 +5,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from casemate.audit.report import combination
-from casemate.report import number, plain
 from casemate.audit.result import Certificate, Term
 from casemate.published.system import Place
+from casemate.report import number, plain
 
 
 def test_a_certificate_reads_as_arithmetic() -> None:

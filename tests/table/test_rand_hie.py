@@ -86,7 +86,10 @@ def test_every_column_says_what_it_means() -> None:
 
 def test_reading_it_does_not_load_pandas() -> None:
     """In a process of its own, because other tests may have loaded it here."""
-    program = "import sys; from casemate.table.shipped.rand_hie import columns; columns(); print(*sys.modules)"
+    program = (
+        "import sys; from casemate.table.shipped.rand_hie import columns; columns(); "
+        "print(*sys.modules)"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

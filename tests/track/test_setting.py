@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from casemate.errors import Misconfigured
-from casemate.track.adversary.compiled import compiled
+from casemate.track.adversary.compiled import named_adversary
 from casemate.track.protocols.windows.windows import centred_rule, paper_rule
 from casemate.track.setting import MOST_COUNTED, MOST_ITEMS, Setting
 from casemate.track.simulate.simulate import fast_run
@@ -38,7 +38,7 @@ def test_more_items_than_the_windows_of_a_simulation_can_count_are_refused(mode:
     one, two, three = np.random.default_rng(0).spawn(3)
     setting = Setting(2, 0.1, items=MOST_ITEMS + 1)
     with pytest.raises(Misconfigured, match="goes up to 4,294,967,296 items"):
-        fast_run(mode, setting, compiled("single-site", 2), (one, two, three))
+        fast_run(mode, setting, named_adversary("single-site", 2), (one, two, three))
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 0.01, 0.999999])

@@ -93,7 +93,7 @@ class Number:
     column: Column
     term: Term
     key: Key
-    cells: "Cells"
+    cells: "ShownCellsOf"
 
     @property
     def selection(self) -> Selection:

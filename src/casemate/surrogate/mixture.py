@@ -700,8 +700,8 @@ class MixtureSurrogate:
         widths = [self.shape[attribute] for attribute in scope]
         if math.prod(widths) > LARGEST_DENSE:
             raise ValueError(
-                f"a table over {scope} would have {math.prod(widths)} cells, more than {LARGEST_DENSE}; "
-                f"ask for fewer attributes, or for single products"
+                f"a table over {scope} would have {math.prod(widths)} cells, more than "
+                f"{LARGEST_DENSE}; ask for fewer attributes, or for single products"
             )
         axes = [
             np.ascontiguousarray(self.mixture.shares[:, self._layout.columns(a)]) for a in scope

@@ -57,8 +57,8 @@ class Table:
         such as "2GB", bounds what DuckDB keeps in memory.
         An `outsider` need not have the private columns: see `casemate.table.outside`; `texts` are
         those of `private` that hold text and not numbers.
-        A cell that cannot be computed with exactly is refused by its column: see
-        `casemate.table.sources.exactness`. With `by_policy` types come from the policy alone and no cell makes
+        A cell that cannot be computed with exactly is refused by its column
+        (`sources.exactness`). With `by_policy` types come from the policy alone and no cell makes
         opening fail: what does not fit is NULL (private answers need it so); `filled` tells such
         cells from missing ones. With `decimals` private columns of a CSV file without a declared
         type are decimals, whatever their cells look like.

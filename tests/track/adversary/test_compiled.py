@@ -11,7 +11,7 @@ from numpy.random import Generator, default_rng
 
 from casemate.errors import Misconfigured
 from casemate.track.adversary import plain
-from casemate.track.adversary.compiled import NAMES, compiled
+from casemate.track.adversary.compiled import NAMES, named_adversary
 from casemate.track.adversary.plain import Adversary, Seen
 
 BY_NAME = [name.replace("EXPONENT", "1.5") for name in NAMES]
@@ -52,7 +52,7 @@ def histories(draw: st.DrawFn) -> list[Seen]:
 def test_a_compiled_adversary_names_the_sites_that_the_plain_one_names(
     name: str, history: list[Seen], sites: int
 ) -> None:
-    fast = compiled(name, sites).as_adversary(default_rng(1))
+    fast = named_adversary(name, sites).as_adversary(default_rng(1))
     slow = plain_adversary(name, sites, default_rng(1))
     for seen in history:
         site = slow.next_site(seen)
@@ -62,7 +62,7 @@ def test_a_compiled_adversary_names_the_sites_that_the_plain_one_names(
 
 @pytest.mark.parametrize("name", ["stop-on-change", "group-hold-or-flush"])
 def test_two_runs_do_not_share_their_memory(name: str) -> None:
-    first, second = compiled(name, 4), compiled(name, 4)
+    first, second = named_adversary(name, 4), named_adversary(name, 4)
     first.as_adversary(default_rng(0)).next_site(QUIET)
     assert not np.array_equal(first.memory, second.memory)
 
@@ -82,22 +82,22 @@ def test_the_loads_can_be_told_apart(seed: int) -> None:
 
 
 def _sites(name: str, seed: int) -> list[int]:
-    adversary = compiled(name, 4).as_adversary(default_rng(seed))
+    adversary = named_adversary(name, 4).as_adversary(default_rng(seed))
     return [adversary.next_site(QUIET) for _ in range(20_000)]
 
 
 @pytest.mark.parametrize("name", ["", "Uniform", "stop", "single-site:3", "uniform:2"])
 def test_an_unknown_name_is_answered_with_the_choices(name: str) -> None:
     with pytest.raises(Misconfigured, match=r"no adversary .*; choose one of uniform, zipf, "):
-        compiled(name, 4)
+        named_adversary(name, 4)
 
 
 @pytest.mark.parametrize("name", ["zipf:", "zipf:x", "zipf:-1", "zipf:nan", "zipf:inf"])
 def test_an_exponent_that_is_none_is_refused_in_a_sentence(name: str) -> None:
     with pytest.raises(Misconfigured, match="the exponent of a Zipf load is a number of at least"):
-        compiled(name, 4)
+        named_adversary(name, 4)
 
 
 def test_an_adversary_needs_a_site() -> None:
     with pytest.raises(Misconfigured, match="at least one site"):
-        compiled("uniform", 0)
+        named_adversary("uniform", 0)

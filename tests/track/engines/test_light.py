@@ -8,7 +8,7 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.adversary.compiled import compiled
+from casemate.track.adversary.compiled import named_adversary
 from casemate.track.instruction import ONE
 from casemate.track.protocols.mixed import light as light_rounds
 from casemate.track.protocols.mixed.light import LightSites, rounded, sampled_round, share_of
@@ -150,7 +150,7 @@ def violations(planner: object, adversary: str, seed: int, runs: int) -> int:
     for rng in np.random.default_rng(seed).spawn(runs):
         one, two, three = rng.spawn(3)
         engine = Mixed(setting.sites, setting.alpha, planner)  # type: ignore[arg-type]  # a planner
-        run = simulate_tallied(setting, engine, compiled(adversary, 512), (one, two, three))
+        run = simulate_tallied(setting, engine, named_adversary(adversary, 512), (one, two, three))
         assert run.words_by_kind["answer"] > 1000  # it did sample
         found += run.violated
     return found

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from casemate.track.adversary.compiled import Rngs, compiled
+from casemate.track.adversary.compiled import Rngs, named_adversary
 from casemate.track.modes import make_engine
 from casemate.track.setting import Run, Setting
 from casemate.track.simulate.simulate import fast_run, run_plain
@@ -25,12 +25,12 @@ def rngs(seed: int) -> Rngs:
 
 
 def simulated(mode: str, setting: Setting, adversary: str, seed: int = 0) -> Run:
-    return fast_run(mode, setting, compiled(adversary, setting.sites), rngs(seed))
+    return fast_run(mode, setting, named_adversary(adversary, setting.sites), rngs(seed))
 
 
 def plainly(mode: str, setting: Setting, adversary: str, seed: int) -> Run:
     adversary_rng, site_rng, _ = rngs(seed)
-    sender = compiled(adversary, setting.sites).as_adversary(adversary_rng)
+    sender = named_adversary(adversary, setting.sites).as_adversary(adversary_rng)
     return run_plain(setting, make_engine(mode, setting), sender, site_rng.random)
 
 

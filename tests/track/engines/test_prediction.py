@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from casemate.track.adversary.compiled import compiled
+from casemate.track.adversary.compiled import named_adversary
 from casemate.track.protocols.mixed import plan as prediction
 from casemate.track.protocols.mixed import simulation
 from casemate.track.setting import Setting
@@ -25,7 +25,7 @@ def test_even_loads_cost_what_is_predicted(
     setting = Setting(sites, alpha, 0.01, 1_000_000)
     one, two, three = np.random.default_rng(5).spawn(3)
     simulate = getattr(simulation, f"simulate_{mode}")
-    run = simulate(setting, compiled("uniform", sites), (one, two, three))
+    run = simulate(setting, named_adversary("uniform", sites), (one, two, three))
     assert run.words == pytest.approx(predicted(sites, alpha, 0.01, 1e6), rel=within)
 
 
@@ -34,6 +34,6 @@ def test_auto_costs_no_more_than_the_better_of_what_is_predicted(sites: int, alp
     """With many sites it costs less: its rounds are made to end where the items do."""
     setting = Setting(sites, alpha, 0.01, 1_000_000)
     one, two, three = np.random.default_rng(5).spawn(3)
-    run = simulation.simulate_auto(setting, compiled("uniform", sites), (one, two, three))
+    run = simulation.simulate_auto(setting, named_adversary("uniform", sites), (one, two, three))
     predicted = prediction.predicted_auto(sites, alpha, 0.01, 1e6)
     assert 0.7 * predicted < run.words < 1.02 * predicted

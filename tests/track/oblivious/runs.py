@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from numpy.random import default_rng
 
-from casemate.track.adversary.compiled import Compiled, Rngs, compiled
+from casemate.track.adversary.compiled import CompiledAdversary, Rngs, named_adversary
 from casemate.track.protocols.oblivious.doubling import Doubling
 from casemate.track.setting import Run, Setting
 from casemate.track.simulate.simulate import PlainRun
 
-Simulate = Callable[[Setting, Compiled, Rngs], Run]
+Simulate = Callable[[Setting, CompiledAdversary, Rngs], Run]
 Make = Callable[[int, float, float], Doubling]
 RUNS = 300
 
@@ -22,7 +22,7 @@ def three(seed: int) -> Rngs:
 def attacked(simulate: Simulate, setting: Setting, adversary: str, seed: int) -> list[float]:
     """The largest errors of 20 runs, over alpha."""
     return [
-        simulate(setting, compiled(adversary, setting.sites), three(s)).max_error_over_alpha
+        simulate(setting, named_adversary(adversary, setting.sites), three(s)).max_error_over_alpha
         for s in range(seed, seed + 20)
     ]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 from track.oblivious.runs import Simulate, attacked, three
 
-from casemate.track.adversary.compiled import NAMES, compiled
+from casemate.track.adversary.compiled import NAMES, named_adversary
 from casemate.track.engine import Change, Estimate
 from casemate.track.instruction import Every, Sample
 from casemate.track.protocols.oblivious import block as blocks
@@ -43,9 +43,9 @@ def test_a_compiled_run_is_word_for_word_and_error_for_error_the_plain_one(
     simulate: Simulate, make: Make, adversary: str, setting: Setting, seed: int
 ) -> None:
     sites, alpha = setting.sites, setting.alpha
-    fast = simulate(setting, compiled(adversary, sites), three(seed))
+    fast = simulate(setting, named_adversary(adversary, sites), three(seed))
     rngs = three(seed)
-    object_ = compiled(adversary, sites).as_adversary(rngs[0])
+    object_ = named_adversary(adversary, sites).as_adversary(rngs[0])
     assert fast == run_plain(setting, make(sites, alpha), object_, rngs[1].random)
     assert fast.rounds > 1
 
@@ -74,7 +74,9 @@ def test_words_are_as_predicted(
     seed: int,
 ) -> None:
     items = 600_000
-    run = simulate(Setting(sites, alpha, items=items), compiled("uniform", sites), three(seed))
+    run = simulate(
+        Setting(sites, alpha, items=items), named_adversary("uniform", sites), three(seed)
+    )
     assert run.words == pytest.approx(predicted(sites, alpha, 0.01, items), rel=0.06)
 
 
@@ -82,7 +84,7 @@ def test_words_are_as_predicted(
 def test_a_word_an_item_before_reports_stand_for_two(
     simulate: Simulate, predicted: Callable[[int, float, float, int], float], seed: int
 ) -> None:
-    run = simulate(Setting(64, 0.1, items=300), compiled("uniform", 64), three(seed))
+    run = simulate(Setting(64, 0.1, items=300), named_adversary("uniform", 64), three(seed))
     assert run.words == predicted(64, 0.1, 0.01, 300) == 300
     assert run.max_error_over_alpha == 0.0
 

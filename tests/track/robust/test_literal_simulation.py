@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from chance import assert_rate_at_most
 
-from casemate.track.adversary.compiled import Rngs, compiled
+from casemate.track.adversary.compiled import Rngs, named_adversary
 from casemate.track.protocols.robust.simulation import simulate_robust
 from casemate.track.protocols.robust.theorem import constants, most_words, predicted_words
 from casemate.track.protocols.robust.tracker import Robust
@@ -18,14 +18,14 @@ def rngs(seed: int) -> Rngs:
 
 
 def fast(setting: Setting, adversary: str, seed: int) -> Run:
-    return simulate_robust(setting, compiled(adversary, setting.sites), rngs(seed))
+    return simulate_robust(setting, named_adversary(adversary, setting.sites), rngs(seed))
 
 
 def slow(setting: Setting, adversary: str, seed: int) -> Run:
     who, where, noise = rngs(seed)
     s = setting
     engine = Robust(s.sites, s.alpha, s.delta, s.items, noise.random)
-    return run_plain(s, engine, compiled(adversary, s.sites).as_adversary(who), where.random)
+    return run_plain(s, engine, named_adversary(adversary, s.sites).as_adversary(who), where.random)
 
 
 @pytest.mark.parametrize("adversary", ADVERSARIES)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from chance import assert_rate_at_most
 
-from casemate.track.adversary.compiled import Rngs, compiled
+from casemate.track.adversary.compiled import Rngs, named_adversary
 from casemate.track.protocols.tuned.design import predicted_words
 from casemate.track.protocols.tuned.simulation import simulate_robust_tuned
 from casemate.track.protocols.tuned.tracker import RobustTuned
@@ -19,14 +19,14 @@ def rngs(seed: int) -> Rngs:
 
 
 def fast(setting: Setting, adversary: str, seed: int) -> Run:
-    return simulate_robust_tuned(setting, compiled(adversary, setting.sites), rngs(seed))
+    return simulate_robust_tuned(setting, named_adversary(adversary, setting.sites), rngs(seed))
 
 
 def slow(setting: Setting, adversary: str, seed: int) -> Run:
     who, where, noise = rngs(seed)
     s = setting
     engine = RobustTuned(s.sites, s.alpha, s.delta, noise.random)
-    return run_plain(s, engine, compiled(adversary, s.sites).as_adversary(who), where.random)
+    return run_plain(s, engine, named_adversary(adversary, s.sites).as_adversary(who), where.random)
 
 
 @pytest.mark.parametrize("adversary", ADVERSARIES)

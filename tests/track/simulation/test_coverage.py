@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from chance import assert_rate_at_most
 
-from casemate.track.adversary.compiled import compiled
+from casemate.track.adversary.compiled import named_adversary
 from casemate.track.protocols.mixed.mixed import automatic
 from casemate.track.protocols.mixed.simulation import simulate_tallied
 from casemate.track.setting import Run, Setting
@@ -17,7 +17,7 @@ def runs_of(mode: str, setting: Setting, adversary: str, seed: int) -> list[Run]
     found = []
     for rng in np.random.default_rng(seed).spawn(RUNS):
         one, two, three = rng.spawn(3)
-        against = compiled(adversary, setting.sites)
+        against = named_adversary(adversary, setting.sites)
         found.append(fast_run(mode, setting, against, (one, two, three)))
     return found
 
@@ -42,7 +42,9 @@ def runs_of_auto(delta: float, adversary: str, seed: int) -> tuple[list[Run], li
     for rng in np.random.default_rng(seed).spawn(RUNS):
         one, two, three = rng.spawn(3)
         engine = automatic(256, 0.1, delta, 30_000)
-        runs.append(simulate_tallied(setting, engine, compiled(adversary, 256), (one, two, three)))
+        runs.append(
+            simulate_tallied(setting, engine, named_adversary(adversary, 256), (one, two, three))
+        )
         spent.append(1.0 - engine.estimate().confidence)
     return runs, spent
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from casemate.track.adversary.compiled import compiled
+from casemate.track.adversary.compiled import named_adversary
 from casemate.track.modes import MODES, make_engine
 from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.setting import Run, Setting
@@ -17,13 +17,15 @@ LONG = (Setting(16, 0.2, 0.05, 6_000), Setting(7, 0.05, 0.1, 10_000))
 def plain(mode: str, setting: Setting, adversary: str, seed: int) -> Run:
     one, two, three = np.random.default_rng(seed).spawn(3)
     engine = make_engine(mode, setting, three.random)
-    chosen = compiled(adversary, setting.sites).as_adversary(one)
+    chosen = named_adversary(adversary, setting.sites).as_adversary(one)
     return run_plain(setting, engine, chosen, two.random)
 
 
 def fast(mode: str, setting: Setting, adversary: str, seed: int, pace: Pace = UNWATCHED) -> Run:
     one, two, three = np.random.default_rng(seed).spawn(3)
-    return fast_run(mode, setting, compiled(adversary, setting.sites), (one, two, three), pace)
+    return fast_run(
+        mode, setting, named_adversary(adversary, setting.sites), (one, two, three), pace
+    )
 
 
 @pytest.mark.parametrize("adversary", ADVERSARIES)
@@ -48,10 +50,10 @@ def test_the_output_that_changed_just_before_a_pause_is_seen_after_it(seed: int)
     """With every item reported an adversary that waits for a change goes on at every item."""
     setting = Setting(3, 0.1, 0.1, 60)
     for mode in ("exact", "sampled", "robust", "robust-tuned", "block"):
-        adversary = compiled("stop-on-change", 3)
+        adversary = named_adversary("stop-on-change", 3)
         one, two, three = np.random.default_rng(seed).spawn(3)
         fast_run(mode, setting, adversary, (one, two, three), Pace(every=1))
-        unpaused = compiled("stop-on-change", 3)
+        unpaused = named_adversary("stop-on-change", 3)
         one, two, three = np.random.default_rng(seed).spawn(3)
         fast_run(mode, setting, unpaused, (one, two, three))
         assert adversary.memory.tolist() == unpaused.memory.tolist()

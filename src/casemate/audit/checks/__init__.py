@@ -1,1 +1,1 @@
-"""The ways to be exposed, one module each: rank, ranges, whole numbers, totals, groups, insiders."""
+"""The ways to be exposed, one module each: rank, ranges, whole numbers, groups, insiders."""

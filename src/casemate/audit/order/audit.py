@@ -1,6 +1,6 @@
 """Extremes, medians and comparisons beside sums: whose values they give away together.
 
-Source     Source document 002, "Beyond linear queries"; the engines are `casemate.audit.order.decide`.
+Source     Source document 002, "Beyond linear queries"; `decide` runs the engines.
 Guarantee  An exposed value is proved; whoever is neither exposed nor shown to be free by a second
            table within the limit is undecided, and counts as not safe.
 """

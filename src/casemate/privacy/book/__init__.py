@@ -1,4 +1,4 @@
-"""Durable stores: one SQLite file for many processes, one PostgreSQL session made again when lost."""
+"""Durable stores: one SQLite file for many processes, or one session of PostgreSQL."""
 
 from typing import TYPE_CHECKING
 

@@ -9,8 +9,8 @@ Cost       About 11 + 1.6 log2(t) random bits for a Laplace draw of scale t/s. T
            are compiled, unless t or s passes 2^62 (for the Gaussian law, s 2^31): then each takes
            some 100 microseconds. `benchmarks/noise.py` prints the rates.
 Entropy    None means the operating system. The bits of an injected source are read in the order
-           and at the pace that `casemate.privacy.noise.tape` describes. How many are read, and so the
-           time taken, depends on the noise that was drawn, never on private data.
+           and at the pace that `tape` describes. How many are read, and so the time taken,
+           depends on the noise that was drawn, never on private data.
 Departure  Algorithm 2 draws the quotient by a geometric variable of ratio 1/e. We count failed
            attempts at the remainder instead, after making their chance exactly 1/e: fewer bits.
            `test_laplace_has_exactly_its_law` and its Gaussian twin enclose every probability.

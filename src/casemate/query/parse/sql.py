@@ -1,7 +1,7 @@
 """SQL text to aggregates: one statement, a SELECT, every part of it understood.
 
 The text is cut into tokens, limited in size, parsed by sqlglot, and translated into our own closed
-language (`casemate.query.language.expression`); sqlglot's tree goes no further than this room's parsing
+language (`casemate.query.language`); sqlglot's tree goes no further than this room's parsing
 modules. What is outside the fragment is refused with line, column and reason.
 """
 

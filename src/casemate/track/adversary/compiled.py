@@ -160,7 +160,7 @@ Rngs = tuple[Generator, Generator, Generator]
 
 
 @dataclass(frozen=True, eq=False)
-class Compiled:
+class CompiledAdversary:
     """An adversary for one run of a kernel, which changes its memory."""
 
     kind: int
@@ -174,7 +174,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class _Interpreted:
-    compiled: Compiled
+    compiled: CompiledAdversary
     rng: Generator
 
     def next_site(self, seen: Seen) -> int:
@@ -183,7 +183,7 @@ class _Interpreted:
         return int(next_site(c.kind, c.memory, c.numbers, self.rng, *public))
 
 
-def compiled(name: str, sites: int) -> Compiled:
+def named_adversary(name: str, sites: int) -> CompiledAdversary:
     """A fresh adversary of this name against so many sites."""
     if sites < 1:
         raise Misconfigured(f"an adversary needs at least one site to send items to, got {sites}")
@@ -208,30 +208,30 @@ def _exponent(name: str) -> float:
     return exponent
 
 
-def _zipf(exponent: float, sites: int) -> Compiled:
+def _zipf(exponent: float, sites: int) -> CompiledAdversary:
     kept, alias = alias_table(zipf_weights(exponent, sites))
-    return Compiled(ZIPF, np.concatenate([_row(sites), alias]), kept)
+    return CompiledAdversary(ZIPF, np.concatenate([_row(sites), alias]), kept)
 
 
-def _without_memory(kind: int) -> Callable[[int], Compiled]:
-    return lambda sites: Compiled(kind, _row(sites), np.zeros(0))
+def _without_memory(kind: int) -> Callable[[int], CompiledAdversary]:
+    return lambda sites: CompiledAdversary(kind, _row(sites), np.zeros(0))
 
 
 def _row(*numbers: Any) -> NDArray[np.int64]:
     return np.array(numbers, dtype=np.int64)
 
 
-def _compiled_stop_on_change(sites: int) -> Compiled:
+def _compiled_stop_on_change(sites: int) -> CompiledAdversary:
     memory = _row(sites, *[-1] * (STOP_ON_CHANGE_MEMORY - 1))
-    return Compiled(STOP_ON_CHANGE, memory, np.zeros(2 + sites))
+    return CompiledAdversary(STOP_ON_CHANGE, memory, np.zeros(2 + sites))
 
 
-def _compiled_group_hold_or_flush(sites: int) -> Compiled:
+def _compiled_group_hold_or_flush(sites: int) -> CompiledAdversary:
     memory = _row(sites, *[-1] * (GROUP_HOLD_OR_FLUSH_MEMORY - 1))
-    return Compiled(GROUP_HOLD_OR_FLUSH, memory, np.zeros(2))
+    return CompiledAdversary(GROUP_HOLD_OR_FLUSH, memory, np.zeros(2))
 
 
-_MAKERS: dict[str, Callable[[int], Compiled]] = {
+_MAKERS: dict[str, Callable[[int], CompiledAdversary]] = {
     "uniform": _without_memory(UNIFORM),
     "single-site": _without_memory(SINGLE_SITE),
     "stop-on-change": _compiled_stop_on_change,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.random import Generator
 
 from casemate.errors import Misconfigured
-from casemate.track.adversary.compiled import Compiled, Rngs, compiled
+from casemate.track.adversary.compiled import CompiledAdversary, Rngs, named_adversary
 from casemate.track.adversary.plain import Adversary, Seen
 from casemate.track.engine import Engine
 from casemate.track.instruction import Draw, step_of
@@ -42,7 +42,7 @@ from casemate.track.server import Server
 from casemate.track.setting import Run, Setting
 from casemate.track.site import Site
 
-FAST: dict[str, Callable[[Setting, Compiled, Rngs, Pace], Run]] = {
+FAST: dict[str, Callable[[Setting, CompiledAdversary, Rngs, Pace], Run]] = {
     "auto": simulate_auto,
     "deterministic": simulate_deterministic,
     "deterministic-paper": simulate_deterministic_paper,
@@ -57,7 +57,7 @@ FAST: dict[str, Callable[[Setting, Compiled, Rngs, Pace], Run]] = {
 
 
 def fast_run(
-    mode: str, setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    mode: str, setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """One compiled run of the protocol of this name."""
     return FAST[mode_named(mode).name](setting, adversary, rngs, pace)
@@ -221,7 +221,9 @@ def _fast(
             tell(items)
             interrupts.release()
 
-        return fast_run(mode, setting, compiled(adversary, setting.sites), rngs, Pace(pause, EVERY))
+        return fast_run(
+            mode, setting, named_adversary(adversary, setting.sites), rngs, Pace(pause, EVERY)
+        )
 
 
 def _telling(items: int, advance: Advance) -> Callable[[int], None]:

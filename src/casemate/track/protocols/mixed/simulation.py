@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from casemate.compiled import compiled
-from casemate.track.adversary.compiled import Compiled, Rngs, next_site
+from casemate.track.adversary.compiled import CompiledAdversary, Rngs, next_site
 from casemate.track.engine import Change, EndRound, Engine, Rules, Wish
 from casemate.track.instruction import ONE, Rule, Standing, gap
 from casemate.track.pace import UNWATCHED, Pace
@@ -146,7 +146,7 @@ class CompiledRun:
     def __init__(
         self,
         setting: Setting,
-        adversary: Compiled,
+        adversary: CompiledAdversary,
         rngs: Rngs,
         tally: Tally,
         pace: Pace = UNWATCHED,
@@ -240,7 +240,11 @@ class CompiledRun:
 
 
 def simulate_tallied(
-    setting: Setting, engine: Tallied, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    setting: Setting,
+    engine: Tallied,
+    adversary: CompiledAdversary,
+    rngs: Rngs,
+    pace: Pace = UNWATCHED,
 ) -> Run:
     """A run of an engine with a tally."""
     run = CompiledRun(setting, adversary, rngs, engine.tally, pace)
@@ -254,7 +258,13 @@ def simulate_tallied(
 
 
 def _simulate_windows(
-    setting: Setting, rule: Rule, weight: float, adversary: Compiled, rngs: Rngs, *, pace: Pace
+    setting: Setting,
+    rule: Rule,
+    weight: float,
+    adversary: CompiledAdversary,
+    rngs: Rngs,
+    *,
+    pace: Pace,
 ) -> Run:
     """Every site keeps one rule for ever, so nothing is ever decided."""
     a = fixed(setting.alpha)
@@ -268,14 +278,14 @@ def _simulate_windows(
 
 
 def simulate_exact(
-    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """Every item is reported."""
     return _simulate_windows(setting, exact_rule(), 0.0, adversary, rngs, pace=pace)
 
 
 def simulate_deterministic(
-    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """The centred windows."""
     rule, weight = centred_rule(setting.alpha), weight_of_top(setting.alpha)
@@ -283,7 +293,7 @@ def simulate_deterministic(
 
 
 def simulate_deterministic_paper(
-    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """The windows of source document 001, whose lower ends are published."""
     rule = paper_rule(setting.alpha)
@@ -291,14 +301,16 @@ def simulate_deterministic_paper(
 
 
 def simulate_allocated(
-    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """Windows as wide as loads ask for."""
     engine = allocated(setting.sites, setting.alpha)
     return simulate_tallied(setting, engine, adversary, rngs, pace)
 
 
-def simulate_auto(setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED) -> Run:
+def simulate_auto(
+    setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
+) -> Run:
     """Whatever is cheapest for the loads seen."""
     engine = automatic(setting.sites, setting.alpha, setting.delta, setting.items)
     return simulate_tallied(setting, engine, adversary, rngs, pace)

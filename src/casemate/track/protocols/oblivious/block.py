@@ -12,7 +12,7 @@ Cost       z sqrt(k) / (2 alpha) + 2k words for each doubling of the count.
 
 import math
 
-from casemate.track.adversary.compiled import Compiled, Rngs
+from casemate.track.adversary.compiled import CompiledAdversary, Rngs
 from casemate.track.instruction import Blocks, Sample, step_of
 from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.protocols.oblivious.doubling import Doubling, words
@@ -55,7 +55,7 @@ def block(sites: int, alpha: float, deviations: float = DEVIATIONS) -> Doubling:
 
 def simulate_block(
     setting: Setting,
-    adversary: Compiled,
+    adversary: CompiledAdversary,
     rngs: Rngs,
     pace: Pace = UNWATCHED,
     *,

@@ -11,7 +11,7 @@ Cost       c sqrt(k) / alpha + 2k words for each doubling of the count.
 
 import math
 
-from casemate.track.adversary.compiled import Compiled, Rngs
+from casemate.track.adversary.compiled import CompiledAdversary, Rngs
 from casemate.track.instruction import Blocks, Sample, step_of
 from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.protocols.oblivious.doubling import Doubling, words
@@ -56,7 +56,7 @@ def huang_yi_zhang(sites: int, alpha: float, constant: float = CONSTANT) -> Doub
 
 def simulate_huang_yi_zhang(
     setting: Setting,
-    adversary: Compiled,
+    adversary: CompiledAdversary,
     rngs: Rngs,
     pace: Pace = UNWATCHED,
     *,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.track.adversary.compiled import Compiled, Rngs, next_site
+from casemate.track.adversary.compiled import CompiledAdversary, Rngs, next_site
 from casemate.track.instruction import gap
 from casemate.track.pace import Pace
 from casemate.track.protocols.oblivious.doubling import start, step_at
@@ -23,7 +23,13 @@ _COUNT, _NEXT, _BEGUN, _PASSED, _HEARD = range(5)
 
 
 def run_doubling(
-    setting: Setting, strength: float, blocks: bool, adversary: Compiled, rngs: Rngs, *, pace: Pace
+    setting: Setting,
+    strength: float,
+    blocks: bool,
+    adversary: CompiledAdversary,
+    rngs: Rngs,
+    *,
+    pace: Pace,
 ) -> Run:
     """A run of the scheme with blocks, or of the one with last counts."""
     how = (setting.sites, setting.alpha, strength, blocks, start(setting.alpha, strength))

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.track.adversary.compiled import Compiled, Rngs, next_site
+from casemate.track.adversary.compiled import CompiledAdversary, Rngs, next_site
 from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.protocols.robust.theorem import constants
 from casemate.track.protocols.robust.tracker import Phases
@@ -130,7 +130,7 @@ def count_until_news(attack: Any, sites: Any, shown: Any, limits: Any) -> Any:
 
 
 def simulate_robust(
-    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """Track all items of a setting."""
     run = _Simulation(setting, adversary, rngs, pace)
@@ -144,7 +144,9 @@ def simulate_robust(
 
 
 class _Simulation:
-    def __init__(self, setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace) -> None:
+    def __init__(
+        self, setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace
+    ) -> None:
         self._setting, self._constants, self._pace = setting, constants(setting), pace
         rng, site_rng, server_rng = rngs
         self._attack = Attack(adversary.kind, adversary.memory, adversary.numbers, rng)

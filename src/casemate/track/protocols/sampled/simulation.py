@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.track.adversary.compiled import Compiled, Rngs, next_site
+from casemate.track.adversary.compiled import CompiledAdversary, Rngs, next_site
 from casemate.track.instruction import gap
 from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.protocols.sampled.design import Round, RoundDesign, design
@@ -67,7 +67,7 @@ def go_on(  # noqa: PLR0917 - compiled code takes no keyword arguments
 
 
 def simulate_sampled(
-    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """A run of sampled rounds; the items are compiled, the rounds are planned in between."""
     plan = design(setting.sites, setting.alpha, setting.delta, float(setting.items))
@@ -75,7 +75,7 @@ def simulate_sampled(
 
 
 def simulate_rounds(
-    plan: RoundDesign, items: int, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    plan: RoundDesign, items: int, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """A run of this design, which may be meant for another horizon."""
     against = (adversary.kind, adversary.memory, adversary.numbers, rngs[0])

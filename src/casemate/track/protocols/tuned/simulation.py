@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from casemate.compiled import compiled
-from casemate.track.adversary.compiled import Compiled, Rngs, next_site
+from casemate.track.adversary.compiled import CompiledAdversary, Rngs, next_site
 from casemate.track.engine import Change, EndRound, Wish
 from casemate.track.instruction import Blocks, Growth, Rule, Standing, step_of
 from casemate.track.pace import UNWATCHED, Pace
@@ -112,7 +112,7 @@ def blocks(  # noqa: PLR0917 - compiled code takes no keyword arguments
 
 
 def simulate_robust_tuned(
-    setting: Setting, adversary: Compiled, rngs: Rngs, pace: Pace = UNWATCHED
+    setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """Track all items of a setting."""
     run = _Simulation(setting, adversary, rngs)
@@ -126,7 +126,7 @@ def simulate_robust_tuned(
 class _Simulation:
     """The sites' true counts and triggers, beside the engine."""
 
-    def __init__(self, setting: Setting, adversary: Compiled, rngs: Rngs) -> None:
+    def __init__(self, setting: Setting, adversary: CompiledAdversary, rngs: Rngs) -> None:
         setting.check_windows()
         self._adversary = (adversary.kind, adversary.memory, adversary.numbers, rngs[0])
         self._sites, self._rng = setting.sites, rngs[1]
