@@ -56,5 +56,6 @@ def test_the_code_is_where_the_map_says_and_its_test_is_about_it() -> None:
         path = ROOT / code.strip("`")
         assert path.is_file(), f"{statement}: there is no {code}"
         shown_by = [text for text in sources if f"def {test.strip('`')}(" in text]
-        about = (path.stem, path.parent.name)  # the module, or the folder it is the heart of
-        assert any(name in text for text in shown_by for name in about), f"{test}: {path}"
+        room = path.relative_to(ROOT / "src/casemate").parts[0]
+        doors = (f"casemate.{room}", "from casemate import")
+        assert any(door in text for text in shown_by for door in doors), f"{test}: {path}"
