@@ -31,8 +31,8 @@ from benchmarks.survey import (
 )
 from casemate.grid.outcome import Origin, Outcome
 from casemate.grid.product import Floats
-from casemate.papers.accuracy import Terms
-from casemate.papers.online import DatabaseUpdate, LiteralConstruction, Records, Setting
+from casemate.papers.accuracy import PromiseTerms
+from casemate.papers.online import DatabaseUpdate, LiteralConstruction, OnlineRecords, OnlineSetting
 from casemate.table.schema import Answering, Strategy
 
 MANY = int(float(os.environ.get("CASEMATE_QUESTIONS", "1e6")))
@@ -106,11 +106,11 @@ def paid(people: int, questions: int) -> list[Claim]:
 
 def to_the_letter(survey: Survey, questions: int) -> Claim:
     """The document's own algorithm with its own constants: its threshold is above the people."""
-    terms = Terms(questions=10**5, epsilon=float(EPSILON), delta=float(DELTA))
+    terms = PromiseTerms(questions=10**5, epsilon=float(EPSILON), delta=float(DELTA))
     people = len(survey.codes)
-    setting = Setting.least(DatabaseUpdate.by_weights(*survey.shape), terms, people)
+    setting = OnlineSetting.least(DatabaseUpdate.by_weights(*survey.shape), terms, people)
     table = survey.table.astype(np.int64)
-    room = LiteralConstruction(setting, table, Records.in_memory(terms))
+    room = LiteralConstruction(setting, table, OnlineRecords.in_memory(terms))
     asked = islice(ranges(survey.shape, np.random.default_rng(SEED)), questions)
     products = [each.parts[0].products[0] for each in asked]
     values = np.array([room.ask(each).value for each in products])

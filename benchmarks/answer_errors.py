@@ -21,7 +21,7 @@ from benchmarks.survey import BUDGET, FILE, adult, parity
 from casemate.answer.plan import plan_of
 from casemate.answer.schedule import Holds, easy_interval
 from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product, Scope
-from casemate.grid.question import Asked, Linear
+from casemate.grid.question import GridQuestion, LinearCells
 from casemate.grid.summed_area import over_ranges, summed_area
 from casemate.grid.widths import half_width
 from casemate.surrogate.replay import DenseSurrogate
@@ -105,10 +105,10 @@ def random_ranges(
         yield range_over(shape, scope, draw)
 
 
-def cells_of(shape: tuple[int, ...], scope: Scope) -> Linear:
+def cells_of(shape: tuple[int, ...], scope: Scope) -> LinearCells:
     """Every cell of a GROUP BY."""
     sizes = [shape[a] for a in scope]
-    return Linear(
+    return LinearCells(
         tuple(
             (Product(shape, {a: np.arange(shape[a]) == i for a, i in zip(scope, at, strict=True)}),)
             for at in np.ndindex(*sizes)
@@ -146,14 +146,16 @@ def tallied(
             ]
             if not asked:
                 continue
-            errors = np.array([typical.errors(Asked((Linear(((one,),)),)))[0][0] for one in asked])
+            errors = np.array(
+                [typical.errors(GridQuestion((LinearCells(((one,),)),)))[0][0] for one in asked]
+            )
             gaps = stand_in.answers(asked) - np.array([truth(one) for one in asked])
             tallies.setdefault(f"ranges of {ways}", Tally()).add(errors, gaps)
         for ways in (2, 3):
             chosen = [s for s in combinations(range(table.ndim), ways) if scopes(s)]
             if chosen:
                 parts = tuple(cells_of(table.shape, scope) for scope in chosen)
-                errors = np.concatenate(typical.errors(Asked(parts)))
+                errors = np.concatenate(typical.errors(GridQuestion(parts)))
                 gaps = [(stand_in.marginal(s) - summed(table, s)).ravel() for s in chosen]
                 tallies.setdefault(f"cells of {ways}", Tally()).add(errors, np.concatenate(gaps))
     return tallies
@@ -202,7 +204,7 @@ def latency(table: Floats) -> list[Claim]:
     draw, seen = np.random.default_rng(0), set[Scope]()
     first, further = list[float](), list[float]()
     for product in random_ranges(table.shape, 3, 5000, draw):
-        asked = Asked((Linear(((product,),)),))
+        asked = GridQuestion((LinearCells(((product,),)),))
         start = time.perf_counter()
         typical.errors(asked)
         (further if product.scope in seen else first).append(time.perf_counter() - start)

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.claims import Claim, show
 from casemate.audit.region.bounds import bounds
 from casemate.audit.region.propagation import propagate
-from casemate.audit.region.twins import Collapsed, collapse
+from casemate.audit.region.twins import TwinRegion, collapse
 from casemate.exact.box import Box, Region
 from casemate.exact.linear_program import LinearProgram, Scaled
 from casemate.exact.system import System
@@ -51,7 +51,7 @@ def atom(
     return (values >= first) & (values <= first + (rng.integers(0, size // 2) if size >= 10 else 0))
 
 
-def seconds_for_a_sample(collapsed: Collapsed, chance: random.Random) -> float:
+def seconds_for_a_sample(collapsed: TwinRegion, chance: random.Random) -> float:
     """The peer's CPU seconds for every group, from a sample of them, first vertex included."""
     scaled = Scaled.of(collapsed.region)
     program = LinearProgram(scaled)

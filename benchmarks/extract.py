@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.claims import Claim, show
 from casemate.attack.extract.boundary import Bits, Boundary, Floats
-from casemate.attack.extract.extraction import LearnerName, extract
+from casemate.attack.extract.extraction import ExtractLearnerName, extract
 from casemate.attack.extract.noisy import logistic_regression, with_one
 
 EACH = 500
@@ -66,7 +66,7 @@ def noisy(
     noise: float,
     flips: float,
     runs: int,
-    learner: LearnerName = LearnerName.FILTER,
+    learner: ExtractLearnerName = ExtractLearnerName.FILTER,
 ) -> Claim:
     ours, theirs, start = [], [], time.process_time()
     for seed in range(runs):
@@ -97,6 +97,9 @@ def main() -> None:
             *(noisy(50, noise, 0.0, 3) for noise in (0.05, 0.3, 1.0)),
             noisy(20, 0.0, 0.1, 10),
             noisy(20, 0.1, 0.1, 10),
-            *(noisy(20, noise, 0.0, 10, LearnerName.RETRAINING) for noise in (0.05, 0.3, 1.0)),
+            *(
+                noisy(20, noise, 0.0, 10, ExtractLearnerName.RETRAINING)
+                for noise in (0.05, 0.3, 1.0)
+            ),
         ]
     )

@@ -19,7 +19,7 @@ from casemate.answer.construction import Manners, OnlineConstruction
 from casemate.errors import RationSpent, Refused
 from casemate.grid.outcome import Origin
 from casemate.grid.product import Floats, Product
-from casemate.grid.question import Asked, Linear
+from casemate.grid.question import GridQuestion, LinearCells
 from casemate.table.schema import Answering
 
 MOST = 600
@@ -28,11 +28,11 @@ SEED = 3
 CLIMBS, STEPS = 6, 3
 
 
-def counting(shape: tuple[int, ...], masks: dict[int, np.ndarray]) -> Asked:
-    return Asked((Linear(((Product(shape, masks),),)),))
+def counting(shape: tuple[int, ...], masks: dict[int, np.ndarray]) -> GridQuestion:
+    return GridQuestion((LinearCells(((Product(shape, masks),),)),))
 
 
-def furthest(survey: Survey, room: OnlineConstruction, random: Generator) -> Asked:
+def furthest(survey: Survey, room: OnlineConstruction, random: Generator) -> GridQuestion:
     """The product of masks on which the stand-in is furthest off, as far as climbing finds it.
 
     Given all masks but one, the best mask of that one keeps the codes that are off one way.
@@ -63,7 +63,7 @@ def better(off: Floats, masks: list[np.ndarray], axis: int) -> np.ndarray:
     return np.asarray(up if along[up].sum() >= -along[down].sum() else down)
 
 
-def blind(survey: Survey, _: OnlineConstruction, random: Generator) -> Asked:
+def blind(survey: Survey, _: OnlineConstruction, random: Generator) -> GridQuestion:
     scope = random.choice(len(survey.shape), 4, replace=False).tolist()
     return counting(survey.shape, {a: random.random(survey.shape[a]) < 0.5 for a in scope})
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, real_table, show
 from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product, Scope
-from casemate.surrogate.choice import StandIn
+from casemate.surrogate.choice import DailyStandIn
 from casemate.surrogate.local import LocalSurrogate
 from casemate.surrogate.mixture import MixtureSurrogate
 
@@ -61,7 +61,9 @@ def noisy_pairs(people: Codes, shape: tuple[int, ...]) -> list[MeasuredMarginal]
     return found
 
 
-def errors(stand_in: StandIn, triples: dict[Scope, Floats], people: int) -> tuple[float, float]:
+def errors(
+    stand_in: DailyStandIn, triples: dict[Scope, Floats], people: int
+) -> tuple[float, float]:
     """The largest and the mean error of all cells."""
     off = [np.abs(stand_in.marginal(scope) - exact).ravel() for scope, exact in triples.items()]
     together = np.concatenate(off) / people
@@ -77,13 +79,13 @@ def products(shape: tuple[int, ...]) -> list[Product]:
     ]
 
 
-def cpu(stand_in: StandIn, asked: Sequence[Product]) -> float:
+def cpu(stand_in: DailyStandIn, asked: Sequence[Product]) -> float:
     start = time.process_time()
     stand_in.answers(asked)
     return time.process_time() - start
 
 
-def worst(stand_in: StandIn, triples: dict[Scope, Floats]) -> Scope:
+def worst(stand_in: DailyStandIn, triples: dict[Scope, Floats]) -> Scope:
     """The three-way table that is furthest off in one cell."""
     return max(triples, key=lambda s: float(np.abs(stand_in.marginal(s) - triples[s]).max()))
 

@@ -14,8 +14,8 @@ from benchmarks.claims import Claim, show
 from casemate.grid.outcome import Origin
 from casemate.grid.product import Floats, MeasuredProduct, Product
 from casemate.papers.accuracy import (
+    PromiseTerms,
     Statement,
-    Terms,
     accuracy,
     corrected_concentrated,
     corrected_pure,
@@ -25,8 +25,8 @@ from casemate.papers.accuracy import (
 from casemate.papers.online import (
     DatabaseUpdate,
     LiteralConstruction,
-    Records,
-    Setting,
+    OnlineRecords,
+    OnlineSetting,
     with_numbers,
 )
 from casemate.privacy.noise.noise import discrete_laplace, seeded_bits
@@ -35,14 +35,16 @@ from casemate.surrogate.protocol import Surrogate
 from casemate.surrogate.weights import corrected_updates, literal_updates
 
 SURVEY, CELLS, QUESTIONS = 48_842, 10**6, 10**4
-PURE, APPROXIMATE = Terms(QUESTIONS), Terms(QUESTIONS, delta=1e-6)
+PURE, APPROXIMATE = PromiseTerms(QUESTIONS), PromiseTerms(QUESTIONS, delta=1e-6)
 RUNS, ASKED = 5, 400
 
 
 def promised() -> list[Claim]:
     """What is promised for the survey, whatever is asked."""
 
-    def shown(name: str, asked: str, statement: Statement, terms: Terms, literal: bool) -> Claim:
+    def shown(
+        name: str, asked: str, statement: Statement, terms: PromiseTerms, literal: bool
+    ) -> Claim:
         updates = partial(literal_updates if literal else corrected_updates, CELLS)
         found = accuracy(statement, terms, updates, SURVEY)
         return Claim(f"3 alpha by {name}", asked, f"{found.error:.3f}")
@@ -62,14 +64,14 @@ def promised() -> list[Claim]:
     ]
 
 
-def largest_error(setting: Setting, seed: int) -> tuple[float, int]:
+def largest_error(setting: OnlineSetting, seed: int) -> tuple[float, int]:
     """The largest error of a run as a fraction of the people, and its number of updates."""
     draw = np.random.default_rng(seed)
     (cells,) = setting.update.shape
     counts = draw.multinomial(setting.people, draw.dirichlet(np.full(cells, 0.2)))
     pool = draw.random((setting.terms.questions, cells)).round(2)
     noise = partial(discrete_laplace, bits=seeded_bits(seed))
-    records = Records.in_memory(setting.terms)
+    records = OnlineRecords.in_memory(setting.terms)
     construction = LiteralConstruction(setting, counts.astype(np.int64), records, noise=noise)
     copy, left, worst = (
         setting.update.start(setting.alpha, setting.people),
@@ -99,11 +101,11 @@ def believed(stand_in: Surrogate, pool: Floats) -> Floats:
 
 def measured() -> list[Claim]:
     """The construction on tables that are large enough."""
-    terms, few = Terms(ASKED), Terms(20)
+    terms, few = PromiseTerms(ASKED), PromiseTerms(20)
     settings = [
-        Setting.least(DatabaseUpdate.by_weights(64), terms, 10**8),
-        Setting.least(DatabaseUpdate.by_perceptron(64), terms, 10**8),
-        Setting.least(DatabaseUpdate.by_median(3, questions=20), few, 20_000),
+        OnlineSetting.least(DatabaseUpdate.by_weights(64), terms, 10**8),
+        OnlineSetting.least(DatabaseUpdate.by_perceptron(64), terms, 10**8),
+        OnlineSetting.least(DatabaseUpdate.by_median(3, questions=20), few, 20_000),
     ]
     claims = []
     for setting in settings:

@@ -17,10 +17,10 @@ from casemate.attack.one_bit.bisection import (
     CORRECTED,
     PRINTED,
     TIGHT,
+    BisectionConstants,
     BisectionSearch,
-    Constants,
-    Reading,
-    Setting,
+    Errata,
+    StreamSetting,
     batch_claim,
     concentrated_basis,
     error_bound,
@@ -57,7 +57,7 @@ class Case:
             count = min(BLOCK, self.horizon - start)
             yield factor * near_basis(rng, self.dimension, self.directions, count).coordinates
 
-    def search(self, reading: Reading, constants: Constants) -> BisectionSearch:
+    def search(self, reading: Errata, constants: BisectionConstants) -> BisectionSearch:
         return BisectionSearch(
             self.dimension,
             self.directions,
@@ -70,8 +70,8 @@ class Case:
     def run(
         self,
         seed: int,
-        reading: Reading = CORRECTED,
-        constants: Constants = PRINTED,
+        reading: Errata = CORRECTED,
+        constants: BisectionConstants = PRINTED,
         factor: float = 1.0,
     ) -> BisectionRun:
         rng = np.random.default_rng(seed)
@@ -125,7 +125,7 @@ def constants() -> list[Claim]:
     return made
 
 
-def lost(case: Case, runs: int, reading: Reading = CORRECTED, factor: float = 1.0) -> str:
+def lost(case: Case, runs: int, reading: Errata = CORRECTED, factor: float = 1.0) -> str:
     count = sum(case.run(seed, reading, factor=factor).lost for seed in range(runs))
     return f"{count} of {runs}"
 
@@ -133,8 +133,8 @@ def lost(case: Case, runs: int, reading: Reading = CORRECTED, factor: float = 1.
 def errata() -> list[Claim]:
     """What the printed text does."""
     case, quiet = Case(16, 2, 0.1, 10**5), Case(16, 2, 0.01, 20_000)
-    threshold = Reading(threshold_in_the_middle=False)
-    length = Reading(short_queries_left_out=False)
+    threshold = Errata(threshold_in_the_middle=False)
+    length = Errata(short_queries_left_out=False)
     errors = [case.run(0, reading).error for reading in (CORRECTED, threshold)]
     stream = near_basis(np.random.default_rng(0), 64, 4, 2_000)
     angle = printed_angle(4)
@@ -174,7 +174,9 @@ def theorems() -> list[Claim]:
     for case in (Case(16, 2, 0.1, 10**6), Case(64, 4, 0.1, 10**6)):
         longest = math.sqrt(case.dimension / case.directions) * 1.001
         share = 1 / case.directions
-        setting = Setting(case.dimension, case.directions, case.horizon, case.law, share, longest)
+        setting = StreamSetting(
+            case.dimension, case.directions, case.horizon, case.law, share, longest
+        )
         bound, error = error_bound(setting, PRINTED), case.run(0).error
         made.append(
             Claim(

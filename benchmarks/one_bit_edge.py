@@ -19,7 +19,7 @@ from casemate.attack.one_bit.laws import (
     Gaussian,
     Laplace,
     Law,
-    Mixture,
+    MixtureLaw,
     Shifted,
     Truncated,
     Uniform,
@@ -44,7 +44,7 @@ class Case:
 
 RIGHT = Uniform(BOUND)
 CUT = Truncated(Gaussian(BOUND / 2), -BOUND, BOUND)
-SKEWED = Mixture((Shifted(Uniform(6.4), -6.4), Shifted(Uniform(9.6), 9.6)), (0.5, 0.5))
+SKEWED = MixtureLaw((Shifted(Uniform(6.4), -6.4), Shifted(Uniform(9.6), 9.6)), (0.5, 0.5))
 CASES = [
     Case("uniform, 1e5", RIGHT, RIGHT, "<= .12"),
     Case("uniform, 1e6", RIGHT, RIGHT, "<= .05", 1_000_000, LONG_RUNS),

@@ -24,7 +24,7 @@ from casemate.attack.one_bit.laws import (
     Laplace,
     Law,
     Logistic,
-    Mixture,
+    MixtureLaw,
     Shifted,
     StudentT,
     Triangular,
@@ -72,7 +72,7 @@ HELD_OUT: dict[str, Callable[[float], Law]] = {
     "logistic": Logistic,
     "student 3": lambda s: StudentT(3, s),
     "triangular": Triangular,
-    "contaminated": lambda s: Mixture((Gaussian(s), Gaussian(10 * s)), (0.9, 0.1)),
+    "contaminated": lambda s: MixtureLaw((Gaussian(s), Gaussian(10 * s)), (0.9, 0.1)),
     "exponential": Exponential,
 }
 
@@ -149,7 +149,7 @@ def unknown_scale() -> list[Claim]:
 
 def better_thresholds() -> list[Claim]:
     """Symmetric noise: two humps, and laws for which there is nothing better than the median."""
-    humps = Mixture((Shifted(Gaussian(1.2), -3.0), Shifted(Gaussian(1.2), 3.0)), (0.5, 0.5))
+    humps = MixtureLaw((Shifted(Gaussian(1.2), -3.0), Shifted(Gaussian(1.2), 3.0)), (0.5, 0.5))
     laws = {"two humps": humps} | {name: law(6.4) for name, law in LAWS.items()}
     return [
         Claim(f"symmetric, {name}, {SETTINGS[1]}", "stated", ratio(SETTINGS[1], law, explorer))

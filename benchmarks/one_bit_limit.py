@@ -18,7 +18,7 @@ from casemate.attack.one_bit.laws import (
     Laplace,
     Law,
     Logistic,
-    Mixture,
+    MixtureLaw,
     RaisedCosine,
     Shifted,
     StudentT,
@@ -37,7 +37,7 @@ from casemate.attack.one_bit.streams import generic, near_basis
 
 ROOT3 = math.sqrt(3)
 WAVE = 1 / math.sqrt(1 / 3 - 2 / math.pi**2)  # half width of a raised cosine of deviation 1
-HUMPS = Mixture((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
+HUMPS = MixtureLaw((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
 LAWS: dict[str, tuple[Law, float, str]] = {  # with their variances
     "Gaussian": (Gaussian(1.0), 1.0, ".637, 1, 1.253, median"),
     "Laplace": (Laplace(1 / math.sqrt(2)), 1.0, "2, 2, 1.000, median"),

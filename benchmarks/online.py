@@ -33,7 +33,7 @@ from casemate.exact.system import Equation
 from casemate.query.aggregate import Aggregate
 from casemate.query.engines.engine import grouped, rows
 from casemate.query.parse.sql import parse
-from casemate.query.sketch.hash import SMALL, Keys, hashed
+from casemate.query.sketch.hash import SMALL, HashKeys, hashed
 from casemate.table.sources.source import Source
 from casemate.table.table import Table
 
@@ -104,7 +104,7 @@ def algebra(rng: np.random.Generator) -> list[Claim]:
 # The scan -----------------------------------------------------------------------------------------
 
 
-def scans(aggregate: Aggregate, source: Source, keys: Keys) -> list[str]:
+def scans(aggregate: Aggregate, source: Source, keys: HashKeys) -> list[str]:
     """A question alone, and with the sum of hashes beside it in two ways."""
     by = {f"k{i}": key for i, key in enumerate(aggregate.keys)}
     argument = {} if aggregate.argument is None else {"a": aggregate.argument}
@@ -128,7 +128,7 @@ def least(statements: list[str], source: Source) -> list[float]:
 
 def overhead() -> list[Claim]:
     with Table.open(POPULATION) as table:
-        keys = Keys.drawn()
+        keys = HashKeys.drawn()
         asked = [aggregate for sql in QUESTIONS for aggregate in parse(sql, table.policy)]
         times = np.array([least(scans(each, table.source, keys), table.source) for each in asked])
     alone, own, portable = times.sum(axis=0)

@@ -12,25 +12,27 @@ from random import Random
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.audit.block.model import Block, Cell, Statistic, solve_block
-from casemate.audit.order.case import Exposed, Free, Undecided, Verdicts
+from casemate.audit.block.model import Block, PeopleCell, Statistic, solve_block
+from casemate.audit.order.case import ExposedValue, Free, Undecided, Verdicts
 from casemate.audit.order.decide import audit_order
-from casemate.audit.time_limit import Limit
-from casemate.exact.order_question import Domain, Kind, Question
+from casemate.audit.time_limit import SearchLimit
+from casemate.exact.order_question import Domain, Kind, OrderQuestion
 
-Log = tuple[list[int], list[Question]]
+Log = tuple[list[int], list[OrderQuestion]]
 SALARIES = (20, 200)
 DRAW = 4  # of the small salary dashboard
 
 
-def published(kind: Kind, members: list[int], truth: list[int], value: int | None) -> Question:
+def published(kind: Kind, members: list[int], truth: list[int], value: int | None) -> OrderQuestion:
     """A question with its true answer; averages are printed to one decimal."""
-    answer = Question.of(kind, members, 0, value=value).answer(np.array(truth))
+    answer = OrderQuestion.of(kind, members, 0, value=value).answer(np.array(truth))
     if answer is None:
         raise ValueError("a question needs members")
     if kind == "avg":
-        return Question.of(kind, members, Fraction(round(answer * 10), 10), within=Fraction(1, 20))
-    return Question.of(kind, members, answer, value=value)
+        return OrderQuestion.of(
+            kind, members, Fraction(round(answer * 10), 10), within=Fraction(1, 20)
+        )
+    return OrderQuestion.of(kind, members, answer, value=value)
 
 
 def mixture(size: int, questions: int, seed: int) -> Log:
@@ -67,18 +69,18 @@ def maxima(size: int, questions: int, members: int, seed: int) -> Log:
     log = []
     for _ in range(questions):
         chosen = np.unique(rng.integers(0, size, members))
-        log.append(Question.of("max", chosen.tolist(), int(truth[chosen].max())))
+        log.append(OrderQuestion.of("max", chosen.tolist(), int(truth[chosen].max())))
     return truth.tolist(), log
 
 
 def satisfiability(size: int, ratio: float, seed: int) -> Log:
     """Monotone clauses of three, all true of a hidden assignment, as maxima and minima."""
     rng = Random(seed)
-    truth, log = [rng.randrange(2) for _ in range(size)], list[Question]()
+    truth, log = [rng.randrange(2) for _ in range(size)], list[OrderQuestion]()
     while len(log) < ratio * size:
         members, side = rng.sample(range(size), 3), rng.randrange(2)
         if any(truth[each] == side for each in members):
-            log.append(Question.of("max" if side else "min", members, side))
+            log.append(OrderQuestion.of("max" if side else "min", members, side))
     return truth, log
 
 
@@ -86,7 +88,7 @@ def timed(log: Log, domain: Domain, seconds: float = 60.0) -> tuple[Verdicts, st
     """The verdicts, and in words how many of each there are and what they cost."""
     truth, questions = log
     start, wall = time.process_time(), time.perf_counter()
-    found = audit_order(questions, domain, truth, 1, Limit(seconds))
+    found = audit_order(questions, domain, truth, 1, SearchLimit(seconds))
     spent, waited = time.process_time() - start, time.perf_counter() - wall
     counts = Counter(type(verdict).__name__.lower() for verdict in found.records)
     shown = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items()))
@@ -96,16 +98,16 @@ def timed(log: Log, domain: Domain, seconds: float = 60.0) -> tuple[Verdicts, st
 def blocks() -> list[Claim]:
     """The seven people of Garfinkel, Abowd and Martindale; means are printed to one decimal."""
     published_cells = {
-        "1A": (Cell(), 7, 30, "38"),
-        "2A": (Cell({"sex": ("F",)}), 4, 30, "33.5"),
-        "2B": (Cell({"sex": ("M",)}), 3, 30, "44"),
-        "2C": (Cell({"race": ("B",)}), 4, 51, "48.5"),
-        "2D": (Cell({"race": ("W",)}), 3, 24, "24"),
-        "3B": (Cell({"married": ("M",)}, at_least=18), 4, 51, "54"),
-        "4A": (Cell({"sex": ("F",), "race": ("B",)}), 3, 36, "36.7"),
+        "1A": (PeopleCell(), 7, 30, "38"),
+        "2A": (PeopleCell({"sex": ("F",)}), 4, 30, "33.5"),
+        "2B": (PeopleCell({"sex": ("M",)}), 3, 30, "44"),
+        "2C": (PeopleCell({"race": ("B",)}), 4, 51, "48.5"),
+        "2D": (PeopleCell({"race": ("W",)}), 3, 24, "24"),
+        "3B": (PeopleCell({"married": ("M",)}, at_least=18), 4, 51, "54"),
+        "4A": (PeopleCell({"sex": ("F",), "race": ("B",)}), 3, 36, "36.7"),
     }
     attributes = {"sex": ("F", "M"), "race": ("B", "W"), "married": ("M", "S")}
-    married = ((Cell({"married": ("M",)}), Cell(at_least=15)),)
+    married = ((PeopleCell({"married": ("M",)}), PeopleCell(at_least=15)),)
     claims = []
     for dropped, asked in (((), 1), (("2A", "2B"), 8), (("4A",), 2), (("3B",), 64)):
         cells = [cell for name, cell in published_cells.items() if name not in dropped]
@@ -129,7 +131,7 @@ def salaries() -> list[Claim]:
         _, shown = timed(dashboard(60, kinds, DRAW), domain)
         claims.append(Claim(f"60 salaries, {'/'.join(kinds)}", asked, shown))
     draws = [timed(dashboard(60, [*alone, "min", "max"], seed), domain)[0] for seed in range(12)]
-    exposed = sorted(len(found.positions(Exposed)) for found in draws)
+    exposed = sorted(len(found.positions(ExposedValue)) for found in draws)
     shown = f"{exposed[0]} to {exposed[-1]} exposed, half of the draws at least {exposed[6]}"
     return [*claims, Claim("the same in 12 draws", "", shown)]
 

@@ -15,10 +15,10 @@ from numpy.random import Generator, Philox
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, adult, parity
-from casemate.answer.plan import Means, Plan
+from casemate.answer.plan import BudgetPlan, Means
 from casemate.answer.planner.forecasts import (
-    Forecast,
-    Setting,
+    PlannerSetting,
+    StrategyForecast,
     cold,
     gaussian,
     laplace,
@@ -27,7 +27,7 @@ from casemate.answer.planner.forecasts import (
 )
 from casemate.answer.planner.workload import Workload
 from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product
-from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.question import GridQuestion, LinearCells, Relation
 from casemate.grid.summed_area import marginals
 from casemate.privacy.cost import Currency
 from casemate.surrogate.replay import DenseSurrogate
@@ -61,17 +61,17 @@ class Simulation:
         self.grid, self.random = grid, random
         self.questions = ranges(grid.shape, random)
         self.truth, self.people = exact(grid, self.questions), float(grid.sum())
-        asked = tuple(Asked((Linear(((each,),)),)) for each in self.questions)
+        asked = tuple(GridQuestion((LinearCells(((each,),)),)) for each in self.questions)
         self.work = Workload(asked, len(asked))
         means = Means.of(BUDGET, Relation())
-        self.setting = Setting(means, grid.shape, Answering())
+        self.setting = PlannerSetting(means, grid.shape, Answering())
 
     def table(self, scope: tuple[int, ...], deviation: float) -> MeasuredMarginal:
         values = marginals(self.grid, [scope])[scope]
         noised = values + self.random.normal(0, deviation, values.shape)
         return MeasuredMarginal(Marginal(scope), noised, deviation**2)
 
-    def started(self, plan: Plan) -> DenseSurrogate:
+    def started(self, plan: BudgetPlan) -> DenseSurrogate:
         assert plan.total_law is not None
         deviation = float(plan.total_law.scale)
         total = self.people + self.random.normal(0, deviation)
@@ -81,7 +81,7 @@ class Simulation:
             stand_in.learn([self.table(scope, known) for scope in plan.start])
         return stand_in
 
-    def fitted(self, forecast: Forecast) -> tuple[Floats, int]:
+    def fitted(self, forecast: StrategyForecast) -> tuple[Floats, int]:
         """Errors of a plan of tables; with a gate, surprises are measured and learnt."""
         plan = forecast.plan
         assert plan is not None
@@ -103,7 +103,7 @@ class Simulation:
             errors.append(off)
         return np.array(errors), used
 
-    def noised(self, forecast: Forecast) -> Floats:
+    def noised(self, forecast: StrategyForecast) -> Floats:
         """Errors of noise on every answer."""
         plan = forecast.plan
         assert plan is not None and plan.answer is not None
@@ -113,7 +113,7 @@ class Simulation:
         pure = plan.currency is Currency.EPSILON
         return np.abs(self.random.laplace(0, 1 / amount if pure else (2 * amount) ** -0.5, size))
 
-    def claim(self, name: str, forecast: Forecast, errors: Floats, more: str = "") -> Claim:
+    def claim(self, name: str, forecast: StrategyForecast, errors: Floats, more: str = "") -> Claim:
         shares = [each / self.people for each in (forecast.mean, forecast.largest)]
         found = [float(each) / self.people for each in (errors.mean(), errors.max())]
         text = " / ".join(f"{each:.4f}" for each in shares)

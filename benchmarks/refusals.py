@@ -11,10 +11,10 @@ import math
 from random import Random
 
 from benchmarks.claims import Claim, show
-from casemate.audit.order.case import Exposed
+from casemate.audit.order.case import ExposedValue
 from casemate.audit.order.decide import audit_order
 from casemate.audit.order.online import OnlineExtremes
-from casemate.exact.order_question import Domain, Question
+from casemate.exact.order_question import Domain, OrderQuestion
 
 BLOCKS = 2_000
 SEED = 20_050_613
@@ -24,10 +24,10 @@ def looks(values: list[int], left_out: int) -> bool:
     """Whether the true answers of both questions expose somebody."""
     three = [place for place in range(4) if place != left_out]
     asked = [
-        Question.of("max", range(4), max(values)),
-        Question.of("max", three, max(values[place] for place in three)),
+        OrderQuestion.of("max", range(4), max(values)),
+        OrderQuestion.of("max", three, max(values[place] for place in three)),
     ]
-    return bool(audit_order(asked, Domain.of(4, integer=False), values).positions(Exposed))
+    return bool(audit_order(asked, Domain.of(4, integer=False), values).positions(ExposedValue))
 
 
 def simulates(values: list[int], left_out: int) -> bool:

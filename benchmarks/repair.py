@@ -18,7 +18,7 @@ from benchmarks.claims import Claim, real_table, show
 from benchmarks.release import FILE, PUBLIC, prepare, statements
 from casemate.audit.case import Case
 from casemate.audit.repair.search import chosen, offered, repair
-from casemate.audit.statements import Statement, Statements, rows_shown
+from casemate.audit.statements import AuditedStatements, LoggedStatement, rows_shown
 from casemate.audit.witness.stakes import Stakes
 from casemate.published.knowledge import Knowledge
 from casemate.published.statements import publication
@@ -59,8 +59,8 @@ def eyes(table: Table) -> list[Claim]:
     policy, source = table.policy, table.source
     found = publication([Logged(sql, 1) for sql in log], policy)
     case = Case(equations(found.columns, policy, source), policy, Knowledge(), found, source)
-    listed = {n: Statement(n, sql, policy, source, DIALECT) for n, sql in enumerate(log, 1)}
-    shown = rows_shown(case, Statements(listed, {}))
+    listed = {n: LoggedStatement(n, sql, policy, source, DIALECT) for n, sql in enumerate(log, 1)}
+    shown = rows_shown(case, AuditedStatements(listed, {}))
     rows, values = offered(shown), column_values("DEYE", source)
     sees = [not values[case.equations.people.record(i)] for i in range(len(values))]
     empty = sum(all(sees[i] for i in each.records.tolist()) for each in shown.values())

@@ -23,7 +23,7 @@ from casemate.attack.solvers.kaczmarz import kaczmarz, kaczmarz_blocks, shuffled
 from casemate.attack.solvers.least_squares import Solved, Weighted, least_squares
 from casemate.attack.solvers.sgd import sgd
 from casemate.exact.rows import Floats, Passes, Rows
-from casemate.published.predicates import Bits, Predicates, Ranges
+from casemate.published.predicates import BitRows, Predicates, RangeRows
 from casemate.query.parse.sql import parse
 from casemate.query.sketch.layouts import Selection
 from casemate.table.table import Table
@@ -188,7 +188,7 @@ def on_predicates(rng: np.random.Generator) -> list[Claim]:
     return claims + forms(found, rows, found.bits())
 
 
-def forms(found: Predicates, rows: Rows, bits: Bits) -> list[Claim]:
+def forms(found: Predicates, rows: Rows, bits: BitRows) -> list[Claim]:
     """A pass there and back, over the same equations in three forms."""
     coded = found.shape.layout.codes.nbytes + sum(t.nbytes for t in found.shape.layout.tables)
     named: list[tuple[str, Passes, int]] = [
@@ -210,9 +210,9 @@ def pair(equations: Passes) -> float:
 
 def passes(rng: np.random.Generator) -> list[Claim]:
     rows = halves(8_192, 2_048, rng)
-    stored, as_bits = pair(rows), pair(Bits.of(rows))
+    stored, as_bits = pair(rows), pair(BitRows.of(rows))
     ends = np.sort(rng.integers(0, 100_001, (2, 100_000)), axis=0)
-    ranges = pair(Ranges(np.arange(100_000), ends[0], ends[1]))
+    ranges = pair(RangeRows(np.arange(100_000), ends[0], ends[1]))
     return [
         Claim("8,192 halves of 2,048: ms there and back, stored", "stated", f"{stored:.1f}"),
         Claim("  as bits", "stated", f"{as_bits:.1f}"),

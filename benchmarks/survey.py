@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from casemate.answer.construction import Guess, Manners, OnlineConstruction
 from casemate.answer.doorway import Doorway
 from casemate.answer.plan import Means, plan_of
-from casemate.doors.entry import Edition, Entry
+from casemate.doors.entry import Edition, TranscriptEntry
 from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import Sources
-from casemate.doors.stores import MemoryStore
+from casemate.doors.stores import TranscriptInMemory
 from casemate.doors.transcript import Transcript
 from casemate.grid.classes import PrivateCells, merged
 from casemate.grid.product import Floats, Product, Scope
-from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.question import GridQuestion, LinearCells, Relation
 from casemate.privacy.cost import Currency, rho_of
 from casemate.privacy.ledger.ledger import open_ledger
 from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace, seeded_bits
@@ -94,7 +94,9 @@ def parity(people: int = PEOPLE) -> Survey:
     return Survey("parity", codes, (4,) * 8)
 
 
-def ranges(shape: tuple[int, ...], random: Generator, attributes: int = 3) -> Iterator[Asked]:
+def ranges(
+    shape: tuple[int, ...], random: Generator, attributes: int = 3
+) -> Iterator[GridQuestion]:
     """Counts over random ranges of some attributes, for ever."""
     while True:
         scope = random.choice(len(shape), attributes, replace=False)
@@ -104,10 +106,10 @@ def ranges(shape: tuple[int, ...], random: Generator, attributes: int = 3) -> It
             masks[attribute] = (np.arange(shape[attribute]) >= low) & (
                 np.arange(shape[attribute]) <= high
             )
-        yield Asked((Linear(((Product(shape, masks),),)),))
+        yield GridQuestion((LinearCells(((Product(shape, masks),),)),))
 
 
-class Forgetful(MemoryStore):
+class Forgetful(TranscriptInMemory):
     """A transcript that keeps what the stand-in is built from, and forgets the questions.
 
     A million answers would fill the memory of a small machine, and random questions do not repeat.
@@ -115,18 +117,18 @@ class Forgetful(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self._last: Entry | None = None
+        self._last: TranscriptEntry | None = None
 
-    def newest(self) -> Entry | None:
+    def newest(self) -> TranscriptEntry | None:
         return self._last
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: TranscriptEntry) -> None:
         self._last = entry
         if entry.kind in ("easy", "answered"):
             return
         super().append(entry)
 
-    def of_kinds(self, kinds: Sequence[str], first: int) -> list[Entry]:
+    def of_kinds(self, kinds: Sequence[str], first: int) -> list[TranscriptEntry]:
         return [e for e in self._rows if e.number >= first and e.kind in kinds]
 
     def run(self, work: Callable[..., object]) -> object:  # type: ignore[override]  # nothing fails
@@ -138,7 +140,7 @@ class NoErrors:
 
     def __init__(self, *_: object) -> None: ...
 
-    def errors(self, asked: Asked) -> list[Floats]:
+    def errors(self, asked: GridQuestion) -> list[Floats]:
         return [np.zeros(len(part.cells)) for part in asked.parts]
 
 
@@ -147,7 +149,7 @@ def construction(
     answering: Answering,
     seed: int,
     *,
-    store: MemoryStore | None = None,
+    store: TranscriptInMemory | None = None,
     manners: Manners = Manners(unverified=True),  # noqa: B008 - frozen
     typical: Callable[..., Guess] = NoErrors,
 ) -> OnlineConstruction:
@@ -156,7 +158,7 @@ def construction(
     laplace = partial(discrete_laplace, bits=bits)
     doors = Doorway(
         open_ledger(":memory:", dataset="d", policy="p", epsilon=EPSILON, delta=DELTA),
-        Transcript(store or MemoryStore()),
+        Transcript(store or TranscriptInMemory()),
         MemorySecrets(),
         Edition("p", "v"),
         Sources(partial(discrete_gaussian, bits=bits), laplace),

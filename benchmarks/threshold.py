@@ -21,7 +21,7 @@ from casemate.attack.reconstruct.problem import Prior, Problem
 from casemate.attack.reconstruct.reconstruction import Solver
 from casemate.attack.reconstruct.run import reconstructed
 from casemate.exact.rows import Floats, Rows
-from casemate.published.predicates import Bits
+from casemate.published.predicates import BitRows
 
 SEEDS = 20
 NOISES = (0.1, 0.2, 0.3, 0.5, 1.0)
@@ -58,7 +58,7 @@ def published(
     rows: Rows, noise: Floats, truth: Floats, law: NoiseLaw | None, dense: bool
 ) -> Problem:
     answers = rows.lengths * rows.times(truth) + noise
-    return Problem.of(Bits.of(rows) if dense else rows, answers, Prior(0.0, 1.0, True), law)
+    return Problem.of(BitRows.of(rows) if dense else rows, answers, Prior(0.0, 1.0, True), law)
 
 
 def gaussian(n: int, seeds: int) -> list[Claim]:

@@ -7,8 +7,8 @@ from itertools import product
 
 from casemate.privacy.generalisation import (
     Bound,
-    Constants,
-    Setting,
+    GeneralisationSetting,
+    TheoremConstants,
     lemma_9,
     lemma_11,
     posterior_tilt,
@@ -50,7 +50,7 @@ def sample_failure(talk: Interaction, alpha: Fraction) -> Fraction:
 
 def settings_of(
     talk: Interaction, leak: Leak, deltas: list[Fraction], linear: bool = True
-) -> Iterator[Setting]:
+) -> Iterator[GeneralisationSetting]:
     """The exact parameters of the conversation: every useful alpha, and the smallest epsilon."""
     errors = {talk.sample_error(s, t) for s, row in talk.law.items() for t, p in row.items() if p}
     touched = max(1, *(touched_by(talk, q) for q in queries_of(talk)))
@@ -59,7 +59,7 @@ def settings_of(
     for delta, error in product(deltas, errors | {ZERO}):
         alpha = error + Fraction(1, 1024)
         beta = sample_failure(talk, alpha)
-        yield Setting(
+        yield GeneralisationSetting(
             samples=talk.size,
             epsilon=epsilons[delta],
             alpha=float(alpha),
@@ -71,15 +71,15 @@ def settings_of(
         )
 
 
-def population_bounds(setting: Setting) -> Iterator[Bound]:
+def population_bounds(setting: GeneralisationSetting) -> Iterator[Bound]:
     """Every statement about answers that applies, and its printed form where that is true."""
     for c, d in product(GRID, GRID):
         yield theorem_5(setting, c, d * setting.width)
         if setting.width <= 1:
-            yield theorem_5(setting, c, d, Constants.PRINTED)
+            yield theorem_5(setting, c, d, TheoremConstants.PRINTED)
         if setting.is_linear:
-            yield from (theorem_3(setting, c, d, k) for k in Constants)
-            yield from (theorem_4(setting, c, d, k) for k in Constants)
+            yield from (theorem_3(setting, c, d, k) for k in TheoremConstants)
+            yield from (theorem_4(setting, c, d, k) for k in TheoremConstants)
     if setting.is_linear and not setting.delta:
         one_constant = (theorem_6, theorem_7, proposition_1, proposition_2)
         yield from (statement(setting, x) for statement in one_constant for x in GRID)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.order.case import Free, Verdicts
-from casemate.exact.order_question import Exact, Kind, Question
+from casemate.exact.order_question import Exact, Kind, OrderQuestion
 
 Tables = NDArray[np.int64]
 
@@ -27,7 +27,7 @@ def every_table(size: int, low: int, high: int, unit: int = 1, distinct: bool = 
     return tables
 
 
-def twice_the_answer(question: Question, tables: Tables, unit: int = 1) -> tuple[Tables, int]:
+def twice_the_answer(question: OrderQuestion, tables: Tables, unit: int = 1) -> tuple[Tables, int]:
     """Twice what each table gives, times a factor that makes it an integer, and that factor."""
     chosen = tables[:, question.members]
     size = chosen.shape[1]
@@ -43,7 +43,7 @@ def twice_the_answer(question: Question, tables: Tables, unit: int = 1) -> tuple
     return 2 * chosen.sum(1), unit * (size if question.kind == "avg" else 1)
 
 
-def _counted(question: Question, chosen: Tables, threshold: Fraction) -> Tables:
+def _counted(question: OrderQuestion, chosen: Tables, threshold: Fraction) -> Tables:
     scaled = chosen * threshold.denominator
     reached = scaled >= threshold.numerator
     if question.kind == "count_equal":
@@ -52,7 +52,7 @@ def _counted(question: Question, chosen: Tables, threshold: Fraction) -> Tables:
     return counts
 
 
-def consistent(questions: Sequence[Question], tables: Tables, unit: int = 1) -> Tables:
+def consistent(questions: Sequence[OrderQuestion], tables: Tables, unit: int = 1) -> Tables:
     """The tables that give every published answer."""
     for question in questions:
         twice, factor = twice_the_answer(question, tables, unit)
@@ -69,27 +69,27 @@ def verdicts(tables: Tables, truth: Sequence[int], width: int, unit: int = 1) ->
 
 def ask(
     rng: Random, kind: Kind, truth: Sequence[int], members: Sequence[int], rounded: bool = False
-) -> Question:
+) -> OrderQuestion:
     """A question of this kind that the truth answers; a rounded average is one to the half."""
     most = max(truth)
     thresholds: list[Exact] = [*range(most + 1), Fraction(1, 2)]
     value = rng.choice(thresholds) if "count" in kind else None
     factors = [rng.choice([-1, 1, 2]) for _ in members] if rng.random() < 0.3 else None
-    blank = Question.of(
+    blank = OrderQuestion.of(
         kind, members, 0, value=value, coefficients=factors if kind == "sum" else None
     )
     twice, factor = twice_the_answer(blank, np.array([truth]))
     answer, within = Fraction(int(twice[0]), 2 * factor), Fraction(0)
     if kind == "avg" and rounded:
         answer, within = Fraction(round(answer * 2), 2), Fraction(1, 4)
-    return Question(
+    return OrderQuestion(
         kind, blank.members, answer - within, answer + within, value, blank.coefficients
     )
 
 
 def random_log(
     rng: Random, kinds: Sequence[Kind], size: int, high: int, distinct: bool = False
-) -> tuple[list[int], list[Question]]:
+) -> tuple[list[int], list[OrderQuestion]]:
     """Some values from 0 to `high`, and a few questions about them."""
     values = range(high + 1)
     truth = rng.sample(values, size) if distinct else rng.choices(values, k=size)
@@ -105,7 +105,9 @@ def letters(found: Verdicts) -> str:
     return "".join(type(verdict).__name__[0] for verdict in found.records)
 
 
-def recheck(found: Verdicts, log: Sequence[Question], truth: Sequence[Exact], width: Exact) -> None:
+def recheck(
+    found: Verdicts, log: Sequence[OrderQuestion], truth: Sequence[Exact], width: Exact
+) -> None:
     """Assert that every free record has a second table, by plain arithmetic on fractions."""
     tables = [
         [Fraction(value) for value in witness.applied_to(list(truth))]
@@ -119,7 +121,7 @@ def recheck(found: Verdicts, log: Sequence[Question], truth: Sequence[Exact], wi
             assert abs(tables[verdict.witness][place] - truth[place]) >= width
 
 
-def _plain(question: Question, table: Sequence[Fraction]) -> Exact:
+def _plain(question: OrderQuestion, table: Sequence[Fraction]) -> Exact:
     members: list[int] = question.members.tolist()
     value = question.value
     chosen = sorted(table[member] for member in members)

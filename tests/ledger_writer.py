@@ -16,7 +16,7 @@ from typing import Any
 from casemate.errors import BudgetExhausted
 from casemate.privacy.cost import Pure
 from casemate.privacy.ledger.ledger import Ledger, open_ledger
-from casemate.privacy.ledger.sql import SqlBook
+from casemate.privacy.ledger.sql import LedgerSqlBook
 from casemate.privacy.ledger.sqlite import _LedgerFile
 
 FACTS: dict[str, Any] = {"dataset": "hospital", "policy": "a1b2", "epsilon": Fraction(1)}
@@ -46,7 +46,7 @@ def main(where: str, parts: int, threads: int, habit: str) -> None:
     ledger = open_ledger(where, **FACTS)
     if habit == "before-commit":
         # The last step before COMMIT.
-        SqlBook.flush = die  # type: ignore[method-assign, assignment]  # dies whatever it is given
+        LedgerSqlBook.flush = die  # type: ignore[method-assign, assignment]  # dies whatever it is given
     if habit == "after-commit":
         # The first step after COMMIT.
         _LedgerFile._keep_head = die  # type: ignore[method-assign, assignment]  # the same

@@ -8,11 +8,11 @@ from itertools import product
 from casemate.privacy.interaction import (
     Adversary,
     Dataset,
-    Linear,
+    MeanQuery,
     Mechanism,
     Query,
+    QueryRound,
     Reply,
-    Round,
     Transcript,
 )
 
@@ -20,9 +20,9 @@ ZERO, ONE = Fraction(0), Fraction(1)
 FAIR = (Fraction(1, 2), Fraction(1, 2))
 
 
-def ones_at(size: int, *positions: int) -> Linear:
+def ones_at(size: int, *positions: int) -> MeanQuery:
     """The number of ones at these positions, divided by the number of samples."""
-    return Linear(tuple((ZERO, ONE if i in positions else ZERO) for i in range(size)))
+    return MeanQuery(tuple((ZERO, ONE if i in positions else ZERO) for i in range(size)))
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def randomised_response(truth: Fraction) -> Mechanism:
     """Tell each sample that the query touches truly with this probability, else flipped."""
 
     def reply(samples: Dataset, _: Transcript, query: Query) -> Mapping[Reply, Fraction]:
-        assert isinstance(query, Linear)
+        assert isinstance(query, MeanQuery)
         asked = [i for i, part in enumerate(query.parts) if len(set(part)) > 1]
         law: dict[Reply, Fraction] = {}
         for told in product((0, 1), repeat=len(asked)):
@@ -191,7 +191,7 @@ def stop_on_change(sites: int, rounds: int, blocks: int, length: int) -> Adversa
     return ask
 
 
-def _sites(past: Sequence[Round]) -> tuple[int, ...]:
+def _sites(past: Sequence[QueryRound]) -> tuple[int, ...]:
     if not past:
         return ()
     query = past[-1].query

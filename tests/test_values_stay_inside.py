@@ -42,10 +42,10 @@ from casemate import (
 )
 from casemate.attack.plan.plan import Planner
 from casemate.attack.reconstruct.answers_file import Given
-from casemate.audit.exposure import Options
+from casemate.audit.exposure import AuditOptions
 from casemate.audit.result import Exposed, Proof
 from casemate.published.knowledge import Knowledge
-from casemate.query.engines.answering import Answer
+from casemate.query.engines.answering import StatementAnswer
 from casemate.table.sources.source import Series
 
 NUMBER, TEXT = 7354219, "canary"
@@ -150,12 +150,12 @@ def shown(start: object) -> set[str]:
     return {
         type(each).__qualname__
         for each in reachable(start)
-        if not isinstance(each, Answer) and (quotes(repr(each)) or quotes(str(each)))
+        if not isinstance(each, StatementAnswer) and (quotes(repr(each)) or quotes(str(each)))
     }
 
 
 def audited(folder: Path) -> object:
-    options = Options(approximate=True, witness=True, seconds=5)
+    options = AuditOptions(approximate=True, witness=True, seconds=5)
     return Audit.of(QUERIES, folder / "p.toml", options=options)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from casemate.grid.classes import PrivateCells
 from casemate.grid.compile import Compiled, compiled
 from casemate.grid.outcome import Estimate, Noised, Origin, Outcome
-from casemate.grid.rows import Shown
+from casemate.grid.rows import ShownTable
 from casemate.query.aggregate import Aggregate, Select, Statement
 from casemate.query.engines.answering import show
 from casemate.query.parse.sql import parse_statement
@@ -86,7 +86,7 @@ def _aggregate(aggregate: Aggregate) -> Aggregate:
     )
 
 
-def plain(shown: Shown) -> list[tuple[Any, ...]]:
+def plain(shown: ShownTable) -> list[tuple[Any, ...]]:
     """Rows of values alone."""
     return [
         tuple(cell.value if isinstance(cell, Noised) else cell for cell in row)
@@ -94,7 +94,7 @@ def plain(shown: Shown) -> list[tuple[Any, ...]]:
     ]
 
 
-def noised(shown: Shown, column: int = -1) -> list[Noised]:
+def noised(shown: ShownTable, column: int = -1) -> list[Noised]:
     found = [row[column] for row in shown.rows]
     return [each for each in found if isinstance(each, Noised)]
 

@@ -30,10 +30,10 @@ from answer.small_dataset import counting, world
 from forked import FINISHED, ended, forked
 
 from casemate.answer.session import Session
-from casemate.doors.entry import Entry
+from casemate.doors.entry import TranscriptEntry
 from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import Sources
-from casemate.doors.stores import Book
+from casemate.doors.stores import TranscriptBook
 from casemate.surrogate.stand_in import StandIn
 
 STATEMENTS: dict[str, tuple[str, bool]] = {  # and whether a measurement is asked for
@@ -126,10 +126,10 @@ def careless(life: Life) -> None:
     """What a transaction appends is sent before it is durable; the first such life dies of it."""
     run = life.doors.transcript.run
 
-    def told(work: Callable[[Book], Any]) -> Any:
-        def early(book: Book) -> Any:
+    def told(work: Callable[[TranscriptBook], Any]) -> Any:
+        def early(book: TranscriptBook) -> Any:
             result = work(book)
-            if isinstance(result, Entry) and result.kind == "measured":
+            if isinstance(result, TranscriptEntry) and result.kind == "measured":
                 first = not (life.folder / "sent").exists()
                 life.send(result.key, result.text)
                 if first:

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 from hypothesis import strategies as st
 
-from casemate.grid.direct import Measured
+from casemate.grid.direct import MeasuredPart
 from casemate.query.aggregate import Aggregate, Function, Select
 from casemate.query.language.expression import ColumnRef, columns_of
 from casemate.query.language.interpret import evaluate
@@ -155,7 +155,7 @@ def _declared(column: Column, value: Any) -> Any:
     return min(max(value, low), high)
 
 
-def slow_cells(part: Measured) -> list[int]:
+def slow_cells(part: MeasuredPart) -> list[int]:
     """The cells of a part, row by row, by its step functions and the interpreter."""
     cells = [0] * part.size
     for record in map(declared, records()):
@@ -171,7 +171,7 @@ def slow_cells(part: Measured) -> list[int]:
     return cells
 
 
-def _units(part: Measured, record: dict[str, Any]) -> int:
+def _units(part: MeasuredPart, record: dict[str, Any]) -> int:
     if part.summand is None:
         return 1
     columns = [each.column.name for each in columns_of(part.summand.expression)]

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from casemate.grid.outcome import Origin
 from casemate.grid.product import Floats, MeasuredProduct, Product
-from casemate.papers.accuracy import Terms
+from casemate.papers.accuracy import PromiseTerms
 from casemate.papers.online import (
-    Answer,
     Counts,
     DatabaseUpdate,
+    LiteralAnswer,
     LiteralConstruction,
-    Records,
-    Setting,
+    OnlineRecords,
+    OnlineSetting,
 )
 from casemate.privacy.noise.noise import Noise, discrete_laplace, seeded_bits, silence
 from casemate.surrogate.median import EveryDatabase, MedianMechanism, rows_needed
@@ -49,7 +49,7 @@ def scripted(units: list[int], drawn: list[Fraction]) -> Noise:
 
 CELLS = 4
 PEOPLE = 112  # few, so that noise matters; a multiple of all rows and steps, so floats are exact
-TERMS = Terms(questions=14)
+TERMS = PromiseTerms(questions=14)
 Chosen = frozenset[int]
 
 
@@ -57,19 +57,19 @@ def subset(chosen: Chosen | set[int]) -> Product:
     return Product((CELLS,), {0: np.isin(np.arange(CELLS), list(chosen))})
 
 
-def setting(name: str, alpha: float = 0.5, terms: Terms = TERMS) -> Setting:
+def setting(name: str, alpha: float = 0.5, terms: PromiseTerms = TERMS) -> OnlineSetting:
     update = {
         "weights": DatabaseUpdate.by_weights(CELLS),
         "perceptron": DatabaseUpdate.by_perceptron(CELLS),
         "median": DatabaseUpdate.by_median(CELLS, questions=14),
     }[name]
-    return Setting(update, terms, PEOPLE, alpha)
+    return OnlineSetting(update, terms, PEOPLE, alpha)
 
 
 def constructed(
-    made: Setting, counts: Any, noise: Noise = silence, records: Records | None = None
+    made: OnlineSetting, counts: Any, noise: Noise = silence, records: OnlineRecords | None = None
 ) -> LiteralConstruction:
-    kept = records or Records.in_memory(made.terms)
+    kept = records or OnlineRecords.in_memory(made.terms)
     return LiteralConstruction(made, np.array(counts, np.int64), kept, noise=noise)
 
 
@@ -107,7 +107,7 @@ def median_of_made(cells: int, questions: int) -> DatabaseUpdate:
 class World:
     """A setting and the questions that may be asked, one a line, a weight from 0 to 1 a cell."""
 
-    setting: Setting
+    setting: OnlineSetting
     pool: Floats
 
     @property
@@ -126,7 +126,7 @@ class World:
         return counts
 
     def construction(self, counts: Counts, noise: Noise) -> LiteralConstruction:
-        records = Records.in_memory(self.setting.terms)
+        records = OnlineRecords.in_memory(self.setting.terms)
         return LiteralConstruction(self.setting, counts, records, noise=noise)
 
 
@@ -141,11 +141,11 @@ def world(name: str, room: int = 1, delta: float = 0.0) -> World:
     }[name]
     once = update.bound
     wider = replace(update, bound=lambda alpha: room * once(alpha))
-    terms = Terms(questions, delta=delta, beta=BETA)
+    terms = PromiseTerms(questions, delta=delta, beta=BETA)
     people = {"weights": 4_000_000, "perceptron": 6_000_000, "median": 45_000}[name]
     if delta and name == "median":
         people = 300_000  # for few updates composition with delta is dearer than without
-    setting = Setting.least(wider, terms, room * people)
+    setting = OnlineSetting.least(wider, terms, room * people)
     draw = np.random.default_rng(7)
     pool = draw.random((questions, cells))
     if name != "median":
@@ -176,7 +176,7 @@ class Analyst:
             self._deviations = np.abs(self.truth - believed)
         return self._deviations
 
-    def see(self, line: int, answer: Answer) -> None:
+    def see(self, line: int, answer: LiteralAnswer) -> None:
         self.left.remove(line)
         if answer.origin is Origin.MEASURED:
             self.copy.update(MeasuredProduct(self.world.product(line), answer.value, 0.0))
@@ -209,7 +209,9 @@ class Hiding(Analyst):
         return max(hidden or self.left, key=lambda line: float(off[line]))
 
 
-def stream(construction: LiteralConstruction, analyst: Analyst) -> Iterator[tuple[Answer, float]]:
+def stream(
+    construction: LiteralConstruction, analyst: Analyst
+) -> Iterator[tuple[LiteralAnswer, float]]:
     """Every answer, and how many people it is off."""
     for _ in range(len(analyst.world.pool)):
         line = analyst.choose()

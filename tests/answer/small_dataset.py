@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from casemate.answer.construction import USUAL, Manners, OnlineConstruction
 from casemate.answer.doorway import Doorway
-from casemate.answer.plan import Means, Plan, plan_of
+from casemate.answer.plan import BudgetPlan, Means, plan_of
 from casemate.doors.entry import Edition
 from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import Sources
 from casemate.doors.transcript import Transcript, open_transcript
 from casemate.grid.classes import PrivateCells, merged
 from casemate.grid.product import Product, Scope
-from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.question import GridQuestion, LinearCells, Relation
 from casemate.privacy.cost import Currency
 from casemate.privacy.ledger.ledger import Ledger, open_ledger
 from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace, seeded_bits, silence
@@ -57,10 +57,10 @@ def means(epsilon: float = 1.0, relation: Relation = Relation()) -> Means:  # no
     return Means.of(Budget(Fraction(epsilon), Fraction(1, 10**6)), relation)
 
 
-def counting(masks: dict[int, Sequence[int]], shape: tuple[int, ...] = SHAPE) -> Asked:
+def counting(masks: dict[int, Sequence[int]], shape: tuple[int, ...] = SHAPE) -> GridQuestion:
     """How many records have these codes."""
     chosen = {a: np.isin(np.arange(shape[a]), codes) for a, codes in masks.items()}
-    return Asked((Linear(((Product(shape, chosen),),)),))
+    return GridQuestion((LinearCells(((Product(shape, chosen),),)),))
 
 
 @dataclass
@@ -68,7 +68,7 @@ class World:
     """What outlives a process, and constructions over it, made anew as after a restart."""
 
     cells: PrivateCells
-    plan: Plan
+    plan: BudgetPlan
     manners: Manners = USUAL
     seed: int | None = 7  # None: no noise at all
     names: Sequence[str] = NAMES

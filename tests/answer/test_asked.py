@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.grid.product import Product
-from casemate.grid.question import LONGEST_TEXT, Asked, Linear, Relation
+from casemate.grid.question import LONGEST_TEXT, GridQuestion, LinearCells, Relation
 
 
 def mask(*codes: int, size: int) -> np.ndarray:
     return np.isin(np.arange(size), codes)
 
 
-def union(*products: Product) -> Asked:
-    return Asked((Linear((products,)),))
+def union(*products: Product) -> GridQuestion:
+    return GridQuestion((LinearCells((products,)),))
 
 
 def test_a_set_of_cells_has_one_name_however_it_was_cut_into_products() -> None:
@@ -34,14 +34,16 @@ def test_different_questions_have_different_names() -> None:
         counting({0: [1]}).text,
         counting({1: [0]}).text,
         counting({}).text,
-        Asked((Linear(((Product(SHAPE, {0: mask(0, size=4)}),),), Fraction(1, 2)),)).text,
+        GridQuestion(
+            (LinearCells(((Product(SHAPE, {0: mask(0, size=4)}),),), Fraction(1, 2)),)
+        ).text,
     }
     assert len(names) == 5
 
 
 def test_a_long_question_is_named_by_a_digest() -> None:
     cell = (Product(SHAPE, {0: mask(0, size=4)}),)
-    asked = Asked((Linear((cell,) * 200),))
+    asked = GridQuestion((LinearCells((cell,) * 200),))
     assert asked.text.startswith("sha256:") and len(asked.text) < LONGEST_TEXT
 
 
@@ -49,23 +51,23 @@ def test_a_long_question_is_named_by_a_digest() -> None:
 def test_the_span_is_what_one_row_can_add(weights: list[int]) -> None:
     product = Product(SHAPE, {1: mask(0, size=3)}, {0: np.array(weights, np.float64)})
     dense = product.dense()
-    assert Linear(((product,),)).span == (min(0, dense.min()), max(0, dense.max()))
+    assert LinearCells(((product,),)).span == (min(0, dense.min()), max(0, dense.max()))
 
 
 def test_a_question_nobody_moves_still_has_a_sensitivity() -> None:
-    nothing = Linear(((Product(SHAPE, {0: mask(size=4)}),),))
+    nothing = LinearCells(((Product(SHAPE, {0: mask(size=4)}),),))
     assert nothing.sensitivity(Relation()) == 1
-    assert Linear(((),)).sensitivity(Relation()) == 1
+    assert LinearCells(((),)).sensitivity(Relation()) == 1
 
 
 def test_cells_of_several_products_are_added_up() -> None:
     one, other = (Product(SHAPE, {0: mask(code, size=4)}) for code in (0, 1))
-    part = Linear(((one, other), (), (one,)))
+    part = LinearCells(((one, other), (), (one,)))
     assert part.gathered([1.0, 2.0, 4.0]).tolist() == [3.0, 0.0, 4.0]
 
 
 def test_a_question_has_parts_with_cells() -> None:
     with pytest.raises(ValueError, match="at least one cell"):
-        Asked(())
+        GridQuestion(())
     with pytest.raises(ValueError, match="at least one cell"):
-        Asked((Linear(()),))
+        GridQuestion((LinearCells(()),))

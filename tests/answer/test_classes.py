@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from casemate.grid.classes import Classes, all_codes, merged, spanned
 from casemate.grid.product import Product
-from casemate.grid.question import Asked, Linear
+from casemate.grid.question import GridQuestion, LinearCells
 from casemate.grid.summed_area import contracted
 
 CODES = people(200)
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> Asked:
+def questions(draw: st.DrawFn) -> GridQuestion:
     def product() -> Product:
         scope = draw(st.sets(st.integers(0, 2)))
         masks = {
@@ -34,11 +34,11 @@ def questions(draw: st.DrawFn) -> Asked:
         return Product(SHAPE, masks, weights)
 
     cells = tuple((product(),) for _ in range(draw(st.integers(1, 3))))
-    return Asked((Linear(cells),))
+    return GridQuestion((LinearCells(cells),))
 
 
 @given(questions())
-def test_the_coarsest_table_answers_the_question_exactly(asked: Asked) -> None:
+def test_the_coarsest_table_answers_the_question_exactly(asked: GridQuestion) -> None:
     cells, classes = cells_of(CODES), spanned(asked)
     table = np.array(cells.classified(classes)).reshape(classes.sizes)
     read = [
@@ -51,7 +51,9 @@ def test_the_coarsest_table_answers_the_question_exactly(asked: Asked) -> None:
 
 
 @given(questions(), questions())
-def test_a_table_that_says_it_answers_a_question_does(asked: Asked, other: Asked) -> None:
+def test_a_table_that_says_it_answers_a_question_does(
+    asked: GridQuestion, other: GridQuestion
+) -> None:
     classes = spanned(other)
     able = True
     try:
@@ -63,7 +65,9 @@ def test_a_table_that_says_it_answers_a_question_does(asked: Asked, other: Asked
 
 
 @given(questions())
-def test_the_cells_of_a_table_are_products_apart_that_make_up_everything(asked: Asked) -> None:
+def test_the_cells_of_a_table_are_products_apart_that_make_up_everything(
+    asked: GridQuestion,
+) -> None:
     classes = spanned(asked)
     dense = [product.dense() for product in classes.products(SHAPE)]
     assert np.array_equal(np.sum(dense, axis=0), np.ones(24)) and len(dense) == classes.cells

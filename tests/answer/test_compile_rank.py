@@ -5,7 +5,7 @@ from datetime import date, datetime
 import pytest
 from answer.compiled_world import POLICY
 
-from casemate.grid.ranks import Rank, Step, rank_of
+from casemate.grid.ranks import Rank, RankedCells, rank_of
 from casemate.query.parse.sql import parse
 from casemate.table.schema import Column, ColumnType, Policy
 from casemate.table.universe import Universe
@@ -68,4 +68,4 @@ def test_dates_and_times_have_steps_of_their_own() -> None:
     ],
 )
 def test_values_inside_a_step_are_spread_evenly(step: tuple, share: float, value: object) -> None:  # type: ignore[type-arg]  # any two values
-    assert Step(ranked("weight").steps[0].cells, *step).at(share) == value
+    assert RankedCells(ranked("weight").steps[0].cells, *step).at(share) == value

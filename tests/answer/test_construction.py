@@ -15,7 +15,7 @@ from casemate.answer.plan import Means, plan_of
 from casemate.errors import GateClosed, RationSpent, Unsupported
 from casemate.grid.outcome import Estimate, Origin, Outcome
 from casemate.grid.product import Product
-from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.question import GridQuestion, LinearCells, Relation
 from casemate.table.schema import Answering, Budget, Strategy
 
 CODES = people(20_000)
@@ -24,7 +24,7 @@ QUESTIONS = [
     counting({0: [0]}),
     counting({0: [1, 2], 1: [0]}),
     counting({0: [3], 1: [1, 2], 2: [1]}),
-    Asked((Linear(((Product(SHAPE, {}, {0: np.arange(4.0)}),),)),)),
+    GridQuestion((LinearCells(((Product(SHAPE, {}, {0: np.arange(4.0)}),),)),)),
 ]
 
 

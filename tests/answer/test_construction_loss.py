@@ -25,15 +25,15 @@ from answer.conversation_tree import (
 from answer.small_dataset import World, cells_of, counting
 
 from casemate.answer.construction import OnlineConstruction
-from casemate.answer.plan import Plan
+from casemate.answer.plan import BudgetPlan
 from casemate.answer.schedule import GateSchedule
-from casemate.doors.entry import Kind
+from casemate.doors.entry import EntryKind
 from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import LaplaceLaw, Sources
 from casemate.doors.transcript import open_transcript
 from casemate.errors import GateClosed, TranscriptDamaged
 from casemate.grid.product import Floats
-from casemate.grid.question import Asked, Relation
+from casemate.grid.question import GridQuestion, Relation
 from casemate.privacy.cost import Currency
 from casemate.privacy.ledger.ledger import Ledger
 from casemate.privacy.mechanisms.calibration import Calibration
@@ -88,7 +88,7 @@ class NoGuess:
     def __init__(self, *_: object) -> None:
         pass
 
-    def errors(self, asked: Asked) -> list[Floats]:
+    def errors(self, asked: GridQuestion) -> list[Floats]:
         return [np.zeros(len(part.cells)) for part in asked.parts]
 
 
@@ -99,7 +99,7 @@ class NoGuess:
 class Conversation:
     """Questions about the cells of a table with one attribute, asked in two lives."""
 
-    plan: Plan
+    plan: BudgetPlan
     asked: Sequence[int | None]  # the cells whose counts are asked for; None: of all together
     make: Callable[[Table], Make] = lambda _: stand_in_for
     charged: list[Fraction] = field(default_factory=list)
@@ -123,7 +123,7 @@ class Conversation:
             except Crash:
                 continue
         self.charged.append(room.ledger.spent().amount)
-        texts = (entry.text for entry in room.transcript.of_kinds(tuple(Kind)))
+        texts = (entry.text for entry in room.transcript.of_kinds(tuple(EntryKind)))
         return tuple(dict.fromkeys(sent)), tuple(texts)
 
     def _room(self, table: Table) -> World:
@@ -190,10 +190,10 @@ class Values:
 # The start --------------------------------------------------------------------------------------
 
 
-def start_plan(relation: Relation) -> Plan:
+def start_plan(relation: Relation) -> BudgetPlan:
     total = None if relation.counted else LaplaceLaw(TOTAL, Fraction(relation.rows))
     law = LaplaceLaw(START, relation.of_table)
-    plan = Plan(Strategy.TABLES, Currency.EPSILON, relation, start=((0,),))
+    plan = BudgetPlan(Strategy.TABLES, Currency.EPSILON, relation, start=((0,),))
     return replace(plan, total_law=total, start_law=law)
 
 
@@ -236,9 +236,9 @@ def test_the_tests_above_would_notice_that_a_person_has_two_rows() -> None:
 # The gate, and what it finds ----------------------------------------------------------------------
 
 
-def cold_plan(relation: Relation) -> Plan:
+def cold_plan(relation: Relation) -> BudgetPlan:
     total = None if relation.counted else LaplaceLaw(TOTAL, Fraction(relation.rows))
-    plan = Plan(Strategy.COLD, Currency.EPSILON, relation, total_law=total, gate=GATE)
+    plan = BudgetPlan(Strategy.COLD, Currency.EPSILON, relation, total_law=total, gate=GATE)
     return replace(plan, surprise_law=LaplaceLaw(SURPRISE, relation.of_table))
 
 
@@ -260,7 +260,7 @@ def test_an_easy_question_and_a_surprise_lose_no_more_than_was_charged(
 # Whole conversations, with a crash at any moment ------------------------------------------------
 
 
-def warm_plan(relation: Relation) -> Plan:
+def warm_plan(relation: Relation) -> BudgetPlan:
     return replace(cold_plan(relation), start=((0,),), start_law=start_plan(relation).start_law)
 
 
@@ -331,7 +331,7 @@ def after_a_lost_draw(number: int, lost: int) -> Hashable:
         conversation._life(room, table, sent, Clock(None))
     conversation._life(room, table, sent, Clock(None))
     assert room.ledger.spent().amount == room.plan.start_price
-    return tuple(sent), tuple(entry.text for entry in room.transcript.of_kinds(tuple(Kind)))
+    return tuple(sent), tuple(entry.text for entry in room.transcript.of_kinds(tuple(EntryKind)))
 
 
 # Twins --------------------------------------------------------------------------------------------

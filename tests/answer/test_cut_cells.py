@@ -31,7 +31,7 @@ from casemate.grid.readings import AverageReading
 from casemate.table.schema import Budget, Column, ColumnType, Policy
 from casemate.table.sources.source import Source
 from casemate.table.table import Table
-from casemate.table.universe import Kind, Universe
+from casemate.table.universe import AttributeKind, Universe
 
 WORKED = Column("worked", type=ColumnType.INTEGER, low=0, high=99, bins=10)
 PAY = Column("pay", type=ColumnType.INTEGER, low=0, high=9)
@@ -236,7 +236,7 @@ def test_bounds_hold_the_truth_wherever_limits_lie(
     people: Table, data: st.DataObject, policy: Policy, width: float
 ) -> None:
     attributes = Universe.of(policy).attributes
-    binned = [each for each in attributes if each.kind is Kind.BINS]
+    binned = [each for each in attributes if each.kind is AttributeKind.BINS]
     atoms = st.sampled_from(binned).flatmap(universes.anywhere)
     atoms |= st.sampled_from(attributes).flatmap(universes.on_boundaries)
     where, shown = data.draw(universes.combined(atoms)), data.draw(aggregates)

@@ -18,10 +18,10 @@ from casemate.grid.direct import Direct, Spread
 from casemate.grid.question import Relation
 from casemate.table.schema import Column, ColumnType, Policy
 from casemate.table.sources.duckdb import DuckDBSource
-from casemate.table.sources.files import Columns
+from casemate.table.sources.files import ColumnsInMemory
 from casemate.table.sources.source import Series, Source
 from casemate.table.table import Table
-from casemate.table.universe import Kind, Universe
+from casemate.table.universe import AttributeKind, Universe
 
 KEY = b"a secret of the dataset"
 
@@ -181,7 +181,7 @@ def test_noise_is_carried_along_the_ranks_and_scaled_to_the_units_of_the_rows() 
 def test_direct_counts_and_sums_are_those_of_the_engine(
     people: Table, data: st.DataObject, policy: Policy
 ) -> None:
-    binned = [each for each in Universe.of(policy).attributes if each.kind is Kind.BINS]
+    binned = [each for each in Universe.of(policy).attributes if each.kind is AttributeKind.BINS]
     atoms = st.sampled_from(binned)
     where = data.draw(universes.combined(atoms.flatmap(universes.anywhere)))
     column = data.draw(st.sampled_from(["age", "weight", '"Height"', "score"]))
@@ -214,7 +214,7 @@ def in_memory(columns: dict[str, Sequence[Any]], types: dict[str, ColumnType]) -
         kind: Any = object if types[name] is ColumnType.TEXT else None
         filled = [empty[types[name]] if each is None else each for each in values]
         series[name] = Series(np.array(filled, dtype=kind), missing)
-    return DuckDBSource(Columns("memory", series, types))
+    return DuckDBSource(ColumnsInMemory("memory", series, types))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from casemate.grid import classes as private_cells
 from casemate.grid.classes import Classes, PrivateCells, merged, spanned
 from casemate.grid.compile import compiled
 from casemate.grid.product import Product
-from casemate.grid.question import Asked, Linear
+from casemate.grid.question import GridQuestion, LinearCells
 from casemate.query.parse.sql import parse_statement
 from casemate.query.snapping.histograms import histogram
 from casemate.table.table import Table
@@ -56,7 +56,7 @@ def test_a_conjunction_over_many_attributes_is_counted_by_its_classes() -> None:
 
 
 @given(questions())
-def test_classes_are_counted_as_the_whole_scope_is(asked: Asked) -> None:
+def test_classes_are_counted_as_the_whole_scope_is(asked: GridQuestion) -> None:
     codes = np.random.default_rng(4).integers(0, 2, (50, 3))
     expected = counted(codes, asked.shape, []).exact(asked)
     with pytest.MonkeyPatch.context() as patch:
@@ -88,7 +88,7 @@ def test_an_engine_counts_classes_as_they_are_merged_afterwards(
 def test_looks_are_at_least_the_cells_inside_all_products() -> None:
     shape = (40, 50, 60)
     masks = {0: np.arange(40) % 2 == 0, 2: np.arange(60) % 3 == 0}
-    asked = Asked((Linear(((Product(shape, masks),),)),))
+    asked = GridQuestion((LinearCells(((Product(shape, masks),),)),))
     assert looks(asked, spanned(asked)) >= 20 * 20
 
 

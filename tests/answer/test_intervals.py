@@ -15,7 +15,7 @@ from casemate.doors.law import GaussianLaw
 from casemate.grid.classes import all_codes
 from casemate.grid.measured_table import MeasuredTable, TableQuestion
 from casemate.grid.product import Product
-from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.question import GridQuestion, LinearCells, Relation
 from casemate.grid.widths import half_width
 from casemate.table.schema import Answering
 
@@ -23,10 +23,10 @@ GATE = plan_of(means(), SHAPE, Answering()).gate
 LAW = GaussianLaw(Fraction(10))
 LEVEL = Level(0.05, 0.001)
 COUNT = counting({0: [1]})
-SUM = Asked((Linear(((Product(SHAPE, {}, {0: np.array([-1.0, 0, 2, 5])}),),)),))
+SUM = GridQuestion((LinearCells(((Product(SHAPE, {}, {0: np.array([-1.0, 0, 2, 5])}),),)),))
 
 
-def easy(asked: Asked, value: float, relation: Relation = Relation()) -> tuple[float, ...]:  # noqa: B008 - frozen
+def easy(asked: GridQuestion, value: float, relation: Relation = Relation()) -> tuple[float, ...]:  # noqa: B008 - frozen
     assert GATE is not None
     (((found,),)) = easy_estimates(
         asked,
@@ -110,6 +110,6 @@ def test_later_measurements_and_more_cells_have_a_smaller_chance_to_fail_in_a_se
     assert first.alone == second.alone == pytest.approx(0.05)
     assert first.session == pytest.approx(0.05 / 4) and second.session == first.session / 4
     assert sum(Level.of(COUNT, 0.95, j).session for j in range(1, 10_000)) < 0.05 / 2
-    pair = Asked((*COUNT.parts, *SUM.parts), together=2)
+    pair = GridQuestion((*COUNT.parts, *SUM.parts), together=2)
     assert Level.of(pair, 0.95, 1).alone == pytest.approx(0.025)
     assert Level.of(pair, 0.95, 1).session == first.session / 2

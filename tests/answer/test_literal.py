@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 from casemate.errors import HorizonReached
 from casemate.grid.outcome import Origin
 from casemate.grid.product import Product
-from casemate.papers.accuracy import Terms
-from casemate.papers.online import DatabaseUpdate, LiteralConstruction, Records, Setting
+from casemate.papers.accuracy import PromiseTerms
+from casemate.papers.online import DatabaseUpdate, LiteralConstruction, OnlineRecords, OnlineSetting
 from casemate.privacy.mechanisms.sparse_vector import NumericSparse
 from casemate.privacy.noise.noise import Noise
 
@@ -87,7 +87,7 @@ class SlowWeights:
             self.exponents[cell] += self.step if up else -self.step
 
 
-def slow_stand_in(made: Setting) -> Slow:
+def slow_stand_in(made: OnlineSetting) -> Slow:
     if made.update.name == "perceptron":
         return SlowPerceptron(Fraction(made.alpha))
     return SlowMedian(7) if made.update.name == "median" else SlowWeights(made.alpha)
@@ -96,7 +96,7 @@ def slow_stand_in(made: Setting) -> Slow:
 class SlowConstruction:
     """OnlineIC and NumericSparse line by line."""
 
-    def __init__(self, made: Setting, counts: list[int], noise: Noise) -> None:
+    def __init__(self, made: OnlineSetting, counts: list[int], noise: Noise) -> None:
         self.made, self.counts, self.noise = made, counts, noise
         self.stand_in, self.fired = slow_stand_in(made), 0
         self.threshold: int | None = None
@@ -199,7 +199,7 @@ def test_it_is_numeric_sparse(weights: list[int], asked: list[Chosen], tape: lis
 
 def test_the_same_question_has_the_same_answer_and_is_free() -> None:
     made = world("weights")
-    records = Records.in_memory(made.setting.terms)
+    records = OnlineRecords.in_memory(made.setting.terms)
     construction = LiteralConstruction(made.setting, made.table(0), records, noise=seeded(5))
     first = [construction.ask(made.product(line)) for line in range(5)]
     spent = records.ledger.spent()
@@ -225,7 +225,9 @@ def test_where_no_theorem_holds_nothing_is_said_to_be_proven() -> None:
 
 
 def test_more_questions_than_the_theorem_counts_are_refused() -> None:
-    construction = constructed(setting("weights", terms=Terms(questions=2)), [PEOPLE, 0, 0, 0])
+    construction = constructed(
+        setting("weights", terms=PromiseTerms(questions=2)), [PEOPLE, 0, 0, 0]
+    )
     construction.ask(subset({0}))
     construction.ask(subset({1}))
     construction.ask(subset({0}))
@@ -240,7 +242,7 @@ def test_more_questions_than_the_theorem_counts_are_refused() -> None:
 def test_a_weighted_question_is_rounded_down_exactly(
     counts: list[int], weights: list[float]
 ) -> None:
-    made = Setting(DatabaseUpdate.by_weights(2, 2), TERMS, sum(counts), 0.5)
+    made = OnlineSetting(DatabaseUpdate.by_weights(2, 2), TERMS, sum(counts), 0.5)
     construction = constructed(made, np.reshape(counts, (2, 2)))
     factors = {0: np.array(weights[:2]), 1: np.array(weights[2:])}
     product = Product((2, 2), {}, factors)

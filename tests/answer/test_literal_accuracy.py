@@ -12,8 +12,8 @@ from answer.literal_world import BETA, Choose, Fixed, Hiding, World, Worst, seed
 from chance import assert_rate_at_most
 
 from casemate.grid.outcome import Origin
-from casemate.papers.accuracy import Terms
-from casemate.papers.online import DatabaseUpdate, LiteralConstruction, Records, Setting
+from casemate.papers.accuracy import PromiseTerms
+from casemate.papers.online import DatabaseUpdate, LiteralConstruction, OnlineRecords, OnlineSetting
 from casemate.privacy.ledger.ledger import open_ledger
 from casemate.privacy.noise.noise import Noise
 from casemate.surrogate.median import EveryDatabase, MedianMechanism
@@ -83,7 +83,7 @@ def test_with_delta_every_answer_is_within_three_alpha(name: str, seed: int) -> 
     check(world(name, delta=1e-6), Worst, seed, RUNS // 3 + 1)
 
 
-class Lax(Setting):
+class Lax(OnlineSetting):
     """The mistake: a threshold of 4 alpha."""
 
     @cached_property
@@ -91,7 +91,7 @@ class Lax(Setting):
         return math.floor(4 * Fraction(self.alpha) * self.people)
 
 
-def lax(setting: Setting) -> Lax:
+def lax(setting: OnlineSetting) -> Lax:
     return Lax(setting.update, setting.terms, setting.people, setting.alpha)
 
 
@@ -118,14 +118,16 @@ def test_a_measured_number_of_people_costs_its_doubt(short: int, seed: int) -> N
     Against the table made larger or smaller in all its cells every answer is off by no more than
     that, so the theorem holds with that much more."""
     known, doubt = world("weights"), 100_000
-    setting = Setting.least(known.setting.update, known.setting.terms, known.setting.people, doubt)
+    setting = OnlineSetting.least(
+        known.setting.update, known.setting.terms, known.setting.people, doubt
+    )
     assert setting.promised and known.setting.alpha < setting.alpha < 0.2
     made = replace(known, setting=setting)
     for number in range(10):
         counts = made.table(seed + number)
         counts[int(np.argmax(counts))] -= short * doubt
         ledger = open_ledger(":memory:", dataset="t", policy="", epsilon=Fraction(1))
-        records = replace(Records.in_memory(setting.terms), ledger=ledger)
+        records = replace(OnlineRecords.in_memory(setting.terms), ledger=ledger)
         construction = LiteralConstruction(setting, counts, records, noise=seeded(seed + number))
         for answer, off in stream(construction, Worst(made, counts)):
             assert answer.within is not None and off <= answer.within
@@ -217,7 +219,7 @@ def coarse() -> World:
         lambda _, people: MedianMechanism((2,), people, EveryDatabase(3)),
     )
     pool = np.array([[1, 0], [1, 0.01], [0.5, 0], [0, 1], [0.9, 0.3], [1, 1]])
-    return World(Setting(update, Terms(6, beta=BETA), 3_000_000, 0.15), pool)
+    return World(OnlineSetting(update, PromiseTerms(6, beta=BETA), 3_000_000, 0.15), pool)
 
 
 def test_after_t_updates_the_stand_in_is_within_alpha_and_nothing_is_read(seed: int) -> None:

@@ -19,21 +19,21 @@ from casemate.doors.transcript import open_transcript
 from casemate.errors import BudgetExhausted, Misconfigured, Refused
 from casemate.grid.outcome import Origin
 from casemate.grid.product import Product
-from casemate.papers.accuracy import Terms
-from casemate.papers.online import Answer, LiteralConstruction, Records, Setting
+from casemate.papers.accuracy import PromiseTerms
+from casemate.papers.online import LiteralAnswer, LiteralConstruction, OnlineRecords, OnlineSetting
 from casemate.privacy.ledger.ledger import Ledger, open_ledger
 from casemate.privacy.noise.noise import Noise, silence
 
 # What it charges, and when ------------------------------------------------------------------------
 
 
-def on_disk(folder: Path, terms: Terms, secrets: Any = None) -> Records:
+def on_disk(folder: Path, terms: PromiseTerms, secrets: Any = None) -> OnlineRecords:
     path = folder / "table.ledger"
     ledger = open_ledger(
         path, dataset="t", policy="p", epsilon=Fraction(terms.epsilon), neighbours="replace"
     )
     kept = MemorySecrets() if secrets is None else secrets
-    return Records(ledger, open_transcript(path), kept, Edition("p", "v1"))
+    return OnlineRecords(ledger, open_transcript(path), kept, Edition("p", "v1"))
 
 
 def charged_elsewhere(folder: Path) -> list[str]:
@@ -44,7 +44,7 @@ def charged_elsewhere(folder: Path) -> list[str]:
     return [purpose for (purpose,) in rows]
 
 
-def spied(folder: Path, made: Setting, careless: bool = False) -> list[tuple[str, int, int]]:
+def spied(folder: Path, made: OnlineSetting, careless: bool = False) -> list[tuple[str, int, int]]:
     """At every draw: which noise it is, and how many runs and numbers were durably paid then."""
     records, seen, names = on_disk(folder, made.terms), list[tuple[str, int, int]](), {}
     noise = made.noise
@@ -95,8 +95,8 @@ def test_the_test_above_would_notice_a_charge_that_comes_later(tmp_path: Path) -
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_only_what_was_used_is_charged_and_never_more_than_the_terms(delta: float) -> None:
-    made = setting("median", 0.5, Terms(questions=14, delta=delta))
-    records = Records.in_memory(made.terms)
+    made = setting("median", 0.5, PromiseTerms(questions=14, delta=delta))
+    records = OnlineRecords.in_memory(made.terms)
     construction = constructed(made, [PEOPLE, 0, 0, 0], scripted([6, -6, 0], []), records)
     asked = [{0}, {1}, {2}, {0, 1}, {1, 2}, {3}, {0, 3}, {1, 3}, {2, 3}]
     for number, chosen in enumerate(asked):
@@ -112,7 +112,7 @@ def test_only_what_was_used_is_charged_and_never_more_than_the_terms(delta: floa
 
 def test_it_does_not_begin_unless_all_that_the_theorem_counts_on_could_be_paid() -> None:
     made = setting("perceptron")
-    records = Records.in_memory(made.terms)
+    records = OnlineRecords.in_memory(made.terms)
     records.ledger.charge(made.noise.run.cost, key="another", purpose="another analyst")
     with pytest.raises(BudgetExhausted, match="is left"):
         constructed(made, [PEOPLE, 0, 0, 0], records=records)
@@ -120,7 +120,7 @@ def test_it_does_not_begin_unless_all_that_the_theorem_counts_on_could_be_paid()
 
 def test_when_somebody_else_spends_the_rest_it_refuses_and_says_what_is_left() -> None:
     made = setting("perceptron")
-    records = Records.in_memory(made.terms)
+    records = OnlineRecords.in_memory(made.terms)
     construction = constructed(made, [PEOPLE, 0, 0, 0], records=records)
     left = type(made.noise.run.cost)(records.ledger.remaining())
     records.ledger.charge(left, key="another", purpose="another analyst")
@@ -158,13 +158,13 @@ class Clock:
 ASKED = [{0}, {1, 2}, {3}, {0, 1}, {1}]
 
 
-def lives(last: int) -> tuple[dict[int, Answer], Fraction, bool]:
+def lives(last: int) -> tuple[dict[int, LiteralAnswer], Fraction, bool]:
     """All answers over as many lives as there are crashes, what was spent, and whether it crashed.
 
     What was sent once must be sent again: a later life asks everything from the beginning.
     """
-    made, clock, sent = setting("weights", 0.125), Clock(last), dict[int, Answer]()
-    records = Records.in_memory(made.terms)
+    made, clock, sent = setting("weights", 0.125), Clock(last), dict[int, LiteralAnswer]()
+    records = OnlineRecords.in_memory(made.terms)
     ledger, secrets, transcript = records.ledger, records.secrets, records.transcript
     ledger.charge = clock.around(ledger.charge)  # type: ignore[method-assign]  # a step
     ledger.record_output = clock.around(ledger.record_output)  # type: ignore[method-assign]  # a step
@@ -239,7 +239,7 @@ def test_noise_of_the_callers_choice_claims_no_privacy(tmp_path: Path) -> None:
 
 
 def test_the_answers_of_other_settings_are_not_taken_for_its_own() -> None:
-    records = Records.in_memory(TERMS)
+    records = OnlineRecords.in_memory(TERMS)
     constructed(setting("weights"), [PEOPLE, 0, 0, 0], records=records).ask(subset({0}))
     with pytest.raises(Misconfigured, match="transcript of its own"):
         constructed(setting("perceptron"), [PEOPLE, 0, 0, 0], records=records)
@@ -262,7 +262,7 @@ def test_what_is_no_table_or_no_question_is_refused(counts: list[int], product: 
 
 def test_the_people_are_not_added_up_where_their_number_is_a_secret() -> None:
     made = setting("weights", 0.125)
-    memory = Records.in_memory(made.terms)
+    memory = OnlineRecords.in_memory(made.terms)
     ledger: Ledger = open_ledger(":memory:", dataset="t", policy="", epsilon=Fraction(1))
     construction = constructed(made, [PEOPLE, 3, 0, 0], records=replace(memory, ledger=ledger))
     assert construction.ask(subset({0})).value == pytest.approx(PEOPLE, rel=0.01)

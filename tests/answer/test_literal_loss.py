@@ -13,8 +13,8 @@ from doors import draw_tree
 from doors.draw_tree import Branch, branches, walk_draws
 
 from casemate.grid.product import Product
-from casemate.papers.accuracy import Terms
-from casemate.papers.online import DatabaseUpdate, LiteralConstruction, Records, Setting
+from casemate.papers.accuracy import PromiseTerms
+from casemate.papers.online import DatabaseUpdate, LiteralConstruction, OnlineRecords, OnlineSetting
 from casemate.privacy.noise.noise import Noise, silence
 
 Walked = tuple[dict[Hashable, Fraction], Fraction]
@@ -22,13 +22,15 @@ EPSILON, REACH = 9.0, 2  # scales of 1/4, 1/2 and 1, so that small windows hold 
 ONE_UPDATE = DatabaseUpdate(
     "weights", (2,), lambda _: 1.0, DatabaseUpdate.by_weights(2).start
 )  # a T of 1
-SETTING = Setting(ONE_UPDATE, Terms(questions=2, epsilon=EPSILON), people=4, alpha=0.25)
+SETTING = OnlineSetting(
+    ONE_UPDATE, PromiseTerms(questions=2, epsilon=EPSILON), people=4, alpha=0.25
+)
 ASKED = Product((2,), {0: np.array([True, False])})
 
 
 def seen(first: int, noise: Noise) -> Hashable:
     """All that leaves about a table with so many people in the first cell."""
-    records = Records.in_memory(SETTING.terms)
+    records = OnlineRecords.in_memory(SETTING.terms)
     counts = np.array([first, SETTING.people - first])
     construction = LiteralConstruction(SETTING, counts, records, noise=noise)
     answer = construction.ask(ASKED)

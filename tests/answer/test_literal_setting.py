@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.papers.accuracy import (
-    Terms,
+    PromiseTerms,
     UpdateBound,
     accuracy,
     theorem_5_13,
     theorem_5_14,
     theorem_5_15,
 )
-from casemate.papers.online import ROUNDED, DatabaseUpdate, Setting, with_numbers
+from casemate.papers.online import ROUNDED, DatabaseUpdate, OnlineSetting, with_numbers
 from casemate.privacy.mechanisms.sparse_vector import NumericSparse
 from casemate.privacy.noise.noise import silence
 from casemate.surrogate.median import MedianMechanism
@@ -30,7 +30,7 @@ UPDATES = [
 ]
 SURVEY = DatabaseUpdate.by_weights(1000, 1000)
 terms = st.builds(
-    Terms,
+    PromiseTerms,
     st.integers(1, 10**6),
     epsilon=st.floats(0.01, 1),
     delta=st.just(0.0) | st.floats(1e-12, 1e-3),
@@ -56,19 +56,19 @@ def test_each_update_algorithm_begins_with_its_own_stand_in() -> None:
 
 @given(st.sampled_from(UPDATES), terms, st.integers(10**7, 10**12))
 def test_the_theorem_holds_from_the_least_alpha_on(
-    update: DatabaseUpdate, asked: Terms, people: int
+    update: DatabaseUpdate, asked: PromiseTerms, people: int
 ) -> None:
     """A T that comes in steps, as the median's does, may leave room at the least: not below it."""
-    setting = Setting.least(update, asked, people)
+    setting = OnlineSetting.least(update, asked, people)
     assert setting.promised
-    assert not Setting(update, asked, people, setting.alpha * 0.999).promised
+    assert not OnlineSetting(update, asked, people, setting.alpha * 0.999).promised
     assert setting.updates <= max(1, update.bound(setting.alpha))
     assert 2 * setting.unit - 1 < setting.threshold <= 2 * setting.unit
 
 
 @pytest.mark.theorem("003: Theorem 5.13 (noise of OnlineIC)")
 def test_the_noise_is_that_of_numeric_sparse_for_t_updates() -> None:
-    setting = Setting.least(UPDATES[0], Terms(100), 10**7)
+    setting = OnlineSetting.least(UPDATES[0], PromiseTerms(100), 10**7)
     theirs = NumericSparse(setting.updates, Fraction(1), silence)
     assert setting.noise == theorem_5_13(setting.updates, Fraction(1), Fraction(0))
     assert setting.noise.pure_cost.epsilon <= 1
@@ -76,12 +76,14 @@ def test_the_noise_is_that_of_numeric_sparse_for_t_updates() -> None:
 
 
 @given(st.integers(1, 10**4), terms)
-def test_what_is_rounded_fits_into_what_the_theorems_leave(positives: int, asked: Terms) -> None:
+def test_what_is_rounded_fits_into_what_the_theorems_leave(
+    positives: int, asked: PromiseTerms
+) -> None:
     """However few the people: the bound of the noise in use, and three people, are within it."""
     update = DatabaseUpdate("any", (2,), lambda _: positives, UPDATES[0].start)
     need = with_numbers if asked.delta else theorem_5_14
     unit = need(asked, update.bound, 0.5)
-    setting = Setting(update, asked, math.ceil(2 * unit), 0.5)
+    setting = OnlineSetting(update, asked, math.ceil(2 * unit), 0.5)
     assert setting.error_bound + ROUNDED <= setting.unit
     assert setting.promised
 
@@ -92,7 +94,7 @@ def test_theorem_5_15_does_not_keep_the_numbers_of_its_own_noise_within_alpha() 
     The scale is (sqrt(512) + 1) sqrt(8 c ln(2/delta)) / epsilon, and the constant of the bound is
     sqrt(512) + 1 without the sqrt(8). Split 8 : 1, as without delta, sqrt(512) + sqrt(8) would do.
     """
-    asked = Terms(10_000, delta=1e-6)
+    asked = PromiseTerms(10_000, delta=1e-6)
     promise = accuracy(theorem_5_15, asked, SURVEY.bound, 48_842)
     count = math.floor(promise.updates)
     scale = theorem_5_13(count, Fraction(1), Fraction(1, 10**6)).answer
@@ -103,7 +105,7 @@ def test_theorem_5_15_does_not_keep_the_numbers_of_its_own_noise_within_alpha() 
     assert mended.error == pytest.approx(1.811, abs=1e-3)
     assert math.sqrt(512) / math.sqrt(8) == pytest.approx(8)
 
-    def evenly(asked: Terms, updates: UpdateBound, alpha: float) -> float:
+    def evenly(asked: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
         constants = (math.sqrt(512) + math.sqrt(8)) / (math.sqrt(512) + 1)
         return constants * theorem_5_15(asked, updates, alpha)
 
@@ -113,11 +115,11 @@ def test_theorem_5_15_does_not_keep_the_numbers_of_its_own_noise_within_alpha() 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: Setting(SURVEY, Terms(10), 10**6, 0.0),
-        lambda: Setting(SURVEY, Terms(10), 10**6, 1.5),
-        lambda: Setting(SURVEY, Terms(10), 0, 0.5),
-        lambda: Setting.least(SURVEY, Terms(10), 10),
-        lambda: Setting(SURVEY, Terms(10, epsilon=2.0, delta=1e-6), 10**6, 0.5),
+        lambda: OnlineSetting(SURVEY, PromiseTerms(10), 10**6, 0.0),
+        lambda: OnlineSetting(SURVEY, PromiseTerms(10), 10**6, 1.5),
+        lambda: OnlineSetting(SURVEY, PromiseTerms(10), 0, 0.5),
+        lambda: OnlineSetting.least(SURVEY, PromiseTerms(10), 10),
+        lambda: OnlineSetting(SURVEY, PromiseTerms(10, epsilon=2.0, delta=1e-6), 10**6, 0.5),
     ],
 )
 def test_what_no_theorem_is_about_is_refused(wrong: Any) -> None:
@@ -126,6 +128,6 @@ def test_what_no_theorem_is_about_is_refused(wrong: Any) -> None:
 
 
 def test_a_setting_without_a_promise_says_so() -> None:
-    setting = Setting(SURVEY, Terms(10), 48_842, 0.05)
+    setting = OnlineSetting(SURVEY, PromiseTerms(10), 48_842, 0.05)
     assert not setting.promised
     assert setting.needed > setting.unit

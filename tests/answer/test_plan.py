@@ -8,7 +8,7 @@ from answer.small_dataset import means
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.plan import Means, Plan, first_tables, plan_of
+from casemate.answer.plan import BudgetPlan, Means, first_tables, plan_of
 from casemate.doors.law import GaussianLaw, LaplaceLaw
 from casemate.grid.question import Relation
 from casemate.privacy.cost import Currency
@@ -18,7 +18,7 @@ ADULT = (10, 16, 7, 6, 5, 2, 8, 2)
 LEARNING = [Strategy.WARM, Strategy.COLD, Strategy.TABLES, Strategy.HISTOGRAM]
 
 
-def all_of_it(plan: Plan) -> Fraction:
+def all_of_it(plan: BudgetPlan) -> Fraction:
     """What a plan costs when everything in it is used."""
     runs = 0 if plan.gate is None else plan.gate.runs
     return plan.start_price + runs * (plan.run_price + plan.price_of(plan.surprise_law))
@@ -87,7 +87,7 @@ def test_paid_answers_share_the_budget() -> None:
 @given(st.fractions(Fraction(1, 10**6), 5, max_denominator=10**6))
 def test_the_epsilon_that_an_amount_pays_for_costs_no_more(amount: Fraction) -> None:
     settings: Any = {"relation": Relation()}
-    plan = Plan(Strategy.LAPLACE, Currency.RHO, **settings)
+    plan = BudgetPlan(Strategy.LAPLACE, Currency.RHO, **settings)
     epsilon = plan.epsilon_of(amount)
     assert epsilon**2 / 2 <= amount
     assert float(epsilon**2 / 2) == pytest.approx(float(amount), rel=1e-5)

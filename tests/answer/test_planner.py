@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from casemate.answer.plan import Means, plan_of
 from casemate.answer.planner.comparison import best, best_split, chosen, compared, warm_at_best
 from casemate.answer.planner.forecasts import (
-    Forecast,
-    Setting,
+    PlannerSetting,
+    StrategyForecast,
     cold,
     forecast_of,
     gaussian,
@@ -25,7 +25,7 @@ from casemate.answer.planner.forecasts import (
 from casemate.answer.planner.workload import Workload, usual_questions
 from casemate.answer.schedule import Holds, easy_interval
 from casemate.grid.product import Product
-from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.question import GridQuestion, LinearCells, Relation
 from casemate.privacy.cost import Currency, rho_of
 from casemate.table.schema import Answering, Budget, Strategy
 
@@ -33,7 +33,7 @@ BUDGET = Budget(Fraction(1), Fraction(1, 10**6))
 RHO = Means(rho_of(Fraction(1), Fraction(1, 10**6)), Currency.RHO, Relation())
 PURE = Means(Fraction(1), Currency.EPSILON, Relation())
 ADULT, PEOPLE = (10, 16, 7, 6, 5, 2, 8, 2), 48_842
-SETTING = Setting(RHO, ADULT, Answering())
+SETTING = PlannerSetting(RHO, ADULT, Answering())
 
 
 def counts(shape: tuple[int, ...], *masks: dict[int, list[int]]) -> Workload:
@@ -41,11 +41,11 @@ def counts(shape: tuple[int, ...], *masks: dict[int, list[int]]) -> Workload:
         Product(shape, {a: np.isin(np.arange(shape[a]), codes) for a, codes in each.items()})
         for each in masks
     ]
-    asked = tuple(Asked((Linear(((product,),)),)) for product in made)
+    asked = tuple(GridQuestion((LinearCells(((product,),)),)) for product in made)
     return Workload(asked, len(asked))
 
 
-def shares(forecast: Forecast) -> tuple[float, float]:
+def shares(forecast: StrategyForecast) -> tuple[float, float]:
     return forecast.mean / PEOPLE, forecast.largest / PEOPLE
 
 
@@ -68,7 +68,7 @@ def test_the_ledger_takes_seven_per_cent_more_noise_than_exact_accounting() -> N
 
 def test_laplace_noise_under_a_pure_budget_is_predicted_as_it_was_measured() -> None:
     """The study measured 2.0 and 24."""
-    found = laplace(Setting(PURE, ADULT, Answering()), usual_questions(ADULT, 10**5))
+    found = laplace(PlannerSetting(PURE, ADULT, Answering()), usual_questions(ADULT, 10**5))
     assert shares(found) == pytest.approx((2.05, 24.7), rel=0.01)
 
 
@@ -99,7 +99,7 @@ def test_the_gate_proves_what_an_easy_answer_alone_proves_at_the_last_question()
 
 
 def test_a_noisy_total_and_a_part_cost_what_the_plan_says() -> None:
-    found = histogram(Setting(RHO, (10, 16), Answering()), counts((10, 16), {0: [1]}))
+    found = histogram(PlannerSetting(RHO, (10, 16), Answering()), counts((10, 16), {0: [1]}))
     assert found.plan is not None and found.plan.start == ((0, 1),)
     assert found.plan.start_price <= RHO.amount
 
@@ -110,7 +110,7 @@ def test_a_noisy_total_and_a_part_cost_what_the_plan_says() -> None:
 @pytest.mark.parametrize("shape", [(10,), (10, 16), (32, 32), (3, 40)])
 def test_on_one_or_two_attributes_the_histogram_is_best(shape: tuple[int, ...]) -> None:
     work = usual_questions(shape)
-    found = compared(Setting(RHO, shape, Answering()), work, PEOPLE)
+    found = compared(PlannerSetting(RHO, shape, Answering()), work, PEOPLE)
     assert best(found, work, PEOPLE).strategy is Strategy.HISTOGRAM
 
 
@@ -151,18 +151,22 @@ def test_with_few_people_a_start_from_fewer_attributes_is_better() -> None:
 
 def test_what_cannot_be_had_says_why() -> None:
     work = usual_questions((300, 400))
-    setting = Setting(RHO, (300, 400), Answering())
+    setting = PlannerSetting(RHO, (300, 400), Answering())
     assert tables(setting, work, 3).reason == "the grid has no 3 attributes"
     assert tables(setting, work, 2).reason == "the tables have more than 100,000 cells in all"
-    assert gaussian(Setting(PURE, ADULT, Answering()), usual_questions(ADULT)).reason
-    assert histogram(Setting(RHO, (1000,) * 4, Answering()), usual_questions((1000,) * 4)).reason
+    assert gaussian(PlannerSetting(PURE, ADULT, Answering()), usual_questions(ADULT)).reason
+    assert histogram(
+        PlannerSetting(RHO, (1000,) * 4, Answering()), usual_questions((1000,) * 4)
+    ).reason
 
 
 def test_a_pure_budget_is_planned_too() -> None:
     work = usual_questions(ADULT)
-    found = compared(Setting(PURE, ADULT, Answering()), work, PEOPLE)
+    found = compared(PlannerSetting(PURE, ADULT, Answering()), work, PEOPLE)
     assert best(found, work, PEOPLE).checked
-    assert plain(Setting(PURE, ADULT, Answering()), work, Budget(Fraction(1))).name.startswith("L")
+    assert plain(
+        PlannerSetting(PURE, ADULT, Answering()), work, Budget(Fraction(1))
+    ).name.startswith("L")
 
 
 # Auto ---------------------------------------------------------------------------------------------
@@ -188,7 +192,7 @@ def test_a_strategy_that_the_policy_names_is_taken(strategy: Strategy) -> None:
 
 @pytest.mark.parametrize("strategy", [each for each in Strategy if each is not Strategy.AUTO])
 def test_a_plan_has_the_forecast_of_its_strategy(strategy: Strategy) -> None:
-    setting = Setting(RHO, (3, 4, 5), Answering(strategy=strategy, questions=10))
+    setting = PlannerSetting(RHO, (3, 4, 5), Answering(strategy=strategy, questions=10))
     plan = chosen(RHO, setting.shape, setting.answering)
     assert forecast_of(plan, setting, usual_questions(setting.shape, 10)).strategy is strategy
 
@@ -197,14 +201,14 @@ def test_a_plan_has_the_forecast_of_its_strategy(strategy: Strategy) -> None:
 def test_a_split_never_lowers_the_start_of_the_policy(
     largest: float, proven: float, start: Fraction
 ) -> None:
-    found = best_split(Forecast(Strategy.WARM, largest=largest, proven=proven), start)
+    found = best_split(StrategyForecast(Strategy.WARM, largest=largest, proven=proven), start)
     assert start <= found < 1
 
 
 def test_the_split_is_where_the_largest_error_and_the_proof_are_least() -> None:
     start = Fraction(1, 20)
     for largest, proven in [(100.0, 20.0), (30.0, 30.0), (50.0, 10.0)]:
-        found = best_split(Forecast(Strategy.WARM, largest=largest, proven=proven), start)
+        found = best_split(StrategyForecast(Strategy.WARM, largest=largest, proven=proven), start)
         splits = [Fraction(i, 20) for i in range(1, 20)]
         noise, gate = largest * 0.05**0.5, proven * 0.95**0.5
         errors = {s: noise / float(s) ** 0.5 + gate / float(1 - s) ** 0.5 for s in splits}

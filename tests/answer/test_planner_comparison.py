@@ -12,7 +12,7 @@ import pytest
 from casemate.answer.planner.comparison import Comparison, History, told_by
 from casemate.answer.planner.report import as_json
 from casemate.answer.planner.workload import policy_of, with_types
-from casemate.doors.entry import Closed, Total
+from casemate.doors.entry import Closed, PeopleTotal
 from casemate.doors.transcript import IN_MEMORY, open_transcript
 from casemate.errors import Misconfigured
 from casemate.table.schema import (
@@ -106,7 +106,7 @@ def test_the_number_of_questions_is_that_of_the_log_or_what_is_expected() -> Non
 def test_the_noised_number_of_people_comes_from_the_transcript() -> None:
     with open_transcript(IN_MEMORY) as transcript:
         for data, number in (("1", 990), ("2", 5)):
-            transcript.append(Total("n", "p", data, "gaussian", Fraction(4), (number,)))
+            transcript.append(PeopleTotal("n", "p", data, "gaussian", Fraction(4), (number,)))
         transcript.append(Closed("r", "retired"))
         assert told_by(transcript, "1") == History(990, 0, 0)
         assert told_by(transcript, "3") == History(None, 0, 0)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator, Philox
 from scipy import stats
 
-from casemate.answer.planner.predicted import LAPLACE, NORMAL, Shape, largest
+from casemate.answer.planner.predicted import LAPLACE, NORMAL, ErrorShape, largest
 
 SHAPES = {"normal": (NORMAL, stats.norm), "laplace": (LAPLACE, stats.laplace)}
 confidences = st.floats(0.01, 0.999999)
@@ -53,6 +53,6 @@ def test_more_questions_and_larger_noise_never_make_the_largest_error_smaller(
 
 
 @pytest.mark.parametrize("shape", [NORMAL, LAPLACE])
-def test_without_noise_there_is_no_error(shape: Shape) -> None:
+def test_without_noise_there_is_no_error(shape: ErrorShape) -> None:
     assert largest(shape, np.zeros(3)) == 0.0
     assert math.isfinite(largest(shape, np.array([0.0, 1.0])))

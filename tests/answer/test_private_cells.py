@@ -9,7 +9,7 @@ from hypothesis import given
 from casemate.grid import classes as private_cells
 from casemate.grid.classes import Classes, PrivateCells
 from casemate.grid.product import Product, Scope
-from casemate.grid.question import Asked
+from casemate.grid.question import GridQuestion
 from casemate.query.snapping.histograms import codes
 from casemate.table.table import Table
 from casemate.table.universe import Universe
@@ -25,7 +25,7 @@ def slowly(product: Product) -> int:
 
 
 @given(questions())
-def test_exact_cells_are_those_of_every_record(asked: Asked) -> None:
+def test_exact_cells_are_those_of_every_record(asked: GridQuestion) -> None:
     expected = [[sum(map(slowly, cell)) for cell in part.cells] for part in asked.parts]
     assert cells_of(CODES).exact(asked) == expected
 

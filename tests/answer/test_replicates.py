@@ -18,7 +18,7 @@ from casemate.grid.product import (
     Product,
     Scope,
 )
-from casemate.grid.question import Asked, Linear
+from casemate.grid.question import GridQuestion, LinearCells
 from casemate.grid.summed_area import agreed
 from casemate.surrogate import typical_error as replicates
 from casemate.surrogate.projection import to_marginal
@@ -81,8 +81,8 @@ def usual() -> tuple[DenseSurrogate, list[Measurement], float]:
     return learnt(people(1), 2)
 
 
-def asked(*products: Product) -> Asked:
-    return Asked((Linear(tuple((product,) for product in products)),))
+def asked(*products: Product) -> GridQuestion:
+    return GridQuestion((LinearCells(tuple((product,) for product in products)),))
 
 
 def ranged(draw: np.random.Generator, shape: tuple[int, ...] = SHAPE, ways: int = 3) -> Product:
@@ -194,14 +194,17 @@ def test_a_cell_cut_into_products_has_the_error_of_the_whole() -> None:
     first, low = {0: np.arange(4) < 3}, np.arange(5) < 2
     apart = tuple(Product(SHAPE, {**first, 2: mask}) for mask in (low, ~low))
     whole = (Product(SHAPE, first),)
-    found = TypicalErrors(*usual()).errors(Asked((Linear((apart, whole)),)))[0]
+    found = TypicalErrors(*usual()).errors(GridQuestion((LinearCells((apart, whole)),)))[0]
     assert found[0] == pytest.approx(found[1], rel=1e-9)
 
 
 def test_there_is_an_error_for_each_cell_of_each_part() -> None:
     errors = TypicalErrors(*usual())
-    parts = (Linear(tuple((one,) for one in cells(SHAPE))), Linear(((Product(SHAPE, {}),),)))
-    found = errors.errors(Asked(parts))
+    parts = (
+        LinearCells(tuple((one,) for one in cells(SHAPE))),
+        LinearCells(((Product(SHAPE, {}),),)),
+    )
+    found = errors.errors(GridQuestion(parts))
     assert [each.shape for each in found] == [(60,), (1,)]
     assert all((each > 0).all() and np.isfinite(each).all() for each in found)
 
@@ -281,8 +284,10 @@ def test_scopes_too_large_to_fit_again_are_judged_by_their_pairs(
     monkeypatch.setattr(replicates, "LARGEST", 20)
     far = TypicalErrors(stand_in, known, variance).errors(asked(*questions))[0]
     assert 0.3 < float(np.median(far / near)) < 3
-    sums = Linear(((Product(shape, {}, {a: np.arange(-1.0, shape[a] - 1) for a in range(3)}),),))
-    assert TypicalErrors(stand_in, known, variance).errors(Asked((sums,)))[0][0] > 0
+    sums = LinearCells(
+        ((Product(shape, {}, {a: np.arange(-1.0, shape[a] - 1) for a in range(3)}),),)
+    )
+    assert TypicalErrors(stand_in, known, variance).errors(GridQuestion((sums,)))[0][0] > 0
 
 
 def test_memory_is_bounded_and_what_was_dropped_is_made_again(

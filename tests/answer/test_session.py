@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 from casemate import Session
 from casemate.answer.answer import Answer
-from casemate.doors.entry import Kind
+from casemate.doors.entry import EntryKind
 from casemate.errors import (
     BudgetExhausted,
     CasemateError,
@@ -40,7 +40,7 @@ from casemate.errors import (
     Unsupported,
 )
 from casemate.grid.outcome import Origin
-from casemate.grid.question import Asked
+from casemate.grid.question import GridQuestion
 
 PAIRS = "SELECT COUNT(*) FROM t WHERE a = 1 AND b = 1"
 PARITIES = [
@@ -156,7 +156,7 @@ def test_an_answer_does_not_cost_what_somebody_else_spends_in_the_meantime(
         session.query(COUNT)
         scan = session._dataset.construction._cells.exact
 
-        def meanwhile(asked: Asked) -> list[list[int]]:
+        def meanwhile(asked: GridQuestion) -> list[list[int]]:
             assert other.query(BY_SEX, measure=True).cost.rho
             return scan(asked)
 
@@ -682,7 +682,7 @@ bins = 4
         said += [f"{each!r} {each}" for each in shown]
         cells = dataset.construction._cells
         said += [repr(cells), repr(dataset.table), repr(dataset.doors)]
-        said += [repr(entry) for entry in dataset.doors.transcript.of_kinds(tuple(Kind))]
+        said += [repr(entry) for entry in dataset.doors.transcript.of_kinds(tuple(EntryKind))]
     with pytest.raises(CasemateError) as mistake:
         Session(policy(tmp_path, table='source = "rich.csv"', columns=COLUMNS))
     said += [str(mistake.value), caplog.text, *capsys.readouterr()]

@@ -19,8 +19,8 @@ from answer.parity_policy import write_policy
 from servers import PostgresServer
 
 from casemate.answer.dataset import Dataset, durable
-from casemate.doors.entry import ENDS_A_RUN, Answered, Kind, Measured, Opened
-from casemate.privacy.ledger.entry import Kind as Row
+from casemate.doors.entry import ENDS_A_RUN, Answered, EntryKind, Measured, Opened
+from casemate.privacy.ledger.entry import RowKind as Row
 from casemate.surrogate.stand_in import StandIn
 from casemate.table.table import Table
 
@@ -77,18 +77,18 @@ def require_paid_once(dataset: Dataset) -> None:
     keys = [row.key for row in charges]
     assert sorted(keys) == sorted(costly), "something was free, or paid twice, or paid for nothing"
     for key, entry in costly.items():
-        if entry.kind != Kind.OPENED:
+        if entry.kind != EntryKind.OPENED:
             assert dataset.ledger.outcome(key) == str(entry.head).encode()
 
 
 def require_runs_ended(dataset: Dataset) -> None:
     """Every run but the last ended with a surprise, so that no run was opened for nothing."""
-    entries = dataset.doors.transcript.of_kinds((Kind.OPENED, *ENDS_A_RUN))
+    entries = dataset.doors.transcript.of_kinds((EntryKind.OPENED, *ENDS_A_RUN))
     kinds = [entry.kind for entry in entries]
-    assert kinds.count(Kind.CLOSED) == 0, "a secret was lost"
-    whole = [Kind.OPENED, Kind.HARD] * len(kinds)
+    assert kinds.count(EntryKind.CLOSED) == 0, "a secret was lost"
+    whole = [EntryKind.OPENED, EntryKind.HARD] * len(kinds)
     assert kinds == whole[: len(kinds)], "a run was opened for nothing"
-    assert Kind.HARD in kinds, "there was no surprise"
+    assert EntryKind.HARD in kinds, "there was no surprise"
 
 
 def require_replayed(dataset: Dataset, folder: Path) -> None:

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from casemate.answer.dataset import Dataset, durable
 from casemate.answer.session import Session
 from casemate.doors.dataset import dataset_key
-from casemate.doors.entry import Kind
+from casemate.doors.entry import EntryKind
 from casemate.errors import Misconfigured, Unsupported
 from casemate.grid.outcome import Origin
 from casemate.grid.question import Relation
-from casemate.privacy.ledger.entry import Kind as Row
+from casemate.privacy.ledger.entry import RowKind as Row
 from casemate.privacy.noise.noise import Noise
 from casemate.table.table import Table
 
@@ -158,7 +158,11 @@ def test_the_secret_is_for_its_owner_alone_and_only_it_has_the_thresholds_noise(
     entries = list(session._dataset.doors.transcript.replay())
     public = [set(json.loads(entry.text)) for entry in entries]
     assert all("noise" not in names and "state" not in names for names in public)
-    answers = [e.text for e in entries if e.kind in (Kind.MEASURED, Kind.TOTAL, Kind.ANSWERED)]
+    answers = [
+        e.text
+        for e in entries
+        if e.kind in (EntryKind.MEASURED, EntryKind.TOTAL, EntryKind.ANSWERED)
+    ]
     assert not any(text in path.read_text() for text in answers)
 
 
@@ -211,7 +215,7 @@ def test_losing_the_secret_costs_one_new_run_and_nothing_else(tmp_path: Path, lo
         assert session._dataset.ledger.spent().amount == spent
         answer = session.query("SELECT count(*) FROM t WHERE b = 0")
         assert answer.origin is Origin.SURROGATE or answer.origin is Origin.MEASURED
-        opened = session._dataset.doors.transcript.of_kinds((Kind.OPENED,))
+        opened = session._dataset.doors.transcript.of_kinds((EntryKind.OPENED,))
         surprise = plan.price_of(plan.surprise_law) * (answer.origin is Origin.MEASURED)
         assert session._dataset.ledger.spent().amount == spent + plan.run_price + surprise
         assert len(opened) >= 3
@@ -239,7 +243,7 @@ def test_what_a_crash_left_unsaid_in_the_ledger_is_said_by_the_next_session(
 
 
 def unvouched(dataset: Dataset) -> list[str]:
-    entries = dataset.doors.transcript.of_kinds((Kind.TOTAL, Kind.MEASURED))
+    entries = dataset.doors.transcript.of_kinds((EntryKind.TOTAL, EntryKind.MEASURED))
     return [entry.key for entry in entries if dataset.ledger.outcome(entry.key) is None]
 
 

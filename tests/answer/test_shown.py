@@ -7,7 +7,7 @@ import pytest
 from answer.compiled_world import ask, noised, plain
 
 from casemate.grid.outcome import Estimate, Noised, Origin, Outcome
-from casemate.grid.rows import Shown
+from casemate.grid.rows import ShownTable
 
 
 def known(value: float, width: float = 2.0, error: float = 1.0) -> Estimate:
@@ -16,7 +16,7 @@ def known(value: float, width: float = 2.0, error: float = 1.0) -> Estimate:
     )
 
 
-def counted(sql: str, counts: dict[str | None, float]) -> Shown:
+def counted(sql: str, counts: dict[str | None, float]) -> ShownTable:
     """The rows of a statement whose only part counts people by sex: m, f and neither."""
     question = ask(f"SELECT {sql}")
     (part,) = question.parts

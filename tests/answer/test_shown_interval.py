@@ -5,7 +5,7 @@ from answer.compiled_world import POLICY
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.grid.rows import Unbounded, bounds, relaxed
+from casemate.grid.rows import NoBounds, bounds, relaxed
 from casemate.query.language.expression import Expression
 from casemate.query.language.interpret import evaluate
 from casemate.query.parse.sql import parse_statement
@@ -54,5 +54,5 @@ def test_bounds_hold_for_all_results_within_theirs(
     "sql", ["1.0 / COUNT(*)", "COUNT(*) % 7", "ln(COUNT(*))", "power(COUNT(*), 2)"]
 )
 def test_where_nothing_follows_there_are_no_bounds(sql: str) -> None:
-    with pytest.raises(Unbounded):
+    with pytest.raises(NoBounds):
         bounds(expression(sql), lambda _: (0.0, 5.0))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.grid.outcome import Estimate, Noised
-from casemate.grid.ranks import Quantile, Rank, RankReading, Step
+from casemate.grid.ranks import Quantile, Rank, RankedCells, RankReading
 
 SINGLE = [(value, value) for value in (1, 2, 4, 7)]
 BINS = [(0.0, 2.5), (2.5, 5.0), (5.0, 7.5), (7.5, 10.0)]
@@ -19,7 +19,7 @@ fractions = st.fractions(0, 1, max_denominator=20)
 
 def reading(steps: Steps, quantile: Quantile, extreme: bool = False) -> RankReading:
     masks = np.eye(len(steps) + 1, dtype=np.bool_)
-    made = tuple(Step(mask, *step) for mask, step in zip(masks, steps, strict=False))
+    made = tuple(RankedCells(mask, *step) for mask, step in zip(masks, steps, strict=False))
     return RankReading(0, Rank(0, made), quantile, extreme)
 
 

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.doors.entry import Answered, Content, Easy, Edition, Hard, Measured, Opened, Total
+from casemate.doors.entry import (
+    Answered,
+    Content,
+    Easy,
+    Edition,
+    Hard,
+    Measured,
+    Opened,
+    PeopleTotal,
+)
 from casemate.doors.transcript import Transcript, open_transcript
 from casemate.grid.classes import Classes, all_codes
 from casemate.grid.measured_table import TableQuestion
@@ -24,8 +33,10 @@ def measured(edition: Edition, text: str, values: tuple[int, ...]) -> Measured:
     return Measured(text, edition.policy, edition.data, "gaussian", SCALE, values)
 
 
-def total(edition: Edition, value: int) -> Total:
-    return Total("the number of people", edition.policy, edition.data, "gaussian", SCALE, (value,))
+def total(edition: Edition, value: int) -> PeopleTotal:
+    return PeopleTotal(
+        "the number of people", edition.policy, edition.data, "gaussian", SCALE, (value,)
+    )
 
 
 def hard(edition: Edition, text: str, principal: str) -> Hard:

@@ -12,7 +12,7 @@ from casemate.doors.law import GaussianLaw
 from casemate.errors import Unsupported
 from casemate.grid.classes import all_codes, spanned
 from casemate.grid.product import Product
-from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.question import GridQuestion, LinearCells, Relation
 
 LAW = GaussianLaw(Fraction(10))
 ASKED = counting({0: [1, 2], 1: [0]})
@@ -24,7 +24,7 @@ def test_the_error_that_is_predicted_is_that_of_the_noise_of_the_cells_read() ->
 
 
 def test_the_error_is_counted_in_what_a_person_moves() -> None:
-    added = Asked((Linear(((Product(SHAPE, {}, {0: np.array([0.0, 0, 0, 7])}),),)),))
+    added = GridQuestion((LinearCells(((Product(SHAPE, {}, {0: np.array([0.0, 0, 0, 7])}),),)),))
     assert predicted(added, all_codes((0,), SHAPE), LAW, Relation()) == pytest.approx(10)
     assert predicted(added, all_codes((0,), SHAPE), LAW, Relation(rows=2)) == pytest.approx(5)
 
@@ -45,4 +45,4 @@ def test_a_question_that_tells_too_many_apart_is_refused() -> None:
     shape = (2000, 2000)
     weights = {0: np.arange(2000.0), 1: np.arange(2000.0)}
     with pytest.raises(Unsupported, match="ask for fewer groups"):
-        require_answerable(Asked((Linear(((Product(shape, {}, weights),),)),)))
+        require_answerable(GridQuestion((LinearCells(((Product(shape, {}, weights),),)),)))

@@ -17,8 +17,8 @@ from scipy import stats
 from casemate.answer.schedule import excess_chance
 from casemate.grid.product import MeasuredProduct, Product
 from casemate.papers.accuracy import (
+    PromiseTerms,
     Statement,
-    Terms,
     UpdateBound,
     accuracy,
     corrected_concentrated,
@@ -39,7 +39,7 @@ from casemate.surrogate.perceptron import Perceptron
 ADULT, CELLS, QUESTIONS = 48_842, 10**6, 10**4
 DELTA = 1e-6
 ROUNDED = 1 + 1e-5  # a split and its scales are rounded to short rationals
-PURE, APPROXIMATE = Terms(QUESTIONS), Terms(QUESTIONS, delta=DELTA)
+PURE, APPROXIMATE = PromiseTerms(QUESTIONS), PromiseTerms(QUESTIONS, delta=DELTA)
 ROOT = Path(__file__).parents[2]
 
 
@@ -53,7 +53,7 @@ def derived(nats: float) -> UpdateBound:
     return lambda alpha: nats / (2 * alpha**2)
 
 
-def error(statement: Statement, terms: Terms, updates: UpdateBound, people: float) -> float:
+def error(statement: Statement, terms: PromiseTerms, updates: UpdateBound, people: float) -> float:
     return accuracy(statement, terms, updates, people).error
 
 
@@ -75,7 +75,7 @@ def error(statement: Statement, terms: Terms, updates: UpdateBound, people: floa
 def test_every_answer_is_promised_to_be_within_these_fractions_of_the_people(
     people: float, cells: float, questions: int, figures: tuple[float, ...]
 ) -> None:
-    pure, approximate = Terms(questions), Terms(questions, delta=DELTA)
+    pure, approximate = PromiseTerms(questions), PromiseTerms(questions, delta=DELTA)
     found = (
         error(theorem_5_14, pure, printed(cells), people),
         error(theorem_5_15, approximate, printed(cells), people),
@@ -96,7 +96,7 @@ def test_every_answer_is_promised_to_be_within_these_fractions_of_the_people(
     ],
 )
 def test_a_tenth_needs_this_many_people(
-    statement: Statement, terms: Terms, updates: UpdateBound, people: float
+    statement: Statement, terms: PromiseTerms, updates: UpdateBound, people: float
 ) -> None:
     needed = people_needed(statement, terms, updates, error=0.1)
     assert needed == pytest.approx(people, rel=0.02)
@@ -104,7 +104,7 @@ def test_a_tenth_needs_this_many_people(
 
 
 pure_terms = st.builds(
-    Terms, st.integers(1, 10**9), epsilon=st.floats(0.01, 10), beta=st.floats(1e-9, 0.5)
+    PromiseTerms, st.integers(1, 10**9), epsilon=st.floats(0.01, 10), beta=st.floats(1e-9, 0.5)
 )
 
 
@@ -115,7 +115,7 @@ pure_terms = st.builds(
     st.floats(10, 1e12),
 )
 def test_the_least_alpha_is_where_the_statement_begins_to_hold(
-    statement: Statement, terms: Terms, nats: float, people: float
+    statement: Statement, terms: PromiseTerms, nats: float, people: float
 ) -> None:
     updates = derived(nats)
     alpha = accuracy(statement, terms, updates, people).alpha
@@ -138,7 +138,7 @@ def test_one_run_without_resampling_is_as_accurate_as_the_pure_correction_says(
     share = accuracy_share(2 * questions, beta, positives=positives)
     run = Calibration.of(Fraction(epsilon), share, positives=positives)
     bound = run.error_bound(2 * questions, beta)
-    need = corrected_pure(Terms(questions, epsilon, beta=beta), lambda _: positives, 0.1)
+    need = corrected_pure(PromiseTerms(questions, epsilon, beta=beta), lambda _: positives, 0.1)
     enough = math.log(2 / beta), 2 * positives * math.log(4 * questions / beta)  # 4k for 8k
     tighter = sum(map(math.sqrt, enough)) ** 2 / epsilon
     assert tighter < need
@@ -149,7 +149,7 @@ def test_one_run_without_resampling_is_as_accurate_as_the_pure_correction_says(
 def test_composed_runs_are_as_accurate_as_the_concentrated_correction_says(
     runs: int, questions: int, epsilon: float, beta: float
 ) -> None:
-    terms = Terms(questions, epsilon, DELTA, beta)
+    terms = PromiseTerms(questions, epsilon, DELTA, beta)
     each = run_epsilon(Fraction(terms.rho), runs)
     gate = Calibration.of(each, accuracy_share(2 * questions, beta, runs=runs))
     need = corrected_concentrated(terms, lambda _: runs, 0.1)
@@ -163,7 +163,7 @@ def test_the_document_promises_less_than_its_own_noise_keeps(
 ) -> None:
     """Theorem 5.14 is Theorem 3.28 at c = T(alpha) and k = 2|Q|."""
     sparse = NumericSparse(positives, Fraction(epsilon), silence)
-    need = theorem_5_14(Terms(questions, epsilon, beta=beta), lambda _: positives, 0.1)
+    need = theorem_5_14(PromiseTerms(questions, epsilon, beta=beta), lambda _: positives, 0.1)
     assert sparse.error_bound(2 * questions, beta) <= need
 
 
@@ -209,7 +209,7 @@ def test_with_delta_the_scales_are_those_of_the_document() -> None:
 
 
 def test_521_for_512_changes_the_bound_by_four_thousandths() -> None:
-    def misprinted(terms: Terms, updates: UpdateBound, alpha: float) -> float:
+    def misprinted(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
         return theorem_5_15(terms, updates, alpha, constant=521)
 
     right = error(theorem_5_15, APPROXIMATE, printed(CELLS), ADULT)
@@ -261,7 +261,7 @@ def test_the_composition_behind_theorem_5_15_is_for_epsilon_up_to_one() -> None:
         each = float(theorem_5_13(1000, epsilon, delta).run.epsilon)
         assert (composed_loss(1000, each, float(epsilon)) <= delta) == holds
     with pytest.raises(ValueError, match="epsilon <= 1"):
-        theorem_5_15(Terms(10, epsilon=1.5, delta=DELTA), printed(CELLS), 0.1)
+        theorem_5_15(PromiseTerms(10, epsilon=1.5, delta=DELTA), printed(CELLS), 0.1)
 
 
 def scripted(*draws: int) -> Any:
@@ -306,10 +306,10 @@ def test_both_theorems_are_empty_for_tables_below_these_sizes() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: Terms(0),
-        lambda: Terms(1, epsilon=0),
-        lambda: Terms(1, beta=1),
-        lambda: Terms(1, delta=-1),
+        lambda: PromiseTerms(0),
+        lambda: PromiseTerms(1, epsilon=0),
+        lambda: PromiseTerms(1, beta=1),
+        lambda: PromiseTerms(1, delta=-1),
         lambda: accuracy(theorem_5_14, PURE, printed(4), 0),
         lambda: people_needed(theorem_5_14, PURE, printed(4), 0),
         lambda: theorem_5_14(APPROXIMATE, printed(4), 0.1),

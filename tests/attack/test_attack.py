@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from chance import assert_rate_at_most
 
-from casemate.attack.attack import Attack, Attacked, Options, round_number
+from casemate.attack.attack import Attack, Attacked, AttackOptions, round_number
 from casemate.attack.noise_curve import FACTORS, noise_curve, recovered
 from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.attack.reconstruct.reconstruction import Solver
@@ -35,7 +35,7 @@ OFFSETS = (5, 10, 50, 100, 500, 1000, 5000, 10000, 50000, 100000)
 def attack(
     statements: Sequence[str], table: str | Path = "hospital", **options: object
 ) -> Attacked:
-    wanted = replace(Options(targets=20), **options)  # type: ignore[arg-type]  # fields of Options
+    wanted = replace(AttackOptions(targets=20), **options)  # type: ignore[arg-type]  # fields of Options
     return Attack.of(statements, table, options=wanted, random=np.random.default_rng(0))
 
 
@@ -158,7 +158,7 @@ def outside(folder: Path, knowledge: Knowledge | None = None) -> Attacked:
         folder / "public.csv",
         private="status",
         knowledge=knowledge,
-        options=Options(noise=NoiseLaw("gaussian", 2.42)),
+        options=AttackOptions(noise=NoiseLaw("gaussian", 2.42)),
         random=np.random.default_rng(0),
     )
 
@@ -229,7 +229,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
         folder / "t.csv",
         private="ill",
         knowledge=BITS,
-        options=Options(noise=NoiseLaw("laplace", 0.5), targets=20),
+        options=AttackOptions(noise=NoiseLaw("laplace", 0.5), targets=20),
         random=random,
     )
 
@@ -276,7 +276,7 @@ def test_an_interrupted_attack_has_the_best_so_far_and_a_cheap_score() -> None:
     found = Attack.of(
         HOSPITAL,
         "hospital",
-        options=Options(solver=Solver.KACZMARZ),
+        options=AttackOptions(solver=Solver.KACZMARZ),
         random=np.random.default_rng(0),
         progress=_stop,
     )

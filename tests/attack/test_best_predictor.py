@@ -3,7 +3,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.score.predictor import Decision, Forecast, Lesson, Mark, School, crossed, marks
+from casemate.attack.score.predictor import (
+    Decision,
+    GuessForecast,
+    Lesson,
+    PredictorMark,
+    School,
+    crossed,
+    marks,
+)
 from casemate.attack.subjects import Features, Places
 from casemate.exact.rows import Floats
 
@@ -16,13 +24,13 @@ def school(columns: dict[str, NDArray[Any]], people: Places | None = None) -> Sc
     return School(Features.given(columns), np.arange(COUNT), persons, persons % 5)
 
 
-def best(taught: School, classes: Places) -> Mark:
+def best(taught: School, classes: Places) -> PredictorMark:
     lesson = Lesson(classes, int(classes.max()) + 1, classes.astype(np.float64))
 
-    def likeliest(forecast: Forecast) -> Floats:
+    def likeliest(forecast: GuessForecast) -> Floats:
         return np.asarray(np.argmax(forecast.shares, axis=1), np.float64)
 
-    def judge(forecast: Forecast) -> tuple[float, Decision]:
+    def judge(forecast: GuessForecast) -> tuple[float, Decision]:
         return float((likeliest(forecast) == classes).mean()), likeliest
 
     return max(marks(taught, lesson, EVERYBODY, judge), key=lambda mark: mark.fraction)

@@ -7,11 +7,11 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.score.scoring import Pairs, compared, paired_interval
+from casemate.attack.score.scoring import PairedOutcomes, compared, paired_interval
 
 CONFIDENCE = 0.9
 numbers = st.integers(0, 60)
-counts = st.builds(Pairs, numbers, numbers, numbers, numbers).filter(any)
+counts = st.builds(PairedOutcomes, numbers, numbers, numbers, numbers).filter(any)
 
 # Exactly true ---------------------------------------------------------------------------------
 
@@ -24,12 +24,14 @@ def test_the_interval_is_newcombes_tenth(
     cells: tuple[int, int, int, int], ends: tuple[float, float]
 ) -> None:
     """In the second case both fractions have Wilson's interval of 0 of 50."""
-    found = paired_interval(Pairs(*cells), 0.95)
+    found = paired_interval(PairedOutcomes(*cells), 0.95)
     np.testing.assert_allclose(found, ends, atol=5e-5)
 
 
 @given(counts)
-def test_the_interval_holds_the_observed_difference_and_stays_possible(cells: Pairs) -> None:
+def test_the_interval_holds_the_observed_difference_and_stays_possible(
+    cells: PairedOutcomes,
+) -> None:
     low, high = paired_interval(cells, CONFIDENCE)
     observed = (cells[1] - cells[2]) / sum(cells)
     assert -1 <= low <= observed + 1e-12
@@ -37,14 +39,14 @@ def test_the_interval_holds_the_observed_difference_and_stays_possible(cells: Pa
 
 
 @given(counts)
-def test_exchanging_the_two_turns_the_interval_around(cells: Pairs) -> None:
+def test_exchanging_the_two_turns_the_interval_around(cells: PairedOutcomes) -> None:
     low, high = paired_interval(cells, CONFIDENCE)
     turned = paired_interval(cells._replace(one=cells.other, other=cells.one), CONFIDENCE)
     assert (-turned[1], -turned[0]) == pytest.approx((low, high))
 
 
 @given(counts)
-def test_more_confidence_is_a_wider_interval(cells: Pairs) -> None:
+def test_more_confidence_is_a_wider_interval(cells: PairedOutcomes) -> None:
     low, high = paired_interval(cells, 0.8)
     wider = paired_interval(cells, 0.99)
     assert wider[0] <= low + 1e-12
@@ -57,14 +59,14 @@ def test_a_comparison_counts_each_target_once() -> None:
     found = compared(attack, without, CONFIDENCE)
     assert (found.targets, found.attack, found.leave_one_out) == (4, 0.75, 0.25)
     assert found.difference == 0.5
-    assert (found.low, found.high) == paired_interval(Pairs(1, 2, 0, 1), CONFIDENCE)
+    assert (found.low, found.high) == paired_interval(PairedOutcomes(1, 2, 0, 1), CONFIDENCE)
 
 
 @lru_cache
-def intervals(count: int) -> list[tuple[Pairs, float, float]]:
+def intervals(count: int) -> list[tuple[PairedOutcomes, float, float]]:
     """Every table of so many pairs, and its interval."""
     cells = [
-        Pairs(a, b, c, count - a - b - c)
+        PairedOutcomes(a, b, c, count - a - b - c)
         for a in range(count + 1)
         for b in range(count + 1 - a)
         for c in range(count + 1 - a - b)
@@ -110,7 +112,7 @@ def misses(chances: list[float], width: float, rng: np.random.Generator) -> int:
     """How often intervals of 200 pairs, made narrower, miss the true difference in 4,000 trials."""
     true, missed = chances[1] - chances[2], 0
     for cells in rng.multinomial(200, chances, 4_000):
-        low, high = paired_interval(Pairs(*cells.tolist()), CONFIDENCE)
+        low, high = paired_interval(PairedOutcomes(*cells.tolist()), CONFIDENCE)
         middle = (low + high) / 2
         missed += abs(true - middle) > width * (high - low) / 2
     return missed

@@ -8,7 +8,7 @@ import pytest
 from attack.small_classifiers import Asked, ball, parabola, trained
 
 from casemate.attack.extract.boundary import Boundary, Floats
-from casemate.attack.extract.extraction import Extracted, LearnerName, extract
+from casemate.attack.extract.extraction import Extracted, ExtractLearnerName, extract
 from casemate.errors import Misconfigured
 
 
@@ -101,8 +101,8 @@ def test_the_same_generator_asks_the_same_points(seed: int) -> None:
     assert all((a == b).all() for a, b in zip(one.points, other.points, strict=True))
 
 
-@pytest.mark.parametrize("name", list(LearnerName))
-def test_a_learner_can_be_asked_for(name: LearnerName, seed: int) -> None:
+@pytest.mark.parametrize("name", list(ExtractLearnerName))
+def test_a_learner_can_be_asked_for(name: ExtractLearnerName, seed: int) -> None:
     found = stolen(Asked.drawn(3, seed), seed, learner=name, queries=600)
     assert found.learner == name and found.angle is not None and found.angle < 0.02
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from casemate.attack.extract.boundary import (
-    Asking,
     Boundary,
-    Box,
+    CountedClassifier,
     Floats,
     Label,
     OutOfQueries,
+    PointBox,
     read_labels,
 )
 from casemate.errors import Misconfigured
@@ -17,8 +17,10 @@ from casemate.errors import Misconfigured
 POINTS = np.array([[-1.0], [1.0], [0.5]])
 
 
-def asking(low: Label, high: Label, limit: int = 100) -> Asking:
-    return Asking(lambda points: [high if x > 0 else low for (x,) in points], Box(1), limit)
+def asking(low: Label, high: Label, limit: int = 100) -> CountedClassifier:
+    return CountedClassifier(
+        lambda points: [high if x > 0 else low for (x,) in points], PointBox(1), limit
+    )
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def test_every_point_is_counted_and_none_is_asked_beyond_the_limit() -> None:
         calls.append(points)
         return [0] * len(points)
 
-    asked = Asking(predict, Box(1), 4)
+    asked = CountedClassifier(predict, PointBox(1), 4)
     asked.ask(POINTS)
     with pytest.raises(OutOfQueries):
         asked.ask(POINTS)
@@ -60,7 +62,7 @@ def test_points_are_asked_inside_the_bounds() -> None:
         calls.append(points)
         return [0] * len(points)
 
-    Asking(predict, Box(1, 10, 30), 9).ask(POINTS)
+    CountedClassifier(predict, PointBox(1, 10, 30), 9).ask(POINTS)
     assert calls[0].ravel().tolist() == [10, 30, 25]
 
 
@@ -95,4 +97,4 @@ def test_a_wrong_answer_is_one_sentence(answer: Any, sentence: str) -> None:
 
 def test_a_probability_is_no_label() -> None:
     with pytest.raises(Misconfigured, match="more than two labels"):
-        Asking(lambda points: points[:, 0] / 7, Box(1), 9).ask(POINTS)
+        CountedClassifier(lambda points: points[:, 0] / 7, PointBox(1), 9).ask(POINTS)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from casemate.attack.extract.boundary import Boundary, Box, Floats, corners, slid
+from casemate.attack.extract.boundary import Boundary, Floats, PointBox, corners, slid
 
 numbers = st.floats(-5, 5).filter(lambda x: x == 0 or abs(x) > 1e-3)
 vectors = arrays.arrays(np.float64, 4, elements=numbers).filter(lambda v: bool(np.any(v)))
@@ -36,7 +36,7 @@ def test_length_and_direction_of_the_normal_do_not_count(weights: Floats, factor
 def test_a_box_and_its_cube_see_the_same_sides(
     weights: Floats, intercept: float, low: float, width: float, points: Floats
 ) -> None:
-    box, inner = Box(4, low, low + width), Boundary(weights, intercept)
+    box, inner = PointBox(4, low, low + width), Boundary(weights, intercept)
     outer, heights = box.outside(inner), inner.heights(points)
     clear = np.abs(heights) > 1e-6
     assert (outer.above(box.real(points)) == (heights > 0))[clear].all()
@@ -64,9 +64,9 @@ def test_corners_are_corners(seed: int) -> None:
 @pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (0.0, math.inf), (math.nan, 1.0)])
 def test_a_box_without_room_is_refused(ends: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="low < high"):
-        Box(2, *ends)
+        PointBox(2, *ends)
 
 
 def test_a_point_has_a_coordinate() -> None:
     with pytest.raises(ValueError, match="at least 1 coordinate"):
-        Box(0)
+        PointBox(0)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from casemate.attack.extract.boundary import Asking, Boundary, Box, Floats
+from casemate.attack.extract.boundary import Boundary, CountedClassifier, Floats, PointBox
 from casemate.attack.extract.lowd_meek import LowdMeek, NoisyLabels
 
 weights = st.integers(1, 12).flatmap(
@@ -17,8 +17,10 @@ weights = st.integers(1, 12).flatmap(
 )
 
 
-def attacked(target: Asked, precision: float = 1e-5, seed: int = 0) -> tuple[Boundary, Asking]:
-    asking = Asking(target, Box(len(target.truth.weights)), 10**6)
+def attacked(
+    target: Asked, precision: float = 1e-5, seed: int = 0
+) -> tuple[Boundary, CountedClassifier]:
+    asking = CountedClassifier(target, PointBox(len(target.truth.weights)), 10**6)
     found = list(LowdMeek(np.random.default_rng(seed), precision).rounds(asking))
     return asking.oriented(found[-1]), asking
 
@@ -27,7 +29,7 @@ def attacked(target: Asked, precision: float = 1e-5, seed: int = 0) -> tuple[Bou
 def test_an_angle_of_1e_5_takes_less_than_21_queries_an_unknown(dimension: int, seed: int) -> None:
     for draw in range(5):
         target = Asked.drawn(dimension, seed + draw)
-        asking = Asking(target, Box(dimension), 10**6)
+        asking = CountedClassifier(target, PointBox(dimension), 10**6)
         rounds = LowdMeek(np.random.default_rng(seed + draw)).rounds(asking)
         next(rounds)
         searched = asking.count - 2  # for a point on either side, more than the least there is
@@ -70,7 +72,7 @@ def test_a_bit_more_of_precision_is_a_query_more_for_each_coordinate(
 
 def test_rounds_get_better(seed: int) -> None:
     target = Asked.drawn(8, seed)
-    asking = Asking(target, Box(8), 10**6)
+    asking = CountedClassifier(target, PointBox(8), 10**6)
     rounds = [
         each.angle(target.truth) for each in LowdMeek(np.random.default_rng(seed)).rounds(asking)
     ]
@@ -95,6 +97,6 @@ def test_noise_at_the_boundary_is_noticed_before_the_lines_are_searched(
 def test_without_repeats_it_believes_noisy_labels(seed: int) -> None:
     """The twin: bisection with noise is far off, which is why labels are asked again."""
     target = Asked.drawn(10, seed, noise=0.3)
-    asking = Asking(target, Box(10), 10**6)
+    asking = CountedClassifier(target, PointBox(10), 10**6)
     found = list(LowdMeek(np.random.default_rng(seed), repeats=0).rounds(asking))[-1]
     assert found.angle(target.truth) > 0.05

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from attack.small_classifiers import Asked
 
-from casemate.attack.extract.boundary import Asking, Boundary, Box
+from casemate.attack.extract.boundary import Boundary, CountedClassifier, PointBox
 from casemate.attack.extract.noisy import LabelFilter, OneBitFilter, Retraining
 
 
@@ -17,7 +17,7 @@ def angles(
     kind: type[OneBitFilter] | type[Retraining], target: Asked, limit: int, seed: int
 ) -> tuple[float, float]:
     """The learner's angle, and that of a regression on the same labels."""
-    asking = Asking(target, Box(len(target.truth.weights)), limit)
+    asking = CountedClassifier(target, PointBox(len(target.truth.weights)), limit)
     *_, found = kind(np.random.default_rng(seed)).rounds(asking)
     assert asking.count == target.count == limit
     return found.angle(target.truth), target.regression()
@@ -68,7 +68,7 @@ def test_flips_anywhere_do_not_blur_the_boundary(seed: int) -> None:
 def test_the_noise_is_estimated_as_a_distance(seed: int) -> None:
     target = Asked.drawn(4, seed, noise=0.2)
     learner = OneBitFilter(np.random.default_rng(seed))
-    list(learner.rounds(Asking(target, Box(4), 4000)))
+    list(learner.rounds(CountedClassifier(target, PointBox(4), 4000)))
     assert learner.model is not None and 0.14 < learner.model.scale < 0.28
 
 
@@ -83,6 +83,6 @@ def test_few_queries_are_enough_for_a_guess(
     kind: type[OneBitFilter] | type[Retraining], limit: int, seed: int
 ) -> None:
     target = Asked.drawn(3, seed, noise=0.1)
-    asking = Asking(target, Box(3), limit)
+    asking = CountedClassifier(target, PointBox(3), limit)
     found: list[Boundary] = list(kind(np.random.default_rng(seed)).rounds(asking))
     assert np.isfinite(found[-1].weights).all() and asking.count == limit

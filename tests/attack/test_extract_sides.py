@@ -2,14 +2,20 @@ import numpy as np
 import pytest
 from attack.small_classifiers import Asked, ball
 
-from casemate.attack.extract.boundary import Asking, Box, between, narrowed, two_sides
+from casemate.attack.extract.boundary import (
+    CountedClassifier,
+    PointBox,
+    between,
+    narrowed,
+    two_sides,
+)
 from casemate.errors import Misconfigured
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 9, 60])
 def test_a_point_on_either_side_is_found_and_brought_near(dimension: int, seed: int) -> None:
     target = Asked.drawn(dimension, seed)
-    asking = Asking(target, Box(dimension), 10**4)
+    asking = CountedClassifier(target, PointBox(dimension), 10**4)
     below, above = two_sides(asking, np.random.default_rng(seed))
     assert target.truth.above(below[None])[0] != target.truth.above(above[None])[0]
     near = narrowed(asking, below, above, 20)
@@ -22,13 +28,13 @@ def test_a_point_on_either_side_is_found_and_brought_near(dimension: int, seed: 
 
 
 def test_a_region_that_no_corner_is_in_is_found(seed: int) -> None:
-    asking = Asking(ball, Box(2), 1000)
+    asking = CountedClassifier(ball, PointBox(2), 1000)
     below, above = two_sides(asking, np.random.default_rng(seed))
     assert ball(below[None])[0] != ball(above[None])[0]
 
 
 def test_a_classifier_with_one_label_is_one_sentence(seed: int) -> None:
-    asking = Asking(lambda points: ["no"] * len(points), Box(2, 0, 5), 300)
+    asking = CountedClassifier(lambda points: ["no"] * len(points), PointBox(2, 0, 5), 300)
     with pytest.raises(Misconfigured, match="same label to all 300 points asked between 0 and 5"):
         two_sides(asking, np.random.default_rng(seed))
     assert asking.count == 300
@@ -36,4 +42,4 @@ def test_a_classifier_with_one_label_is_one_sentence(seed: int) -> None:
 
 def test_nothing_to_ask_is_one_sentence(seed: int) -> None:
     with pytest.raises(Misconfigured, match="raise --queries"):
-        two_sides(Asking(ball, Box(2), 0), np.random.default_rng(seed))
+        two_sides(CountedClassifier(ball, PointBox(2), 0), np.random.default_rng(seed))

@@ -3,7 +3,7 @@ from attack.small_classifiers import Asked
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.extract.boundary import Asking, Boundary, Box, LabelThreshold
+from casemate.attack.extract.boundary import Boundary, CountedClassifier, LabelThreshold, PointBox
 from casemate.attack.one_bit.oracle import ThresholdOracle
 
 WEIGHTS, DIRECTION = np.array([0.6, -0.8]), np.array([1.0, -0.5])
@@ -12,7 +12,7 @@ UNIT = float(WEIGHTS @ DIRECTION)
 
 def oracle() -> ThresholdOracle:
     target = Asked(Boundary(WEIGHTS, 0.1))
-    asking = Asking(lambda points: target(points).astype(int), Box(2, -9, 9), 10**6)
+    asking = CountedClassifier(lambda points: target(points).astype(int), PointBox(2, -9, 9), 10**6)
     asking.ask(np.array([[-1.0, 1.0]]))  # the first label is the one below
     return LabelThreshold(asking, DIRECTION)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from casemate.attack.reconstruct.confidence import ErrorLaw, Estimate, intervals
+from casemate.attack.reconstruct.confidence import ErrorLaw, EstimateWithLaw, intervals
 from casemate.attack.reconstruct.noise import Kind, NoiseLaw
 from casemate.exact.rows import Floats
 
@@ -14,11 +14,11 @@ MANY = 20_000
 
 def estimates(
     centre: Floats, kind: Kind = "gaussian", low: float = -np.inf, high: float = np.inf
-) -> Estimate:
+) -> EstimateWithLaw:
     """Estimates of deviation 1 that one answer decides."""
     many = len(centre)
     law = ErrorLaw.of(kind, np.ones(many))
-    return Estimate(centre, np.ones(many), law, np.full(many, low), np.full(many, high))
+    return EstimateWithLaw(centre, np.ones(many), law, np.full(many, low), np.full(many, high))
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.999])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from casemate.attack.attack import Attack, Attacked, Options
+from casemate.attack.attack import Attack, Attacked, AttackOptions
 from casemate.attack.evidence import Evidence
 from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.published import predicates as large_numbers
@@ -65,7 +65,7 @@ def rows(found: Evidence, point: NDArray[np.float64]) -> NDArray[np.float64]:
 def test_an_attack_on_a_long_table_comes_to_the_same() -> None:
     def attack() -> Attacked:
         random = np.random.default_rng(3)
-        options = Options(targets=3)
+        options = AttackOptions(targets=3)
         return Attack.of(QUERIES, "population:300", options=options, random=random)
 
     short = attack()

@@ -9,8 +9,8 @@ import pytest
 from chance import assert_rate_at_most
 
 from casemate.attack.one_bit.attack import OneBitAttack, OneBitFound, OneBitOptions, identifiable
-from casemate.attack.one_bit.choice import LearnerName, Told
-from casemate.attack.one_bit.laws import Gaussian, Mixture, Shifted
+from casemate.attack.one_bit.choice import KnownNoise, OneBitLearnerName
+from casemate.attack.one_bit.laws import Gaussian, MixtureLaw, Shifted
 from casemate.attack.one_bit.streams import Weighting
 from casemate.errors import Misconfigured
 
@@ -46,7 +46,7 @@ def attacked(
         queries=queries,
         dimensions=dimensions,
         bounds=BOUNDS,
-        options=OneBitOptions(LearnerName(learner), Told(told)),
+        options=OneBitOptions(OneBitLearnerName(learner), KnownNoise(told)),
         random=np.random.default_rng(seed),
     )
 
@@ -226,9 +226,9 @@ def _outside_a_tenth(runs: list[OneBitFound]) -> int:
 
 def test_the_better_threshold_of_two_humps_is_found(people: Path, seed: int) -> None:
     """Between the humps the median tells next to nothing; `auto` asks elsewhere."""
-    humps = Mixture((Shifted(Gaussian(400), -1000), Shifted(Gaussian(400), 1000)), (0.5, 0.5))
+    humps = MixtureLaw((Shifted(Gaussian(400), -1000), Shifted(Gaussian(400), 1000)), (0.5, 0.5))
     found = {}
-    for learner in (LearnerName.AUTO, LearnerName.KALMAN):
+    for learner in (OneBitLearnerName.AUTO, OneBitLearnerName.KALMAN):
         found[learner] = OneBitAttack.of(
             people,
             private="pay",
@@ -239,7 +239,7 @@ def test_the_better_threshold_of_two_humps_is_found(people: Path, seed: int) -> 
             options=OneBitOptions(learner),
             random=np.random.default_rng(seed),
         )
-    better, median = found[LearnerName.AUTO], found[LearnerName.KALMAN]
+    better, median = found[OneBitLearnerName.AUTO], found[OneBitLearnerName.KALMAN]
     assert better.learner == "edge" and better.errors.kind == "supremum"
     assert better.noise == "mixture"
     assert better.errors.error < 0.5 * median.errors.error

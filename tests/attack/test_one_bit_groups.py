@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.one_bit.groups import Groups, grouped
+from casemate.attack.one_bit.groups import RecordGroups, grouped
 from casemate.attack.plan.language import Axis, Language, read_language
 from casemate.table.schema import Column, ColumnType
 from casemate.table.table import Table
@@ -28,7 +28,7 @@ def language(**columns: Sequence[Any]) -> Language:
     return Language(tuple(axes), np.arange(len(values)))
 
 
-def by_name(groups: Groups) -> dict[str, int]:
+def by_name(groups: RecordGroups) -> dict[str, int]:
     return dict(zip(groups.names, groups.sizes.tolist(), strict=True))
 
 

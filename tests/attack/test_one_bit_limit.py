@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from casemate.attack.one_bit.attack import Limits
+from casemate.attack.one_bit.attack import LeastErrors
 from casemate.attack.one_bit.laws import parse_law
 from casemate.attack.one_bit.limit import one_bit_limit
 from casemate.attack.one_bit.streams import Stream
@@ -14,7 +14,7 @@ def test_limits_in_blocks_are_those_of_the_whole_stream(noise: str, seed: int) -
     law, random = parse_law(noise), np.random.default_rng(seed)
     queries = random.random((700, 5)) * np.array([1.0, 5.0, 20.0, 3.0, 100.0])
     whole = one_bit_limit(Stream(np.eye(5), queries), law)
-    parts = Limits(law, 5)
+    parts = LeastErrors(law, 5)
     for block in np.split(queries, [1, 2, 10, 300]):
         parts.add(block)
     assert parts.queries == 700 and parts.kind == whole.kind
@@ -24,6 +24,6 @@ def test_limits_in_blocks_are_those_of_the_whole_stream(noise: str, seed: int) -
 
 
 def test_an_edge_leaves_no_bound() -> None:
-    parts = Limits(parse_law("uniform:1"), 2).add(np.ones((3, 2)))
+    parts = LeastErrors(parse_law("uniform:1"), 2).add(np.ones((3, 2)))
     assert parts.kind == "none" and parts.van_trees is None and parts.full_mean is None
     assert parts.mean > 0

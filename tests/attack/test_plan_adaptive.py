@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from attack.bit_tables import written
 
-from casemate.attack.plan.adaptive import AdaptivePlan, Learned, costs
+from casemate.attack.plan.adaptive import AdaptiveFindings, AdaptivePlan, costs
 from casemate.attack.plan.plan import Planner
 from casemate.attack.plan.result import sums_needed
 from casemate.errors import Misconfigured
@@ -27,7 +27,9 @@ class Exact:
         return None if found[()] is None else Fraction(str(found[()]))
 
 
-def learned(table: Table, least: int = 1, private: str | None = None) -> tuple[Learned, int]:
+def learned(
+    table: Table, least: int = 1, private: str | None = None
+) -> tuple[AdaptiveFindings, int]:
     plan = AdaptivePlan(Planner(table, private, min_count=least), "all")
     return plan.run(Exact(table)), len(plan.fixed.queries)
 

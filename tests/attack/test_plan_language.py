@@ -15,7 +15,7 @@ from casemate.attack.plan.language import (
     read_language,
     unpacked,
 )
-from casemate.attack.plan.secret import Secret
+from casemate.attack.plan.secret import PlanSecret
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.parse.sql import parse
 from casemate.query.records.bitsets import membership
@@ -54,7 +54,7 @@ def test_the_text_of_a_query_selects_what_the_query_selects(
 ) -> None:
     column = people.policy.column("income")
     assert column is not None
-    secret, writer = Secret(column), Writer(dialect)
+    secret, writer = PlanSecret(column), Writer(dialect)
     boxes = [any_box(language, rng) for _ in range(60)]
     every = [
         {number: (place, place)}

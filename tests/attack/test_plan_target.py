@@ -8,7 +8,7 @@ from attack.every_plan import determined, shortest
 from attack.small_languages import every_box, small_language
 
 from casemate.attack.plan.language import Language, one_by_one, unpacked
-from casemate.attack.plan.target import Found, Targets
+from casemate.attack.plan.target import ShortestPlan, Targets
 
 
 def without_enumeration(language: Language, least: int) -> Targets:
@@ -18,7 +18,7 @@ def without_enumeration(language: Language, least: int) -> Targets:
     return targets
 
 
-def is_right(found: Found, language: Language, target: int, least: int) -> bool:
+def is_right(found: ShortestPlan, language: Language, target: int, least: int) -> bool:
     """Whether the queries are large enough and add up to the record."""
     total = np.full(language.count, Fraction(0), object)
     for weight, box in found.terms:

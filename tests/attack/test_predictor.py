@@ -3,10 +3,10 @@ import pytest
 
 from casemate.attack.score.predictor import (
     PENALTY,
-    Cells,
-    Forecast,
+    CellPredictor,
+    GuessForecast,
     Lesson,
-    Neighbours,
+    NearestRecords,
     Predictor,
     Ridge,
     Split,
@@ -32,7 +32,7 @@ def shares(lesson: Lesson, places: list[int]) -> list[float]:
 def test_a_cell_is_its_own_records_and_one_like_the_average(seed: int) -> None:
     lesson, design, split = case(seed)
     codes = (design[:, 0] > 0).astype(np.int64)
-    found = Cells(codes, 1.0).predict(lesson, split)
+    found = CellPredictor(codes, 1.0).predict(lesson, split)
     everybody = split.held.tolist()
     for row, place in enumerate(split.asked.tolist()):
         own = [each for each in everybody if codes[each] == codes[place]]
@@ -46,7 +46,7 @@ def test_a_cell_is_its_own_records_and_one_like_the_average(seed: int) -> None:
 def test_neighbours_are_the_nearest_that_may_be_learned_from(seed: int) -> None:
     lesson, design, split = case(seed)
     near = nearest(design, np.arange(COUNT))
-    found = Neighbours(near, 5).predict(lesson, split)
+    found = NearestRecords(near, 5).predict(lesson, split)
     for row, place in enumerate(split.asked.tolist()):
         apart = {each: float(np.sum((design[each] - design[place]) ** 2)) for each in split.held}
         own = sorted(apart, key=lambda each: apart[each])[:5]
@@ -77,10 +77,10 @@ def test_a_linear_form_is_ridge_regression(seed: int) -> None:
 def ways(design: Floats) -> list[Predictor]:
     codes = (design[:, 0] > 0).astype(np.int64)
     near = nearest(design, np.arange(len(design)))
-    return [Cells(codes), Ridge(design), Neighbours(near, 3)]
+    return [CellPredictor(codes), Ridge(design), NearestRecords(near, 3)]
 
 
-def same(one: Forecast, other: Forecast) -> bool:
+def same(one: GuessForecast, other: GuessForecast) -> bool:
     return bool((one.shares == other.shares).all() and (one.means == other.means).all())
 
 

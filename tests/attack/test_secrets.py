@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casemate.attack.attack import Attack, Attacked, Options
+from casemate.attack.attack import Attack, Attacked, AttackOptions
 from casemate.attack.reconstruct.reconstruction import Solver
 
 POLICY = """
@@ -66,7 +66,7 @@ def test_without_any_bound_there_is_no_end(tmp_path: Path) -> None:
         ["SELECT SUM(pay) FROM t"],
         tmp_path / "t.csv",
         private="pay",
-        options=Options(solver=Solver.LEAST_SQUARES),
+        options=AttackOptions(solver=Solver.LEAST_SQUARES),
         random=np.random.default_rng(0),
     )
     assert [(each.value, each.low, each.high) for each in found.secrets] == [(2.0, None, None)] * 2

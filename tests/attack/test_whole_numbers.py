@@ -6,7 +6,7 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.reconstruct.confidence import ErrorLaw, Estimate, whole_numbers
+from casemate.attack.reconstruct.confidence import ErrorLaw, EstimateWithLaw, whole_numbers
 from casemate.attack.reconstruct.noise import Kind, NoiseLaw
 from casemate.exact.rows import Floats
 
@@ -15,11 +15,11 @@ MANY = 20_000
 
 def estimates(
     centre: Floats, deviation: float, low: float, high: float, kind: Kind = "gaussian"
-) -> Estimate:
+) -> EstimateWithLaw:
     many = len(centre)
     law = ErrorLaw.of(kind, np.ones(many))
     ends = np.full(many, low), np.full(many, high)
-    return Estimate(centre, np.full(many, deviation), law, *ends)
+    return EstimateWithLaw(centre, np.full(many, deviation), law, *ends)
 
 
 @given(st.floats(-3, 13), st.floats(0.05, 7.9), st.integers(0, 10))

@@ -15,8 +15,8 @@ from solve.regions import Range, plain_ranges
 
 from casemate.audit.checks.approximate import approximated
 from casemate.audit.checks.ranges import is_tight
-from casemate.audit.exposure import Audit, Options
-from casemate.audit.result import Audited, Interval
+from casemate.audit.exposure import Audit, AuditOptions
+from casemate.audit.result import Audited, RemainingInterval
 from casemate.exact.box import Box, Region
 from casemate.exact.system import System
 from casemate.published.knowledge import Knowledge
@@ -41,7 +41,7 @@ def audited(
     texts = [str(value) if integer else f"{value}.5" for value in values]
     with weighted(matrix, texts, folder) as table:
         knowledge = Knowledge(LOW, HIGH, integer)
-        options = Options(protect=Fraction(protect), approximate=True)
+        options = AuditOptions(protect=Fraction(protect), approximate=True)
         return Audit.of(sums(matrix), table, knowledge=knowledge, options=options)
 
 
@@ -93,7 +93,7 @@ def test_what_insiders_know_holds_in_every_possible_table(tmp_path: Path, rng: R
     matrix = [[rng.choice([0, 1]) for _ in range(size)] for _ in range(rng.randint(1, 3))]
     values = [rng.randint(0, 3) for _ in range(size)]
     with weighted(matrix, [str(value) for value in values], tmp_path) as table:
-        options = Options(protect=Fraction(1, 2), approximate=True)
+        options = AuditOptions(protect=Fraction(1, 2), approximate=True)
         knowledge = Knowledge(Fraction(0), Fraction(3), True)
         found = Audit.of(sums(matrix), table, knowledge=knowledge, options=options)
 
@@ -155,12 +155,14 @@ def test_people_whom_the_time_did_not_suffice_for_are_counted(
 )
 def test_tight_is_measured_from_the_true_value(low: str, high: str, true: str, tight: bool) -> None:
     ends = [Fraction(each) for each in (low, high, "-1000", "1000")]
-    interval = Interval(1, "x", *ends)
+    interval = RemainingInterval(1, "x", *ends)
     assert is_tight(interval, Fraction(true), Fraction(1, 10)) is tight
 
 
 def test_without_an_end_nothing_is_tight() -> None:
-    assert not is_tight(Interval(1, "x", None, Fraction(1), None, None), Fraction(1), Fraction(1))
+    assert not is_tight(
+        RemainingInterval(1, "x", None, Fraction(1), None, None), Fraction(1), Fraction(1)
+    )
 
 
 def test_whoever_is_nearly_known_is_listed(tmp_path: Path) -> None:

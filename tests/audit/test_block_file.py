@@ -7,7 +7,7 @@ import pytest
 from census_block import seven
 
 from casemate.audit.block.block import read_ages, read_block
-from casemate.audit.block.model import Block, Cell, Statistic
+from casemate.audit.block.model import Block, PeopleCell, Statistic
 from casemate.errors import Misconfigured
 
 
@@ -26,8 +26,8 @@ def test_a_row_is_whom_it_is_about_and_what_was_published(file: Path) -> None:
     assert (block.size, block.low, block.high) == (7, 0, 125)
     assert block.attributes == {"sex": ("F", "M"), "race": ("B", "W"), "married": ("S", "M")}
     twentieth = Fraction(1, 20)
-    assert block.statistics[0] == Statistic(Cell(), 7, Fraction(30), Fraction(38), twentieth)
-    adults = Cell({"married": ("M",)}, at_least=18)
+    assert block.statistics[0] == Statistic(PeopleCell(), 7, Fraction(30), Fraction(38), twentieth)
+    adults = PeopleCell({"married": ("M",)}, at_least=18)
     assert Statistic(adults, 4, Fraction(51), Fraction(54), twentieth) in block.statistics
     assert len(block.statistics) == 8  # the row 3A was suppressed
 
@@ -54,7 +54,7 @@ def test_ages_are_written_as_tables_write_them(
     age: str, ends: tuple[int | None, int | None], file: Path
 ) -> None:
     block = read(file, f"age,count\n{age},2\n,3\n")
-    assert block.statistics[0].cell == Cell({}, *ends)
+    assert block.statistics[0].cell == PeopleCell({}, *ends)
 
 
 @pytest.mark.parametrize(

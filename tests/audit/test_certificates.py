@@ -10,7 +10,7 @@ from exact_rank import Matrix, generated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from casemate.audit.exposure import Audit, Options
+from casemate.audit.exposure import Audit, AuditOptions
 from casemate.audit.result import Audited, Exposed, Proof
 from casemate.table.table import Table
 
@@ -20,7 +20,7 @@ DIRECT = [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]]
 
 def audited(matrix: Matrix, values: list[int], folder: Path, certificates: int = 20) -> Audited:
     with weighted(matrix, values, folder) as table:
-        return Audit.of(sums(matrix), table, options=Options(certificates=certificates))
+        return Audit.of(sums(matrix), table, options=AuditOptions(certificates=certificates))
 
 
 def assert_adds_up(matrix: Matrix, values: list[int], exposed: Exposed) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from audit.test_rounding import SUMS, audit, write_log
 
-from casemate.audit.exposure import Audit, Options
+from casemate.audit.exposure import Audit, AuditOptions
 from casemate.audit.result import Audited, Verdict
 from casemate.published.knowledge import Knowledge
 
@@ -91,5 +91,5 @@ def test_what_is_not_a_number_is_named_with_its_line(tmp_path: Path) -> None:
 
 
 def test_without_given_answers_there_is_nothing_to_contradict() -> None:
-    found = Audit.of([sql for sql, _ in SUMS], "hospital", options=Options())
+    found = Audit.of([sql for sql, _ in SUMS], "hospital", options=AuditOptions())
     assert found.consistent is None

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 from casemate.audit.case import Case
 from casemate.audit.checks.rank import determined as determined_by_rank
-from casemate.audit.exposure import Audit, Options
+from casemate.audit.exposure import Audit, AuditOptions
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.published.knowledge import Knowledge
 from casemate.published.statements import publication
@@ -81,7 +81,7 @@ def test_exactly_those_are_exposed_without_whom_the_rank_is_smaller(
         chosen = systems(rng, 40, kind)
         values = [Fraction(rng.randint(-999, 999), 4) for m in chosen for _ in m[0]]
         places = write(chosen, [float(value) for value in values], tmp_path / "t.csv")
-        log, alone = asked(rng, chosen, kind), Options(group_size=1)
+        log, alone = asked(rng, chosen, kind), AuditOptions(group_size=1)
         found = Audit.of(log, tmp_path / "t.csv", private="x", options=alone)
         shown = {places[int(str(each.record)) - 1]: each for each in found.exposed}
         assert shown.keys() == expected(chosen)

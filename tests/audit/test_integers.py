@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from audit.small_tables import small
 
-from casemate.audit.exposure import Audit, Options
+from casemate.audit.exposure import Audit, AuditOptions
 from casemate.audit.result import Proof, Verdict
 from casemate.published.knowledge import Knowledge
 from casemate.table.table import Table
@@ -54,7 +54,7 @@ def test_one_more_possible_value_frees_them(weighted: Path) -> None:
 
 
 def test_what_is_not_reached_in_time_is_undecided_or_unchecked(weighted: Path) -> None:
-    short = Options(seconds=1e-9)
+    short = AuditOptions(seconds=1e-9)
     found = Audit.of(LOG, weighted, private="pay", knowledge=UP_TO_THREE, options=short)
     assert found.verdict is Verdict.INCOMPLETE
     assert {*found.undecided, *found.unchecked} == {1, 2, 3}
@@ -64,7 +64,7 @@ def test_whole_numbers_without_bounds_are_decided_by_rank(tmp_path: Path) -> Non
     (tmp_path / "t.csv").write_text("id,pay\n1,5\n2,7\n3,9\n")
     log = ["SELECT SUM(pay) FROM t", "SELECT SUM(pay) FROM t WHERE id < 3"]
     with Table.open(str(tmp_path / "t.csv"), private=["pay"]) as table:
-        found = Audit.of(log, table, options=Options(seconds=1e-9))
+        found = Audit.of(log, table, options=AuditOptions(seconds=1e-9))
     assert [(each.record, each.proof) for each in found.exposed] == [(3, Proof.RANK)]
     assert not found.undecided and not found.unchecked
 

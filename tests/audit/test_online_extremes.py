@@ -11,7 +11,7 @@ from casemate.audit.online.sums import would_expose
 from casemate.audit.order.online import Extreme, OnlineExtremes
 from casemate.audit.region.summed_space import Components
 from casemate.errors import Refused
-from casemate.exact.order_question import Question
+from casemate.exact.order_question import OrderQuestion
 from casemate.query.aggregate import Aggregate, Function
 
 UNIT = 8  # first answers lie on halves, second ones on quarters, and values between those
@@ -22,7 +22,7 @@ def extreme(kind: Extreme, members: list[int]) -> ExtremeQuestion:
     return ExtremeQuestion(kind, np.array(sorted(members), np.int64), COUNT, ())
 
 
-def history(log: list[Question], size: int) -> tuple[OnlineExtremes, Components[Family]]:
+def history(log: list[OrderQuestion], size: int) -> tuple[OnlineExtremes, Components[Family]]:
     past, parts = OnlineExtremes(size), Components[Family](size)
     for question in log:
         kind: Extreme = "max" if question.kind == "max" else "min"
@@ -31,7 +31,9 @@ def history(log: list[Question], size: int) -> tuple[OnlineExtremes, Components[
     return past, parts
 
 
-def some_answers_expose(log: list[Question], pair: list[ExtremeQuestion], tables: Tables) -> bool:
+def some_answers_expose(
+    log: list[OrderQuestion], pair: list[ExtremeQuestion], tables: Tables
+) -> bool:
     """Try every two answers, and look at the records that any question links to the two."""
     linked = {member for each in pair for member in each.members.tolist()}
     for _ in log:
@@ -39,7 +41,7 @@ def some_answers_expose(log: list[Question], pair: list[ExtremeQuestion], tables
             linked |= set(question.members.tolist()) if linked & set(question.members) else set()
     past = consistent(log, tables, UNIT)
     answers = [
-        twice_the_answer(Question(each.kind, each.members, 0, 0), past, UNIT)[0] // 2
+        twice_the_answer(OrderQuestion(each.kind, each.members, 0, 0), past, UNIT)[0] // 2
         for each in pair
     ]
     halves = range(-UNIT // 2, 3 * UNIT, UNIT // 2)

@@ -8,7 +8,7 @@ from audit.matrices import categories
 
 from casemate.audit.case import Case
 from casemate.audit.checks.claims import parts, splits
-from casemate.audit.checks.rank import Determined, determined
+from casemate.audit.checks.rank import DeterminedByRank, determined
 from casemate.published.knowledge import Knowledge
 from casemate.published.statements import publication
 from casemate.published.system import equations
@@ -22,7 +22,7 @@ def counted(i: int, value: str) -> str:
     return f"SELECT COUNT(*) FROM t WHERE w{i} = 1 AND d = '{value}'"
 
 
-def read(table: Table, log: list[str]) -> tuple[Case, Determined]:
+def read(table: Table, log: list[str]) -> tuple[Case, DeterminedByRank]:
     found = publication([Logged(sql, 1) for sql in log], table.policy)
     system = equations(found.columns, table.policy, table.source, found.there)
     case = Case(system, table.policy, Knowledge(), found, table.source)

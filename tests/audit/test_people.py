@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from exact_rank import determined, follows
 
-from casemate.audit.exposure import Audit, Options
+from casemate.audit.exposure import Audit, AuditOptions
 from casemate.audit.report import as_json, as_text
 from casemate.audit.result import Audited, Exposed, Proof, Verdict
 from casemate.errors import Misconfigured
@@ -236,7 +236,7 @@ def test_whole_numbers_expose_a_total_that_linear_programs_do_not(visits: Open) 
 # Against ranks in fractions -------------------------------------------------------------------
 
 QUERIES = 6
-ALONE = Options(group_size=1, insiders=0)
+ALONE = AuditOptions(group_size=1, insiders=0)
 
 
 def worlds(rng: Random, count: int, constant: bool) -> list[Row]:
@@ -457,7 +457,7 @@ def test_the_size_of_a_group_is_in_people(visits: Open) -> None:
     """Four rows of two people are a group of two."""
     rows = [{**row, "two": row["who"] != "cyd"} for row in SPENT]
     log = ["SELECT SUM(x) FROM t WHERE two"]
-    found = Audit.of(log, visits(rows, "varying"), options=Options(group_size=2))
+    found = Audit.of(log, visits(rows, "varying"), options=AuditOptions(group_size=2))
     assert [each.records for each in found.groups] == [(1, 2, 3, 4)]
 
 

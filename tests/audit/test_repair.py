@@ -13,9 +13,9 @@ from audit.every_world import consistent, exposed
 from audit.small_world import World, opened, random_log, random_world
 
 from casemate import Audit, repair
-from casemate.audit.exposure import Options
+from casemate.audit.exposure import AuditOptions
 from casemate.audit.result import Repaired, Verdict
-from casemate.audit.statements import Statement, Withheld
+from casemate.audit.statements import LoggedStatement, Withheld
 from casemate.cli.main import ended
 from casemate.published.knowledge import Knowledge
 from casemate.query.parse.log import Logged, Unread
@@ -122,7 +122,7 @@ def test_a_statement_whose_rows_cannot_be_told_apart_is_kept_or_left_out_whole(
     table = people_of("a,1,10 b,1,5 b,2,6", tmp_path)
     sql = "SELECT 1, SUM(pay) FROM t WHERE team = 'a' GROUP BY 1"
     with Table.open(table, private=["pay"]) as opened_table:
-        statement = Statement(1, sql, opened_table.policy, opened_table.source, "postgres")
+        statement = LoggedStatement(1, sql, opened_table.policy, opened_table.source, "postgres")
         found = repair([sql], opened_table)
         assert statement.without([]) == sql and statement.without(found.withheld) is None
     assert (cells(found), found.dropped) == ([(1, None)], (1,))
@@ -213,7 +213,7 @@ def test_no_withheld_row_of_sums_could_be_given_back(rng: Random, tmp_path: Path
 def rewritten(log: list[str], table: Table, withheld: list[Withheld]) -> list[str]:
     texts = []
     for number, sql in enumerate(log, start=1):
-        statement = Statement(number, sql, table.policy, table.source, "postgres")
+        statement = LoggedStatement(number, sql, table.policy, table.source, "postgres")
         texts.append(statement.without([each for each in withheld if each.query == number]))
     return [text for text in texts if text is not None]
 
@@ -279,13 +279,13 @@ def test_nothing_is_written_that_its_audit_does_not_clear(
 ) -> None:
     from casemate.audit.commands import write_repair
     from casemate.audit.report import as_text
-    from casemate.report.terminal.output import Output
+    from casemate.report.terminal import OutputOptions
 
     with Table.open("hospital") as table:
         found = Audit.of(log, table)
         unsafe = Repaired((), (), TOTAL, found, 3)
     file = log.parent / "repaired.sql"
-    assert write_repair(unsafe, file, Output()).file is None and not file.exists()
+    assert write_repair(unsafe, file, OutputOptions()).file is None and not file.exists()
     text = as_text(replace(found, repair=unsafe))
     assert "repair: nothing was written, since what is left without 0 of 3 rows is exposed" in text
 
@@ -295,5 +295,7 @@ def test_a_limit_is_kept_and_what_is_not_decided_counts_as_exposed(tmp_path: Pat
     table = people_of("a,1,1 a,2,2 b,1,5 b,2,6", tmp_path)
     knowledge = Knowledge(Fraction(0), Fraction(9))
     sql = "SELECT SUM(pay) FROM t"
-    found = repair([sql], table, private="pay", knowledge=knowledge, options=Options(seconds=1e-9))
+    found = repair(
+        [sql], table, private="pay", knowledge=knowledge, options=AuditOptions(seconds=1e-9)
+    )
     assert found.is_safe and split(found.sql) in ([], [sql])

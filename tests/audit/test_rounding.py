@@ -11,19 +11,19 @@ from audit.small_tables import Small, small
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.audit.exposure import Audit, Options
+from casemate.audit.exposure import Audit, AuditOptions
 from casemate.audit.result import Audited, Proof, Verdict
-from casemate.exact.order_question import Question
+from casemate.exact.order_question import OrderQuestion
 from casemate.published.knowledge import Knowledge
 from casemate.published.rounding import half_unit, span, whole_answer
-from casemate.published.shown import Shown
+from casemate.published.shown import ShownForm
 
 SUMS = (
     ('SELECT SUM("Blood sugar") FROM t', "32.1"),
     ("SELECT SUM(\"Blood sugar\") FROM t WHERE Gender = 'Female'", "15.5"),
     ("SELECT SUM(\"Blood sugar\") FROM t WHERE ZIP IN (32453, 33745) AND Gender = 'Male'", "11.4"),
 )
-ROUNDING = Options(rounding=True)
+ROUNDING = AuditOptions(rounding=True)
 
 
 def write_log(path: Path, lines: Iterable[tuple[str, str]]) -> Path:
@@ -34,7 +34,7 @@ def write_log(path: Path, lines: Iterable[tuple[str, str]]) -> Path:
 
 def audit(folder: Path, lines: Iterable[tuple[str, str]], **options: bool) -> Audited:
     log = write_log(folder / "log.csv", lines)
-    return Audit.of(log, "hospital", options=Options(**options))  # type: ignore[arg-type]  # only flags
+    return Audit.of(log, "hospital", options=AuditOptions(**options))  # type: ignore[arg-type]  # only flags
 
 
 @given(st.decimals(-999, 999, places=3), st.integers(0, 3))
@@ -42,16 +42,16 @@ def test_what_is_printed_with_some_digits_is_within_half_a_unit(
     value: Decimal, places: int
 ) -> None:
     printed = round(value, places)
-    found = span(Shown(()), Fraction(printed), half_unit(printed))
+    found = span(ShownForm(()), Fraction(printed), half_unit(printed))
     assert found.low <= Fraction(value) <= found.high
     assert found.high - found.low == Fraction(1, 10**places)
 
 
 def test_printing_loses_nothing_of_what_was_rounded_to_fewer_digits() -> None:
-    tenth = Shown((), half_unit=Fraction(1, 20))
+    tenth = ShownForm((), half_unit=Fraction(1, 20))
     assert span(tenth, Fraction("12.3"), half_unit(Decimal("12.30"))).high == Fraction("12.35")
     assert span(tenth, Fraction(12), half_unit(Decimal("12"))).high == Fraction("12.55")
-    assert span(Shown((), cut=True), Fraction(12), half_unit(Decimal("12"))).low == 12
+    assert span(ShownForm((), cut=True), Fraction(12), half_unit(Decimal("12"))).low == 12
 
 
 @pytest.mark.theorem("002: Solving with constraints (rounded answers)")
@@ -88,7 +88,7 @@ def test_bounds_that_pin_a_rounded_value_down_expose_it(tmp_path: Path) -> None:
     found = Audit.of(log, "hospital", options=ROUNDING)
     assert found.consistent is False
     lines = [("SELECT SUM(\"Blood sugar\") FROM t WHERE Gender = 'Male'", "30.005")]
-    found = Audit.of(write_log(log, lines), "hospital", options=Options(rounding=True))
+    found = Audit.of(write_log(log, lines), "hospital", options=AuditOptions(rounding=True))
     assert found.consistent is False
     lines = [("SELECT SUM(\"Blood sugar\") FROM t WHERE Gender = 'Male'", "30.05")]
     wide = Knowledge(Fraction(3), Fraction("10.015"))
@@ -150,7 +150,7 @@ def _exposed(world: Small, told: list[tuple[str, str]]) -> set[int]:
 
 
 def test_rounded_extremes_of_whole_numbers_are_exact() -> None:
-    question = Question.of("median", [0, 1], Fraction(7, 2), within=Fraction(1, 20))
+    question = OrderQuestion.of("median", [0, 1], Fraction(7, 2), within=Fraction(1, 20))
     assert whole_answer(question).exact and not question.exact
-    between = Question.of("max", [0, 1], Fraction(1, 2), within=Fraction(1, 4))
+    between = OrderQuestion.of("max", [0, 1], Fraction(1, 2), within=Fraction(1, 4))
     assert whole_answer(between) is between

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from casemate.audit.checks.sensitive_cells import Dominance, read_dominance
-from casemate.audit.exposure import Audit, Options
+from casemate.audit.exposure import Audit, AuditOptions
 from casemate.errors import Misconfigured
 from casemate.table.table import Table
 
@@ -47,7 +47,7 @@ def test_cells_are_sensitive_by_their_definitions(tmp_path: Path, rng: Random) -
         "SELECT SUM(weight * pay) FROM t",
     ]
     with Table.open(table_of(rows, tmp_path), private=["pay"]) as table:
-        found = Audit.of(log, table, options=Options(protect=protect, dominance=dominance))
+        found = Audit.of(log, table, options=AuditOptions(protect=protect, dominance=dominance))
     cells: dict[Cell, list[Fraction]] = {
         (1, (("area", area),)): [pay for here, _, pay in rows if here == area]
         for area in {area for area, _, _ in rows}
@@ -106,7 +106,7 @@ def test_numbers_past_64_bits_are_compared_exactly(tmp_path: Path) -> None:
         (Fraction(9, 10), ()),
         (Fraction(9, 10) - Fraction(1, 10**17), ("dominance",)),
     ):
-        options = Options(protect=Fraction(0), dominance=Dominance(1, share))
+        options = AuditOptions(protect=Fraction(0), dominance=Dominance(1, share))
         with Table.open(tmp_path / "big.csv", private=["pay"]) as table:
             found = Audit.of(["SELECT SUM(pay) FROM t"], table, options=options)
         assert tuple(rule for cell in found.sensitive_cells for rule in cell.rules) == rules

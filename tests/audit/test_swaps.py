@@ -7,7 +7,7 @@ from audit.every_world import consistent, exposed
 from audit.small_world import World, opened, random_log, random_world
 
 from casemate.audit.case import Case
-from casemate.audit.statements import Statement, Statements, Withheld, rows_shown
+from casemate.audit.statements import AuditedStatements, LoggedStatement, Withheld, rows_shown
 from casemate.audit.witness.stakes import swappable
 from casemate.published.knowledge import Knowledge
 from casemate.published.ranges import exact_ranges
@@ -26,8 +26,8 @@ def easy(log: list[str], table: Table) -> tuple[list[Withheld], list[str], int]:
     assert not found.refused
     system = equations(found.columns, policy, source, found.there)
     case = Case(system, policy, Knowledge(), found, source)
-    listed = {n: Statement(n, sql, policy, source, DIALECT) for n, sql in enumerate(log, 1)}
-    statements = Statements(listed, {})
+    listed = {n: LoggedStatement(n, sql, policy, source, DIALECT) for n, sql in enumerate(log, 1)}
+    statements = AuditedStatements(listed, {})
     rows = rows_shown(case, statements)
     kept = swappable(case, rows)
     texts = statements.texts([row for row in rows if row not in kept])

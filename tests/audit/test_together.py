@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from casemate.audit.checks import insiders as insiders_module
-from casemate.audit.exposure import Audit, Options
+from casemate.audit.exposure import Audit, AuditOptions
 from casemate.audit.result import Audited
 from casemate.exact import certificate
 from casemate.table.table import Table
@@ -66,7 +66,7 @@ def slow_groups(matrix: Matrix, most: int, values: list[int]) -> set[tuple[Any, 
     }
 
 
-def audited(matrix: Matrix, values: list[int], folder: Path, options: Options) -> Audited:
+def audited(matrix: Matrix, values: list[int], folder: Path, options: AuditOptions) -> Audited:
     with weighted(matrix, values, folder) as table:
         return Audit.of(sums(matrix), table, options=options)
 
@@ -78,7 +78,7 @@ def test_insiders_learn_exactly_what_a_rank_for_each_coalition_says(
 ) -> None:
     matrix = small(rng)
     values = [rng.randint(-9, 9) for _ in matrix[0]]
-    found = audited(matrix, values, tmp_path, Options(insiders=most))
+    found = audited(matrix, values, tmp_path, AuditOptions(insiders=most))
     asked = [j for j in range(len(matrix[0])) if any(row[j] for row in matrix)]
     expected = {
         (j, knows)
@@ -100,7 +100,7 @@ def test_groups_are_the_smallest_with_a_determined_total(
 ) -> None:
     matrix = small(rng)
     values = [rng.randint(-9, 9) for _ in matrix[0]]
-    found = audited(matrix, values, tmp_path, Options(group_size=most))
+    found = audited(matrix, values, tmp_path, AuditOptions(group_size=most))
     shown = {(each.records, each.total) for each in found.groups}
     assert shown == slow_groups(matrix, most, values)
     assert {each.column for each in found.groups} <= {"x"}
@@ -216,7 +216,7 @@ def test_two_who_share_the_last_value_of_a_category_are_a_group(tmp_path: Path) 
 
 def test_exposed_records_are_in_no_group_and_have_no_insiders(tmp_path: Path) -> None:
     """x1 + x2 + x3 and x3 are published: what is left is a pair."""
-    found = audited([[1, 1, 1], [0, 0, 1]], [5, 6, 7], tmp_path, Options())
+    found = audited([[1, 1, 1], [0, 0, 1]], [5, 6, 7], tmp_path, AuditOptions())
     assert [each.record for each in found.exposed] == [3]
     assert [(each.records, each.total) for each in found.groups] == [((1, 2), Fraction(11))]
     shown = {(each.record, each.knows) for each in found.insider_exposed}
@@ -225,12 +225,12 @@ def test_exposed_records_are_in_no_group_and_have_no_insiders(tmp_path: Path) ->
 
 def test_pairs_with_different_signatures_are_groups(tmp_path: Path) -> None:
     """(x1 + x3) + (x2 - x3): no equation has both with one coefficient."""
-    found = audited([[1, 0, 1, 0], [0, 1, -1, 0]], [1, 2, 3, 4], tmp_path, Options())
+    found = audited([[1, 0, 1, 0], [0, 1, -1, 0]], [1, 2, 3, 4], tmp_path, AuditOptions())
     assert ((1, 2), Fraction(3)) in {(each.records, each.total) for each in found.groups}
 
 
 def test_no_insiders_are_looked_for_when_none_are_asked_for(tmp_path: Path) -> None:
-    found = audited([[1, 1]], [1, 2], tmp_path, Options(insiders=0))
+    found = audited([[1, 1]], [1, 2], tmp_path, AuditOptions(insiders=0))
     assert found.insider_exposed == ()
 
 
@@ -238,7 +238,7 @@ def test_what_was_not_searched_is_said(tmp_path: Path) -> None:
     """Nine hundred pairs differ in weight, so triples of records are too many to look at."""
     rng = Random(3)
     matrix = [[rng.randint(1, 10**6) for _ in range(1500)] for _ in range(3)]
-    found = audited(matrix, [1] * 1500, tmp_path, Options(insiders=2, group_size=5))
+    found = audited(matrix, [1] * 1500, tmp_path, AuditOptions(insiders=2, group_size=5))
     assert set(found.assumptions) >= {
         "known totals of x over 3 or more records were not all searched: only records that no "
         "published number tells apart, and pairs of such",
@@ -250,7 +250,7 @@ def test_a_value_with_many_insiders_lists_some_of_them(tmp_path: Path) -> None:
     """A chain of sums of two: each value gives away all of the others."""
     size = insiders_module.LISTED + 5
     matrix = [[int(j in (i, i + 1)) for j in range(size)] for i in range(size - 1)]
-    found = audited(matrix, list(range(size)), tmp_path, Options())
+    found = audited(matrix, list(range(size)), tmp_path, AuditOptions())
     counts = [sum(each.record == j for each in found.insider_exposed) for j in range(1, size + 1)]
     assert counts == [insiders_module.LISTED] * size
     assert "of the insiders who learn one value at most 20 are listed" in found.assumptions
@@ -264,7 +264,7 @@ def unreadable(extra: Matrix, monkeypatch: pytest.MonkeyPatch, folder: Path) -> 
     monkeypatch.setattr(certificate, "DIGITS", 1)
     matrix = [[row[0], row[0], 0, *row[1:]] for row in exact_rank.anti_hadamard(90)]
     matrix += [[*row, *[0] * 89] for row in extra]
-    return audited(matrix, [1] * 92, folder, Options(certificates=0))
+    return audited(matrix, [1] * 92, folder, AuditOptions(certificates=0))
 
 
 def test_totals_without_a_readable_certificate_are_proved_together(
@@ -318,7 +318,7 @@ def test_the_documents_sums_leave_pairs_and_a_triple(most: int) -> None:
                 "SELECT SUM(\"Blood sugar\") FROM t WHERE ZIP < 34000 AND Gender = 'Male'",
             ],
             table,
-            options=Options(insiders=most),
+            options=AuditOptions(insiders=most),
         )
     pairs = {(1, (5,)), (5, (1,))}
     triple = {(3, (4, 6)), (4, (3, 6)), (6, (3, 4))} if most == 2 else set()

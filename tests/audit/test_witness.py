@@ -10,7 +10,7 @@ from audit.small_tables import Row, Small, small
 
 from casemate.audit import exposure
 from casemate.audit.checks.integers import Decided
-from casemate.audit.exposure import Audit, Options, witnesses
+from casemate.audit.exposure import Audit, AuditOptions, witnesses
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.result import Audited, Verdict
 from casemate.audit.witness.file import as_csv, read_back
@@ -42,7 +42,7 @@ def test_everybody_asked_about_is_exposed_or_differs_in_a_possible_table(
     """The tables in the file are judged by plain Python over the rows, not by the audit."""
     world = small(Random(f"{seed} {case}"), KINDS)
     with world.open(tmp_path) as table:
-        found = Audit.of(world.log, table, options=Options(witness=True))
+        found = Audit.of(world.log, table, options=AuditOptions(witness=True))
     path = tmp_path / "second.csv"
     path.write_text(as_csv(second(found)))
     kept = read_back(path, second(found))
@@ -60,7 +60,9 @@ def test_everybody_asked_about_is_exposed_or_differs_in_a_possible_table(
 def test_a_table_that_is_not_possible_is_noticed_in_the_file(tmp_path: Path) -> None:
     with Table.open("hospital") as table:
         found = second(
-            Audit.of(['SELECT SUM("Blood sugar") FROM t'], table, options=Options(witness=True))
+            Audit.of(
+                ['SELECT SUM("Blood sugar") FROM t'], table, options=AuditOptions(witness=True)
+            )
         )
     path = tmp_path / "second.csv"
     lines = as_csv(found).splitlines()
@@ -86,7 +88,9 @@ def test_a_file_that_is_no_second_table_is_refused_in_one_sentence(
 ) -> None:
     with Table.open("hospital") as table:
         found = second(
-            Audit.of(['SELECT SUM("Blood sugar") FROM t'], table, options=Options(witness=True))
+            Audit.of(
+                ['SELECT SUM("Blood sugar") FROM t'], table, options=AuditOptions(witness=True)
+            )
         )
     (tmp_path / "second.csv").write_text(text)
     with pytest.raises(Misconfigured, match=sentence):
@@ -98,14 +102,14 @@ def test_tables_differ_by_the_protection_width_where_that_is_possible() -> None:
     found = witnesses(
         ["SELECT SUM(\"Blood sugar\") FROM t WHERE Gender = 'Male'"],
         "hospital",
-        options=Options(protect=Fraction(1, 10)),
+        options=AuditOptions(protect=Fraction(1, 10)),
     )
     assert isinstance(found, SecondTables)
     assert found.covered == 3 and not found.narrow and found.check()
     far = witnesses(
         ["SELECT SUM(\"Blood sugar\") FROM t WHERE Gender = 'Male'"],
         "hospital",
-        options=Options(protect=Fraction(9, 10)),
+        options=AuditOptions(protect=Fraction(9, 10)),
     )
     assert far.narrow == (5,) and not far.uncovered and far.check()
 
@@ -151,7 +155,7 @@ def test_whoever_a_second_table_covers_is_not_undecided(
     )
     short = Audit.of(log, tmp_path / "t.csv", private="pay", knowledge=bounds)
     assert short.verdict is Verdict.INCOMPLETE and short.undecided == (1, 2, 3)
-    options = Options(witness=True)
+    options = AuditOptions(witness=True)
     shown = Audit.of(log, tmp_path / "t.csv", private="pay", knowledge=bounds, options=options)
     assert shown.verdict is Verdict.NONE_EXPOSED and not shown.undecided
 

@@ -7,7 +7,7 @@ import pytest
 from cli.asked import COUNT, GROUPED, Captured, written
 
 from casemate.answer.conversation import HELP, MORE, PROMPT, WELCOME, Asker, Manner, converse
-from casemate.report.terminal.output import Output
+from casemate.report.terminal.output import OutputOptions
 
 Typed = Callable[..., tuple[str, str]]
 
@@ -33,7 +33,7 @@ def asker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asker]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     written(tmp_path)
-    quiet = Output(quiet=True)
+    quiet = OutputOptions(quiet=True)
     with Asker.of("people.toml", Manner(), quiet, principal="", dialect="postgres") as asker:
         yield asker
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from casemate.attack import commands as attack_one_bit
-from casemate.attack.one_bit.choice import LearnerName, Told
+from casemate.attack.one_bit.choice import KnownNoise, OneBitLearnerName
 from casemate.attack.one_bit.streams import Weighting
 from casemate.cli.main import ended
 
@@ -61,8 +61,10 @@ def test_values_are_there_when_they_are_asked_for(capsys: Captured) -> None:
 
 
 def test_every_learner_can_be_asked_for(capsys: Captured) -> None:
-    assert list(get_args(attack_one_bit.LearnerChoice)) == [each.value for each in LearnerName]
-    assert list(get_args(attack_one_bit.ToldChoice)) == [each.value for each in Told]
+    assert list(get_args(attack_one_bit.LearnerChoice)) == [
+        each.value for each in OneBitLearnerName
+    ]
+    assert list(get_args(attack_one_bit.ToldChoice)) == [each.value for each in KnownNoise]
     assert list(get_args(attack_one_bit.WeightsChoice)) == [each.value for each in Weighting]
     for learner in get_args(attack_one_bit.LearnerChoice)[1:]:
         options = ("--noise", "uniform:50", "--queries", "500", "--learner", learner)

@@ -10,12 +10,12 @@ from casemate.cli.main import ended
 
 
 @pytest.fixture(scope="module")
-def shown() -> demo.Shown:
+def shown() -> demo.DemoFindings:
     """One walk, looked at from several sides."""
     return demo.run()
 
 
-def test_three_sums_expose_record_2_exactly(shown: demo.Shown) -> None:
+def test_three_sums_expose_record_2_exactly(shown: demo.DemoFindings) -> None:
     assert [each.answer for each in shown.sums] == [
         Fraction("32.1"),
         Fraction("15.5"),
@@ -26,22 +26,22 @@ def test_three_sums_expose_record_2_exactly(shown: demo.Shown) -> None:
     assert (shown.combination, shown.certificate) == ((1, -1, -1), "query 1 - query 2 - query 3")
 
 
-def test_without_the_smallest_sum_nobody_is_exposed(shown: demo.Shown) -> None:
+def test_without_the_smallest_sum_nobody_is_exposed(shown: demo.DemoFindings) -> None:
     assert (shown.left_out, shown.repaired) == ((3,), "none-exposed")
 
 
-def test_the_noisy_sums_are_charged_in_full(shown: demo.Shown) -> None:
+def test_the_noisy_sums_are_charged_in_full(shown: demo.DemoFindings) -> None:
     assert shown.spent.startswith("spent epsilon 1 of 1 at delta 0")
 
 
-def test_two_runs_differ_only_in_their_noise(shown: demo.Shown) -> None:
+def test_two_runs_differ_only_in_their_noise(shown: demo.DemoFindings) -> None:
     first, second = shown, demo.run()
     assert [each.answer for each in first.sums] == [each.answer for each in second.sums]
     assert first.half_width == second.half_width == 90
 
 
 def test_the_same_sums_over_many_people_expose_one_man_and_privately_say_nothing_of_him(
-    shown: demo.Shown,
+    shown: demo.DemoFindings,
 ) -> None:
     cure = shown.cure
     assert (cure.record, cure.certificate) == ("4171", "query 1 - query 2 - query 3")

@@ -11,24 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.report.terminal.output import Output, Progress, write_atomically
+from casemate.report.terminal.output import OutputOptions, Progress, write_atomically
 
 FIELDS = {"schema": "casemate.example/1", "people": 3}
 
 
-def parsed(*arguments: str) -> Output:
+def parsed(*arguments: str) -> OutputOptions:
     """The options as the command line gives them to a command."""
     program = App(name="program")
 
     @program.default
-    def command(*, output: Output = Output()) -> Output:  # noqa: B008 - how cyclopts takes it
+    def command(*, output: OutputOptions = OutputOptions()) -> OutputOptions:  # noqa: B008 - how cyclopts takes it
         return output
 
-    shared: Output = program(arguments, exit_on_error=False, result_action="return_value")
+    shared: OutputOptions = program(arguments, exit_on_error=False, result_action="return_value")
     return shared
 
 
-def emitted(output: Output, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+def emitted(output: OutputOptions, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     output.emit(result_text="three people", result_json=FIELDS)
     shown = capsys.readouterr()
     return shown.out, shown.err
@@ -36,18 +36,18 @@ def emitted(output: Output, capsys: pytest.CaptureFixture[str]) -> tuple[str, st
 
 def test_the_command_line_gives_the_options_without_a_prefix(tmp_path: Path) -> None:
     file = tmp_path / "out"
-    assert parsed() == Output("text", None, False)
-    assert parsed("--format", "json", "--output", str(file), "--quiet") == Output(
+    assert parsed() == OutputOptions("text", None, False)
+    assert parsed("--format", "json", "--output", str(file), "--quiet") == OutputOptions(
         "json", file, True
     )
 
 
 def test_text_goes_to_stdout_and_ends_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert emitted(Output(), capsys) == ("three people\n", "")
+    assert emitted(OutputOptions(), capsys) == ("three people\n", "")
 
 
 def test_json_is_one_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = emitted(Output("json"), capsys)
+    out, err = emitted(OutputOptions("json"), capsys)
     assert json.loads(out) == FIELDS and err == ""
 
 
@@ -55,12 +55,12 @@ def test_a_command_without_html_says_so_and_prints_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(Misconfigured, match="has no HTML form; use --format text or json"):
-        emitted(Output("html"), capsys)
+        emitted(OutputOptions("html"), capsys)
     assert capsys.readouterr().out == ""
 
 
 def test_html_is_passed_on_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    Output("html").emit("text", FIELDS, "<!doctype html>")
+    OutputOptions("html").emit("text", FIELDS, "<!doctype html>")
     assert capsys.readouterr().out == "<!doctype html>"
 
 
@@ -68,7 +68,7 @@ def test_what_json_cannot_say_is_an_error_and_not_a_broken_object(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        Output("json").emit("text", {"error": float("nan")})
+        OutputOptions("json").emit("text", {"error": float("nan")})
     assert capsys.readouterr().out == ""
 
 
@@ -76,15 +76,15 @@ def test_the_result_goes_to_the_file_and_a_note_to_stderr(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "out.json"
-    assert emitted(Output("json", file), capsys) == ("", f"wrote {file}\n")
+    assert emitted(OutputOptions("json", file), capsys) == ("", f"wrote {file}\n")
     assert json.loads(file.read_text()) == FIELDS
 
 
 def test_quiet_drops_the_note_and_keeps_the_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert emitted(Output(quiet=True), capsys) == ("three people\n", "")
-    assert emitted(Output("text", tmp_path / "out", quiet=True), capsys) == ("", "")
+    assert emitted(OutputOptions(quiet=True), capsys) == ("three people\n", "")
+    assert emitted(OutputOptions("text", tmp_path / "out", quiet=True), capsys) == ("", "")
 
 
 def test_a_folder_is_refused_before_any_work(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_missing_folder_is_refused_before_any_work(tmp_path: Path) -> None:
 def test_a_folder_that_goes_away_during_the_work_is_a_sentence(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    output = Output("text", folder / "out")
+    output = OutputOptions("text", folder / "out")
     folder.rmdir()
     with pytest.raises(Misconfigured, match=r"cannot write --output .*: No such file"):
         output.emit("text", FIELDS)
@@ -190,7 +190,7 @@ def test_quick_work_a_pipe_and_quiet_show_nothing() -> None:
     assert shown(Terminal(), patience=60) == ""
     assert shown(io.StringIO(), patience=0) == ""
     assert shown(Terminal(), patience=0, silent=True) == ""
-    assert Output(quiet=True).progress("reading", 1)._silent
+    assert OutputOptions(quiet=True).progress("reading", 1)._silent
 
 
 def test_a_bar_that_would_appear_after_the_work_does_not() -> None:

@@ -3,7 +3,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from docs.pages import arguments, code, program, rows, sections
 
-from casemate.report.terminal.output import Output
+from casemate.report.terminal.output import OutputOptions
 
 
 def example() -> App:
@@ -13,7 +13,7 @@ def example() -> App:
     def one(file: str, /, *, deep: Annotated[bool, Parameter(negative="")] = False) -> None: ...
 
     @group.command
-    def two(*, shallow: bool = True, output: Output = Output()) -> None: ...  # noqa: B008 - cyclopts
+    def two(*, shallow: bool = True, output: OutputOptions = OutputOptions()) -> None: ...  # noqa: B008 - cyclopts
 
     app.command(group)
     return app

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from casemate.doors.entry import Edition
-from casemate.doors.gate import Gate, MemorySecrets, Part, Question, SecretFile, Secrets
+from casemate.doors.gate import Gate, GatePart, GateQuestion, MemorySecrets, RunSecrets, SecretFile
 from casemate.doors.law import Sources
 from casemate.doors.measurement import Measurement
-from casemate.doors.stores import MemoryStore
+from casemate.doors.stores import TranscriptInMemory
 from casemate.doors.transcript import Transcript, open_transcript
-from casemate.privacy.ledger.entry import Kind
+from casemate.privacy.ledger.entry import RowKind
 from casemate.privacy.ledger.ledger import Ledger, open_ledger
-from casemate.privacy.ledger.store import MemoryStore as LedgerStore
+from casemate.privacy.ledger.store import LedgerInMemory as LedgerStore
 from casemate.privacy.ledger.terms import Terms
 from casemate.privacy.mechanisms.calibration import Calibration
 from casemate.privacy.mechanisms.sparse_vector import Side
@@ -33,7 +33,7 @@ class Doorway:
 
     ledger: Ledger
     transcript: Transcript
-    secrets: Secrets
+    secrets: RunSecrets
     names: Iterator[int] = field(default_factory=count)
 
     def gate(self, noise: Noise = silence, **changes: Any) -> Gate:
@@ -57,7 +57,7 @@ class Doorway:
     @property
     def charges(self) -> list[str]:
         """The keys that were charged, in order."""
-        return [entry.key for entry in self.ledger.history() if entry.kind == Kind.CHARGE]
+        return [entry.key for entry in self.ledger.history() if entry.kind == RowKind.CHARGE]
 
     @property
     def kinds(self) -> list[str]:
@@ -68,7 +68,7 @@ class Doorway:
 def in_memory(**changes: Any) -> Doorway:
     terms = Terms.of(**(FACTS | PROMISE | changes))
     ledger = Ledger(LedgerStore(), terms, clock=lambda: "2026-01-01T00:00:00+00:00")
-    return Doorway(ledger, Transcript(MemoryStore()), MemorySecrets())
+    return Doorway(ledger, Transcript(TranscriptInMemory()), MemorySecrets())
 
 
 def in_file(folder: Path, **changes: Any) -> Doorway:
@@ -77,9 +77,9 @@ def in_file(folder: Path, **changes: Any) -> Doorway:
     return Doorway(ledger, open_transcript(path), SecretFile.beside(path))
 
 
-def asking(text: str, value: int, stand_in: int = 0) -> Question:
+def asking(text: str, value: int, stand_in: int = 0) -> GateQuestion:
     """A question about one count."""
-    return Question(text, (Part((stand_in,)),), lambda: [[value]])
+    return GateQuestion(text, (GatePart((stand_in,)),), lambda: [[value]])
 
 
 def never(*_: object) -> Any:

@@ -24,11 +24,11 @@ from typing import Any
 from doors.doorway import Doorway, asking, in_file
 from forked import FINISHED, ended, forked
 
-from casemate.doors.entry import Entry, to_text
+from casemate.doors.entry import TranscriptEntry, to_text
 from casemate.doors.gate import Gate, MemorySecrets
 from casemate.doors.law import LaplaceLaw, Sources
 from casemate.doors.measurement import Measurement
-from casemate.doors.stores import Book
+from casemate.doors.stores import TranscriptBook
 from casemate.privacy.mechanisms.calibration import Calibration
 from casemate.privacy.noise.noise import Noise, discrete_laplace
 
@@ -106,10 +106,10 @@ def confess(doorway: Doorway, send: Callable[[str, str], None]) -> None:
     """The mistake: what a transaction appends is sent before the transaction is durable."""
     run = doorway.transcript.run
 
-    def careless(work: Callable[[Book], Any]) -> Any:
-        def told(book: Book) -> Any:
+    def careless(work: Callable[[TranscriptBook], Any]) -> Any:
+        def told(book: TranscriptBook) -> Any:
             result = work(book)
-            if isinstance(result, Entry) and result.kind == "measured":
+            if isinstance(result, TranscriptEntry) and result.kind == "measured":
                 send("measured", result.text)
             return result
 

@@ -14,12 +14,12 @@ from casemate.doors.entry import (
     Content,
     Easy,
     Edition,
-    Entry,
+    EntryKind,
     Hard,
-    Kind,
     Measured,
     Opened,
-    Total,
+    PeopleTotal,
+    TranscriptEntry,
     following,
     from_text,
     require_follows,
@@ -37,19 +37,19 @@ contents: st.SearchStrategy[Content] = st.one_of(
     st.builds(Easy, *asked),
     st.builds(Hard, *asked, st.sampled_from([-1, 0, 1]), st.integers(0, 10**30)),
     st.builds(Measured, *noised),
-    st.builds(Total, *noised),
+    st.builds(PeopleTotal, *noised),
     st.builds(Closed, words, words),
 )
 
 
-def chained(said: list[Content]) -> list[Entry]:
-    entries: list[Entry] = []
+def chained(said: list[Content]) -> list[TranscriptEntry]:
+    entries: list[TranscriptEntry] = []
     for content in said:
         entries.append(following(entries[-1] if entries else None, content))
     return entries
 
 
-def require_chained(entries: list[Entry]) -> None:
+def require_chained(entries: list[TranscriptEntry]) -> None:
     for before, entry in zip([None, *entries], entries, strict=False):
         require_follows(before, entry)
 
@@ -66,8 +66,10 @@ def test_entries_are_numbered_counted_and_follow_one_another(said: list[Content]
     require_chained(entries)
     assert [entry.number for entry in entries] == list(range(len(said)))
     if entries:
-        assert entries[-1].questions == sum(c.kind in (Kind.EASY, Kind.HARD) for c in said)
-        assert entries[-1].runs == sum(c.kind == Kind.OPENED for c in said)
+        assert entries[-1].questions == sum(
+            c.kind in (EntryKind.EASY, EntryKind.HARD) for c in said
+        )
+        assert entries[-1].runs == sum(c.kind == EntryKind.OPENED for c in said)
 
 
 def test_anybody_can_compute_the_hash() -> None:
@@ -81,7 +83,9 @@ def test_anybody_can_compute_the_hash() -> None:
 def test_a_changed_field_is_found(said: list[Content], data: st.DataObject) -> None:
     entries = chained(said)
     where = data.draw(st.integers(0, len(entries) - 1))
-    name = data.draw(st.sampled_from([f.name for f in fields(Entry) if f.name != "number"]))
+    name = data.draw(
+        st.sampled_from([f.name for f in fields(TranscriptEntry) if f.name != "number"])
+    )
     old = getattr(entries[where], name)
     new = old + (1 if isinstance(old, int) else b"x" if isinstance(old, bytes) else "x")
     entries[where] = replace(entries[where], **{name: new})
@@ -115,8 +119,8 @@ def test_easy_and_hard_share_their_question_s_key_and_a_total_is_no_measurement(
     measured = Measured("q", "p", "v", "laplace", Fraction(2), (3,))
     assert measured.key == replace(measured, values=(4,)).key
     assert len({measured.key, replace(measured, scale=Fraction(3)).key, easy.key}) == 3
-    assert Total("q", "p", "v", "laplace", Fraction(2), (3,)).key != measured.key
+    assert PeopleTotal("q", "p", "v", "laplace", Fraction(2), (3,)).key != measured.key
 
 
 def test_every_kind_has_a_form() -> None:
-    assert set(FORMS) == {kind.value for kind in Kind}
+    assert set(FORMS) == {kind.value for kind in EntryKind}

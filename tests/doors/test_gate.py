@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from casemate.doors.entry import Easy, Edition, Hard
-from casemate.doors.gate import Gate, MemorySecrets, Part, Question, SecretFile
+from casemate.doors.gate import Gate, GatePart, GateQuestion, MemorySecrets, SecretFile
 from casemate.doors.transcript import IN_MEMORY, open_transcript
 from casemate.errors import (
     BudgetExhausted,
@@ -68,12 +68,12 @@ def test_an_answer_says_which_stand_in_was_compared(doorway: Doorway) -> None:
 
 
 def test_a_statement_is_one_question_about_its_largest_scaled_deviation(doorway: Doorway) -> None:
-    count, total = Part((5, 5, 5)), Part((1000,), Fraction(200, 3))
+    count, total = GatePart((5, 5, 5)), GatePart((1000,), Fraction(200, 3))
     gate = doorway.gate(side=Side.MAGNITUDE)
     assert not isinstance(
-        gate.ask(Question("q1", (count, total), lambda: [[14, 0, 5], [1666]])), Hard
+        gate.ask(GateQuestion("q1", (count, total), lambda: [[14, 0, 5], [1666]])), Hard
     )
-    hard = gate.ask(Question("q2", (count, total), lambda: [[5, 5, 5], [1000 - 734]]))
+    hard = gate.ask(GateQuestion("q2", (count, total), lambda: [[5, 5, 5], [1000 - 734]]))
     assert isinstance(hard, Hard) and (hard.sign, hard.reading) == (0, 11)
 
 
@@ -115,7 +115,7 @@ def test_the_same_question_again_is_free_identical_and_reads_nothing(doorway: Do
     first = [gate.ask(asking("q1", 0)), gate.ask(asking("q2", 50))]
     before = doorway.charges
     again = doorway.gate(Scripted(9, 9, 9))
-    assert [again.ask(Question(t, (Part((0,)),), never)) for t in ("q1", "q2")] == first
+    assert [again.ask(GateQuestion(t, (GatePart((0,)),), never)) for t in ("q1", "q2")] == first
     assert [again.known(t) for t in ("q1", "q2", "q3")] == [*first, None]
     assert doorway.charges == before
 
@@ -131,7 +131,7 @@ def test_another_policy_or_other_data_is_another_question(doorway: Doorway) -> N
 def test_finer_units_give_a_finer_reading(doorway: Doorway) -> None:
     fine = Calibration.of(Fraction(1, 10), sensitivity=8)
     gate = doorway.gate(calibration=fine, schedule=lambda _: 80)
-    hard = gate.ask(Question("q", (Part((0,), 16),), lambda: [[163]]))
+    hard = gate.ask(GateQuestion("q", (GatePart((0,), 16),), lambda: [[163]]))
     assert isinstance(hard, Hard) and hard.reading == 81  # of 81.5 eighths of a sensitivity
 
 
@@ -183,7 +183,7 @@ def test_the_runs_are_limited_and_old_answers_stay(doorway: Doorway) -> None:
     gate = doorway.gate(runs=2)
     answers = [gate.ask(asking(f"q{n}", 50)) for n in range(2)]
     with pytest.raises(PositivesSpent, match="2 positive answers"):
-        gate.ask(Question("q2", (Part((0,)),), never))
+        gate.ask(GateQuestion("q2", (GatePart((0,)),), never))
     assert [gate.ask(asking(f"q{n}", 50)) for n in range(2)] == answers
     assert len(doorway.charges) == 2
 
@@ -193,7 +193,7 @@ def test_an_empty_budget_opens_no_run_and_draws_nothing() -> None:
     noise = Scripted()
     for _ in range(2):
         with pytest.raises(BudgetExhausted):
-            doorway.gate(noise).ask(Question("q", (Part((0,)),), never))
+            doorway.gate(noise).ask(GateQuestion("q", (GatePart((0,)),), never))
     assert noise.scales == doorway.kinds == []
 
 
@@ -212,7 +212,7 @@ def test_a_failure_of_the_scan_is_never_free_and_a_retry_charges_nothing_more(
         raise ZeroDivisionError("row 4711")
 
     with pytest.raises(ScanFailed):
-        doorway.gate().ask(Question("q", (Part((0,)),), broken))
+        doorway.gate().ask(GateQuestion("q", (GatePart((0,)),), broken))
     assert doorway.charges == ["gate run r0"]
     assert doorway.gate().ask(asking("q", 0)).run == "r0"
     assert len(doorway.charges) == 1
@@ -274,7 +274,7 @@ def test_a_transcript_that_was_cut_behind_the_ledger_s_back_lets_nothing_out(
     doorway.secrets.write(old)
     doorway.transcript = open_transcript(IN_MEMORY)
     with pytest.raises(TranscriptDamaged, match="the ledger vouches for entry 2"):
-        doorway.gate().ask(Question("q3", (Part((0,)),), never))
+        doorway.gate().ask(GateQuestion("q3", (GatePart((0,)),), never))
 
 
 def test_two_runs_of_one_name_are_never_paid_as_one(doorway: Doorway) -> None:
@@ -313,7 +313,7 @@ def test_a_secret_that_others_may_read_stops_the_gate(tmp_path: Path) -> None:
     doorway.gate().ask(asking("q1", 0))
     (tmp_path / "hospital.ledger-gate").chmod(0o644)
     with pytest.raises(Misconfigured, match="chmod 600"):
-        doorway.gate().ask(Question("q2", (Part((0,)),), never))
+        doorway.gate().ask(GateQuestion("q2", (GatePart((0,)),), never))
     doorway.close()
 
 
@@ -356,7 +356,7 @@ def test_two_hosts_with_one_database_own_and_pay_for_their_own_runs(
         "r10",
         "r0",
     ]
-    assert there.ask(Question("q0", (Part((0,)),), never)).run == "r0"
+    assert there.ask(GateQuestion("q0", (GatePart((0,)),), never)).run == "r0"
     assert len(postgres_doorway.charges) == 2
 
 

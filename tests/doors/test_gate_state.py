@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.doors.gate import MemorySecrets, RunSecret, SecretFile, Secrets
+from casemate.doors.gate import MemorySecrets, RunSecret, RunSecrets, SecretFile
 from casemate.errors import Misconfigured
 from casemate.privacy.mechanisms.calibration import Calibration
 from casemate.privacy.mechanisms.sparse_vector import RunState
@@ -17,13 +17,13 @@ SECRET = RunSecret("r1", RunState(CALIBRATION, -4711))
 
 
 @pytest.fixture(params=["memory", "file"])
-def secrets(request: pytest.FixtureRequest, tmp_path: Path) -> Secrets:
+def secrets(request: pytest.FixtureRequest, tmp_path: Path) -> RunSecrets:
     if request.param == "memory":
         return MemorySecrets()
     return SecretFile.beside(tmp_path / "hospital.ledger")
 
 
-def test_a_secret_is_read_back_replaced_and_wiped(secrets: Secrets) -> None:
+def test_a_secret_is_read_back_replaced_and_wiped(secrets: RunSecrets) -> None:
     assert secrets.read() is None
     pending = RunSecret("r1", RunState(CALIBRATION, None))
     for secret in (pending, SECRET, None, SECRET):
@@ -42,7 +42,7 @@ def test_no_repr_shows_the_noise() -> None:
     assert "4711" not in repr(SECRET)
 
 
-def test_holding_keeps_other_threads_out(secrets: Secrets) -> None:
+def test_holding_keeps_other_threads_out(secrets: RunSecrets) -> None:
     inside, most = 0, 0
 
     def enter() -> None:

@@ -21,7 +21,7 @@ from casemate.doors.entry import Hard
 from casemate.doors.gate import MemorySecrets
 from casemate.doors.law import LaplaceLaw
 from casemate.privacy.mechanisms.calibration import Calibration
-from casemate.privacy.mechanisms.loss import Law, Output
+from casemate.privacy.mechanisms.loss import RunLaw, RunOutput
 from casemate.privacy.noise.noise import Noise, silence
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
@@ -261,8 +261,10 @@ def loss_of_easy_answers(runs: list[int]) -> tuple[float, float]:
     """
     low = high = 0.0
     for length in runs:
-        law = Law(WIDE.threshold, WIDE.query, length, OVER + 1)
-        here, there = (law.log_probability(Output((over,) * length)) for over in (OVER, OVER + 1))
+        law = RunLaw(WIDE.threshold, WIDE.query, length, OVER + 1)
+        here, there = (
+            law.log_probability(RunOutput((over,) * length)) for over in (OVER, OVER + 1)
+        )
         low, high = low + here.lower - there.upper, high + here.upper - there.lower
     return low, high
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from doors.doorway import EDITION, Doorway, in_memory, never, real
 
-from casemate.doors.entry import Measured, Total
+from casemate.doors.entry import Measured, PeopleTotal
 from casemate.doors.law import GaussianLaw, LaplaceLaw, Sources
 from casemate.doors.measurement import Measurement
 from casemate.doors.transcript import IN_MEMORY, open_transcript
@@ -66,7 +66,7 @@ def test_other_noise_data_or_policy_is_another_measurement(doorway: Doorway) -> 
 
 def test_the_number_of_people_is_a_kind_of_its_own(doorway: Doorway) -> None:
     total = doorway.measurement().total(lambda: 48, law=LAW)
-    assert isinstance(total, Total) and total.value == 48
+    assert isinstance(total, PeopleTotal) and total.value == 48
     assert doorway.measurement().total(never, law=LAW) == total
     assert doorway.kinds == ["total"]
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.doors.gate import Part, Question, on_grid
+from casemate.doors.gate import GatePart, GateQuestion, on_grid
 
 cells = st.integers(-(10**12), 10**12)
 sensitivities = st.fractions(min_value=Fraction(1, 50), max_value=10**6)
@@ -14,9 +14,9 @@ statements = st.lists(st.tuples(pairs, sensitivities), min_size=1, max_size=3)
 units = st.integers(1, 16)
 
 
-def question(statement: list[tuple[list[tuple[int, int]], Fraction]]) -> Question:
-    parts = tuple(Part(tuple(h for _, h in pair), scale) for pair, scale in statement)
-    return Question("q", parts, lambda: [[f for f, _ in pair] for pair, _ in statement])
+def question(statement: list[tuple[list[tuple[int, int]], Fraction]]) -> GateQuestion:
+    parts = tuple(GatePart(tuple(h for _, h in pair), scale) for pair, scale in statement)
+    return GateQuestion("q", parts, lambda: [[f for f, _ in pair] for pair, _ in statement])
 
 
 @given(statements, units)
@@ -64,18 +64,18 @@ def test_answers_on_the_grid_are_within_half_a_step(answers: list[float], step: 
 
 
 def test_no_repr_shows_a_deviation_or_a_scan() -> None:
-    asked = Question("q", (Part((4711,)),), lambda: [[815]])
+    asked = GateQuestion("q", (GatePart((4711,)),), lambda: [[815]])
     assert "3896" not in repr(asked.deviation()) and "815" not in repr(asked)
     assert repr(asked.deviation()) == "Deviation()"
 
 
 def test_a_question_without_cells_or_with_a_useless_sensitivity_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one cell"):
-        Part(())
+        GatePart(())
     with pytest.raises(ValueError, match="at least one part"):
-        Question("q", (), list)
+        GateQuestion("q", (), list)
     for bad in (0, Fraction(-1), 0.5):
         with pytest.raises(ValueError, match="positive rational"):
-            Part((1,), bad)  # type: ignore[arg-type]  # the mistake itself
+            GatePart((1,), bad)  # type: ignore[arg-type]  # the mistake itself
     with pytest.raises(TypeError):
-        Part((0.5,))  # type: ignore[arg-type]  # a stand-in that is not on the grid
+        GatePart((0.5,))  # type: ignore[arg-type]  # a stand-in that is not on the grid

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from casemate.doors.entry import Closed, Content, Easy, Entry, Kind, Opened
-from casemate.doors.stores import Book, MemoryStore
+from casemate.doors.entry import Closed, Content, Easy, EntryKind, Opened, TranscriptEntry
+from casemate.doors.stores import TranscriptBook, TranscriptInMemory
 from casemate.doors.transcript import (
     IN_MEMORY,
     PAGE,
@@ -26,7 +26,7 @@ Opener = Callable[[], Transcript]
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens the same transcript again and again."""
-    kept = MemoryStore()
+    kept = TranscriptInMemory()
     where: str | Path = IN_MEMORY if request.param == "memory" else tmp_path / "hospital.ledger"
     if request.param == "postgres":
         where = request.getfixturevalue("postgres")
@@ -80,7 +80,7 @@ def test_work_that_fails_leaves_nothing_behind(opened: Opener) -> None:
     transcript = opened()
     transcript.append(easy("q0"))
 
-    def interrupted(book: Book) -> None:
+    def interrupted(book: TranscriptBook) -> None:
         write_once(book, easy("q1"))
         assert book.find(easy("q1").key) is not None, "its own work is seen inside"
         raise KeyboardInterrupt
@@ -99,7 +99,7 @@ def test_a_transaction_of_many_entries_counts_each(opened: Opener) -> None:
 
 
 def test_writers_at_the_same_moment_share_one_chain(opened: Opener) -> None:
-    together, got = threading.Barrier(4), list[Entry]()
+    together, got = threading.Barrier(4), list[TranscriptEntry]()
 
     def write(name: int) -> None:
         transcript = opened()
@@ -140,4 +140,8 @@ def test_an_opened_run_is_counted(opened: Opener) -> None:
     transcript.append(easy("q1"))
     assert transcript.append(Opened("r1", one, one, one, 1)).runs == 1
     assert transcript.append(easy("q2")).runs == 1
-    assert [entry.kind for entry in transcript.replay()] == [Kind.EASY, Kind.OPENED, Kind.EASY]
+    assert [entry.kind for entry in transcript.replay()] == [
+        EntryKind.EASY,
+        EntryKind.OPENED,
+        EntryKind.EASY,
+    ]

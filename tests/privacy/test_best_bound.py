@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from casemate.privacy.generalisation import (
     Bound,
-    Setting,
+    GeneralisationSetting,
     best,
     theorem_3,
     theorem_4,
@@ -25,9 +25,9 @@ probabilities = st.floats(1e-9, 0.2) | st.just(0.0)
 
 
 @st.composite
-def settings(draw: st.DrawFn, linear: bool = True) -> Setting:
+def settings(draw: st.DrawFn, linear: bool = True) -> GeneralisationSetting:
     samples = draw(st.integers(1, 10**6))
-    return Setting(
+    return GeneralisationSetting(
         samples=samples,
         epsilon=draw(st.floats(0, 1)),
         alpha=draw(st.floats(0, 0.1)),
@@ -39,7 +39,7 @@ def settings(draw: st.DrawFn, linear: bool = True) -> Setting:
     )
 
 
-def tried(setting: Setting) -> Iterator[Bound]:
+def tried(setting: GeneralisationSetting) -> Iterator[Bound]:
     """What a search over a grid of the free constants finds."""
     for c, d in product(GRID, GRID):
         if setting.is_linear:
@@ -62,7 +62,7 @@ def test_no_choice_of_the_free_constants_on_a_grid_does_better(
 
 @pytest.mark.parametrize("name", SOURCE[:3])
 def test_the_constants_it_reports_give_the_bound_it_reports(name: str) -> None:
-    setting = Setting(10**6, 0.01, 0.01, 1e-6, delta=1e-9, leaked=100, touched=10**5)
+    setting = GeneralisationSetting(10**6, 0.01, 0.01, 1e-6, delta=1e-9, leaked=100, touched=10**5)
     statement = {"Theorem 3": theorem_3, "Theorem 4": theorem_4, "Theorem 5": theorem_5}[name]
     found = best(setting, 0.01, among=[name])
     assert found.statement == name
@@ -74,7 +74,7 @@ def test_the_constants_it_reports_give_the_bound_it_reports(name: str) -> None:
 
 @given(settings(), st.floats(0.001, 0.9))
 def test_the_whole_list_is_never_worse_than_a_part_or_than_no_privacy(
-    setting: Setting, failure: float
+    setting: GeneralisationSetting, failure: float
 ) -> None:
     assume(setting.beta <= failure)
     found = best(setting, failure)
@@ -90,7 +90,7 @@ WORSE = ["epsilon", "alpha", "beta", "delta", "leaked"]
 
 @given(settings(), st.floats(0.001, 0.9), st.sampled_from(WORSE), st.floats(1, 3))
 def test_more_loss_or_less_accuracy_never_tightens_the_bound(
-    setting: Setting, failure: float, field: str, factor: float
+    setting: GeneralisationSetting, failure: float, field: str, factor: float
 ) -> None:
     now = getattr(setting, field)
     later = min(setting.samples, math.ceil(now * factor)) if field == "leaked" else now * factor
@@ -99,12 +99,16 @@ def test_more_loss_or_less_accuracy_never_tightens_the_bound(
 
 
 @given(settings(), st.floats(0.001, 0.4))
-def test_a_larger_failure_never_loosens_the_bound(setting: Setting, failure: float) -> None:
+def test_a_larger_failure_never_loosens_the_bound(
+    setting: GeneralisationSetting, failure: float
+) -> None:
     assert best(setting, 2 * failure).deviation <= best(setting, failure).deviation * SLACK
 
 
 @given(settings(), st.floats(0.001, 0.9), st.integers(2, 10))
-def test_more_samples_never_loosen_the_bound(setting: Setting, failure: float, factor: int) -> None:
+def test_more_samples_never_loosen_the_bound(
+    setting: GeneralisationSetting, failure: float, factor: int
+) -> None:
     """With the same number leaked and touched; a query over more samples is a smaller fraction."""
     more = replace(setting, samples=setting.samples * factor)
     assert best(more, failure).deviation <= best(setting, failure).deviation * SLACK
@@ -112,7 +116,7 @@ def test_more_samples_never_loosen_the_bound(setting: Setting, failure: float, f
 
 def test_neither_theorem_4_nor_theorem_7_dominates() -> None:
     """Theorem 7 adds its failures; Theorem 4 multiplies beta, which is cheap when it is tiny."""
-    exact = Setting(10_000, 0.01, 0.01, beta=0, leaked=10, touched=1000)
+    exact = GeneralisationSetting(10_000, 0.01, 0.01, beta=0, leaked=10, touched=1000)
     usual = replace(exact, beta=0.01)
     assert best(exact, 0.05, among=SOURCE).statement == "Theorem 4"
     assert best(usual, 0.05, among=SOURCE).statement == "Theorem 7"
@@ -122,15 +126,15 @@ def test_neither_theorem_4_nor_theorem_7_dominates() -> None:
 
 
 def test_what_cannot_be_reached_is_infinite_and_what_says_nothing_is_vacuous() -> None:
-    hopeless = best(Setting(100, 0.1, 0.1, beta=0.5), failure=0.1)
+    hopeless = best(GeneralisationSetting(100, 0.1, 0.1, beta=0.5), failure=0.1)
     assert (hopeless.deviation, hopeless.vacuous) == (math.inf, True)
-    exposed = best(Setting(100, 0.1, 0.1, beta=0.01, leaked=100), failure=0.1)
+    exposed = best(GeneralisationSetting(100, 0.1, 0.1, beta=0.01, leaked=100), failure=0.1)
     assert (exposed.statement, exposed.vacuous) == ("no privacy", True)
     assert exposed.deviation == pytest.approx(1.1)
 
 
 def test_wrong_arguments_are_refused() -> None:
-    setting = Setting(100, 0.1, 0.1, 0.01)
+    setting = GeneralisationSetting(100, 0.1, 0.1, 0.01)
     with pytest.raises(ValueError, match="between 0 and 1"):
         best(setting, failure=0)
     with pytest.raises(ValueError, match=r"no statement is called \['Theorem 8'\]"):

@@ -25,8 +25,8 @@ from small_mechanisms import (
 )
 
 from casemate.privacy.generalisation import (
-    Constants,
-    Setting,
+    GeneralisationSetting,
+    TheoremConstants,
     lemma_12,
     posterior_tilt,
     proposition_1,
@@ -41,10 +41,10 @@ from casemate.privacy.interaction import (
     Dataset,
     Interaction,
     Leak,
-    Linear,
+    MeanQuery,
     Query,
+    QueryRound,
     Reply,
-    Round,
     Transcript,
     best_leak,
     decision_trees,
@@ -54,7 +54,7 @@ from casemate.privacy.interaction import (
     ratio_needed,
 )
 
-PRINTED, PROVED = Constants.PRINTED, Constants.PROVED
+PRINTED, PROVED = TheoremConstants.PRINTED, TheoremConstants.PROVED
 
 
 # What is exactly true of an enumerated conversation -----------------------------------------------
@@ -63,7 +63,7 @@ PRINTED, PROVED = Constants.PRINTED, Constants.PROVED
 DELTAS = [ZERO, Fraction(1, 50), Fraction(1, 5)]
 
 
-def everything(size: int) -> Linear:
+def everything(size: int) -> MeanQuery:
     return ones_at(size, *range(size))
 
 
@@ -117,7 +117,7 @@ def test_the_noisy_threshold_generalises_as_stated(decay: Fraction, redraw: bool
 
 
 values = st.fractions(0, 1, max_denominator=4)
-linear_queries = st.tuples(st.tuples(values, values), st.tuples(values, values)).map(Linear)
+linear_queries = st.tuples(st.tuples(values, values), st.tuples(values, values)).map(MeanQuery)
 
 
 @st.composite
@@ -125,8 +125,8 @@ def conversations(draw: st.DrawFn) -> Interaction:
     """One query, a reply of three kinds, then a second query chosen by that reply."""
     first, replies = draw(linear_queries), list[Transcript]()
     for j in range(3):
-        opening = Round(first, Reply(draw(values), j))
-        replies.append((opening, Round(draw(linear_queries), Reply(draw(values)))))
+        opening = QueryRound(first, Reply(draw(values), j))
+        replies.append((opening, QueryRound(draw(linear_queries), Reply(draw(values)))))
     rows = {}
     for samples in product(range(2), repeat=2):
         weights = draw(st.lists(st.integers(0, 9), min_size=2, max_size=2))
@@ -190,9 +190,11 @@ def test_no_smaller_factor_of_kappa_is_true(factor: Fraction) -> None:
     rare = (1 - factor) / 2
     talk, leak = one_sample_told(rare)
     assert ratio_needed(talk, leak) == 1
-    setting = Setting(samples=2, epsilon=0, alpha=0.001, beta=0, leaked=1)
+    setting = GeneralisationSetting(samples=2, epsilon=0, alpha=0.001, beta=0, leaked=1)
     assert talk.is_sample_accurate(Fraction(1, 1000), ZERO)
-    mutated = theorem_3(Setting(2, 0, 0.001, 0), c=0, d=0).deviation + float(factor) * 1 / 2
+    mutated = (
+        theorem_3(GeneralisationSetting(2, 0, 0.001, 0), c=0, d=0).deviation + float(factor) * 1 / 2
+    )
     exceed = Errors.of(talk, talk.population_error).exceed
     assert exceed(mutated) >= rare > theorem_3(setting, c=0, d=0).failure == 0
     assert exceed(theorem_3(setting, c=0, d=0).deviation) == 0
@@ -205,14 +207,18 @@ def test_the_leak_that_breaks_the_mutation_may_be_chosen_by_the_mechanism() -> N
     epsilon = epsilon_of(ratio_needed(talk, pointed_at))
     assert talk.is_sample_accurate(Fraction(1, 1000), ZERO)
     exceed = Errors.of(talk, talk.population_error).exceed
-    without = theorem_4(Setting(size, epsilon, 0.001, 0, leaked=0, touched=1), c=0, d=0)
-    proved = theorem_4(Setting(size, epsilon, 0.001, 0, leaked=1, touched=1), c=0, d=0)
+    without = theorem_4(
+        GeneralisationSetting(size, epsilon, 0.001, 0, leaked=0, touched=1), c=0, d=0
+    )
+    proved = theorem_4(
+        GeneralisationSetting(size, epsilon, 0.001, 0, leaked=1, touched=1), c=0, d=0
+    )
     assert exceed(without.deviation) > Fraction(1, 100) > without.failure == 0
     assert exceed(proved.deviation) == 0
 
 
 def test_the_printed_factor_is_twice_the_proved_one() -> None:
-    setting = Setting(samples=1000, epsilon=0.1, alpha=0.01, beta=0.001, leaked=50)
+    setting = GeneralisationSetting(samples=1000, epsilon=0.1, alpha=0.01, beta=0.001, leaked=50)
     for theorem in (theorem_3, theorem_4):
         printed, proved = (theorem(setting, 0.1, 0.1, k).deviation for k in (PRINTED, PROVED))
         assert printed - proved == pytest.approx(50 / 1000)
@@ -229,8 +235,8 @@ def answering(*law: tuple[int, Fraction]) -> Callable[..., dict[Reply, Fraction]
 def test_the_printed_theorem_3_fails_for_c_above_1() -> None:
     """An answer far outside the query's range is worse than c and as likely as beta."""
     wild = answering((0, Fraction(9, 10)), (10, Fraction(1, 10)))
-    talk = interact((ONE,), 1, wild, asking(Linear(((ZERO,),))))
-    setting = Setting(samples=1, epsilon=0, alpha=1, beta=0.1)
+    talk = interact((ONE,), 1, wild, asking(MeanQuery(((ZERO,),))))
+    setting = GeneralisationSetting(samples=1, epsilon=0, alpha=1, beta=0.1)
     assert talk.is_sample_accurate(ONE, Fraction(1, 10))
     printed, proved = (theorem_3(setting, 5, 0, k) for k in (PRINTED, PROVED))
     exceed = Errors.of(talk, talk.population_error).exceed
@@ -241,7 +247,7 @@ def test_the_printed_theorem_3_fails_for_c_above_1() -> None:
 def test_the_printed_theorem_5_fails_for_queries_of_large_range() -> None:
     """Answering 0 to 4x, for a fair bit x, is right half the time and 2 away from the mean."""
     talk = interact(FAIR, 1, answering((0, ONE)), asking(Extreme(4)))
-    setting = Setting(samples=1, epsilon=0, alpha=0.5, beta=0.5, sensitivity=4)
+    setting = GeneralisationSetting(samples=1, epsilon=0, alpha=0.5, beta=0.5, sensitivity=4)
     assert talk.is_sample_accurate(Fraction(1, 2), Fraction(1, 2))
     assert ratio_needed(talk, nothing) == 1
     printed, proved = (theorem_5(setting, 0, 1, k) for k in (PRINTED, PROVED))
@@ -257,7 +263,7 @@ def test_the_posterior_tilt_is_attained() -> None:
     """Randomised response of odds 4 and a prior of 1/3: the posterior is 2/3 = 1/3 + tanh(e/4)."""
     prior = (Fraction(2, 3), Fraction(1, 3))
     talk = interact(prior, 1, randomised_response(Fraction(4, 5)), asking(everything(1)))
-    tilt = posterior_tilt(Setting(samples=1, epsilon=math.log(4), alpha=0, beta=0))
+    tilt = posterior_tilt(GeneralisationSetting(samples=1, epsilon=math.log(4), alpha=0, beta=0))
     assert max(talk.posterior_shift(t) for t in talk.marginal) == Fraction(1, 3)
     assert tilt == pytest.approx(1 / 3, rel=1e-12)
 
@@ -278,7 +284,7 @@ def test_the_propositions_are_never_worse_than_their_theorems(
     samples: int, touched: int, leaked: int, epsilon: float, x: float
 ) -> None:
     touched, leaked = min(touched, samples), min(leaked, samples)
-    setting = Setting(samples, epsilon, 0.01, 1e-6, leaked=leaked, touched=touched)
+    setting = GeneralisationSetting(samples, epsilon, 0.01, 1e-6, leaked=leaked, touched=touched)
     slack = 1 + 1e-12
     assert proposition_1(setting, x).deviation <= theorem_7(setting, x).deviation * slack
     assert proposition_2(setting, x).deviation <= theorem_4(setting, x, 0).deviation * slack
@@ -289,9 +295,9 @@ def test_the_propositions_are_never_worse_than_their_theorems(
 
 
 def test_the_bounds_say_something_for_many_samples_and_nothing_for_few() -> None:
-    large = Setting(10**6, 0.01, 0.01, 1e-6, delta=1e-9, leaked=100, touched=10**5)
-    pure = Setting(10**6, 0.01, 0.01, 1e-6, leaked=100, touched=10**5)
-    small = Setting(4, 0.5, 0.01, 1e-6, leaked=3)
+    large = GeneralisationSetting(10**6, 0.01, 0.01, 1e-6, delta=1e-9, leaked=100, touched=10**5)
+    pure = GeneralisationSetting(10**6, 0.01, 0.01, 1e-6, leaked=100, touched=10**5)
+    small = GeneralisationSetting(4, 0.5, 0.01, 1e-6, leaked=3)
     assert not theorem_3(large, 1e-3, 1e-3).vacuous
     assert not theorem_4(large, 1e-3, 1e-3).vacuous
     assert not theorem_5(large, 1e-3, 1e-3).vacuous
@@ -300,7 +306,7 @@ def test_the_bounds_say_something_for_many_samples_and_nothing_for_few() -> None
     assert theorem_3(small, 1e-3, 1e-3).vacuous
     assert theorem_7(small, 1e-3).vacuous
     assert theorem_4(large, 1e-7, 1e-3).vacuous, "its failure probability is above 1"
-    assert theorem_3(Setting(10, math.inf, 0, 0), 0, 0).deviation == math.inf
+    assert theorem_3(GeneralisationSetting(10, math.inf, 0, 0), 0, 0).deviation == math.inf
 
 
 @pytest.mark.parametrize(
@@ -321,12 +327,12 @@ def test_the_bounds_say_something_for_many_samples_and_nothing_for_few() -> None
 def test_a_setting_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     right = {"samples": 10, "epsilon": 0.1, "alpha": 0.1, "beta": 0.1}
     with pytest.raises(ValueError, match="need"):
-        Setting(**(right | wrong))  # type: ignore[arg-type]  # that is the point
+        GeneralisationSetting(**(right | wrong))  # type: ignore[arg-type]  # that is the point
 
 
 def test_a_statement_that_does_not_apply_is_refused() -> None:
-    approximate = Setting(10, 0.1, 0.1, 0.1, delta=0.1)
-    curved = Setting(10, 0.1, 0.1, 0.1, sensitivity=0.5)
+    approximate = GeneralisationSetting(10, 0.1, 0.1, 0.1, delta=0.1)
+    curved = GeneralisationSetting(10, 0.1, 0.1, 0.1, sensitivity=0.5)
     for statement in (theorem_6, theorem_7, proposition_1, proposition_2):
         with pytest.raises(ValueError, match="delta = 0"):
             statement(approximate, 0.5)
@@ -338,4 +344,4 @@ def test_a_statement_that_does_not_apply_is_refused() -> None:
         with pytest.raises(ValueError, match="negative"):
             pair(approximate, -0.1, 0.1)
     with pytest.raises(ValueError, match="eta"):
-        theorem_7(Setting(10, 0.1, 0.1, 0.1), 0)
+        theorem_7(GeneralisationSetting(10, 0.1, 0.1, 0.1), 0)

@@ -14,21 +14,21 @@ from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured, Ref
 from casemate.privacy.cost import Pure
 from casemate.privacy.ledger.group_commit import MOST, GroupCommit
 from casemate.privacy.ledger.ledger import open_ledger
-from casemate.privacy.ledger.store import Book, MemoryStore
+from casemate.privacy.ledger.store import LedgerBook, LedgerInMemory
 
 
 class Disk:
     """A store whose commits a test can hold up or make fail."""
 
     def __init__(self) -> None:
-        self.book = MemoryStore()
+        self.book = LedgerInMemory()
         self.reached, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
         self.held = False
         self.failure: Exception | None = None
         self.finished = False
 
     @contextmanager
-    def transaction(self) -> Iterator[Book]:
+    def transaction(self) -> Iterator[LedgerBook]:
         yield self.book
         self.reached.release()
         if self.held:
@@ -54,8 +54,8 @@ def store(disk: Disk) -> Iterator[GroupCommit]:
     store.close()
 
 
-def saying(value: int) -> Callable[[Book], int]:
-    def say(book: Book) -> int:
+def saying(value: int) -> Callable[[LedgerBook], int]:
+    def say(book: LedgerBook) -> int:
         return value
 
     return say
@@ -82,7 +82,7 @@ def test_nobody_is_released_before_the_commit(store: GroupCommit, disk: Disk) ->
 
 
 def test_a_refusal_fails_its_own_caller_alone(store: GroupCommit, disk: Disk) -> None:
-    def refuse(book: Book) -> int:
+    def refuse(book: LedgerBook) -> int:
         raise Refused("too much")
 
     disk.held = True
@@ -122,7 +122,7 @@ def test_a_failed_commit_fails_all_its_callers_and_the_next_one_is_served(
 def test_an_error_in_casemate_stops_the_ledger_and_leaves_nobody_waiting(
     store: GroupCommit, disk: Disk
 ) -> None:
-    def blunder(book: Book) -> int:
+    def blunder(book: LedgerBook) -> int:
         raise ZeroDivisionError
 
     disk.held = True
@@ -162,7 +162,7 @@ def test_a_fork_must_open_the_ledger_again(
 
 
 def test_a_wrong_policy_is_told_to_its_own_caller(store: GroupCommit) -> None:
-    def wrong(book: Book) -> int:
+    def wrong(book: LedgerBook) -> int:
         raise Misconfigured("another relation")
 
     with pytest.raises(Misconfigured, match="another relation"):

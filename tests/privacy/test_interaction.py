@@ -7,7 +7,7 @@ from small_mechanisms import FAIR, asking, chase, ones_at, pointing, randomised_
 
 from casemate.privacy.interaction import (
     Interaction,
-    Linear,
+    MeanQuery,
     Reply,
     decision_trees,
     interact,
@@ -80,7 +80,7 @@ def test_neighbours_differ_in_the_position_they_name() -> None:
 @pytest.mark.theorem("001: Definition 5")
 def test_a_linear_query_has_sensitivity_at_most_one_over_m() -> None:
     talk = respond(3, FAIR)
-    half = Linear(((Fraction(0), Fraction(1, 2)),) * 3)
+    half = MeanQuery(((Fraction(0), Fraction(1, 2)),) * 3)
     assert sensitivity(talk, ones_at(3, 0, 2)) == Fraction(1, 3)
     assert sensitivity(talk, half) == Fraction(1, 6)
     assert sensitivity(talk, ones_at(3)) == 0
@@ -93,7 +93,7 @@ def test_a_law_that_does_not_add_up_is_not_an_interaction() -> None:
     with pytest.raises(ValueError, match="every dataset"):
         Interaction(FAIR, 2, {(0, 0): {(): Fraction(1)}})
     with pytest.raises(ValueError, match=r"values in \[0, 1\]"):
-        Linear(((Fraction(0), Fraction(2)),))
+        MeanQuery(((Fraction(0), Fraction(2)),))
 
 
 def test_a_transcript_that_cannot_happen_has_no_posterior() -> None:

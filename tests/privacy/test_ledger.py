@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from casemate.errors import BudgetExhausted, LedgerDamaged, Misconfigured, Refused
 from casemate.privacy.cost import Concentrated, Cost, Pure, Unbounded, epsilon_of, rho_of
-from casemate.privacy.ledger.entry import Head, Kind
+from casemate.privacy.ledger.entry import Head, RowKind
 from casemate.privacy.ledger.ledger import IN_MEMORY, Ledger, answer_once, open_ledger
-from casemate.privacy.ledger.store import MemoryStore
+from casemate.privacy.ledger.store import LedgerInMemory
 from casemate.privacy.ledger.terms import Terms
 
 MILLIONTH = Fraction(1, 10**6)
@@ -38,7 +38,7 @@ Opener = Callable[..., Ledger]
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens the same ledger again and again, with other facts where they are given."""
-    kept = MemoryStore()
+    kept = LedgerInMemory()
     where: str | Path = IN_MEMORY if request.param == "memory" else tmp_path / "hospital.ledger"
     if request.param == "postgres":
         where = request.getfixturevalue("postgres")
@@ -56,7 +56,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
 
 
 def charges(ledger: Ledger) -> list[str]:
-    return [entry.key for entry in ledger.history() if entry.kind == Kind.CHARGE]
+    return [entry.key for entry in ledger.history() if entry.kind == RowKind.CHARGE]
 
 
 # The sum and its limit ------------------------------------------------------------------------

@@ -13,20 +13,20 @@ from casemate.privacy.cost import Concentrated, Pure, Unbounded
 from casemate.privacy.ledger.entry import (
     COLUMNS,
     START,
-    Entry,
     Head,
+    LedgerEntry,
     Walk,
     cost_from_text,
     cost_to_text,
 )
 from casemate.privacy.ledger.ledger import Ledger, answer_once
-from casemate.privacy.ledger.store import MemoryStore
+from casemate.privacy.ledger.store import LedgerInMemory
 from casemate.privacy.ledger.terms import Terms, Total
 
 
-def make(delta: Fraction = Fraction(1, 10**6)) -> tuple[list[Entry], MemoryStore]:
+def make(delta: Fraction = Fraction(1, 10**6)) -> tuple[list[LedgerEntry], LedgerInMemory]:
     """Ten rows of every kind, and the store they came from."""
-    store = MemoryStore()
+    store = LedgerInMemory()
     terms = Terms.of(
         dataset="hospital",
         policy="a1b2",
@@ -48,7 +48,7 @@ def make(delta: Fraction = Fraction(1, 10**6)) -> tuple[list[Entry], MemoryStore
 ROWS, STORE = make()
 
 
-def walk(rows: list[Entry], *expected: Head) -> Head:
+def walk(rows: list[LedgerEntry], *expected: Head) -> Head:
     steps = Walk(expected)
     for row in rows:
         steps.add(row)
@@ -65,7 +65,7 @@ def altered(value: Any) -> Any:
             return value + "0"
 
 
-def rechained(rows: list[Entry], start: int) -> list[Entry]:
+def rechained(rows: list[LedgerEntry], start: int) -> list[LedgerEntry]:
     """The same rows with new hashes, as somebody makes them who can rewrite the store."""
     previous, result = rows[start - 1].hash if start else START, rows[:start]
     for row in rows[start:]:

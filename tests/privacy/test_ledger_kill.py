@@ -14,7 +14,7 @@ import pytest
 from ledger_writer import FACTS
 
 from casemate.privacy.cost import Pure
-from casemate.privacy.ledger.entry import Kind
+from casemate.privacy.ledger.entry import RowKind
 from casemate.privacy.ledger.ledger import answer_once, open_ledger
 
 WRITER = Path(__file__).parents[1] / "ledger_writer.py"
@@ -41,7 +41,7 @@ def kill_after(writers: "list[subprocess.Popen[bytes]]", lines: int) -> list[str
 def charged(where: str) -> list[str]:
     """Every charge in the ledger, which opens only if it verifies."""
     with open_ledger(where, **FACTS) as ledger:
-        return [entry.key for entry in ledger.history() if entry.kind == Kind.CHARGE]
+        return [entry.key for entry in ledger.history() if entry.kind == RowKind.CHARGE]
 
 
 def lost(where: str, rounds: int, parts: int, rng: Random, habit: str = "after") -> set[str]:
@@ -59,7 +59,7 @@ def run_dry(where: str, parts: int) -> None:
     assert [writer.communicate() and writer.returncode for writer in writers] == [0, 0]
     with open_ledger(where, **FACTS) as ledger:
         assert ledger.spent().amount == 1
-        keys = [entry.key for entry in ledger.history() if entry.kind == Kind.CHARGE]
+        keys = [entry.key for entry in ledger.history() if entry.kind == RowKind.CHARGE]
     assert len(keys) == len(set(keys)) == parts
 
 

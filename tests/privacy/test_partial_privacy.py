@@ -22,9 +22,9 @@ from small_mechanisms import (
 from casemate.privacy.interaction import (
     Interaction,
     Leak,
+    QueryRound,
     Ratio,
     Reply,
-    Round,
     Transcript,
     best_leak,
     decision_trees,
@@ -45,7 +45,7 @@ NONE = Fraction(0)
 
 
 def named(j: int) -> Transcript:
-    return (Round(ones_at(2, 0), Reply(NONE, j)),)
+    return (QueryRound(ones_at(2, 0), Reply(NONE, j)),)
 
 
 @st.composite

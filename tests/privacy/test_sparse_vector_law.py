@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from casemate.errors import PositivesSpent
 from casemate.privacy.mechanisms.calibration import Calibration, accuracy_share
-from casemate.privacy.mechanisms.loss import Law, Output, privacy_loss
+from casemate.privacy.mechanisms.loss import RunLaw, RunOutput, privacy_loss
 from casemate.privacy.mechanisms.sparse_vector import (
     AboveThreshold,
     GapSparseVector,
@@ -82,17 +82,17 @@ def _answers(mechanism: Mechanism, values: list[int]) -> Answers:
 @pytest.mark.parametrize("runs", [1, 2])
 def test_the_code_has_exactly_the_law_that_the_loss_is_computed_from(runs: int) -> None:
     calibration, values = Calibration(Fraction(1, 2), Fraction(1, 2)), [0, 1, 1]
-    law = Law(calibration.threshold, calibration.query, 3, 50)
+    law = RunLaw(calibration.threshold, calibration.query, 3, 50)
 
     def computed(answers: Answers) -> float:
         total, quiet = 0.0, list[int]()
         for value, answer in zip(values, answers, strict=False):
             if isinstance(answer, Positive):
-                output = Output(tuple(quiet), gaps=(value - 1 - answer.gap,))
+                output = RunOutput(tuple(quiet), gaps=(value - 1 - answer.gap,))
                 total, quiet = total + law.log_probability(output).lower, []
             else:
                 quiet.append(value - 1)
-        return math.exp(total + law.log_probability(Output(tuple(quiet))).lower)
+        return math.exp(total + law.log_probability(RunOutput(tuple(quiet))).lower)
 
     found = law_of_the_code(partial(GapSparseVector, calibration, runs), values, reach=5)
     missing = 1 - math.fsum(found.values())
@@ -109,14 +109,14 @@ def test_numeric_sparse_adds_an_independent_number_to_that_law() -> None:
         return NumericSparse(1, Fraction(10), noise)
 
     sparse = make(silence)
-    law = Law(sparse.calibration.threshold, sparse.calibration.query, 2, 2)
+    law = RunLaw(sparse.calibration.threshold, sparse.calibration.query, 2, 2)
     found = law_of_the_code(make, values, reach=6)
     missing = 1 - math.fsum(found.values())
     assert missing < 0.01
     for answers, weight in found.items():
         quiet = tuple(v - 1 for v, answer in zip(values, answers, strict=False) if answer is None)
         value, number = values[len(answers) - 1], answers[-1]
-        output = Output(quiet) if number is None else Output(quiet, above=(value - 1,))
+        output = RunOutput(quiet) if number is None else RunOutput(quiet, above=(value - 1,))
         exact = math.exp(law.log_probability(output).lower)
         if isinstance(number, int):
             exact *= mass(number - value, sparse.answer_scale)
@@ -132,8 +132,8 @@ def test_the_whole_tree_of_random_bits_agrees_with_the_computed_law() -> None:
         return run.ask(0, threshold=1) is not None
 
     masses, undecided = walk(program, depth=16)
-    law = Law(calibration.threshold, calibration.query, 1, 1)
-    for fired, output in ((True, Output(above=(-1,))), (False, Output(below=(-1,)))):
+    law = RunLaw(calibration.threshold, calibration.query, 1, 1)
+    for fired, output in ((True, RunOutput(above=(-1,))), (False, RunOutput(below=(-1,)))):
         exact = law.log_probability(output)
         assert masses[fired] <= math.exp(exact.upper)
         assert math.exp(exact.lower) <= masses[fired] + undecided

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from casemate.privacy.mechanisms import loss as sparse_vector_loss
 from casemate.privacy.mechanisms.calibration import Calibration, accuracy_share, variance_share
-from casemate.privacy.mechanisms.loss import Interval, Law, Output, privacy_loss
+from casemate.privacy.mechanisms.loss import Enclosure, RunLaw, RunOutput, privacy_loss
 
 ONE = Fraction(1)
 small_values = st.lists(st.integers(-3, 3), max_size=2).map(tuple)
 small_scales = st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(3, 2)])
 
 
-def law_for(threshold: Fraction, query: Fraction, output: Output) -> Law:
-    return Law(threshold, query, output.length, output.reach)
+def law_for(threshold: Fraction, query: Fraction, output: RunOutput) -> RunLaw:
+    return RunLaw(threshold, query, output.length, output.reach)
 
 
 @cache
@@ -56,7 +56,7 @@ def slow_above(scale: Fraction, limit: int, reach: int) -> Bounds:
     return 1 - high, 1 - low
 
 
-def slow_probability(threshold: Fraction, query: Fraction, output: Output) -> Bounds:
+def slow_probability(threshold: Fraction, query: Fraction, output: RunOutput) -> Bounds:
     """Sum the law in fractions over a window; the upper bound takes all that is outside it."""
     reach = 90
     noises = slow_law(threshold, reach)
@@ -85,7 +85,7 @@ def test_the_law_agrees_with_a_slow_sum_in_fractions(
     above: tuple[int, ...],
     gaps: tuple[int, ...],
 ) -> None:
-    output = Output(below, above, gaps)
+    output = RunOutput(below, above, gaps)
     fast = law_for(threshold, query, output).log_probability(output)
     low, high = (math.log(bound) for bound in slow_probability(threshold, query, output))
     assert fast.lower <= high + 1e-15
@@ -97,10 +97,10 @@ def test_the_law_agrees_with_a_slow_sum_in_fractions(
 def test_the_answers_to_any_questions_have_a_total_probability_of_one(
     values: list[int], threshold: Fraction, query: int
 ) -> None:
-    law = Law(threshold, Fraction(query), len(values), 40)
+    law = RunLaw(threshold, Fraction(query), len(values), 40)
     every = [
         law.log_probability(
-            Output(
+            RunOutput(
                 tuple(v for v, fired in zip(values, answers, strict=True) if not fired),
                 tuple(v for v, fired in zip(values, answers, strict=True) if fired),
             )
@@ -112,9 +112,9 @@ def test_the_answers_to_any_questions_have_a_total_probability_of_one(
 
 
 def test_the_gaps_of_a_positive_answer_add_up_to_it() -> None:
-    law = Law(Fraction(2), Fraction(4), 3, 300)
-    whole = law.log_probability(Output((5, 1), above=(3,)))
-    parts = [law.log_probability(Output((5, 1), gaps=(3 - gap,))) for gap in range(300)]
+    law = RunLaw(Fraction(2), Fraction(4), 3, 300)
+    whole = law.log_probability(RunOutput((5, 1), above=(3,)))
+    parts = [law.log_probability(RunOutput((5, 1), gaps=(3 - gap,))) for gap in range(300)]
     assert math.fsum(math.exp(p.lower) for p in parts) <= math.exp(whole.upper)
     assert math.fsum(math.exp(p.upper) for p in parts) >= math.exp(whole.lower) * (1 - 1e-12)
 
@@ -122,17 +122,18 @@ def test_the_gaps_of_a_positive_answer_add_up_to_it() -> None:
 @pytest.mark.parametrize("count", [2, 60])
 def test_intervals_stay_narrow_when_probabilities_underflow(count: int) -> None:
     """The output's probability is near exp(-200 count), and 60 of them far below any double."""
-    law = Law(Fraction(2), Fraction(2), count, 400)
-    found = law.log_probability(Output(gaps=(-400, 400) * (count // 2)))
+    law = RunLaw(Fraction(2), Fraction(2), count, 400)
+    found = law.log_probability(RunOutput(gaps=(-400, 400) * (count // 2)))
     assert found.upper < -190 * count
     assert found.upper - found.lower < 1e-9
 
 
 @pytest.mark.parametrize(
-    "output", [Output((2, 2, 2)), Output(above=(-3, -3)), Output((1,), (0,), (-1,)), Output()]
+    "output",
+    [RunOutput((2, 2, 2)), RunOutput(above=(-3, -3)), RunOutput((1,), (0,), (-1,)), RunOutput()],
 )
 def test_a_window_that_is_too_small_widens_the_interval_and_keeps_the_truth(
-    output: Output, monkeypatch: pytest.MonkeyPatch
+    output: RunOutput, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = law_for(Fraction(3), Fraction(5), output).log_probability(output)
     monkeypatch.setattr(sparse_vector_loss, "REACH", 1)
@@ -143,7 +144,7 @@ def test_a_window_that_is_too_small_widens_the_interval_and_keeps_the_truth(
 
 def test_outputs_beyond_the_law_are_refused() -> None:
     with pytest.raises(ValueError, match="this law covers 1 questions within 5, got 1 within 6"):
-        Law(ONE, ONE, 1, 5).log_probability(Output((6,)))
+        RunLaw(ONE, ONE, 1, 5).log_probability(RunOutput((6,)))
 
 
 @pytest.mark.parametrize("gaps", [False, True])
@@ -151,7 +152,7 @@ def test_outputs_beyond_the_law_are_refused() -> None:
 def test_the_worst_neighbours_are_the_ones_that_are_tried(gaps: bool, monotone: bool) -> None:
     """Against every integer neighbour of every pair of questions."""
     calibration = Calibration(Fraction(3, 2), Fraction(2), sensitivity=2, monotone=monotone)
-    law, values, worst = Law(Fraction(3, 2), Fraction(2), 2, 5), range(-3, 4), -math.inf
+    law, values, worst = RunLaw(Fraction(3, 2), Fraction(2), 2, 5), range(-3, 4), -math.inf
     for x, y in product(values, values):
         for dx, dy in product(range(-2, 3), repeat=2):
             if monotone and dx * dy < 0:
@@ -162,17 +163,17 @@ def test_the_worst_neighbours_are_the_ones_that_are_tried(gaps: bool, monotone: 
     assert found.lower <= worst <= found.upper
 
 
-def _all_outputs(x: int, y: int, u: int, v: int, gaps: bool) -> list[tuple[Output, Output]]:
+def _all_outputs(x: int, y: int, u: int, v: int, gaps: bool) -> list[tuple[RunOutput, RunOutput]]:
     """What a run that halts at its first positive may answer to (x, y), and to (u, v)."""
 
     def fired(value: int) -> dict[str, tuple[int]]:
         return {"gaps" if gaps else "above": (value,)}
 
     return [
-        (Output((x, y)), Output((u, v))),
-        (Output((x,), **fired(y)), Output((u,), **fired(v))),
-        (Output((), **fired(x)), Output((), **fired(u))),
-        (Output((x,)), Output((u,))),
+        (RunOutput((x, y)), RunOutput((u, v))),
+        (RunOutput((x,), **fired(y)), RunOutput((u,), **fired(v))),
+        (RunOutput((), **fired(x)), RunOutput((), **fired(u))),
+        (RunOutput((x,)), RunOutput((u,))),
     ]
 
 
@@ -221,10 +222,10 @@ def test_a_two_sided_question_is_two_questions(
 ) -> None:
     """EITHER compares v and then -v; its neighbour compares v' and then -v'."""
     calibration = Calibration.of(ONE)
-    law = Law(calibration.threshold, calibration.query, 2 * quiet + 2, 31)
+    law = RunLaw(calibration.threshold, calibration.query, 2 * quiet + 2, 31)
 
-    def output(v: int) -> Output:
-        return Output((v, -v) * quiet + ((v,) if sign < 0 else ()), above=(sign * v,))
+    def output(v: int) -> RunOutput:
+        return RunOutput((v, -v) * quiet + ((v,) if sign < 0 else ()), above=(sign * v,))
 
     assert law.log_ratio(output(value), output(value + change)).upper <= calibration.epsilon
 
@@ -246,9 +247,9 @@ def test_query_noise_that_ignores_the_number_of_positives_is_flagged(
 def test_a_run_that_never_halts_is_flagged(positives: int, loss: float) -> None:
     """Chen et al.: 1/2 for the threshold and 1 for each positive, without end."""
     form, quiet = chen(positives), positives + 4
-    law = Law(form.threshold, form.query, positives + quiet, 51)
-    here = Output((50,) * quiet, above=(-50,) * positives)
-    there = Output((51,) * quiet, above=(-51,) * positives)
+    law = RunLaw(form.threshold, form.query, positives + quiet, 51)
+    here = RunOutput((50,) * quiet, above=(-50,) * positives)
+    there = RunOutput((51,) * quiet, above=(-51,) * positives)
     found = law.log_ratio(here, there)
     assert found.lower > 1
     assert found == pytest.approx((loss, loss), abs=1e-9)
@@ -278,4 +279,4 @@ def test_monotone_calibrations_protect_monotone_queries_only() -> None:
 
 
 def test_an_interval_reads_as_two_numbers() -> None:
-    assert Interval(1.0, 2.0) == (1.0, 2.0)
+    assert Enclosure(1.0, 2.0) == (1.0, 2.0)

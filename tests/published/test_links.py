@@ -6,13 +6,13 @@ from itertools import product
 import pytest
 
 from casemate.exact.box import Box
-from casemate.published.links import Range, Secret, links, reach, with_zero
+from casemate.published.links import LinkedColumns, Range, links, reach, with_zero
 from casemate.query.records.cuts import Cut
 
 TWO, FIVE = Cut(Fraction(2)), Cut(Fraction(9, 2), strict=True)
 
 
-def possible(secret: Secret, present: Range, box: Box) -> set[tuple[int, ...]]:
+def possible(secret: LinkedColumns, present: Range, box: Box) -> set[tuple[int, ...]]:
     """Whole numbers that keep all links: the columns in order."""
     spans = [
         range(int(low or 0), int(high or 0) + 1)
@@ -33,7 +33,7 @@ def possible(secret: Secret, present: Range, box: Box) -> set[tuple[int, ...]]:
 
 
 def test_the_values_of_a_category_exclude_each_other() -> None:
-    secret, box = Secret((0, 1, 2), (), None), Box.of(3, 0, 1, integer=True)
+    secret, box = LinkedColumns((0, 1, 2), (), None), Box.of(3, 0, 1, integer=True)
     assert possible(secret, Range(None, None, False), box) == {
         (0, 0, 0),
         (1, 0, 0),
@@ -43,7 +43,7 @@ def test_the_values_of_a_category_exclude_each_other() -> None:
 
 
 def test_a_whole_number_lies_between_its_cuts() -> None:
-    secret = Secret((), ((TWO, 1), (FIVE, 2)), 0)
+    secret = LinkedColumns((), ((TWO, 1), (FIVE, 2)), 0)
     box = Box((Fraction(0),) * 3, (Fraction(7), Fraction(1), Fraction(1)), (True,) * 3)
     assert possible(secret, Range(Fraction(0), Fraction(7), True), box) == {
         (number, number >= 2, number >= 5) for number in range(8)
@@ -56,7 +56,7 @@ def test_a_number_that_may_be_missing_is_0_and_past_no_cut(low: int, high: int) 
     ends = with_zero(present)
     past = reach(TWO, present, missing=True)
     box = Box((ends[0], Fraction(0), past[0]), (ends[1], Fraction(1), past[1]), (True, True, True))
-    secret = Secret((), ((Cut(None), 1), (TWO, 2)), 0)
+    secret = LinkedColumns((), ((Cut(None), 1), (TWO, 2)), 0)
     there = {(number, 1, int(number >= 2)) for number in range(low, high + 1)}
     assert possible(secret, present, box) == there | {(0, 0, 0)}
 

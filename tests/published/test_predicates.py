@@ -13,7 +13,7 @@ from casemate.attack.solvers.least_squares import least_squares
 from casemate.exact.rows import Floats, Passes, Rows
 from casemate.exact.system import System
 from casemate.published import predicates as module
-from casemate.published.predicates import Bits, Predicates, Ranges, fitting
+from casemate.published.predicates import BitRows, Predicates, RangeRows, fitting
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.engines.answering import answers
 from casemate.query.parse.sql import parse
@@ -103,14 +103,14 @@ def test_ranges_of_one_column_are_ranges(people: Table, records: list[dict[str, 
     texts = [f"age BETWEEN {low} AND {low + 15}" for low in range(-5, 70)]
     listed = [selection(text, people) for text in [*texts, "age IS NULL", "age > 1000", "TRUE"]]
     found = fitting(listed, people.source)
-    assert isinstance(found, Ranges)
+    assert isinstance(found, RangeRows)
     assert_same(found, slowly(listed, records))
 
 
 def test_two_ranges_at_once_are_not_a_range(people: Table, records: list[dict[str, Any]]) -> None:
     listed = [selection("age < 20 OR age > 40", people), selection("age > 30", people)]
     found = fitting(listed, people.source)
-    assert not isinstance(found, Ranges)
+    assert not isinstance(found, RangeRows)
     assert_same(found, slowly(listed, records))
 
 
@@ -118,7 +118,7 @@ def test_few_records_are_stored_many_are_bits_and_too_many_are_decided_again(peo
     few = [selection(f"weight + age = {total}", people) for total in range(20, 60)]
     many = [selection(f"age > {age} OR sex = 'f'", people) for age in range(20, 60)]
     assert isinstance(fitting(few, people.source), Rows)
-    assert isinstance(fitting(many, people.source), Bits)
+    assert isinstance(fitting(many, people.source), BitRows)
     for listed in (few, many):
         assert isinstance(fitting(listed, people.source, most_stored=10), Predicates)
 

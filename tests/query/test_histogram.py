@@ -15,7 +15,7 @@ from casemate.query.language.expression import ColumnRef
 from casemate.query.snapping.histograms import Summand, codes, histogram, tally
 from casemate.table.schema import Column, ColumnType, Policy, Role
 from casemate.table.sources.duckdb import DuckDBSource
-from casemate.table.sources.files import Columns
+from casemate.table.sources.files import ColumnsInMemory
 from casemate.table.sources.source import Series, Source
 from casemate.table.table import Table
 from casemate.table.universe import Universe
@@ -155,7 +155,7 @@ def in_memory(values: list[float | None], name: str = "x") -> DuckDBSource:
     missing = np.array([each is None for each in values])
     numbers = np.array([0.0 if each is None else each for each in values])
     series = {name: Series(numbers, missing)}
-    return DuckDBSource(Columns("memory", series, {name: ColumnType.DOUBLE}))
+    return DuckDBSource(ColumnsInMemory("memory", series, {name: ColumnType.DOUBLE}))
 
 
 def test_infinities_are_clamped_and_what_is_no_number_is_missing() -> None:

@@ -19,7 +19,7 @@ from casemate.query.engines.engine import rows as rows_of
 from casemate.query.language.expression import TRUE
 from casemate.query.parse.sql import parse
 from casemate.query.records.bitsets import membership
-from casemate.query.sketch.hash import LOW, Keys, fingerprints, hashed, lane
+from casemate.query.sketch.hash import LOW, HashKeys, fingerprints, hashed, lane
 from casemate.query.sketch.layouts import MOST_MERGED, Selection
 from casemate.query.sketch.sketch import CodedRecords, spread
 from casemate.query.sketch.sql import SummedRecords
@@ -83,7 +83,7 @@ def test_the_hash_is_the_same_in_postgres(people_in_postgres: Table, rng: Random
 
 
 def assert_same_hash(source: Source, rng: Random) -> None:
-    keys = Keys.drawn(rng.randbytes)
+    keys = HashKeys.drawn(rng.randbytes)
     inner = f"SELECT r + {2**61 - 40} AS r FROM ({rows_of(source, (), TRUE, {})}) AS g"
     for shown, shift in ((rows_of(source, (), TRUE, {}), 0), (inner, 2**61 - 40)):
         frame = source.read(hashed(shown, keys, source.dialect, True, ["r"]))
@@ -96,7 +96,7 @@ def assert_same_hash(source: Source, rng: Random) -> None:
 def test_fingerprints_of_neighbours_do_not_cancel(rng: Random) -> None:
     """Differences of any order, which multiples of the names would all pass."""
     names = np.arange(-1000, 60_000)
-    found = fingerprints(names, Keys.drawn(rng.randbytes))
+    found = fingerprints(names, HashKeys.drawn(rng.randbytes))
     assert found.min() >= 1 and found.max() <= 2**38
     for order in range(1, 7):
         assert np.diff(found, n=order).all()
@@ -104,7 +104,7 @@ def test_fingerprints_of_neighbours_do_not_cancel(rng: Random) -> None:
 
 
 def test_keys_are_never_shown(rng: Random) -> None:
-    assert repr(Keys.drawn(rng.randbytes)) == "Keys(secret)"
+    assert repr(HashKeys.drawn(rng.randbytes)) == "Keys(secret)"
 
 
 # Rows, totals and searches ----------------------------------------------------------------------

@@ -20,7 +20,7 @@ from casemate.query.snapping.snapping import MOST_PRODUCTS, Snapped, snapped
 from casemate.table.schema import Column, ColumnType, Policy
 from casemate.table.sources.source import Source
 from casemate.table.table import Table
-from casemate.table.universe import Kind, Universe
+from casemate.table.universe import AttributeKind, Universe
 
 INTEGER, DECIMAL, DOUBLE = ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DOUBLE
 
@@ -276,7 +276,7 @@ def test_whole_and_touched_cells_bracket_the_true_answer_and_the_snapped_one(
 ) -> None:
     described = data.draw(universes.policies)
     universe = Universe.of(described)
-    binned = [each for each in universe.attributes if each.kind is Kind.BINS]
+    binned = [each for each in universe.attributes if each.kind is AttributeKind.BINS]
     atoms = st.sampled_from(binned).flatmap(universes.anywhere)
     aggregate = universes.counting(data.draw(universes.combined(atoms)), described)
     found = snapped(aggregate, universe)

@@ -12,7 +12,7 @@ from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Function, Select
 from casemate.query.engines.answering import answers
 from casemate.query.parse.sql import parse_statement
-from casemate.query.snapping.groups import Groups, cells_of
+from casemate.query.snapping.groups import KeyGroups, cells_of
 from casemate.query.snapping.histograms import as_declared, histogram
 from casemate.query.snapping.snapping import snapped
 from casemate.table.schema import Column, ColumnType, Policy
@@ -33,11 +33,11 @@ def read(keys: str, policy: Policy = POLICY) -> tuple[Select, Universe]:
     return statement.selects[0], Universe.of(policy)
 
 
-def grouped(keys: str) -> Groups:
+def grouped(keys: str) -> KeyGroups:
     return cells_of(*read(keys))
 
 
-def keys_of(found: Groups) -> list[object]:
+def keys_of(found: KeyGroups) -> list[object]:
     return [each.key[0] if len(each.key) == 1 else each.key for each in found.groups]
 
 

@@ -11,7 +11,7 @@ from casemate.query.language.interpret import evaluate
 from casemate.query.parse.sql import parse
 from casemate.query.snapping.steps import Condition, condition_of
 from casemate.table.schema import Column, ColumnType, Policy
-from casemate.table.universe import Kind, Point, Universe, typed
+from casemate.table.universe import AttributeKind, Point, Universe, typed
 
 POLICY = Policy(
     "",
@@ -53,7 +53,7 @@ def test_a_condition_holds_where_the_interpreter_says_so(
     records: list[dict[str, Any]], data: st.DataObject, policy: Policy
 ) -> None:
     attributes = Universe.of(policy).attributes
-    binned = st.sampled_from([each for each in attributes if each.kind is Kind.BINS])
+    binned = st.sampled_from([each for each in attributes if each.kind is AttributeKind.BINS])
     either = binned.flatmap(universes.anywhere) | st.sampled_from(attributes).flatmap(
         universes.on_boundaries
     )

@@ -16,16 +16,16 @@ from casemate.query.engines.answering import answers, show
 from casemate.query.language.expression import KeyRef
 from casemate.query.language.interpret import evaluate
 from casemate.query.parse.sql import parse_statement
-from casemate.query.rewrite.withhold import Row, Withholding, constant
+from casemate.query.rewrite.withhold import ShownRow, Withholding, constant
 from casemate.table.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")
 CONSTANT_KEYS = 3  # statements grouped by a constant, whose rows have nothing to be told apart by
 
 
-def present(withholding: Withholding, table: Table) -> dict[Row, list[tuple[Select, Any]]]:
+def present(withholding: Withholding, table: Table) -> dict[ShownRow, list[tuple[Select, Any]]]:
     """Every row there is, and the cells that it shows."""
-    found: dict[Row, list[tuple[Select, Any]]] = {}
+    found: dict[ShownRow, list[tuple[Select, Any]]] = {}
     for select in withholding.statement.selects:
         there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
         for key in answers([there], table.source)[0]:
@@ -37,7 +37,7 @@ def shown(sql: str, table: Table) -> Counter[Any]:
     return Counter(show(parse_statement(sql, table.policy), table.source).rows)
 
 
-def expected(withholding: Withholding, rows: set[Row], table: Table) -> Counter[Any]:
+def expected(withholding: Withholding, rows: set[ShownRow], table: Table) -> Counter[Any]:
     """What a statement shows of the rows that are not withheld, cell by cell."""
     kept: Counter[Any] = Counter()
     for select in withholding.statement.selects:
@@ -99,7 +99,7 @@ def test_the_condition_goes_to_the_having_of_the_select_and_nothing_else_changes
     sql: str, without: str, people: Table
 ) -> None:
     withholding = Withholding(sql, people.policy)
-    rows = [Row(0, ("f",)), Row(0, ("F",))]
+    rows = [ShownRow(0, ("f",)), ShownRow(0, ("F",))]
     there = present(withholding, people)
     assert withholding.without([row for row in rows if row in there], there) == without
 
@@ -107,7 +107,7 @@ def test_the_condition_goes_to_the_having_of_the_select_and_nothing_else_changes
 def test_a_name_of_from_goes_before_a_name_of_select(people: Table) -> None:
     sql = "SELECT upper(sex) AS sex, SUM(income) FROM people WHERE sex <> 'x' GROUP BY sex"
     withholding = Withholding(sql, people.policy)
-    text = withholding.without([Row(0, ("f",))], present(withholding, people))
+    text = withholding.without([ShownRow(0, ("f",))], present(withholding, people))
     assert text is not None and text.endswith("HAVING NOT (sex = 'f')")
 
 
@@ -116,7 +116,7 @@ def test_other_dialects_are_written_as_they_are_read(dialect: str, people: Table
     sql = "SELECT area, sex, SUM(income) FROM people GROUP BY area, sex"
     withholding = Withholding(sql, people.policy, dialect)
     there = present(withholding, people)
-    text = withholding.without([Row(0, (None, "f")), Row(0, (1, "m"))], there)
+    text = withholding.without([ShownRow(0, (None, "f")), ShownRow(0, (1, "m"))], there)
     assert text is not None
     shown_rows = show(parse_statement(text, people.policy, dialect), people.source).rows
     assert len(shown_rows) == len(there) - 2
@@ -126,7 +126,7 @@ def test_a_branch_without_keys_is_withheld_whole(people: Table) -> None:
     sql = "SELECT SUM(income) FROM people UNION ALL SELECT SUM(income) FROM people GROUP BY sex"
     withholding = Withholding(sql, people.policy)
     there = present(withholding, people)
-    text = withholding.without([Row(0, ())], there)
+    text = withholding.without([ShownRow(0, ())], there)
     assert text is not None and "SELECT SUM(income) FROM people HAVING NOT (TRUE) UNION" in text
     assert sum(shown(text, people).values()) == len(there) - 1
 
@@ -155,10 +155,12 @@ def test_rows_grouped_by_a_constant_cannot_be_told_apart(people: Table) -> None:
 
 def test_thousands_of_rows_can_be_withheld_at_once(people: Table) -> None:
     withholding = Withholding("SELECT age, COUNT(*) FROM people GROUP BY age", people.policy)
-    rows = [Row(0, (age,)) for age in range(3_000)]
-    assert withholding.without(rows, [*rows, Row(0, (-1,))]) is not None
+    rows = [ShownRow(0, (age,)) for age in range(3_000)]
+    assert withholding.without(rows, [*rows, ShownRow(0, (-1,))]) is not None
     with pytest.raises(Unsupported, match="more than"):
-        withholding.without(many := [Row(0, (age,)) for age in range(30_000)], [*many, Row(0, ())])
+        withholding.without(
+            many := [ShownRow(0, (age,)) for age in range(30_000)], [*many, ShownRow(0, ())]
+        )
 
 
 def test_a_text_that_hides_other_rows_is_noticed(people: Table) -> None:
@@ -166,7 +168,7 @@ def test_a_text_that_hides_other_rows_is_noticed(people: Table) -> None:
     withholding = Withholding("SELECT sex, COUNT(*) FROM people GROUP BY sex", people.policy)
     wrong = "SELECT sex, COUNT(*) FROM people GROUP BY sex HAVING NOT (sex = 'f')"
     other = "SELECT sex, COUNT(*) FROM people WHERE age > 3 GROUP BY sex"
-    row, there = Row(0, ("f",)), [Row(0, ("f",)), Row(0, (None,))]
+    row, there = ShownRow(0, ("f",)), [ShownRow(0, ("f",)), ShownRow(0, (None,))]
     with pytest.raises(Unsupported, match="told apart"):
         withholding._check(wrong, [row], there)
     with pytest.raises(Unsupported, match="another HAVING"):
@@ -192,7 +194,7 @@ def test_any_text_can_be_a_key(value: str) -> None:
 # Against the rows one by one ----------------------------------------------------------------------
 
 
-def some_rows(there: dict[Row, Any], rng: Random) -> set[Row]:
+def some_rows(there: dict[ShownRow, Any], rng: Random) -> set[ShownRow]:
     share = rng.choice([0.05, 0.3, 0.7])
     return {row for row in there if rng.random() < share}
 

@@ -17,7 +17,7 @@ from casemate.query.parse.sql import parse
 from casemate.query.snapping.histograms import as_declared
 from casemate.table.schema import Column, ColumnType, Policy, Role
 from casemate.table.sources.source import Source
-from casemate.table.universe import Attribute, Kind
+from casemate.table.universe import Attribute, AttributeKind
 
 bins = st.integers(1, 9)
 
@@ -78,7 +78,7 @@ def on_boundaries(attribute: Attribute) -> st.SearchStrategy[str]:
     missing = st.sampled_from([f"{name} IS NULL", f"{name} IS NOT NULL"])
     if attribute.type is ColumnType.BOOLEAN:
         return missing | st.sampled_from([name, f"NOT {name}", f"{name} IS NOT TRUE"])
-    if attribute.kind is Kind.VALUES:
+    if attribute.kind is AttributeKind.VALUES:
         values = st.lists(st.sampled_from(attribute.points).map(written), min_size=1, max_size=3)
         kept = st.builds(f"{name} {{}} ({{}})".format, IN, values.map(", ".join))
         single = st.sampled_from(attribute.points).map(written)

@@ -9,10 +9,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from casemate.attack.attack import Attack, Attacked, Options
+from casemate.attack.attack import Attack, Attacked, AttackOptions
 from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.attack.score.predictor import Baselines
-from casemate.attack.score.scoring import Comparison, Score, Stratum
+from casemate.attack.score.scoring import PairedComparison, Score, Stratum
 from casemate.published.knowledge import Knowledge
 
 SECRETS = (7654.125, 8765.375, 6543.625, 9876.875, 5432.25)
@@ -58,7 +58,7 @@ def _attack(
             answers=answers if seen else None,
             private=column,
             knowledge=None if noise is None else Knowledge(Fraction(0), Fraction(20_000)),
-            options=Options(noise=noise, tolerance=0.5),
+            options=AttackOptions(noise=noise, tolerance=0.5),
             random=np.random.default_rng(0),
         )
 
@@ -68,8 +68,8 @@ def judged(
 ) -> Score:
     """A score whose comparison lies between two numbers."""
     middle = (low + high) / 2
-    whole = Comparison(40, recovered, recovered - middle, middle, low, high)
-    rare = Comparison(10, 1.0, 0.5, 0.5, 0.125, 0.75)
+    whole = PairedComparison(40, recovered, recovered - middle, middle, low, high)
+    rare = PairedComparison(10, 1.0, 0.5, 0.5, 0.125, 0.75)
     return Score(
         records,
         0.5,

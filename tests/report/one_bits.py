@@ -7,12 +7,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from casemate.attack.one_bit.attack import OneBitAttack, OneBitFound, OneBitOptions
-from casemate.attack.one_bit.choice import LearnerName, Told
-from casemate.attack.one_bit.laws import Gaussian, Law, Mixture, Shifted
+from casemate.attack.one_bit.choice import KnownNoise, OneBitLearnerName
+from casemate.attack.one_bit.laws import Gaussian, Law, MixtureLaw, Shifted
 
 PAY = (7654.125, 8765.375, 6543.625, 9876.875)
 HOSTILE = "</td></style><script>alert('x')</script>\" onload=\"&amp;"
-HUMPS = Mixture((Shifted(Gaussian(400), -1000), Shifted(Gaussian(400), 1000)), (0.5, 0.5))
+HUMPS = MixtureLaw((Shifted(Gaussian(400), -1000), Shifted(Gaussian(400), 1000)), (0.5, 0.5))
 
 
 @cache
@@ -35,6 +35,6 @@ def found(
             queries=queries,
             dimensions=4,
             bounds=(0.0, 10_000.0),
-            options=OneBitOptions(LearnerName.AUTO, Told(told)),
+            options=OneBitOptions(OneBitLearnerName.AUTO, KnownNoise(told)),
             random=np.random.default_rng(7),
         )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from casemate.attack.plan.report import as_html, as_json, as_text
-from casemate.attack.plan.result import Determined, Planned
+from casemate.attack.plan.result import DeterminedRecord, Planned
 
 ONE = Planned(
     3,
@@ -26,8 +26,8 @@ EVERYBODY = Planned(
     1,
     queries=("SELECT 1", "SELECT 2"),
     determined=(
-        Determined("a", {0: Fraction(1)}),
-        Determined("b", {1: Fraction(1), 0: Fraction(-1)}),
+        DeterminedRecord("a", {0: Fraction(1)}),
+        DeterminedRecord("b", {1: Fraction(1), 0: Fraction(-1)}),
     ),
     counts=(1, 2),
     verified=True,
@@ -74,7 +74,7 @@ def test_long_lists_are_counted_in_the_text_and_whole_in_the_object() -> None:
         EVERYBODY,
         queries=("SELECT 1",) * 30,
         counts=(1,) * 30,
-        determined=tuple(Determined(i, {0: Fraction(1)}) for i in range(25)),
+        determined=tuple(DeterminedRecord(i, {0: Fraction(1)}) for i in range(25)),
     )
     assert "  and 10 more, all of them in the JSON" in as_text(many)
     assert "  and 5 more, all of them in the JSON" in as_text(many)
@@ -85,7 +85,7 @@ def test_a_long_query_and_a_long_combination_are_cut_in_the_text() -> None:
     long = replace(
         EVERYBODY,
         queries=("SELECT " + "1, " * 200, "SELECT 2"),
-        determined=(Determined("a", {i: Fraction(1) for i in range(9)}),),
+        determined=(DeterminedRecord("a", {i: Fraction(1) for i in range(9)}),),
     )
     lines = as_text(long).splitlines()
     assert any(line.endswith("...;  -- 1 record") and len(line) < 330 for line in lines)

@@ -5,20 +5,20 @@ from decimal import Decimal
 from fractions import Fraction
 
 from casemate.audit.report import combination
-from casemate.audit.result import Certificate, Term
+from casemate.audit.result import CertificateTerm, PublishedCertificate
 from casemate.published.system import Place
 from casemate.report import number, plain
 
 
 def test_a_certificate_reads_as_arithmetic() -> None:
     terms = (
-        Term(Place(1, "sum", None), -1),
-        Term(Place(2, "sum", (("sex", "f"), ("area", None))), 2),
-        Term(Place(3, "sum", None), -3),
+        CertificateTerm(Place(1, "sum", None), -1),
+        CertificateTerm(Place(2, "sum", (("sex", "f"), ("area", None))), 2),
+        CertificateTerm(Place(3, "sum", None), -3),
     )
     whole = "- query 1 + 2 * query 2 [sex = f, area = NULL] - 3 * query 3"
-    assert combination(Certificate(terms, 1)) == whole
-    assert combination(Certificate(terms, 4)) == f"({whole}) / 4"
+    assert combination(PublishedCertificate(terms, 1)) == whole
+    assert combination(PublishedCertificate(terms, 4)) == f"({whole}) / 4"
 
 
 def test_numbers_stay_exact_or_become_text() -> None:

@@ -18,16 +18,16 @@ from casemate.audit.report import combination
 from casemate.audit.result import (
     Approximate,
     Audited,
-    Certificate,
+    CertificateTerm,
     Exposed,
     ExposedIfExact,
     Group,
     InsiderExposed,
-    Interval,
     Proof,
+    PublishedCertificate,
+    RemainingInterval,
     Repaired,
     SensitiveCell,
-    Term,
     Verdict,
 )
 from casemate.audit.statements import Withheld
@@ -76,16 +76,16 @@ def empty(records: int = 3) -> Audited:
 
 
 def exposure(record: int, *queries: int, column: str = "pay", value: Any = SECRET) -> Exposed:
-    terms = tuple(Term(Place(query, "sum", None), 1) for query in queries)
-    certificate = Certificate(terms, 1) if terms else None
+    terms = tuple(CertificateTerm(Place(query, "sum", None), 1) for query in queries)
+    certificate = PublishedCertificate(terms, 1) if terms else None
     proof = Proof.RANK if terms else Proof.BOUNDS
     by = queries[-1] if queries else None
     return Exposed(f"key-{record}", f"key-{record}", column, value, certificate, by, proof)
 
 
-def interval(record: int, low: int, high: int, column: str = "pay") -> Interval:
+def interval(record: int, low: int, high: int, column: str = "pay") -> RemainingInterval:
     ends = (Fraction(low), Fraction(high), Fraction(0), Fraction(2 * SECRET))
-    return Interval(f"key-{record}", column, *ends)
+    return RemainingInterval(f"key-{record}", column, *ends)
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def _but_for_rounding(column: str) -> ExposedIfExact:
 
 def everything(column: str = "pay", text: str = "SELECT 1", key: str = "x") -> Audited:
     """An audit in which every section has something secret to hide."""
-    cell = Term(Place(1, "sum", (("area", key),)), 2)
-    shown = replace(exposure(0, 1, column=column), certificate=Certificate((cell,), 3))
+    cell = CertificateTerm(Place(1, "sum", (("area", key),)), 2)
+    shown = replace(exposure(0, 1, column=column), certificate=PublishedCertificate((cell,), 3))
     return replace(
         empty(),
         verdict=Verdict.EXPOSED,

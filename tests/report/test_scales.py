@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.report.plots import Bands, Linear, Logarithmic, Scale
+from casemate.report.plots import Bands, LinearScale, Logarithmic, Scale
 
 FINITE = st.floats(1e-6, 1e9)
 
@@ -16,16 +16,16 @@ def named(scale: Scale) -> list[str]:
 
 
 def test_a_linear_scale_names_round_numbers() -> None:
-    assert named(Linear(0, 20)) == ["0", "5", "10", "15", "20"]
-    assert named(Linear(0, 1)) == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
-    assert named(Linear(-1, 1)) == ["-1", "-0.5", "0", "0.5", "1"]
-    assert named(Linear(0, 20_000)) == ["0", "5,000", "10,000", "15,000", "20,000"]
-    assert Linear(10, 20).share(15) == 0.5
+    assert named(LinearScale(0, 20)) == ["0", "5", "10", "15", "20"]
+    assert named(LinearScale(0, 1)) == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+    assert named(LinearScale(-1, 1)) == ["-1", "-0.5", "0", "0.5", "1"]
+    assert named(LinearScale(0, 20_000)) == ["0", "5,000", "10,000", "15,000", "20,000"]
+    assert LinearScale(10, 20).share(15) == 0.5
 
 
 def test_a_linear_scale_over_counts_begins_at_nothing() -> None:
-    assert (Linear.over([]).high, Linear.over([0]).high) == (1, 1)
-    assert Linear.over([7, 93]).high == 100
+    assert (LinearScale.over([]).high, LinearScale.over([0]).high) == (1, 1)
+    assert LinearScale.over([7, 93]).high == 100
 
 
 def test_a_logarithmic_scale_names_powers_of_ten() -> None:
@@ -51,7 +51,7 @@ def test_named_values_lie_on_the_axis_and_are_few(one: float, other: float) -> N
     low, high = sorted((one, other))
     if high <= low * (1 + 1e-6):
         return
-    for scale in (Linear(low, high), Logarithmic(low, high), Linear.over([high])):
+    for scale in (LinearScale(low, high), Logarithmic(low, high), LinearScale.over([high])):
         shares = [scale.share(tick.value) for tick in scale.ticks()]
         assert shares == sorted(shares) and len(shares) <= 9
         assert all(-1e-6 <= share <= 1 + 1e-6 for share in shares)
@@ -59,7 +59,7 @@ def test_named_values_lie_on_the_axis_and_are_few(one: float, other: float) -> N
 
 @given(st.lists(FINITE, min_size=1))
 def test_a_scale_over_values_holds_them(values: list[float]) -> None:
-    scale = Linear.over(values)
+    scale = LinearScale.over(values)
     assert scale.share(max(values)) <= 1 + 1e-9
     assert scale.share(max(values)) >= 0.5 or math.isclose(scale.high, 1)
 
@@ -67,7 +67,7 @@ def test_a_scale_over_values_holds_them(values: list[float]) -> None:
 @pytest.mark.parametrize("ends", [(1, 1), (2, 1), (math.nan, 1)])
 def test_a_linear_scale_without_room_is_refused(ends: tuple[float, float]) -> None:
     with pytest.raises(ValueError, match="low < high"):
-        Linear(*ends)
+        LinearScale(*ends)
 
 
 @pytest.mark.parametrize("ends", [(0, 1), (-1, 1), (2, 1)])

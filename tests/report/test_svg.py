@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.report.pages import Markup
-from casemate.report.plots import Bands, Bar, Linear, Logarithmic, Mark, Matrix, Plot, Tone
+from casemate.report.plots import Bands, Bar, LinearScale, Logarithmic, Mark, Matrix, Plot, Tone
 
-PLOT = Plot(Linear(0, 10), Linear(0, 100))
+PLOT = Plot(LinearScale(0, 10), LinearScale(0, 100))
 HOSTILE = "<script>alert(\"x\")</script> & 'y'"
 
 
@@ -46,7 +46,7 @@ def test_a_curve_goes_through_its_points_in_order() -> None:
 
 
 def test_bars_are_as_high_as_their_values_and_none_that_counts_is_invisible() -> None:
-    plot = Plot(Bands(("a", "b", "c")), Linear(0, 1000))
+    plot = Plot(Bands(("a", "b", "c")), LinearScale(0, 1000))
     bars = [Bar(0, 1000, "1,000"), Bar(1, 1, "1", Tone.STRONG), Bar(2, 0, "0")]
     root = drawn(plot.bars(bars), plot=plot)
     heights = [float(each.attrib["height"]) for each in root.iter("rect")]

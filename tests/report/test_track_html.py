@@ -6,11 +6,11 @@ from report.trackings import SETTING, forecasts, simulation
 
 from casemate.track.modes import MODES
 from casemate.track.page import DOTS_SHOWN, plan_html, simulation_html, thinned
-from casemate.track.report import Curve
+from casemate.track.report import WordsCurve
 from casemate.track.setting import Setting
 
 CURVES = [
-    Curve(mode, ((4, 100.0 * i), (1024, 3000.0 * i), (65536, 40000.0 * i)))
+    WordsCurve(mode, ((4, 100.0 * i), (1024, 3000.0 * i), (65536, 40000.0 * i)))
     for i, mode in enumerate(
         ("deterministic", "sampled", "robust", "robust-tuned", "auto"), start=1
     )

@@ -7,13 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.report.plots import Logarithmic, Plot, Tone
-from casemate.track.report import LINE, Row, apart, end_names, ratios, rows_drawn
+from casemate.track.report import LINE, ProtocolRow, apart, end_names, ratios, rows_drawn
 
 places = st.lists(st.floats(0, 1000), min_size=1, max_size=12).map(sorted)
 
 
 def test_rows_stand_below_each_other_in_their_order_and_dots_by_their_words() -> None:
-    rows = [Row("few", 10, Tone.STRONG), Row("some", 100), Row("many", 1000, Tone.SOFT)]
+    rows = [
+        ProtocolRow("few", 10, Tone.STRONG),
+        ProtocolRow("some", 100),
+        ProtocolRow("many", 1000, Tone.SOFT),
+    ]
     drawn = ET.fromstring(rows_drawn("words", "Words", rows))
     dots = {each.attrib["class"]: each.attrib for each in drawn.iter("circle")}
     heights = [float(dots[tone]["cy"]) for tone in ("strong", "plain", "soft")]

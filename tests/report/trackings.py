@@ -1,7 +1,7 @@
 """Small results of trackers, made by hand, so that every number in a report can be foreseen."""
 
 from casemate.track.modes import BREAKS, MODES
-from casemate.track.plan import Forecast
+from casemate.track.plan import WordsForecast
 from casemate.track.setting import Run, Setting
 from casemate.track.simulate.simulate import Simulation
 
@@ -19,10 +19,10 @@ def simulation(
     return Simulation(SETTING, mode, adversary, tuple(runs), 1.25)
 
 
-def forecasts(setting: Setting = SETTING) -> list[Forecast]:
+def forecasts(setting: Setting = SETTING) -> list[WordsForecast]:
     """Every protocol, a thousand words apart, those that break first."""
     order = sorted(MODES, key=lambda mode: MODES[mode].promise is not BREAKS)
     return [
-        Forecast(setting, mode, 1000.0 * (i + 1), MODES[mode].promise)
+        WordsForecast(setting, mode, 1000.0 * (i + 1), MODES[mode].promise)
         for i, mode in enumerate(order)
     ]

@@ -9,28 +9,36 @@ from statistics import median
 
 import pytest
 
-from casemate.audit.block.model import Block, Cell, Person, Statistic, certain, shared, solve_block
-from casemate.audit.time_limit import Limit
+from casemate.audit.block.model import (
+    Block,
+    PeopleCell,
+    Person,
+    Statistic,
+    certain,
+    shared,
+    solve_block,
+)
+from casemate.audit.time_limit import SearchLimit
 
 ATTRIBUTES = {"sex": ("F", "M"), "race": ("B", "W"), "married": ("M", "S")}
-MARRIED_FROM_15 = ((Cell({"married": ("M",)}), Cell(at_least=15)),)
+MARRIED_FROM_15 = ((PeopleCell({"married": ("M",)}), PeopleCell(at_least=15)),)
 PUBLISHED = {  # cell, how many, median age, mean age; means are printed to one decimal
-    "1A": (Cell(), 7, 30, "38.0"),
-    "2A": (Cell({"sex": ("F",)}), 4, 30, "33.5"),
-    "2B": (Cell({"sex": ("M",)}), 3, 30, "44.0"),
-    "2C": (Cell({"race": ("B",)}), 4, 51, "48.5"),
-    "2D": (Cell({"race": ("W",)}), 3, 24, "24.0"),
-    "3B": (Cell({"married": ("M",)}, at_least=18), 4, 51, "54.0"),
-    "4A": (Cell({"sex": ("F",), "race": ("B",)}), 3, 36, "36.7"),
+    "1A": (PeopleCell(), 7, 30, "38.0"),
+    "2A": (PeopleCell({"sex": ("F",)}), 4, 30, "33.5"),
+    "2B": (PeopleCell({"sex": ("M",)}), 3, 30, "44.0"),
+    "2C": (PeopleCell({"race": ("B",)}), 4, 51, "48.5"),
+    "2D": (PeopleCell({"race": ("W",)}), 3, 24, "24.0"),
+    "3B": (PeopleCell({"married": ("M",)}, at_least=18), 4, 51, "54.0"),
+    "4A": (PeopleCell({"sex": ("F",), "race": ("B",)}), 3, 36, "36.7"),
 }
 WITHHELD = [
-    Cell({"married": ("S",)}, at_least=18),
-    Cell({"race": ("B",), "sex": ("M",)}),
-    Cell({"race": ("W",), "sex": ("F",)}),
-    Cell({"race": ("W",), "sex": ("M",)}),
-    Cell(at_most=4),
-    Cell(at_most=17),
-    Cell(at_least=64),
+    PeopleCell({"married": ("S",)}, at_least=18),
+    PeopleCell({"race": ("B",), "sex": ("M",)}),
+    PeopleCell({"race": ("W",), "sex": ("F",)}),
+    PeopleCell({"race": ("W",), "sex": ("M",)}),
+    PeopleCell(at_most=4),
+    PeopleCell(at_most=17),
+    PeopleCell(at_least=64),
 ]
 
 
@@ -97,7 +105,7 @@ def test_an_enumeration_that_is_cut_short_says_so() -> None:
     found = solve_block(seven("3B"), most=10)
     assert len(found.tables) == 10 and not found.complete
     assert solve_block(seven("3B"), most=64).complete
-    limit = Limit(seconds=math.inf, work=1e-6, workers=1)
+    limit = SearchLimit(seconds=math.inf, work=1e-6, workers=1)
     assert not solve_block(seven("2A", "2B"), limit).complete
 
 
@@ -109,7 +117,7 @@ def test_who_is_certain_is_decided_among_those_that_some_solutions_share() -> No
 
 
 def test_who_is_certain_is_undecided_at_the_limit() -> None:
-    found = certain(seven(), Limit(seconds=math.inf, work=1e-6, workers=1))
+    found = certain(seven(), SearchLimit(seconds=math.inf, work=1e-6, workers=1))
     assert found.people == ()
 
 
@@ -118,7 +126,7 @@ def test_who_is_certain_is_undecided_at_the_limit() -> None:
 SMALL = {"sex": ("F", "M"), "race": ("A", "B", "C")}
 
 
-def inside(cell: Cell, person: Person) -> bool:
+def inside(cell: PeopleCell, person: Person) -> bool:
     values = dict(zip(SMALL, person[1:], strict=True))
     low = -math.inf if cell.at_least is None else cell.at_least
     high = math.inf if cell.at_most is None else cell.at_most
@@ -138,16 +146,16 @@ def gives(statistic: Statistic, table: tuple[Person, ...]) -> bool:
     return abs(Fraction(sum(ages), len(ages)) - statistic.mean) <= statistic.mean_within
 
 
-def random_cell(rng: Random) -> Cell:
+def random_cell(rng: Random) -> PeopleCell:
     where: dict[str, tuple[str, ...]] = {}
     if rng.randrange(2):
         where["sex"] = (rng.choice(SMALL["sex"]),)
     if rng.randrange(2):
         where["race"] = tuple(rng.sample(SMALL["race"], rng.randint(1, 2)))
-    return Cell(where, rng.choice([None, None, 1]), rng.choice([None, None, 2]))
+    return PeopleCell(where, rng.choice([None, None, 1]), rng.choice([None, None, 2]))
 
 
-def publish(rng: Random, cell: Cell, table: tuple[Person, ...]) -> Statistic:
+def publish(rng: Random, cell: PeopleCell, table: tuple[Person, ...]) -> Statistic:
     ages = [int(person[0]) for person in table if inside(cell, person)]
     if not ages or rng.random() < 0.2:
         return Statistic(cell, (0, len(ages)))
@@ -160,7 +168,7 @@ def test_small_blocks_have_exactly_the_solutions_of_brute_force(rng: Random) -> 
     everybody: list[Person] = [
         (age, *values) for age in range(4) for values in product(*SMALL.values())
     ]
-    adult = (Cell({"race": ("C",)}), Cell(at_least=2))
+    adult = (PeopleCell({"race": ("C",)}), PeopleCell(at_least=2))
     tables = [
         table
         for table in combinations_with_replacement(sorted(everybody), 3)
@@ -168,7 +176,7 @@ def test_small_blocks_have_exactly_the_solutions_of_brute_force(rng: Random) -> 
     ]
     for _ in range(40):
         truth = rng.choice(tables)
-        cells = [Cell(), *(random_cell(rng) for _ in range(rng.randint(1, 4)))]
+        cells = [PeopleCell(), *(random_cell(rng) for _ in range(rng.randint(1, 4)))]
         statistics = tuple(publish(rng, cell, truth) for cell in cells)
         expected = [table for table in tables if all(gives(each, table) for each in statistics)]
         block = Block(3, 0, 3, SMALL, statistics, (adult,))
@@ -179,20 +187,26 @@ def test_small_blocks_have_exactly_the_solutions_of_brute_force(rng: Random) -> 
 
 
 def test_a_contradictory_block_has_no_solution() -> None:
-    statistics = (Statistic(Cell(), 2, 1, 1), Statistic(Cell(at_least=2), 2))
+    statistics = (Statistic(PeopleCell(), 2, 1, 1), Statistic(PeopleCell(at_least=2), 2))
     assert solve_block(Block(2, 0, 3, SMALL, statistics)).tables == ()
-    assert solve_block(Block(2, 0, 3, SMALL, (Statistic(Cell(), 3),))).tables == ()
-    assert solve_block(Block(2, 0, 3, SMALL, (Statistic(Cell(), 2, Fraction(1, 3)),))).tables == ()
+    assert solve_block(Block(2, 0, 3, SMALL, (Statistic(PeopleCell(), 3),))).tables == ()
+    assert (
+        solve_block(Block(2, 0, 3, SMALL, (Statistic(PeopleCell(), 2, Fraction(1, 3)),))).tables
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Statistic(Cell(), (0, 2), median=3), "exact and positive count"),
-        (lambda: Statistic(Cell(), 0, mean=3), "exact and positive count"),
+        (lambda: Statistic(PeopleCell(), (0, 2), median=3), "exact and positive count"),
+        (lambda: Statistic(PeopleCell(), 0, mean=3), "exact and positive count"),
         (lambda: Block(0, 0, 9, SMALL, ()), "at least one person"),
         (lambda: Block(1, 9, 0, SMALL, ()), "low <= high"),
-        (lambda: Block(1, 0, 9, SMALL, (Statistic(Cell({"sex": ("X",)}), 1),)), "not declared"),
+        (
+            lambda: Block(1, 0, 9, SMALL, (Statistic(PeopleCell({"sex": ("X",)}), 1),)),
+            "not declared",
+        ),
     ],
 )
 def test_a_block_that_makes_no_sense_is_refused(make: object, message: str) -> None:

@@ -15,7 +15,7 @@ from solve.regions import (
 from casemate.audit.checks.whole import backbone, whole_solution
 from casemate.audit.region import bounds as module
 from casemate.audit.region.bounds import Bounds, bounds
-from casemate.audit.region.certify import Reach
+from casemate.audit.region.certify import ReachedEnds
 from casemate.exact.box import Bound, Box, Region
 from casemate.exact.system import System
 
@@ -99,7 +99,7 @@ def test_a_middle_that_claims_too_much_would_be_noticed(monkeypatch: pytest.Monk
     rng = Random(1)
     everything = [wide_region(rng) for _ in range(20)]
     monkeypatch.setattr(
-        module, "reached", lambda _, low, high, point: Reach(point <= high, point >= low)
+        module, "reached", lambda _, low, high, point: ReachedEnds(point <= high, point >= low)
     )
     with pytest.raises(AssertionError):
         assert_all_equal(everything)

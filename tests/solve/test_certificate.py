@@ -9,7 +9,7 @@ from exact_rank import Matrix, anti_hadamard, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.exact.certificate import Certificate, Lines, certify, certify_targets, tipped_by
+from casemate.exact.certificate import Certificate, IntegerRows, certify, certify_targets, tipped_by
 from casemate.exact.system import System
 from casemate.exact.unknowns import Exposure, Form, blocked, incremental
 
@@ -115,7 +115,7 @@ def test_a_column_that_is_not_determined_has_no_certificate() -> None:
     [({0: 1, 1: -1, 2: -1}, 2), ({0: 1, 1: -1}, 1), ({}, 0), ({0: 2**60, 1: 1}, 2**60)],
 )
 def test_a_false_certificate_is_not_a_proof(coefficients: dict[int, int], divisor: int) -> None:
-    lines = Lines(System.of(HOSPITAL))
+    lines = IntegerRows(System.of(HOSPITAL))
     assert not lines.proves(Certificate({1: 1}, coefficients, divisor))
     assert lines.proves(Certificate({1: 1}, {0: 1, 1: -1, 2: -1}, 1))
     assert lines.proves(Certificate({1: 1}, {0: -(2**70), 1: 2**70, 2: 2**70}, -(2**70)))

@@ -8,7 +8,7 @@ from exact_rank import Matrix, generated
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from casemate.audit.region.coalition import BUDGET, Learned, coalitions, vectors_for
+from casemate.audit.region.coalition import BUDGET, CoalitionFinding, coalitions, vectors_for
 from casemate.exact.system import System
 from casemate.exact.unknowns import Form, blocked, incremental, more_null_vectors
 
@@ -46,7 +46,7 @@ def slow_coalitions(
 
 def fast(
     matrix: Matrix, owner: list[int], size: int, rng: Random, form: Form
-) -> tuple[Learned, ...]:
+) -> tuple[CoalitionFinding, ...]:
     system = System.of(matrix)
     exposed = form(system, rng.randbytes)
     null = more_null_vectors(system, exposed, vectors_for(size, WIDTH), rng.randbytes)

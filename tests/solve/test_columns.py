@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from casemate.attack.solvers.laws import Columns, plain_sums
+from casemate.attack.solvers.laws import EquationsByUnknown, plain_sums
 from casemate.exact.rows import Floats, Rows
 from casemate.exact.system import System
 
@@ -12,7 +12,7 @@ def test_turning_keeps_every_entry(choices: list[int], case: int, seed: int) -> 
     rng = np.random.default_rng([seed, case])
     dense = rng.choice(choices, (int(rng.integers(1, 40)), int(rng.integers(1, 20))))
     equations = Rows.of(System.of(dense.tolist()))
-    columns = Columns.of(equations)
+    columns = EquationsByUnknown.of(equations)
     again = np.zeros(dense.shape)
     for unknown in range(dense.shape[1]):
         own = slice(*columns.starts[unknown : unknown + 2])

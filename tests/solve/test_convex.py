@@ -3,9 +3,9 @@ import pytest
 from scipy.optimize import LinearConstraint, lsq_linear, minimize
 
 from casemate.attack.solvers.convex import convex, with_few_departures
-from casemate.attack.solvers.convex_losses import Ranges
+from casemate.attack.solvers.convex_losses import RangeConstraints
 from casemate.attack.solvers.least_squares import least_squares
-from casemate.attack.solvers.projected_gradient import Total
+from casemate.attack.solvers.projected_gradient import TotalRange
 from casemate.exact.rows import Floats, Rows
 from casemate.exact.system import System
 
@@ -60,7 +60,7 @@ def test_a_known_value_decides_the_other_of_its_sum() -> None:
 def test_a_known_total_is_kept_exactly() -> None:
     """The first answer is left out and given as the total instead."""
     rows = Rows.of(System.of([[0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
-    found = convex(rows, ANSWERS[1:], low=3.0, total=Total.of(6, 32.1), tolerance=1e-9)
+    found = convex(rows, ANSWERS[1:], low=3.0, total=TotalRange.of(6, 32.1), tolerance=1e-9)
     assert found.converged
     assert found.values.sum() == pytest.approx(32.1, abs=1e-12)
     assert found.values[1] == pytest.approx(5.2, abs=1e-6)
@@ -68,7 +68,9 @@ def test_a_known_total_is_kept_exactly() -> None:
 
 def test_another_sum_in_a_range_is_kept() -> None:
     """John's and Jeremy's values differ by at least 1, and John's is the greater."""
-    also = Ranges(Rows.of(System.of([[1, -1, 0, 0, 0, 0]])), np.ones(1), np.full(1, np.inf))
+    also = RangeConstraints(
+        Rows.of(System.of([[1, -1, 0, 0, 0, 0]])), np.ones(1), np.full(1, np.inf)
+    )
     found = convex(HOSPITAL, ANSWERS, low=3.0, also=also, tolerance=1e-8)
     assert found.converged
     assert found.values[0] - found.values[1] >= 1 - 1e-6
@@ -80,7 +82,7 @@ def test_categories_of_a_person_add_up_to_at_most_one() -> None:
     """Three people, two categories each; who is in the first is known of one, and both counts."""
     rows = Rows.of(System.of([[1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0]]))
     people = Rows.of(System.of([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]]))
-    also = Ranges(people, np.zeros(3), np.ones(3))
+    also = RangeConstraints(people, np.zeros(3), np.ones(3))
     right = np.array([2.0, 1.0, 1.0])
     found = convex(rows, right, low=0.0, high=1.0, also=also, tolerance=1e-7)
     assert found.converged
@@ -123,10 +125,12 @@ def test_with_a_total_and_other_sums_no_allowed_point_fits_better(case: int, see
     rows, dense, right, low, high = random_case(rng)
     width = len(low)
     inside = low + rng.random(width) * (high - low)
-    total = Total(rng.choice([1.0, 2.0, -1.0], width), *2 * [0.0])
-    total = Total(total.weights, *2 * [float(total.weights @ inside)])
+    total = TotalRange(rng.choice([1.0, 2.0, -1.0], width), *2 * [0.0])
+    total = TotalRange(total.weights, *2 * [float(total.weights @ inside)])
     extra = rng.choice([-1, 0, 1], (2, width))
-    also = Ranges(Rows.of(System.of(extra.tolist())), extra @ inside - 0.1, extra @ inside + 0.1)
+    also = RangeConstraints(
+        Rows.of(System.of(extra.tolist())), extra @ inside - 0.1, extra @ inside + 0.1
+    )
     found = convex(rows, right, low=low, high=high, total=total, also=also, tolerance=1e-8)
     assert found.converged
     assert found.values @ total.weights == pytest.approx(inside @ total.weights, abs=1e-9)
@@ -181,17 +185,19 @@ def test_few_departures_are_found_in_fewer_equations_than_unknowns(seed: int) ->
 
 
 def test_constraints_that_contradict_are_refused() -> None:
-    also = Ranges(Rows.of(System.of([[1, 1, 0, 0, 0, 0]])), np.full(1, 50.0), np.full(1, 60.0))
+    also = RangeConstraints(
+        Rows.of(System.of([[1, 1, 0, 0, 0, 0]])), np.full(1, 50.0), np.full(1, 60.0)
+    )
     with pytest.raises(ValueError, match="no values keep all constraints"):
         convex(HOSPITAL, ANSWERS, low=3.0, high=10.0, also=also)
     with pytest.raises(ValueError, match="have the known total"):
-        convex(HOSPITAL, ANSWERS, low=3.0, high=4.0, total=Total.of(6, 32.1))
+        convex(HOSPITAL, ANSWERS, low=3.0, high=4.0, total=TotalRange.of(6, 32.1))
     with pytest.raises(ValueError, match="lower end"):
         convex(HOSPITAL, ANSWERS, low=1.0, high=0.0)
     with pytest.raises(ValueError, match="as many low and high ends"):
-        Ranges(also.rows, np.zeros(2), np.ones(2))
+        RangeConstraints(also.rows, np.zeros(2), np.ones(2))
     with pytest.raises(ValueError, match="lower end of a constraint"):
-        Ranges(also.rows, np.ones(1), np.zeros(1))
+        RangeConstraints(also.rows, np.ones(1), np.zeros(1))
 
 
 def test_progress_counts_on_through_both_descents() -> None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from casemate.audit.region.second import Freedom, Held
+from casemate.audit.region.second import Freedom, HeldSum
 
 Line = tuple[NDArray[np.float64], float, float]
 
@@ -26,9 +26,9 @@ def exists(low: NDArray[np.float64], high: NDArray[np.float64], lines: list[Line
     return bool(found.status == 0)
 
 
-def held(line: NDArray[np.float64], low: float, high: float) -> Held:
+def held(line: NDArray[np.float64], low: float, high: float) -> HeldSum:
     columns = np.flatnonzero(line)
-    return Held(columns, line[columns], low, high)
+    return HeldSum(columns, line[columns], low, high)
 
 
 def random_ends(rng: Random, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -59,15 +59,18 @@ def test_a_sum_is_admitted_iff_a_direction_is_left(rng: Random) -> None:
 
 def test_sums_that_come_together_are_admitted_together_or_not_at_all() -> None:
     up = np.ones(3)
-    first, second = Held(np.array([0, 1]), np.array([1.0, -1.0])), Held(np.array([2]), np.ones(1))
+    first, second = (
+        HeldSum(np.array([0, 1]), np.array([1.0, -1.0])),
+        HeldSum(np.array([2]), np.ones(1)),
+    )
     free = Freedom(up, np.full(3, np.inf))
     assert not free.admit([first, second])
-    assert free.admit([Held(np.array([0, 1]), np.array([1.0, -2.0]))])
+    assert free.admit([HeldSum(np.array([0, 1]), np.array([1.0, -2.0]))])
     assert free.admit([first]) is False
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e12])
 def test_the_size_of_the_weights_does_not_matter(size: float) -> None:
     free = Freedom(np.array([1.0, -np.inf]), np.array([np.inf, -1.0]))
-    assert free.admit([Held(np.array([0, 1]), size * np.ones(2))])
-    assert not free.admit([Held(np.array([0]), size * np.ones(1))])
+    assert free.admit([HeldSum(np.array([0, 1]), size * np.ones(2))])
+    assert not free.admit([HeldSum(np.array([0]), size * np.ones(1))])

@@ -9,8 +9,8 @@ import pytest
 from chance import assert_follows
 
 from casemate.attack.solvers import posterior as gibbs
-from casemate.attack.solvers.laws import Law, Noisy
-from casemate.attack.solvers.posterior import Chain, Model
+from casemate.attack.solvers.laws import AnswerLaw, Noisy
+from casemate.attack.solvers.posterior import MarkovChain, PosteriorModel
 from casemate.exact.rows import Floats, Rows
 from casemate.exact.system import System
 
@@ -21,7 +21,7 @@ class World:
     """A few whole unknowns and their exact posterior, by trying everything."""
 
     def __init__(
-        self, law: Law, shape: str, *, sharpness: float = 1.0, prior: bool = False
+        self, law: AnswerLaw, shape: str, *, sharpness: float = 1.0, prior: bool = False
     ) -> None:
         dense, self.right, self.spread, self.low, self.high = SHAPES[shape]
         span = int((self.high - self.low).max()) + 1
@@ -36,9 +36,9 @@ class World:
     def _exact(self, dense: Floats) -> Floats:
         rest = np.abs(self.right - self.states @ dense.T) / self.spread
         loss = {
-            Law.GAUSSIAN: rest**2 / 2,
-            Law.LAPLACE: rest,
-            Law.UNIFORM: np.maximum(0, rest - 1 - 1e-9),
+            AnswerLaw.GAUSSIAN: rest**2 / 2,
+            AnswerLaw.LAPLACE: rest,
+            AnswerLaw.UNIFORM: np.maximum(0, rest - 1 - 1e-9),
         }[self.law].sum(axis=1)
         weights = np.exp(-self.sharpness * (loss - loss.min()))
         if self.prior is not None:
@@ -56,11 +56,11 @@ class World:
     ) -> list[int]:
         """Which state each of many draws from the posterior has become."""
         answers = Noisy.of(self.equations, self.right, self.law, spread * self.spread)
-        model = Model(answers, self.low, self.high, self.prior)
+        model = PosteriorModel(answers, self.low, self.high, self.prior)
         places = {tuple(state): place for place, state in enumerate(self.states)}
         found = []
         for start in random.choice(len(self.states), draws, p=self.chances):
-            chain = Chain(model, self.states[start], random)
+            chain = MarkovChain(model, self.states[start], random)
             for _ in range(sweeps):
                 chain.sweep(self.sharpness)
             found.append(places[tuple(chain.point)])
@@ -96,14 +96,14 @@ SHAPES: dict[str, tuple[Floats, Floats, Floats, Floats, Floats]] = {
 }
 
 WORLDS = {
-    "Gaussian": World(Law.GAUSSIAN, "narrow"),
-    "Gaussian, prior": World(Law.GAUSSIAN, "narrow", prior=True),
-    "Gaussian, hot": World(Law.GAUSSIAN, "narrow", sharpness=0.3),
-    "Gaussian, wide": World(Law.GAUSSIAN, "wide", prior=True),
-    "Laplace": World(Law.LAPLACE, "narrow", prior=True),
-    "Laplace, wide": World(Law.LAPLACE, "wide"),
-    "uniform, wall": World(Law.UNIFORM, "narrow", sharpness=3.0),
-    "uniform, closed": World(Law.UNIFORM, "narrow", sharpness=1e9, prior=True),
+    "Gaussian": World(AnswerLaw.GAUSSIAN, "narrow"),
+    "Gaussian, prior": World(AnswerLaw.GAUSSIAN, "narrow", prior=True),
+    "Gaussian, hot": World(AnswerLaw.GAUSSIAN, "narrow", sharpness=0.3),
+    "Gaussian, wide": World(AnswerLaw.GAUSSIAN, "wide", prior=True),
+    "Laplace": World(AnswerLaw.LAPLACE, "narrow", prior=True),
+    "Laplace, wide": World(AnswerLaw.LAPLACE, "wide"),
+    "uniform, wall": World(AnswerLaw.UNIFORM, "narrow", sharpness=3.0),
+    "uniform, closed": World(AnswerLaw.UNIFORM, "narrow", sharpness=1e9, prior=True),
 }
 
 
@@ -142,7 +142,7 @@ def test_swaps_that_begin_anywhere_leave_the_posterior_as_it_is(
     pairs: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gibbs, "MOST_PAIRS", pairs)
-    made = World(Law.GAUSSIAN, "known total")
+    made = World(AnswerLaw.GAUSSIAN, "known total")
     found = made.after_sweeps(_rng(seed), draws=40_000, sweeps=6)
     assert_follows(found, made.cumulative())
 
@@ -150,7 +150,7 @@ def test_swaps_that_begin_anywhere_leave_the_posterior_as_it_is(
 @pytest.mark.slow
 def test_swaps_that_begin_once_at_each_unknown_would_be_noticed(seed: int) -> None:
     """A swap can be undone from its other end only."""
-    made = World(Law.GAUSSIAN, "known total")
+    made = World(AnswerLaw.GAUSSIAN, "known total")
     found = made.after_sweeps(Once(np.random.PCG64(seed)), draws=40_000, sweeps=6)
     with pytest.raises(AssertionError):
         assert_follows(found, made.cumulative())
@@ -159,8 +159,10 @@ def test_swaps_that_begin_once_at_each_unknown_would_be_noticed(seed: int) -> No
 def test_a_unit_goes_from_one_to_another_where_the_sum_is_known_well(seed: int) -> None:
     """x1 + x2 = 1 to a thousandth: no value can change alone, and both points are met."""
     rows = Rows.of(System.of([[1, 1]]))
-    answers = Noisy.of(rows, np.ones(1), Law.GAUSSIAN, 1e-3)
-    chain = Chain(Model(answers, np.zeros(2), np.ones(2), None), np.array([1.0, 0.0]), _rng(seed))
+    answers = Noisy.of(rows, np.ones(1), AnswerLaw.GAUSSIAN, 1e-3)
+    chain = MarkovChain(
+        PosteriorModel(answers, np.zeros(2), np.ones(2), None), np.array([1.0, 0.0]), _rng(seed)
+    )
     met = set()
     for _ in range(200):
         chain.sweep(1.0)

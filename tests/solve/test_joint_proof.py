@@ -7,7 +7,7 @@ from exact_rank import anti_hadamard, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.exact.certificate import Certificate, Lines
+from casemate.exact.certificate import Certificate, IntegerRows
 from casemate.exact.joint_proof import JointProof, prove
 from casemate.exact.system import System
 from casemate.exact.unknowns import exposure
@@ -48,7 +48,7 @@ def test_single_certificates_follow_from_the_joint_proof(rng: Random) -> None:
     proof = proof_of(system, rng)
     found = list(proof.certificates(proof.columns))
     assert tuple(sorted(each.column for each in found)) == proof.columns
-    assert all(Lines(system).proves(each) for each in found)
+    assert all(IntegerRows(system).proves(each) for each in found)
 
 
 @given(seeds)

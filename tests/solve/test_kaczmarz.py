@@ -5,7 +5,7 @@ import pytest
 from chance import assert_follows
 
 from casemate.attack.solvers.box_squares import box_squares
-from casemate.attack.solvers.kaczmarz import Stream, drawn_rows, kaczmarz, shuffled_rows
+from casemate.attack.solvers.kaczmarz import EquationStream, drawn_rows, kaczmarz, shuffled_rows
 from casemate.attack.solvers.least_squares import least_squares
 from casemate.exact.rows import Rows
 from casemate.exact.system import System
@@ -40,7 +40,7 @@ def test_a_stream_is_the_projections_one_after_the_other(case: int, seed: int) -
     """Against the step of the document, written out, with weights and an empty question."""
     rng = np.random.default_rng([seed, case])
     dense = rng.choice([0, 0, 1, -2, 3], (15, 8)).astype(np.float64)
-    stream, point = Stream(8, low=-4.0, high=4.0), np.zeros(8)
+    stream, point = EquationStream(8, low=-4.0, high=4.0), np.zeros(8)
     for line, answer in zip(dense, rng.normal(size=15), strict=True):
         columns = np.flatnonzero(line)
         stream.see(columns, answer, line[columns])
@@ -70,7 +70,7 @@ def test_draws_by_length_would_be_noticed(seed: int) -> None:
 
 def test_a_range_without_values_is_refused() -> None:
     with pytest.raises(ValueError, match="lower end"):
-        Stream(2, low=1.0, high=0.0)
+        EquationStream(2, low=1.0, high=0.0)
 
 
 def test_equations_that_contradict_are_not_called_converged(seed: int) -> None:
@@ -141,7 +141,7 @@ def test_every_row_is_shuffled_in_once() -> None:
 def test_a_stream_that_averages_is_nearer_to_the_truth(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=20)
-    last, average = Stream(20), Stream(20, averaged=True)
+    last, average = EquationStream(20), EquationStream(20, averaged=True)
     for _ in range(4_000):
         columns = np.flatnonzero(rng.random(20) < 0.5)
         answer = float(truth[columns].sum() + rng.normal())

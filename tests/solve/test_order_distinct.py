@@ -6,9 +6,9 @@ from random import Random
 import pytest
 from every_table import consistent, every_table, letters, random_log, recheck, verdicts
 
-from casemate.audit.order.case import Exposed
+from casemate.audit.order.case import ExposedValue
 from casemate.audit.order.decide import audit_order
-from casemate.exact.order_question import Domain, Kind, Question
+from casemate.exact.order_question import Domain, Kind, OrderQuestion
 
 LOGS = 150
 
@@ -28,18 +28,18 @@ def test_distinct_reals_get_the_verdict_of_brute_force(kinds: list[Kind], rng: R
 
 
 def test_one_value_as_maximum_of_one_set_and_minimum_of_another_is_of_whom_they_share() -> None:
-    log = [Question.of("max", [0, 1], 5), Question.of("min", [1, 2], 5)]
+    log = [OrderQuestion.of("max", [0, 1], 5), OrderQuestion.of("min", [1, 2], 5)]
     distinct = audit_order(log, Domain.of(3, integer=False, distinct=True), [4, 5, 6])
-    assert distinct.positions(Exposed) == [1]
+    assert distinct.positions(ExposedValue) == [1]
 
 
 def test_two_equal_maxima_are_of_the_record_they_share() -> None:
-    log = [Question.of("max", [0, 1], 5), Question.of("max", [1, 2], 5)]
+    log = [OrderQuestion.of("max", [0, 1], 5), OrderQuestion.of("max", [1, 2], 5)]
     truth = [Fraction(4), Fraction(5), Fraction(9, 2)]
     distinct = audit_order(log, Domain.of(3, integer=False, distinct=True), truth)
     equal = audit_order(log, Domain.of(3, integer=False), truth)
-    assert distinct.positions(Exposed) == [1]
-    assert equal.positions(Exposed) == []
+    assert distinct.positions(ExposedValue) == [1]
+    assert equal.positions(ExposedValue) == []
 
 
 def test_equal_values_that_were_declared_distinct_are_refused() -> None:

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from every_table import consistent, every_table, letters, random_log, recheck, verdicts
 
-from casemate.audit.order.case import Exposed, Undecided
-from casemate.audit.order.clauses import Propagation, clauses_of
+from casemate.audit.order.case import ExposedValue, Undecided
+from casemate.audit.order.clauses import UnitPropagation, clauses_of
 from casemate.audit.order.decide import audit_order
-from casemate.audit.time_limit import Limit
-from casemate.exact.order_question import Contradictory, Domain, Kind, Question
+from casemate.audit.time_limit import SearchLimit
+from casemate.exact.order_question import Contradictory, Domain, Kind, OrderQuestion
 
 LOGS = 150
-REPEATABLE = Limit(seconds=math.inf, work=50, workers=1)
+REPEATABLE = SearchLimit(seconds=math.inf, work=50, workers=1)
 
 
 @pytest.mark.parametrize("kinds", [["max"], ["min"], ["max", "min"]])
@@ -49,20 +49,20 @@ def test_with_maxima_alone_exposed_is_whoever_alone_can_attain_an_answer(rng: Ra
         found = audit_order(log, Domain.of(size), truth)
         upper = [min([q.low for q in log if i in q.members], default=math.inf) for i in range(size)]
         able = [[i for i in q.members.tolist() if upper[i] == q.low] for q in log]
-        assert found.positions(Exposed) == sorted({each[0] for each in able if len(each) == 1})
+        assert found.positions(ExposedValue) == sorted({each[0] for each in able if len(each) == 1})
         assert not found.positions(Undecided)
 
 
 def test_a_maximum_and_a_minimum_that_meet_expose_everybody_they_share() -> None:
-    log = [Question.of("max", [0, 1, 2], 5), Question.of("min", [1, 2, 3], 5)]
+    log = [OrderQuestion.of("max", [0, 1, 2], 5), OrderQuestion.of("min", [1, 2, 3], 5)]
     found = audit_order(log, Domain.of(4), [4, 5, 5, 6])
     assert letters(found) == "FEEF"
-    assert found.records[1] == Exposed(5, "order")
+    assert found.records[1] == ExposedValue(5, "order")
 
 
 def test_more_records_can_be_free_than_can_differ_in_one_table() -> None:
     """Any two of three share a maximum: each can leave, and no two at once."""
-    log = [Question.of("max", pair, 7) for pair in ([0, 1], [1, 2], [0, 2])]
+    log = [OrderQuestion.of("max", pair, 7) for pair in ([0, 1], [1, 2], [0, 2])]
     found = audit_order(log, Domain.of(3, 0, 9), [7, 7, 7])
     assert letters(found) == "FFF"
     tables = consistent(log, every_table(3, 0, 9))
@@ -73,8 +73,8 @@ def test_more_records_can_be_free_than_can_differ_in_one_table() -> None:
 def test_chains_of_records_that_step_in_for_one_another_are_found(rng: Random) -> None:
     """Everybody but the last two depends on the next one in line."""
     size = 12
-    log = [Question.of("max", [i, i + 1], 1) for i in range(0, size - 1, 2)]
-    log += [Question.of("min", [i, i + 1], 0) for i in range(1, size - 1, 2)]
+    log = [OrderQuestion.of("max", [i, i + 1], 1) for i in range(0, size - 1, 2)]
+    log += [OrderQuestion.of("min", [i, i + 1], 0) for i in range(1, size - 1, 2)]
     truth = [1 - i % 2 for i in range(size)]
     found = audit_order(log, Domain.of(size, 0, 1), truth, 1, REPEATABLE)
     tables = consistent(log, every_table(size, 0, 1))
@@ -82,7 +82,7 @@ def test_chains_of_records_that_step_in_for_one_another_are_found(rng: Random) -
 
 
 def test_a_record_that_nobody_asked_about_is_free() -> None:
-    found = audit_order([Question.of("max", [0], 3)], Domain.of(2, 0, 9), [3, 4])
+    found = audit_order([OrderQuestion.of("max", [0], 3)], Domain.of(2, 0, 9), [3, 4])
     assert letters(found) == "EF"
 
 
@@ -92,7 +92,7 @@ def test_a_record_with_a_single_possible_value_is_exposed_without_any_question()
 
 
 def test_values_beyond_64_bits_are_compared_exactly() -> None:
-    log = [Question.of("max", [0, 1], 2**70), Question.of("max", [1, 2], 2**70 - 1)]
+    log = [OrderQuestion.of("max", [0, 1], 2**70), OrderQuestion.of("max", [1, 2], 2**70 - 1)]
     found = audit_order(log, Domain.of(3), [2**70, 5, 2**70 - 1])
     assert letters(found) == "EFF"
 
@@ -115,7 +115,7 @@ def bounds(size: int) -> tuple[np.ndarray, np.ndarray]:
 def test_answers_that_no_table_gives_are_named(
     log: list[tuple[Kind, list[int], int]], named: tuple[int, ...]
 ) -> None:
-    questions = [Question.of(*each) for each in log]
+    questions = [OrderQuestion.of(*each) for each in log]
     with pytest.raises(Contradictory, match="together") as caught:
         clauses_of(questions, *bounds(3))
     assert caught.value.questions == named
@@ -129,9 +129,9 @@ def test_a_contradiction_found_by_propagation_names_the_chain() -> None:
         ("min", [2], 1),
         ("max", [3], 1),
     ]
-    questions = [Question.of(kind, members, answer) for kind, members, answer in log]  # type: ignore[arg-type]  # literal kinds
+    questions = [OrderQuestion.of(kind, members, answer) for kind, members, answer in log]  # type: ignore[arg-type]  # literal kinds
     with pytest.raises(Contradictory) as caught:
-        Propagation(clauses_of(questions, *bounds(4)))
+        UnitPropagation(clauses_of(questions, *bounds(4)))
     assert caught.value.questions == (1, 2, 3, 4)
 
 
@@ -142,11 +142,11 @@ def test_a_random_wrong_answer_is_contradicted_or_some_table_gives_it(rng: Rando
         _, log = random_log(rng, ["max", "min"], size, high)
         wrong = rng.randrange(len(log))
         kind, members = log[wrong].kind, log[wrong].members.tolist()
-        log[wrong] = Question.of(kind, members, rng.randint(0, high))
+        log[wrong] = OrderQuestion.of(kind, members, rng.randint(0, high))
         tables = consistent(log, every_table(size, 0, high))
         try:
             low, high_ends = np.zeros(size, np.int64), np.full(size, high)
-            Propagation(clauses_of(log, low, high_ends))
+            UnitPropagation(clauses_of(log, low, high_ends))
         except Contradictory as error:
             contradictions += 1
             named = [log[place - 1] for place in error.questions]
@@ -158,13 +158,13 @@ def test_a_random_wrong_answer_is_contradicted_or_some_table_gives_it(rng: Rando
 # Hard logs --------------------------------------------------------------------------------------
 
 
-def planted(rng: Random, size: int, ratio: float) -> tuple[list[int], list[Question]]:
+def planted(rng: Random, size: int, ratio: float) -> tuple[list[int], list[OrderQuestion]]:
     """Random clauses of three as maxima of 1 and minima of 0, all true of a hidden assignment."""
-    truth, log = [rng.randrange(2) for _ in range(size)], list[Question]()
+    truth, log = [rng.randrange(2) for _ in range(size)], list[OrderQuestion]()
     while len(log) < ratio * size:
         members, side = rng.sample(range(size), 3), rng.randrange(2)
         if any(truth[each] == side for each in members):
-            log.append(Question.of("max" if side else "min", members, side))
+            log.append(OrderQuestion.of("max" if side else "min", members, side))
     return truth, log
 
 
@@ -178,7 +178,7 @@ def test_clauses_of_satisfiability_are_maxima_and_minima(rng: Random) -> None:
 
 def test_a_hard_log_comes_back_undecided_at_its_limit_and_the_same_every_time(rng: Random) -> None:
     truth, log = planted(rng, 400, 4.2)
-    limit = Limit(seconds=math.inf, work=0.2, workers=1)
+    limit = SearchLimit(seconds=math.inf, work=0.2, workers=1)
     first, second = (audit_order(log, Domain.of(400, 0, 1), truth, 1, limit) for _ in range(2))
     assert first.positions(Undecided)
     assert letters(first) == letters(second)
@@ -194,9 +194,9 @@ def test_a_large_log_is_decided_whole(seed: int) -> None:
     for place in range(8_000):
         members = rng.choice(size, 20, replace=False)
         if place % 2:
-            log.append(Question.of("max", members, int(truth[members].max())))
+            log.append(OrderQuestion.of("max", members, int(truth[members].max())))
         else:
-            log.append(Question.of("min", members, int(truth[members].min())))
+            log.append(OrderQuestion.of("min", members, int(truth[members].min())))
     found = audit_order(log, Domain.of(size), truth.tolist())
     assert not found.positions(Undecided)
     recheck(found, log[:50], truth.tolist(), 1)

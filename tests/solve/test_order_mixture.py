@@ -7,20 +7,20 @@ import numpy as np
 from every_table import consistent, every_table, random_log
 
 from casemate.audit.order.case import Findings, case_of
-from casemate.audit.order.mixture import Part, Turn, judge_alone, maximise
-from casemate.audit.time_limit import Clock, Limit
-from casemate.exact.order_question import Domain, Question
+from casemate.audit.order.mixture import LinkedRecords, Turn, judge_alone, maximise
+from casemate.audit.time_limit import Clock, SearchLimit
+from casemate.exact.order_question import Domain, OrderQuestion
 
-LIMIT = Limit(seconds=math.inf, work=50, workers=1)
+LIMIT = SearchLimit(seconds=math.inf, work=50, workers=1)
 
 
-def whole(log: list[Question], truth: list[int], high: int) -> tuple[Turn, Part]:
+def whole(log: list[OrderQuestion], truth: list[int], high: int) -> tuple[Turn, LinkedRecords]:
     case, _ = case_of(log, Domain.of(len(truth), 0, high), truth, 1)
-    part = Part(case, np.arange(len(truth)), case.questions, case.low, case.high)
+    part = LinkedRecords(case, np.arange(len(truth)), case.questions, case.low, case.high)
     return Turn(Findings(case), Clock(LIMIT), math.inf), part
 
 
-def movable(log: list[Question], truth: list[int], high: int) -> list[bool]:
+def movable(log: list[OrderQuestion], truth: list[int], high: int) -> list[bool]:
     tables = consistent(log, every_table(len(truth), 0, high))
     return [bool(each) for each in (tables != np.array(truth)).any(axis=0)]
 
@@ -51,8 +51,11 @@ def test_the_maximiser_alone_agrees_with_brute_force(rng: Random) -> None:
 
 def test_a_small_ball_proves_what_the_questions_inside_it_say(rng: Random) -> None:
     """Two records a far-away hard part cannot change: the ball never grows to reach it."""
-    log = [Question.of("sum", [0, 1], 9), Question.of("sum", [0, 1], 1, coefficients=[1, -1])]
-    log += [Question.of("avg", [1, *range(2, 30)], 5)]
+    log = [
+        OrderQuestion.of("sum", [0, 1], 9),
+        OrderQuestion.of("sum", [0, 1], 1, coefficients=[1, -1]),
+    ]
+    log += [OrderQuestion.of("avg", [1, *range(2, 30)], 5)]
     truth = [5, 4, *[5] * 27, 6]
     turn, part = whole(log, truth, 9)
     assert judge_alone(turn, part, (0, 1)) is False

@@ -8,20 +8,20 @@ import pytest
 from chance import assert_rate_at_most
 from every_table import Tables, consistent, every_table, random_log, twice_the_answer
 
-from casemate.audit.order.case import Exposed
+from casemate.audit.order.case import ExposedValue
 from casemate.audit.order.decide import audit_order
 from casemate.audit.order.online import Extreme, OnlineExtremes
-from casemate.exact.order_question import Domain, Question
+from casemate.exact.order_question import Domain, OrderQuestion
 
 UNIT = 4  # candidates lie halfway between answers, and values between a candidate and an answer
 KINDS: list[Extreme] = ["max", "min"]
 
 
-def _extreme(question: Question) -> Extreme:
+def _extreme(question: OrderQuestion) -> Extreme:
     return "max" if question.kind == "max" else "min"
 
 
-def some_answer_exposes(log: list[Question], asked: Question, everything: Tables) -> bool:
+def some_answer_exposes(log: list[OrderQuestion], asked: OrderQuestion, everything: Tables) -> bool:
     """Try every half from below all answers to above them, on every table that fits the past."""
     linked = set(asked.members.tolist())
     for _ in log:
@@ -46,7 +46,7 @@ def test_a_refusal_is_what_brute_force_over_every_answer_says(rng: Random) -> No
         auditor = OnlineExtremes(size)
         for question in log:
             auditor.record(_extreme(question), question.members.tolist(), question.low)
-        expected = some_answer_exposes(log, Question.of(kind, members, 0), everything[size])
+        expected = some_answer_exposes(log, OrderQuestion.of(kind, members, 0), everything[size])
         assert auditor.would_expose(kind, members) == expected
         refused += expected
     assert 20 < refused < 150
@@ -102,7 +102,7 @@ def test_an_answer_is_possible_exactly_when_brute_force_finds_a_table(rng: Rando
             auditor.record(_extreme(question), question.members.tolist(), question.low)
         members, kind = rng.sample(range(size), rng.randint(1, size)), rng.choice(KINDS)
         for answer in auditor.answers(members):
-            asked = Question.of(kind, members, answer)
+            asked = OrderQuestion.of(kind, members, answer)
             expected = len(consistent([*log, asked], everything[size], UNIT)) > 0
             assert auditor.is_possible(kind, members, answer) == expected
             impossible += not expected
@@ -122,7 +122,7 @@ def test_answering_only_what_is_not_refused_never_exposes_anybody(rng: Random) -
     answered = 0
     for _ in range(20):
         truth = [rng.randint(0, 30) for _ in range(8)]
-        auditor, log = OnlineExtremes(8), list[Question]()
+        auditor, log = OnlineExtremes(8), list[OrderQuestion]()
         for _ in range(12):
             members = rng.sample(range(8), rng.randint(2, 8))
             kind: Extreme = "max" if rng.randrange(2) else "min"
@@ -130,9 +130,9 @@ def test_answering_only_what_is_not_refused_never_exposes_anybody(rng: Random) -
                 extreme = max if kind == "max" else min
                 answer = extreme(truth[member] for member in members)
                 auditor.record(kind, members, answer)
-                log.append(Question.of(kind, members, answer))
+                log.append(OrderQuestion.of(kind, members, answer))
         answered += len(log)
-        assert not audit_order(log, Domain.of(8, integer=False), truth).positions(Exposed)
+        assert not audit_order(log, Domain.of(8, integer=False), truth).positions(ExposedValue)
     assert answered > 40
 
 
@@ -148,12 +148,12 @@ class NaiveAuditor:
     def would_expose(self, block: list[int], members: list[int]) -> bool:
         values = [self._truth[each] for each in block]
         asked = [
-            Question.of(
+            OrderQuestion.of(
                 "max", [block.index(each) for each in whom], max(self._truth[each] for each in whom)
             )
             for whom in (block, members)
         ]
-        return bool(audit_order(asked, Domain.of(4, integer=False), values).positions(Exposed))
+        return bool(audit_order(asked, Domain.of(4, integer=False), values).positions(ExposedValue))
 
 
 def refusals(rng: Random, blocks: int, naive: bool) -> tuple[int, int]:

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from casemate.exact.order_question import Domain, Kind, Question, aggregate
+from casemate.exact.order_question import Domain, Kind, OrderQuestion, aggregate
 
 VALUES = np.array([3, 1, 4, 1, 5, 9])
 
@@ -28,12 +28,12 @@ def test_an_aggregate_is_exact(kind: Kind, threshold: int | None, answer: int | 
 @pytest.mark.parametrize("kind", ["avg", "max", "min", "median"])
 def test_an_aggregate_of_nobody_is_null_and_no_number_answers_it(kind: Kind) -> None:
     assert aggregate(kind, VALUES[:0], None) is None
-    assert not Question.of(kind, [], 0).holds(VALUES)
+    assert not OrderQuestion.of(kind, [], 0).holds(VALUES)
 
 
 def test_a_sum_and_a_count_of_nobody_are_zero() -> None:
-    assert Question.of("sum", [], 0).holds(VALUES)
-    assert Question.of("count_equal", [], 0, value=1).holds(VALUES)
+    assert OrderQuestion.of("sum", [], 0).holds(VALUES)
+    assert OrderQuestion.of("count_equal", [], 0, value=1).holds(VALUES)
 
 
 def test_an_odd_median_is_a_member_and_an_even_one_lies_between_two() -> None:
@@ -42,7 +42,7 @@ def test_an_odd_median_is_a_member_and_an_even_one_lies_between_two() -> None:
 
 
 def test_a_rounded_answer_is_an_interval_that_contains_both_its_ends() -> None:
-    question = Question.of("avg", [0, 1], Fraction(2), within=Fraction(1, 2))
+    question = OrderQuestion.of("avg", [0, 1], Fraction(2), within=Fraction(1, 2))
     assert [question.holds(np.array([1, other])) for other in range(1, 6)] == [
         False,
         True,
@@ -53,19 +53,19 @@ def test_a_rounded_answer_is_an_interval_that_contains_both_its_ends() -> None:
 
 
 def test_coefficients_weigh_a_sum() -> None:
-    assert Question.of("sum", [0, 2], 0, coefficients=[2, -1]).answer(VALUES) == 2
+    assert OrderQuestion.of("sum", [0, 2], 0, coefficients=[2, -1]).answer(VALUES) == 2
 
 
 def test_values_beyond_64_bits_are_added_exactly() -> None:
     huge = np.array([2**80, 1], object)
-    assert Question.of("sum", [0, 1], 2**80 + 1).holds(huge)
+    assert OrderQuestion.of("sum", [0, 1], 2**80 + 1).holds(huge)
 
 
 def test_a_scaled_question_asks_the_same_of_scaled_values() -> None:
     asked = [
-        Question.of("sum", [0, 1], 4),
-        Question.of("median", [0, 1, 2, 3], 2),
-        Question.of("count_at_least", [0, 1, 2], 2, value=3),
+        OrderQuestion.of("sum", [0, 1], 4),
+        OrderQuestion.of("median", [0, 1, 2, 3], 2),
+        OrderQuestion.of("count_at_least", [0, 1, 2], 2, value=3),
     ]
     assert all(question.holds(VALUES) for question in asked)
     assert all(question.scaled(7).holds(7 * VALUES) for question in asked)
@@ -85,7 +85,7 @@ def test_a_question_that_makes_no_sense_is_refused(
     kind: Kind, members: list[int], more: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        Question.of(kind, members, 0, **more)  # type: ignore[arg-type]  # wrong on purpose
+        OrderQuestion.of(kind, members, 0, **more)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_a_domain_has_two_bounds_for_each_record() -> None:

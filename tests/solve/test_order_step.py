@@ -12,22 +12,22 @@ from every_table import letters
 
 from casemate.audit.order.decide import audit_order
 from casemate.audit.order.judge import only_compared
-from casemate.audit.time_limit import Limit
-from casemate.exact.order_question import Domain, Exact, Kind, Question
+from casemate.audit.time_limit import SearchLimit
+from casemate.exact.order_question import Domain, Exact, Kind, OrderQuestion
 
-REPEATABLE = Limit(seconds=math.inf, work=50, workers=1)
+REPEATABLE = SearchLimit(seconds=math.inf, work=50, workers=1)
 Table = tuple[Fraction, ...]
 
 
 def test_a_step_holds_where_its_mark_says_what_is_true() -> None:
-    at_least, more = Question.step(0, 1, 5), Question.step(0, 1, 5, strict=True)
+    at_least, more = OrderQuestion.step(0, 1, 5), OrderQuestion.step(0, 1, 5, strict=True)
     tables = [np.array(pair) for pair in ((4, 0), (5, 1), (5, 0), (6, 1), (6, 2))]
     assert [at_least.holds(table) for table in tables] == [True, True, False, True, False]
     assert [more.holds(table) for table in tables] == [True, False, True, True, False]
 
 
 def test_what_is_whole_stays_whole_when_everything_is_scaled() -> None:
-    whole = Question.whole([0, 1]).scaled(4)
+    whole = OrderQuestion.whole([0, 1]).scaled(4)
     assert [whole.holds(np.array(pair)) for pair in ((8, -4), (8, 2))] == [True, False]
 
 
@@ -43,7 +43,7 @@ def test_a_step_that_says_nothing_is_refused(
     kind: Kind, members: list[int], value: int | None, strict: bool, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        Question(kind, np.array(members), 1, 1, value, strict=strict)
+        OrderQuestion(kind, np.array(members), 1, 1, value, strict=strict)
 
 
 class Log:
@@ -60,7 +60,7 @@ class Log:
         self.cuts = list(dict.fromkeys(cuts))
         whole = self.whole(tuple(self.truth))
         self.questions = [
-            Question.step(record, size + mark, value, strict)
+            OrderQuestion.step(record, size + mark, value, strict)
             for mark, (record, value, strict) in enumerate(self.cuts)
         ]
         for _ in range(rng.randint(1, 4)):
@@ -68,9 +68,9 @@ class Log:
             counted = kind == "sum" and self.cuts and rng.random() < 0.7
             places = range(size, len(whole)) if counted else range(size)
             members = rng.sample(places, rng.randint(1, len(places)))
-            asked = Question.of(kind, members, 0)
+            asked = OrderQuestion.of(kind, members, 0)
             answer = asked.answer(np.array(whole, object))
-            self.questions.append(Question.of(kind, members, answer or Fraction(0)))
+            self.questions.append(OrderQuestion.of(kind, members, answer or Fraction(0)))
 
     def whole(self, values: Table) -> list[Fraction]:
         """Some values, and the marks that go with them."""
@@ -133,10 +133,10 @@ def test_numbers_without_bounds_that_are_only_compared_are_decided(rng: Random) 
 
 
 def test_a_whole_number_among_reals_is_not_moved_by_a_fraction() -> None:
-    total = Question.of("sum", [0, 1], Fraction(7, 2))
+    total = OrderQuestion.of("sum", [0, 1], Fraction(7, 2))
     domain = Domain((3, Fraction(0)), (4, Fraction(1, 4)), integer=False)
     truth = [Fraction(27, 8), Fraction(1, 8)]
     assert letters(audit_order([total], domain, truth, 0)) == "FF"
-    whole = Question.whole([0])
+    whole = OrderQuestion.whole([0])
     found = audit_order([total, whole], domain, [Fraction(7, 2), 0], 0)
     assert found.contradicted == (1,)

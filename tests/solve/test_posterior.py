@@ -5,7 +5,7 @@ import pytest
 from chance import assert_rate_at_most
 from scipy.stats import norm
 
-from casemate.attack.solvers.laws import Law
+from casemate.attack.solvers.laws import AnswerLaw
 from casemate.attack.solvers.least_squares import least_squares
 from casemate.attack.solvers.posterior import Posterior, posterior
 from casemate.exact.rows import Floats, Rows
@@ -13,21 +13,21 @@ from casemate.exact.system import System
 
 
 def half_subsets(
-    rng: np.random.Generator, people: int, law: Law, spread: float, per_person: int = 4
+    rng: np.random.Generator, people: int, law: AnswerLaw, spread: float, per_person: int = 4
 ) -> tuple[Rows, Floats, Floats]:
     """Noisy sums of random halves of yes/no values: the setting of Dinur and Nissim."""
     height = per_person * people
     dense = rng.integers(0, 2, (height, people))
     truth = rng.integers(0, 2, people).astype(np.float64)
-    noise: dict[Law, Callable[[], Floats]] = {
-        Law.GAUSSIAN: lambda: rng.normal(0, spread, height),
-        Law.LAPLACE: lambda: rng.laplace(0, spread, height),
-        Law.UNIFORM: lambda: rng.uniform(-spread, spread, height),
+    noise: dict[AnswerLaw, Callable[[], Floats]] = {
+        AnswerLaw.GAUSSIAN: lambda: rng.normal(0, spread, height),
+        AnswerLaw.LAPLACE: lambda: rng.laplace(0, spread, height),
+        AnswerLaw.UNIFORM: lambda: rng.uniform(-spread, spread, height),
     }
     return Rows.of(System.of(dense.tolist())), dense @ truth + noise[law](), truth
 
 
-def decoded(rng: np.random.Generator, people: int, law: Law, level: float) -> tuple[int, int]:
+def decoded(rng: np.random.Generator, people: int, law: AnswerLaw, level: float) -> tuple[int, int]:
     """How many values the posterior gets wrong, and how many least squares does."""
     spread = level * np.sqrt(people)
     rows, answers, truth = half_subsets(rng, people, law, spread)
@@ -45,7 +45,7 @@ def test_exact_chances_of_a_small_system(seed: int) -> None:
     found = posterior(
         rows,
         np.array([1.2]),
-        law=Law.GAUSSIAN,
+        law=AnswerLaw.GAUSSIAN,
         spread=1.0,
         low=0,
         high=1,
@@ -76,7 +76,7 @@ def test_a_prior_decides_where_answers_do_not(seed: int) -> None:
     found = posterior(
         rows,
         np.array([1.0]),
-        law=Law.LAPLACE,
+        law=AnswerLaw.LAPLACE,
         spread=50.0,
         low=0,
         high=1,
@@ -88,12 +88,12 @@ def test_a_prior_decides_where_answers_do_not(seed: int) -> None:
 
 
 def test_the_same_generator_gives_the_same_chances() -> None:
-    rows, answers, _ = half_subsets(np.random.default_rng(1), 20, Law.GAUSSIAN, 1.0)
+    rows, answers, _ = half_subsets(np.random.default_rng(1), 20, AnswerLaw.GAUSSIAN, 1.0)
     one, two = (
         posterior(
             rows,
             answers,
-            law=Law.GAUSSIAN,
+            law=AnswerLaw.GAUSSIAN,
             spread=1.0,
             low=0,
             high=1,
@@ -109,7 +109,7 @@ def test_bounds_that_nothing_keeps_are_not_called_converged(seed: int) -> None:
     found = posterior(
         rows,
         np.array([0.0, 1.0]),
-        law=Law.UNIFORM,
+        law=AnswerLaw.UNIFORM,
         spread=0.2,
         low=0,
         high=1,
@@ -124,7 +124,7 @@ def test_rounded_sums_leave_what_rounds_to_them(seed: int) -> None:
     found = posterior(
         rows,
         np.array([2.0, 2.0]),
-        law=Law.UNIFORM,
+        law=AnswerLaw.UNIFORM,
         spread=np.array([1.0, 0.25]),
         low=0,
         high=1,
@@ -136,12 +136,12 @@ def test_rounded_sums_leave_what_rounds_to_them(seed: int) -> None:
 
 
 def test_progress_is_told_of_every_sweep(seed: int) -> None:
-    rows, answers, _ = half_subsets(np.random.default_rng(seed), 10, Law.GAUSSIAN, 1.0)
+    rows, answers, _ = half_subsets(np.random.default_rng(seed), 10, AnswerLaw.GAUSSIAN, 1.0)
     seen: list[int] = []
     found = posterior(
         rows,
         answers,
-        law=Law.GAUSSIAN,
+        law=AnswerLaw.GAUSSIAN,
         spread=1.0,
         low=0,
         high=1,
@@ -166,7 +166,7 @@ def test_progress_is_told_of_every_sweep(seed: int) -> None:
 )
 def test_what_cannot_be_is_refused(change: dict[str, object], message: str) -> None:
     given = {
-        "law": Law.GAUSSIAN,
+        "law": AnswerLaw.GAUSSIAN,
         "spread": 1.0,
         "low": 0,
         "high": 1,
@@ -179,7 +179,7 @@ def test_what_cannot_be_is_refused(change: dict[str, object], message: str) -> N
 # True with a stated probability
 
 
-def right_of_one_each(seed: int, law: Law, claimed: float) -> tuple[int, float, int]:
+def right_of_one_each(seed: int, law: AnswerLaw, claimed: float) -> tuple[int, float, int]:
     """In many small worlds: how often one value is right, what was expected, of how many."""
     right, expected, worlds = 0, 0.0, 300
     for world in range(worlds):
@@ -201,8 +201,8 @@ def right_of_one_each(seed: int, law: Law, claimed: float) -> tuple[int, float, 
     return right, expected / worlds, worlds
 
 
-@pytest.mark.parametrize("law", [Law.GAUSSIAN, Law.LAPLACE])
-def test_values_are_right_as_often_as_they_should_be(law: Law, seed: int) -> None:
+@pytest.mark.parametrize("law", [AnswerLaw.GAUSSIAN, AnswerLaw.LAPLACE])
+def test_values_are_right_as_often_as_they_should_be(law: AnswerLaw, seed: int) -> None:
     """Independent events of different chances; their tails are within those of the mean chance."""
     right, expected, worlds = right_of_one_each(seed, law, claimed=1.0)
     assert_rate_at_most(right, worlds, expected)
@@ -210,7 +210,7 @@ def test_values_are_right_as_often_as_they_should_be(law: Law, seed: int) -> Non
 
 
 def test_chances_from_too_small_a_spread_would_be_noticed(seed: int) -> None:
-    right, expected, worlds = right_of_one_each(seed, Law.GAUSSIAN, claimed=0.3)
+    right, expected, worlds = right_of_one_each(seed, AnswerLaw.GAUSSIAN, claimed=0.3)
     with pytest.raises(AssertionError):
         assert_rate_at_most(worlds - right, worlds, 1 - expected)
 
@@ -218,7 +218,8 @@ def test_chances_from_too_small_a_spread_would_be_noticed(seed: int) -> None:
 def test_it_gets_no_more_wrong_than_the_theory_of_least_squares(seed: int) -> None:
     """Half subsets, four for each value: least squares gets 1 - Phi(0.5 / (1.155 c)) wrong."""
     wrong = sum(
-        decoded(np.random.default_rng([seed, case]), 128, Law.GAUSSIAN, 0.3)[0] for case in range(8)
+        decoded(np.random.default_rng([seed, case]), 128, AnswerLaw.GAUSSIAN, 0.3)[0]
+        for case in range(8)
     )
     assert_rate_at_most(wrong, 8 * 128, norm.sf(0.5 / (1.155 * 0.3)))
 
@@ -227,7 +228,7 @@ def test_answers_half_as_many_would_be_noticed(seed: int) -> None:
     wrong = 0
     for case in range(8):
         rng = np.random.default_rng([seed, case])
-        rows, answers, truth = half_subsets(rng, 128, Law.GAUSSIAN, 0.3 * np.sqrt(128), 2)
+        rows, answers, truth = half_subsets(rng, 128, AnswerLaw.GAUSSIAN, 0.3 * np.sqrt(128), 2)
         wrong += int(((least_squares(rows, answers).values > 0.5) != truth).sum())
     with pytest.raises(AssertionError):
         assert_rate_at_most(wrong, 8 * 128, norm.sf(0.5 / (1.155 * 0.3)))
@@ -235,7 +236,10 @@ def test_answers_half_as_many_would_be_noticed(seed: int) -> None:
 
 def test_noise_with_a_bound_is_decoded_where_least_squares_is_not(seed: int) -> None:
     mine, plain = np.sum(
-        [decoded(np.random.default_rng([seed, case]), 128, Law.UNIFORM, 0.4) for case in range(4)],
+        [
+            decoded(np.random.default_rng([seed, case]), 128, AnswerLaw.UNIFORM, 0.4)
+            for case in range(4)
+        ],
         axis=0,
     )
     assert plain > 5 * (mine + 1)
@@ -245,7 +249,8 @@ def test_noise_with_a_bound_is_decoded_where_least_squares_is_not(seed: int) -> 
 @pytest.mark.parametrize("level", [0.2, 0.3, 0.5, 1.0])
 def test_at_the_threshold_it_is_better_than_least_squares(level: float, seed: int) -> None:
     results = [
-        decoded(np.random.default_rng([seed, case]), 512, Law.GAUSSIAN, level) for case in range(20)
+        decoded(np.random.default_rng([seed, case]), 512, AnswerLaw.GAUSSIAN, level)
+        for case in range(20)
     ]
     mine, plain = np.sum(results, axis=0)
     assert mine < plain

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from casemate.attack.solvers.projected_gradient import Allowed, Total
+from casemate.attack.solvers.projected_gradient import Allowed, TotalRange
 from casemate.exact.rows import Floats
 
 seeds = st.integers(0, 2**32 - 1)
@@ -18,7 +18,9 @@ def some_region(rng: np.random.Generator) -> Allowed:
     inside = np.clip(rng.normal(size=width), low, high)
     weights = rng.choice([-2.0, 0.0, 1.0, 1.0, 3.0], width)
     reached = float(weights @ inside)
-    return Allowed.of(width, low, high, Total(weights, reached, reached + rng.choice([0.0, 0.5])))
+    return Allowed.of(
+        width, low, high, TotalRange(weights, reached, reached + rng.choice([0.0, 0.5]))
+    )
 
 
 @given(seeds)
@@ -67,7 +69,7 @@ def test_the_nearest_point_is_that_of_a_general_solver(case: int, seed: int) -> 
     """Against SciPy's sequential quadratic programming."""
     rng = np.random.default_rng([seed, case])
     point = rng.normal(size=6)
-    region = Allowed.of(6, -0.5, 0.7, Total(rng.choice([-1.0, 1.0, 2.0], 6), 0.3, 0.3))
+    region = Allowed.of(6, -0.5, 0.7, TotalRange(rng.choice([-1.0, 1.0, 2.0], 6), 0.3, 0.3))
     total = region.total
     assert total is not None
 
@@ -87,16 +89,16 @@ def test_the_nearest_point_is_that_of_a_general_solver(case: int, seed: int) -> 
 
 def test_values_may_all_have_to_leave_an_end_first() -> None:
     """From far outside, where every value sits at an end, the total does not move at first."""
-    region = Allowed.of(3, 0.0, 1.0, Total.of(3, 1.5))
+    region = Allowed.of(3, 0.0, 1.0, TotalRange.of(3, 1.5))
     np.testing.assert_allclose(region.nearest(np.full(3, 1e6)), 0.5)
     np.testing.assert_allclose(region.nearest(np.full(3, -1e6)), 0.5)
 
 
 def test_totals_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="have the known total"):
-        Allowed.of(2, 0.0, 1.0, Total.of(2, 2.5))
+        Allowed.of(2, 0.0, 1.0, TotalRange.of(2, 2.5))
     with pytest.raises(ValueError, match="have the known total"):
-        Allowed.of(2, 0.0, np.inf, Total.of(2, -1.0))
+        Allowed.of(2, 0.0, np.inf, TotalRange.of(2, -1.0))
     with pytest.raises(ValueError, match="lower end of a total"):
-        Allowed.of(2, 0.0, 1.0, Total.of(2, 1.0, 0.5))
-    Allowed.of(2, 0.0, np.inf, Total(np.array([1.0, 0.0]), 5.0, 5.0))
+        Allowed.of(2, 0.0, 1.0, TotalRange.of(2, 1.0, 0.5))
+    Allowed.of(2, 0.0, np.inf, TotalRange(np.array([1.0, 0.0]), 5.0, 5.0))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from solve.regions import exact, random_region, solutions, wide_region, yes_no_region
 
-from casemate.audit.region.propagation import Grid, propagate, propagate_rationals
+from casemate.audit.region.propagation import PropagationGrid, propagate, propagate_rationals
 from casemate.exact.box import Box, Region
 from casemate.exact.system import System
 
@@ -115,7 +115,7 @@ def test_numbers_too_large_for_the_grid_are_still_exact() -> None:
     huge = 10**30
     system = System.of([[1, huge], [0, 1]], [huge + 1, 1])
     found = propagate(Region.of(system, Box.of(2, 0, huge)))
-    assert Grid.of(Region.of(system, Box.of(2, 0, huge))) is None
+    assert PropagationGrid.of(Region.of(system, Box.of(2, 0, huge))) is None
     assert found.box.low == found.box.high == exact(1, 1)
 
 
@@ -124,7 +124,7 @@ def test_sums_that_outgrow_the_grid_on_the_way_are_still_exact() -> None:
     dense = [[0] * i + [growth, -1] + [0] * (links - i - 1) for i in range(links)]
     first = Box((ONE,) + (None,) * links, (ONE,) + (None,) * links, (True,) * (links + 1))
     region = Region.of(System.of(dense, [0] * links), first)
-    assert Grid.of(region) is not None
+    assert PropagationGrid.of(region) is not None
     found = propagate(region)
     assert found.box.low == found.box.high == tuple(growth**i for i in range(links + 1))
 
@@ -160,7 +160,7 @@ def test_a_table_of_many_people_and_cells_stays_on_the_grid() -> None:
         tuple(map(Fraction, right.astype(int).tolist())),
     )
     region = Region.of(system, Box.of(people, 0, 1, integer=True))
-    assert Grid.of(region) is not None
+    assert PropagationGrid.of(region) is not None
     found = propagate(region)
     assert found.complete and found.contradiction is None
     assert found.box.contains([Fraction(int(value)) for value in secret])

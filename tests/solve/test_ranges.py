@@ -3,10 +3,10 @@ import pytest
 
 from casemate.attack.solvers.least_squares import least_squares
 from casemate.exact.rows import Floats
-from casemate.published.predicates import Ranges
+from casemate.published.predicates import RangeRows
 
 
-def random_ranges(rng: np.random.Generator) -> tuple[Ranges, Floats]:
+def random_ranges(rng: np.random.Generator) -> tuple[RangeRows, Floats]:
     """Ranges of up to 40 unknowns in some order, some of them empty, and as a scaled matrix."""
     width, height = int(rng.integers(1, 40)), int(rng.integers(1, 60))
     first, last = np.sort(rng.integers(0, width + 1, (2, height)), axis=0)
@@ -15,7 +15,7 @@ def random_ranges(rng: np.random.Generator) -> tuple[Ranges, Floats]:
     for i in range(height):
         dense[i, order[first[i] : last[i]]] = 1
     lengths = np.sqrt(np.maximum(dense.sum(axis=1), 1))
-    return Ranges(order, first, last), dense / lengths[:, None]
+    return RangeRows(order, first, last), dense / lengths[:, None]
 
 
 @pytest.mark.parametrize("case", range(40))
@@ -32,7 +32,7 @@ def test_a_hundred_thousand_ranges_of_as_many_values_are_solved(seed: int) -> No
     """Stored, these would be 3 billion entries."""
     rng, size = np.random.default_rng(seed), 100_000
     first, last = np.sort(rng.integers(0, size + 1, (2, size)), axis=0)
-    ranges = Ranges(np.arange(size), first, last)
+    ranges = RangeRows(np.arange(size), first, last)
     truth = rng.integers(0, 200, size).astype(np.float64)
     right = ranges.times(truth) * ranges.lengths
     assert least_squares(ranges, right, tolerance=1e-4, most=200).converged

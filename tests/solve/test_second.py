@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from solve.regions import random_region, solutions, wide_region, yes_no_region
 
-from casemate.audit.region.second import Solution, components, exchanges, part
+from casemate.audit.region.second import RegionSolution, components, exchanges, part
 from casemate.exact.box import Box, Region
 from casemate.exact.system import System
 
@@ -33,7 +33,7 @@ def test_a_change_is_allowed_exactly_when_the_whole_table_is_a_solution(
     region = rng.choice([random_region, yes_no_region])(rng)
     values = some_values(rng, region)
     region = around(region, values)
-    known = Solution(region, values)
+    known = RegionSolution(region, values)
     for _ in range(20):
         other = some_values(rng, region)
         moved = rng.sample(range(len(values)), rng.randint(0, min(2, len(values))))
@@ -48,7 +48,7 @@ def test_an_exchange_is_a_second_solution_that_moves_somebody_by_the_width(
     rng = Random(f"{seed} {case}")
     region = rng.choice([random_region, wide_region])(rng)
     values = some_values(rng, region)
-    known = Solution(around(region, values), values)
+    known = RegionSolution(around(region, values), values)
     width = [rng.choice([Fraction(1, 2), Fraction(2)]) for _ in values]
     for change in exchanges(known, range(len(values)), width):
         assert known.region.contains([change.get(c, v) for c, v in enumerate(values)])
@@ -57,7 +57,7 @@ def test_an_exchange_is_a_second_solution_that_moves_somebody_by_the_width(
 
 def test_records_that_no_sum_tells_apart_free_each_other_at_once() -> None:
     region = Region.of(System.of([[1] * 7], [21]), Box.of(7, 0, 100, integer=True))
-    known = Solution(region, [Fraction(v) for v in (0, 3, 3, 3, 3, 3, 6)])
+    known = RegionSolution(region, [Fraction(v) for v in (0, 3, 3, 3, 3, 3, 6)])
     found = exchanges(known, range(7), [Fraction(1)] * 7)
     assert set().union(*(known.far(change, [Fraction(1)] * 7) for change in found)) == set(range(7))
 
@@ -65,7 +65,7 @@ def test_records_that_no_sum_tells_apart_free_each_other_at_once() -> None:
 def test_values_that_break_something_are_no_known_solution() -> None:
     region = Region.of(System.of([[1, 1]], [1]), Box.of(2, 0, 1))
     with pytest.raises(ValueError, match="known solution"):
-        Solution(region, [Fraction(1), Fraction(1)])
+        RegionSolution(region, [Fraction(1), Fraction(1)])
 
 
 @pytest.mark.parametrize("case", range(60))

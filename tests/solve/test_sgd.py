@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from casemate.attack.solvers.kaczmarz import Order, Stream
+from casemate.attack.solvers.kaczmarz import EquationStream, Order
 from casemate.attack.solvers.least_squares import least_squares
 from casemate.attack.solvers.sgd import SigmoidStream, sgd
 from casemate.exact.rows import Floats, Rows
@@ -92,7 +92,7 @@ def test_a_step_of_its_own_length_makes_the_equation_nearly_hold() -> None:
 
 def test_without_a_box_a_stream_makes_the_steps_of_kaczmarz(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    one, other = SigmoidStream(8), Stream(8)
+    one, other = SigmoidStream(8), EquationStream(8)
     for line in rng.choice([0.0, 1.0, -3.0], (30, 8)):
         columns, answer = np.flatnonzero(line), float(rng.normal())
         one.see(columns, answer, line[columns])

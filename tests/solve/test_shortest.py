@@ -2,7 +2,7 @@ from random import Random
 
 from exact_rank import follows, generated
 
-from casemate.exact.certificate import Certificate, Lines, certify
+from casemate.exact.certificate import Certificate, IntegerRows, certify
 from casemate.exact.shortest import on_equations, short, shorten
 from casemate.exact.system import System
 from casemate.exact.unknowns import incremental
@@ -32,7 +32,7 @@ def test_shortened_certificates_are_never_longer_and_still_prove() -> None:
         for before, after in zip(found, shorten(system, found, seconds=10), strict=True):
             assert after.column == before.column
             assert len(after.coefficients) <= len(before.coefficients)
-            assert Lines(system).proves(after)
+            assert IntegerRows(system).proves(after)
 
 
 def test_a_certificate_on_chosen_equations_uses_no_others() -> None:

@@ -11,7 +11,7 @@ import pytest
 from exact_rank import anti_hadamard, generated
 from numpy.typing import NDArray
 
-from casemate.audit.region.summed_space import Candidates, Names, Summed, SummedSpace
+from casemate.audit.region.summed_space import CandidateUnknowns, Names, Summed, SummedSpace
 from casemate.exact.primes import WIDE, random_primes
 from casemate.exact.rank import RowSpace
 from casemate.exact.system import System, equations
@@ -43,17 +43,19 @@ class Everybody:
     def fingerprint(self, name: int) -> int:
         return self._fingerprints[name]
 
-    def candidates(self, asked: Summed, kept: Sequence[Summed], turn: int) -> Iterator[Candidates]:
+    def candidates(
+        self, asked: Summed, kept: Sequence[Summed], turn: int
+    ) -> Iterator[CandidateUnknowns]:
         few = [(turn + each) % self._few for each in range(self._few)]
         yield _batch(few, asked, kept)
         self.searches += 1
         yield _batch(range(self._few, self._size), asked, kept)
 
 
-def _batch(names: Sequence[int], asked: Summed, kept: Sequence[Summed]) -> Candidates:
+def _batch(names: Sequence[int], asked: Summed, kept: Sequence[Summed]) -> CandidateUnknowns:
     chosen = np.array(names, np.int64)
     lines = [each.on(chosen) for each in kept]
-    return Candidates(
+    return CandidateUnknowns(
         chosen, asked.on(chosen), np.array(lines, object).reshape(len(kept), len(names)).T
     )
 
@@ -95,7 +97,7 @@ def test_a_search_that_leaves_out_the_unknowns_that_differ_is_noticed() -> None:
     class Nobody(Everybody):
         def candidates(
             self, asked: Summed, kept: Sequence[Summed], turn: int
-        ) -> Iterator[Candidates]:
+        ) -> Iterator[CandidateUnknowns]:
             yield _batch(range(min(1, turn)), asked, kept)
 
     unknowns = Nobody(2, 1, Random(0))

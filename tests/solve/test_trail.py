@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.solvers.kaczmarz import Trail
+from casemate.attack.solvers.kaczmarz import PathAverage
 
 steps = st.lists(st.floats(-100, 100), min_size=1, max_size=200)
 
@@ -17,7 +17,7 @@ def window(count: int) -> int:
 
 @given(steps)
 def test_it_is_the_average_of_the_points_of_the_last_windows(moves: list[float]) -> None:
-    trail, point = Trail(2), np.zeros(2)
+    trail, point = PathAverage(2), np.zeros(2)
     points = []
     for place, move in enumerate(moves):
         sums, before = trail.next(point)
@@ -34,4 +34,4 @@ def test_the_windows_are_at_least_half_and_at_most_three_quarters_of_a_long_path
 
 
 def test_without_a_move_it_is_the_start() -> None:
-    assert Trail(1).average(np.array([7.0])).tolist() == [7.0]
+    assert PathAverage(1).average(np.array([7.0])).tolist() == [7.0]

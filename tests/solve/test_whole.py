@@ -7,7 +7,7 @@ import pytest
 from solve.regions import solutions, sums, yes_no_region
 
 from casemate.audit.checks.whole import decide
-from casemate.audit.region.second import Solution
+from casemate.audit.region.second import RegionSolution
 from casemate.exact.box import Box, Region
 from casemate.exact.system import System
 
@@ -34,7 +34,7 @@ def test_everybody_is_free_or_fixed_as_trying_everything_says(case: int, seed: i
     possible = list(solutions(region))
     if not possible:
         return
-    known = Solution(region, rng.choice(possible))
+    known = RegionSolution(region, rng.choice(possible))
     width = [Fraction(rng.choice([1, 1, 2])) for _ in known.values]
     found = decide(known, range(len(width)), width)
     far = {
@@ -51,17 +51,17 @@ def test_everybody_is_free_or_fixed_as_trying_everything_says(case: int, seed: i
 def test_without_ends_a_search_shows_freedom_and_proves_nothing() -> None:
     """3 x - 3 y = 0 leaves both free; x = y and x + y = 2 fixes them, which only the rank shows."""
     free = Region.of(System.of([[3, -3]], [0]), Box.of(2, 0, None, integer=True))
-    found = decide(Solution(free, [ONE, ONE]), range(2), [ONE] * 2)
+    found = decide(RegionSolution(free, [ONE, ONE]), range(2), [ONE] * 2)
     assert not found.undecided and not found.fixed
     fixed = Region.of(System.of([[1, -1], [1, 1]], [0, 2]), Box.of(2, 0, None, integer=True))
-    found = decide(Solution(fixed, [ONE, ONE]), range(2), [ONE] * 2)
+    found = decide(RegionSolution(fixed, [ONE, ONE]), range(2), [ONE] * 2)
     assert found.undecided == {0, 1} and not found.fixed
 
 
 def test_a_vertex_that_is_not_whole_is_taken_so_many_times_as_far() -> None:
     """2 x = 3 y in whole numbers: the nearest other solution is three and two away."""
     region = Region.of(System.of([[2, -3]], [0]), Box.of(2, None, None, integer=True))
-    found = decide(Solution(region, [Fraction(0)] * 2), range(2), [ONE] * 2)
+    found = decide(RegionSolution(region, [Fraction(0)] * 2), range(2), [ONE] * 2)
     assert not found.undecided
     assert all(
         region.contains([each.get(0, Fraction(0)), each.get(1, Fraction(0))])
@@ -72,11 +72,11 @@ def test_a_vertex_that_is_not_whole_is_taken_so_many_times_as_far() -> None:
 def test_numbers_that_are_not_whole_are_decided_by_vertices_alone() -> None:
     box = Box((Fraction(0),) * 3, (Fraction(9),) * 3, (True, False, False))
     region = Region.of(System.of([[1, 1, 0], [0, 0, 1]], [4, 2]), box)
-    found = decide(Solution(region, [ONE, Fraction(3), Fraction(2)]), range(3), [ONE] * 3)
+    found = decide(RegionSolution(region, [ONE, Fraction(3), Fraction(2)]), range(3), [ONE] * 3)
     assert found.undecided == {2} and not found.fixed
 
 
 def test_no_time_leaves_everything_undecided() -> None:
     region = Region.of(System.of([[1, 1]], [1]), Box.of(2, 0, 1, integer=True))
-    found = decide(Solution(region, [ONE, Fraction(0)]), range(2), [ONE] * 2, seconds=0)
+    found = decide(RegionSolution(region, [ONE, Fraction(0)]), range(2), [ONE] * 2, seconds=0)
     assert found.undecided == {0, 1}

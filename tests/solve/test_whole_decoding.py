@@ -3,19 +3,19 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from casemate.attack.solvers.laws import Law
+from casemate.attack.solvers.laws import AnswerLaw
 from casemate.attack.solvers.whole_decoding import whole_decoding
 from casemate.exact.rows import Floats, Rows
 from casemate.exact.system import System
 
 
-def loss(law: Law, rest: Floats) -> float:
+def loss(law: AnswerLaw, rest: Floats) -> float:
     """The loss of residuals in spreads, written out."""
     size = np.abs(rest)
     each = {
-        Law.GAUSSIAN: rest**2 / 2,
-        Law.LAPLACE: size,
-        Law.UNIFORM: np.maximum(0, size - 1 - 1e-9),
+        AnswerLaw.GAUSSIAN: rest**2 / 2,
+        AnswerLaw.LAPLACE: size,
+        AnswerLaw.UNIFORM: np.maximum(0, size - 1 - 1e-9),
     }
     return float(each[law].sum())
 
@@ -30,9 +30,9 @@ def small_case(rng: np.random.Generator) -> tuple[Floats, Floats, Floats, Floats
     return dense, right, *ends, rng.choice([0.5, 1.0, 3.0], height)
 
 
-@pytest.mark.parametrize("law", Law)
+@pytest.mark.parametrize("law", AnswerLaw)
 @pytest.mark.parametrize("case", range(25))
-def test_no_change_of_one_value_or_two_is_better(law: Law, case: int, seed: int) -> None:
+def test_no_change_of_one_value_or_two_is_better(law: AnswerLaw, case: int, seed: int) -> None:
     """Against trying every single change and every pair of changes by one."""
     rng = np.random.default_rng([seed, case])
     dense, right, low, high, spread = small_case(rng)

@@ -21,7 +21,7 @@ from casemate.grid.product import (
     measurement_from_dict,
 )
 from casemate.surrogate.median import (
-    Candidates,
+    CandidateTables,
     Committee,
     Cuts,
     EveryDatabase,
@@ -103,7 +103,7 @@ def worst(stand_in: MedianMechanism, truth: Floats, asked: list[Product]) -> tup
 
 
 def longest_sequence(
-    candidates: Candidates, truth: Floats, alpha: float, lie: float, width: float | None = None
+    candidates: CandidateTables, truth: Floats, alpha: float, lie: float, width: float | None = None
 ) -> int:
     """Updates by the question that is most off, each measured with an error of lie < alpha."""
     stand_in = MedianMechanism((len(truth),), TOTAL, candidates, width=width)
@@ -167,7 +167,7 @@ MEASURED: list[Measurement] = [
 ]
 
 
-def replayed(candidates: Candidates, written: bool = False) -> MedianMechanism:
+def replayed(candidates: CandidateTables, written: bool = False) -> MedianMechanism:
     stand_in = MedianMechanism((2, 3), TOTAL, candidates, width=0.2)
     for measurement in MEASURED:
         again = measurement_from_dict(measurement.to_dict()) if written else measurement
@@ -176,7 +176,7 @@ def replayed(candidates: Candidates, written: bool = False) -> MedianMechanism:
 
 
 @pytest.mark.parametrize("candidates", [EveryDatabase(4), Committee(50, key=3)])
-def test_the_transcript_rebuilds_it_bit_for_bit(candidates: Candidates) -> None:
+def test_the_transcript_rebuilds_it_bit_for_bit(candidates: CandidateTables) -> None:
     one, two = replayed(candidates), replayed(candidates, written=True)
     assert one._points.tobytes() == two._points.tobytes()
 
@@ -188,7 +188,7 @@ def test_another_key_is_another_committee() -> None:
 
 
 @pytest.mark.parametrize("candidates", [EveryDatabase(3), Committee(40)])
-def test_a_marginal_is_the_answer_to_each_of_its_cells(candidates: Candidates) -> None:
+def test_a_marginal_is_the_answer_to_each_of_its_cells(candidates: CandidateTables) -> None:
     stand_in = replayed(candidates)
     cells = [Product((2, 3), {1: np.arange(3) == code}) for code in range(3)]
     assert stand_in.marginal((1,)) == pytest.approx(stand_in.answers(cells))

@@ -18,11 +18,11 @@ from casemate.grid.product import (
     Scope,
 )
 from casemate.surrogate.mixture import (
-    Layout,
-    Mixture,
-    Pairs,
-    Questions,
-    Singles,
+    PairTables,
+    ProductMixture,
+    ProductQuestions,
+    ShareLayout,
+    SingleTables,
     Wide,
     balanced,
     evidence,
@@ -31,14 +31,14 @@ from casemate.surrogate.mixture import (
 )
 
 SHAPE, RECORDS = (3, 2, 4, 2), 1_000.0
-LAYOUT = Layout(SHAPE)
+LAYOUT = ShareLayout(SHAPE)
 SCOPES: list[Scope] = [(1,), (2,), (0, 1), (1, 2), (2, 3), (0, 2), (0, 1, 3), (0, 1, 2, 3)]
 
 
-def mixture(seed: int, components: int = 5) -> Mixture:
+def mixture(seed: int, components: int = 5) -> ProductMixture:
     draw = np.random.default_rng([seed, 41])
     parts = [draw.dirichlet(np.ones(width), components) for width in SHAPE]
-    return Mixture(draw.dirichlet(np.ones(components)), np.hstack(parts))
+    return ProductMixture(draw.dirichlet(np.ones(components)), np.hstack(parts))
 
 
 def table(seed: int, scope: Scope) -> MeasuredMarginal:
@@ -58,13 +58,13 @@ def everything(seed: int) -> list[Measurement]:
     return [*tables, *(asked(seed, scope) for scope in [(0,), (1, 3), (0, 1, 2)])]
 
 
-def cells(held: Mixture) -> Floats:
+def cells(held: ProductMixture) -> Floats:
     parts = np.split(held.shares, np.cumsum(SHAPE)[:-1], axis=1)
     found: Floats = np.einsum("k,ka,kb,kc,kd->abcd", held.weights, *parts)
     return found
 
 
-def half_square(held: Mixture, measurements: Sequence[Measurement]) -> float:
+def half_square(held: ProductMixture, measurements: Sequence[Measurement]) -> float:
     """Half the sum of squared residuals in units of noise, from the cells written out."""
     total, grid = 0.0, cells(held)
     for one in measurements:
@@ -84,10 +84,11 @@ def test_slopes_are_those_of_small_moves(seed: int) -> None:
     by_weight = draw.normal(0, 1, held.weights.shape)
     by_share = mixture(seed + 1).shares - mixture(seed + 2).shares  # so that they still sum to one
     ahead, behind = (
-        Mixture(held.weights + h * by_weight, held.shares + h * by_share) for h in (step, -step)
+        ProductMixture(held.weights + h * by_weight, held.shares + h * by_share)
+        for h in (step, -step)
     )
     known = evidence(LAYOUT, measurements, RECORDS)
-    assert {type(each) for each in known} == {Singles, Pairs, Wide, Questions}
+    assert {type(each) for each in known} == {SingleTables, PairTables, Wide, ProductQuestions}
     moved = (half_square(ahead, measurements) - half_square(behind, measurements)) / (2 * step)
     slope = 0.0
     for each in known:
@@ -101,16 +102,16 @@ def test_pairs_together_are_what_they_are_alone(seed: int, scope: Scope) -> None
     held, one = mixture(seed), table(seed, scope)
     alone = Wide(LAYOUT, one, RECORDS).compare(held)
     if len(scope) <= 2:
-        kind = Singles if len(scope) == 1 else Pairs
+        kind = SingleTables if len(scope) == 1 else PairTables
         together = kind(LAYOUT, [one], RECORDS).compare(held)
         assert together.excesses == pytest.approx(alone.excesses)
         assert together.slopes.shares == pytest.approx(alone.slopes.shares)
         assert together.slopes.weights == pytest.approx(alone.slopes.weights)
 
 
-@pytest.mark.parametrize(("kind", "scope"), [(Singles, (2,)), (Pairs, (0, 2))])
+@pytest.mark.parametrize(("kind", "scope"), [(SingleTables, (2,)), (PairTables, (0, 2))])
 def test_two_tables_of_one_scope_pull_as_both(
-    kind: type[Singles] | type[Pairs], scope: Scope, seed: int
+    kind: type[SingleTables] | type[PairTables], scope: Scope, seed: int
 ) -> None:
     held, tables = mixture(seed), [table(seed, scope), table(seed + 1, scope)]
     both = kind(LAYOUT, tables, RECORDS).compare(held).slopes.shares
@@ -125,8 +126,8 @@ def test_many_questions_are_compared_as_one_by_one(seed: int) -> None:
     for cell, value in np.ndenumerate(one.values):
         masks = {a: np.arange(SHAPE[a]) == code for a, code in zip((0, 2), cell, strict=True)}
         cell_by_cell.append(MeasuredProduct(Product(SHAPE, masks), float(value), one.variance))
-    found = Questions(LAYOUT, cell_by_cell, RECORDS).compare(held)
-    expected = Pairs(LAYOUT, [one], RECORDS).compare(held)
+    found = ProductQuestions(LAYOUT, cell_by_cell, RECORDS).compare(held)
+    expected = PairTables(LAYOUT, [one], RECORDS).compare(held)
     assert found.slopes.shares == pytest.approx(expected.slopes.shares)
     assert found.slopes.weights == pytest.approx(expected.slopes.weights)
     assert found.excesses.shape == (12,)
@@ -134,13 +135,13 @@ def test_many_questions_are_compared_as_one_by_one(seed: int) -> None:
 
 def test_one_of_many_questions_may_be_further_off_by_chance(seed: int) -> None:
     held, one = mixture(seed), asked(seed, (0, 1))
-    alone = Questions(LAYOUT, [one], RECORDS).compare(held).excesses[0]
-    among = Questions(LAYOUT, [one] * 50, RECORDS).compare(held).excesses
+    alone = ProductQuestions(LAYOUT, [one], RECORDS).compare(held).excesses[0]
+    among = ProductQuestions(LAYOUT, [one] * 50, RECORDS).compare(held).excesses
     assert among == pytest.approx(np.full(50, alone - math.sqrt(2) * math.log(50)))
 
 
 def test_few_pairs_of_many_codes_are_compared_one_by_one() -> None:
-    layout = Layout((50, 50, 2, 2))
+    layout = ShareLayout((50, 50, 2, 2))
     small = MeasuredMarginal(Marginal((2, 3)), np.ones((2, 2)), 1.0)
     assert [type(each) for each in evidence(layout, [small], 10.0)] == [Wide]
     large = MeasuredMarginal(Marginal((0, 1)), np.ones((50, 50)), 1.0)

@@ -8,7 +8,7 @@ from casemate.surrogate import mixture as mixture_fit
 from casemate.surrogate.mixture import (
     EXPLAINED,
     FEWEST,
-    Layout,
+    ShareLayout,
     affordable,
     compared,
     evidence,
@@ -17,7 +17,7 @@ from casemate.surrogate.mixture import (
     start,
 )
 
-LAYOUT = Layout((3, 4, 2))
+LAYOUT = ShareLayout((3, 4, 2))
 
 
 def pair(values: Floats, scope: tuple[int, ...] = (0, 1)) -> MeasuredMarginal:
@@ -83,7 +83,7 @@ def test_another_round_is_gone_only_where_something_is_not_explained(
 
 def test_large_tables_have_fewer_steps_and_never_too_few() -> None:
     small = evidence(LAYOUT, [pair(np.ones((3, 4)))], 100.0)
-    layout = Layout((100, 100, 100))
+    layout = ShareLayout((100, 100, 100))
     large = evidence(layout, [pair(np.ones((100, 100, 100)), (0, 1, 2))], 100.0)
     assert affordable(600, 200, small) == 600
     assert FEWEST <= affordable(600, 200, large) < 600

@@ -13,7 +13,7 @@ from scipy import optimize
 from casemate.grid.product import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.surrogate.perceptron import (
     Perceptron,
-    Step,
+    PerceptronStep,
     onto_simplex,
     perceptron_updates,
     squared_length,
@@ -28,7 +28,7 @@ products = masks.map(
     lambda kept: Product(SHAPE, {a: np.array(mask[: SHAPE[a]]) for a, mask in kept.items()})
 )
 transcripts = st.lists(st.tuples(products, st.integers(-20, 80)), max_size=8)
-steps = st.sampled_from(list(Step))
+steps = st.sampled_from(list(PerceptronStep))
 
 
 def truths(cells: int = 6) -> st.SearchStrategy[Floats]:
@@ -49,7 +49,7 @@ def slow_simplex(point: dict[Any, Fraction]) -> dict[Any, Fraction]:
 class SlowPerceptron:
     """Shares in fractions, one cell after the other."""
 
-    def __init__(self, step: Step, simplex: bool) -> None:
+    def __init__(self, step: PerceptronStep, simplex: bool) -> None:
         self.step, self.simplex = step, simplex
         self.shares = {cell: Fraction(int(simplex), 6) for cell in CELLS}
 
@@ -63,7 +63,7 @@ class SlowPerceptron:
         missing, touched = Fraction(value) - self.answer(product), self.touched(product)
         if not touched:
             return
-        if self.step is Step.DOCUMENT:
+        if self.step is PerceptronStep.DOCUMENT:
             length = ALPHA / 6 * ((missing > 0) - (missing < 0))
         else:
             length = missing / TOTAL / len(touched)
@@ -79,14 +79,14 @@ class SlowPerceptron:
 @pytest.mark.theorem("003: Database update by the perceptron (the algorithm)")
 @given(transcripts, steps, st.booleans())
 def test_it_equals_a_slow_version(
-    transcript: list[tuple[Product, int]], step: Step, simplex: bool
+    transcript: list[tuple[Product, int]], step: PerceptronStep, simplex: bool
 ) -> None:
     fast = Perceptron(SHAPE, TOTAL, alpha=float(ALPHA), step=step, simplex=simplex)
     slow = SlowPerceptron(step, simplex)
     for product, value in transcript:
         believed = slow.answer(product)
         assert fast.answer(product) == pytest.approx(float(believed), abs=1e-9)
-        if step is Step.DOCUMENT and abs(believed - value) < Fraction(1, 10**6):
+        if step is PerceptronStep.DOCUMENT and abs(believed - value) < Fraction(1, 10**6):
             continue  # the side of an exact tie is a matter of rounding
         fast.update(MeasuredProduct(product, value, 1.0))
         slow.update(product, value)
@@ -101,7 +101,7 @@ def squared_distance(stand_in: Perceptron, truth: Floats) -> float:
 @pytest.mark.theorem("003: Database update by the perceptron (T)")
 @given(truths(), st.lists(products, max_size=30), st.floats(-0.99, 0.99), steps, st.booleans())
 def test_every_needed_update_shortens_the_distance_as_stated(
-    truth: Floats, asked: list[Product], lie: float, step: Step, simplex: bool
+    truth: Floats, asked: list[Product], lie: float, step: PerceptronStep, simplex: bool
 ) -> None:
     alpha = float(ALPHA)
     stand_in = Perceptron(SHAPE, TOTAL, alpha=alpha, step=step, simplex=simplex)
@@ -114,12 +114,12 @@ def test_every_needed_update_shortens_the_distance_as_stated(
         before = squared_distance(stand_in, truth)
         stand_in.update(MeasuredProduct(product, TOTAL * (right + noise), 1.0))
         fall = alpha**2 / 6
-        if step is Step.NORMALISED:
+        if step is PerceptronStep.NORMALISED:
             fall = (off**2 - noise**2) / squared_length(product)
         assert squared_distance(stand_in, truth) <= before - fall + 1e-12
 
 
-def sequence(truth: Floats, alpha: float, step: Step, simplex: bool) -> int:
+def sequence(truth: Floats, alpha: float, step: PerceptronStep, simplex: bool) -> int:
     """Updates by the subset that is most off, until none is off by alpha."""
     vectors = np.array(list(itertools.product([0.0, 1.0], repeat=len(truth))))[1:-1]
     stand_in = Perceptron((len(truth),), TOTAL, alpha=alpha, step=step, simplex=simplex)
@@ -135,7 +135,7 @@ def sequence(truth: Floats, alpha: float, step: Step, simplex: bool) -> int:
 
 @given(truths(), st.floats(0.1, 0.5), steps, st.booleans())
 def test_no_sequence_of_updates_is_longer_than_stated(
-    truth: Floats, alpha: float, step: Step, simplex: bool
+    truth: Floats, alpha: float, step: PerceptronStep, simplex: bool
 ) -> None:
     start = np.full(6, 1 / 6) if simplex else np.zeros(6)
     distance = float(np.sum((truth - start) ** 2))
@@ -178,9 +178,9 @@ def test_the_projection_is_the_nearest_point_of_the_simplex(point: list[float]) 
 def test_a_normalised_step_on_a_marginal_is_one_on_each_of_its_cells(
     counts: list[int], simplex: bool
 ) -> None:
-    whole = Perceptron(SHAPE, TOTAL, step=Step.NORMALISED, simplex=simplex)
+    whole = Perceptron(SHAPE, TOTAL, step=PerceptronStep.NORMALISED, simplex=simplex)
     whole.update(MeasuredMarginal(Marginal((1,)), np.array(counts, float), 1.0))
-    each = Perceptron(SHAPE, TOTAL, step=Step.NORMALISED)
+    each = Perceptron(SHAPE, TOTAL, step=PerceptronStep.NORMALISED)
     each._shares[:] = 1 / 6 if simplex else 0
     for code, count in enumerate(counts):
         each.update(MeasuredProduct(Product(SHAPE, {1: np.arange(3) == code}), count, 1.0))
@@ -208,7 +208,7 @@ def test_a_marginal_holds_the_answers_of_its_cells(transcript: list[tuple[Produc
 def test_weights_enter_the_answer_and_the_step() -> None:
     weighted = Product(SHAPE, {0: np.array([True, False])}, {1: np.array([0.5, 0.25, 1.0])})
     assert squared_length(weighted) == pytest.approx(float(weighted.dense() @ weighted.dense()))
-    stand_in = Perceptron(SHAPE, TOTAL, step=Step.NORMALISED)
+    stand_in = Perceptron(SHAPE, TOTAL, step=PerceptronStep.NORMALISED)
     stand_in.update(MeasuredProduct(weighted, 21, 1.0))
     assert stand_in.answer(weighted) == pytest.approx(21)
 
@@ -224,7 +224,7 @@ def test_weights_enter_the_answer_and_the_step() -> None:
             lambda step=step: Perceptron((2,), 1, step=step).update(
                 MeasuredMarginal(Marginal((0,)), np.ones(3), 1.0)
             )
-            for step in Step
+            for step in PerceptronStep
         ),
     ],
 )

@@ -23,8 +23,8 @@ from casemate.table.shipped.population.odds import (
     CODE_OF,
     LEVELS,
     REGIONS,
-    Curve,
     Odds,
+    QuantileCurve,
     bands,
     below,
     chance,
@@ -237,7 +237,7 @@ def test_chance_is_true_for_its_share_of_the_numbers(thousandths: int) -> None:
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=9))
 def test_a_curve_passes_through_its_knots(values: list[int]) -> None:
     at = [1000 * k // (len(values) - 1) for k in range(len(values))]
-    drawn = Curve(list(zip(at, values, strict=True))).draw(EVERY)
+    drawn = QuantileCurve(list(zip(at, values, strict=True))).draw(EVERY)
     for where, value in zip(at[:-1], values[:-1], strict=True):
         assert drawn[where * LEVELS // 1000] == value
     assert drawn.min() >= min(values) and drawn.max() <= max(values)

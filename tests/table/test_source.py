@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from casemate.errors import Misconfigured
 from casemate.table.schema import ColumnType
 from casemate.table.sources.duckdb import DuckDBSource
-from casemate.table.sources.files import Columns
+from casemate.table.sources.files import ColumnsInMemory
 from casemate.table.sources.place import DuckDBTable, Files, PostgresTable, find
 from casemate.table.sources.postgres import PostgresSource
 from casemate.table.sources.source import READ_FAILED, RECORD, Series, Source, literal, quoted
@@ -122,9 +122,11 @@ class Build:
 
     def _place(
         self, rows: Sequence[tuple[Any, ...]], zips: Sequence[tuple[Any, ...]]
-    ) -> Files | DuckDBTable | Columns:
+    ) -> Files | DuckDBTable | ColumnsInMemory:
         if self.kind == "columns":
-            return Columns("people", {n: series(c, TYPES[n]) for n, c in by_name(rows)}, TYPES)
+            return ColumnsInMemory(
+                "people", {n: series(c, TYPES[n]) for n, c in by_name(rows)}, TYPES
+            )
         if "csv" in self.kind:
             return self._csv(rows)
         database = duckdb.connect(str(self.folder / "people.db"))

@@ -15,7 +15,7 @@ from casemate.table.universe import (
     MOST_EXACT,
     USUAL_BINS,
     Attribute,
-    Kind,
+    AttributeKind,
     Universe,
     cuts,
     image,
@@ -51,7 +51,11 @@ def test_every_usable_column_is_an_attribute_and_identifiers_never_are() -> None
     universe = Universe.of(Policy("", columns))
     assert [each.name for each in universe.attributes] == ["age", "sex", "ill"]
     assert [each.role for each in universe.attributes] == [Role.PUBLIC, Role.PUBLIC, Role.PRIVATE]
-    assert [each.kind for each in universe.attributes] == [Kind.BINS, Kind.VALUES, Kind.VALUES]
+    assert [each.kind for each in universe.attributes] == [
+        AttributeKind.BINS,
+        AttributeKind.VALUES,
+        AttributeKind.VALUES,
+    ]
     assert universe.shape == (11, 3, 3) and universe.cells == 99
     assert universe.index("ill") == 2
     assert [each.name for each in universe.left_out] == ["name"]

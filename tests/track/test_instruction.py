@@ -16,7 +16,7 @@ from casemate.track.instruction import (
     Growth,
     Rule,
     Sample,
-    Standing,
+    SiteStanding,
     from_plain,
     gap,
     to_plain,
@@ -31,8 +31,8 @@ rules: st.SearchStrategy[Rule] = st.one_of(
 )
 
 
-def at(count: int) -> Standing:
-    return Standing(count, 0, count, count)
+def at(count: int) -> SiteStanding:
+    return SiteStanding(count, 0, count, count)
 
 
 @given(rules)
@@ -66,5 +66,5 @@ def test_a_gap_that_counts_from_zero_is_not(seed: int) -> None:
 
 @given(st.floats(1, 500), st.integers(0, 50), st.floats(0, 1 - 2**-40))  # above it, floats round
 def test_the_trigger_of_a_block_lies_in_that_block(size: float, block: int, u: float) -> None:
-    trigger = Blocks(size).after(Standing(10, block, 10, 10), lambda: u) - 10
+    trigger = Blocks(size).after(SiteStanding(10, block, 10, 10), lambda: u) - 10
     assert block * size < trigger <= math.ceil((block + 1) * size)

@@ -10,24 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.track.instruction import Blocks, Every, Growth, Sample, Standing
-from casemate.track.journal import Entry, FileJournal, Memory
+from casemate.track.instruction import Blocks, Every, Growth, Sample, SiteStanding
+from casemate.track.journal import FileJournal, JournalEntry, MemoryJournal
 from casemate.track.messages import Report
 from casemate.track.site import Site
 
 HEAD, SLOT = 64, 512
 numbers = st.integers(0, 2**62)
 entries = st.builds(
-    Entry,
+    JournalEntry,
     numbers,
     st.sampled_from([None, Every(), Growth(2**40, 2**39 + 1), Sample(0.123456789), Blocks(7.5)]),
-    st.builds(Standing, numbers, numbers, numbers, numbers),
+    st.builds(SiteStanding, numbers, numbers, numbers, numbers),
     numbers,
 )
 
 
-def entry(number: int) -> Entry:
-    return Entry(number, Sample(0.5), Standing(number, number, number, number), number + 1)
+def entry(number: int) -> JournalEntry:
+    return JournalEntry(
+        number, Sample(0.5), SiteStanding(number, number, number, number), number + 1
+    )
 
 
 def test_a_new_journal_is_empty(tmp_path: Path) -> None:
@@ -37,7 +39,9 @@ def test_a_new_journal_is_empty(tmp_path: Path) -> None:
 
 
 @given(st.lists(entries, min_size=1, max_size=5), numbers)
-def test_the_newest_standing_and_the_count_are_read_back(saved: list[Entry], count: int) -> None:
+def test_the_newest_standing_and_the_count_are_read_back(
+    saved: list[JournalEntry], count: int
+) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +144,7 @@ def test_every_journal_is_an_incarnation_of_its_own(tmp_path: Path) -> None:
 
 
 def test_memory_remembers_nothing() -> None:
-    memory = Memory(3)
+    memory = MemoryJournal(3)
     memory.save(entry(1))
     assert memory.load() is None and (memory.incarnation, memory.cells[0]) == (3, 0)
 

@@ -3,7 +3,7 @@ import pytest
 from chance import assert_follows
 from scipy import stats
 
-from casemate.track.instruction import Blocks, Every, Growth, Rule, Sample, Standing
+from casemate.track.instruction import Blocks, Every, Growth, Rule, Sample, SiteStanding
 from casemate.track.messages import Report
 from casemate.track.site import MANY, Site, leap
 
@@ -51,5 +51,5 @@ def test_what_is_sampled_in_a_leap_and_after_it_is_binomial(seed: int) -> None:
 
 @pytest.mark.parametrize("rule", [Every(), Growth(3, 2), Sample(0.01), Blocks(10.0)])
 def test_few_triggers_are_passed_one_after_another(rule: Rule) -> None:
-    at = Standing(0, 1, 5, 5 + MANY)
+    at = SiteStanding(0, 1, 5, 5 + MANY)
     assert leap(rule, at, draw=lambda: 0.5) == at

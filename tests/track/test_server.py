@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
-from casemate.track.engine import Change, EndRound, Estimate, Rules, Wish
+from casemate.track.engine import Change, EndRound, PublishedCount, Rules, Wish
 from casemate.track.instruction import Blocks, Every, Growth, Rule, Sample
 from casemate.track.messages import Order, Report
 from casemate.track.server import Server
@@ -35,9 +35,9 @@ class Script:
         self.heard.append((site, rule, begun, reports, count))
         return self.wishes.pop(0) if self.wishes else None
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PublishedCount:
         total = sum({site: count for site, _, _, _, count in self.heard}.values())
-        return Estimate(total, total, total, 1.0)
+        return PublishedCount(total, total, total, 1.0)
 
 
 class World:
@@ -119,8 +119,8 @@ def test_a_site_that_missed_its_order_is_told_again() -> None:
 class Moving(Script):
     """An engine whose own estimate is nonsense while answers are awaited."""
 
-    def estimate(self) -> Estimate:
-        return Estimate(len(self.heard), 0.0, 1e9, 1.0)
+    def estimate(self) -> PublishedCount:
+        return PublishedCount(len(self.heard), 0.0, 1e9, 1.0)
 
 
 @pytest.mark.parametrize("wish", [EndRound(), Change(narrower={0: Growth(3, 2)})])

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from casemate.answer.doorway import Doorway
-from casemate.answer.plan import Plan, first_tables
-from casemate.doors import NUMBER_OF_PEOPLE, Measured, Total
+from casemate.answer.plan import BudgetPlan, first_tables
+from casemate.doors import NUMBER_OF_PEOPLE, Measured, PeopleTotal
 from casemate.grid import EXACT, PrivateCells, Scope, TableQuestion, all_codes
 from casemate.surrogate import StandIn
 
@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 class Beginning:
     """The start of a plan; `public` are the attributes of which everything is known."""
 
-    plan: Plan
+    plan: BudgetPlan
     doors: Doorway
     cells: PrivateCells
     public: Scope = ()
@@ -55,7 +55,7 @@ class Beginning:
             self.doors.measurement.total(self.cells.total, law=law, principal=principal)
             return
         facts = (NUMBER_OF_PEOPLE, edition.policy, edition.data, EXACT, Fraction(0))
-        self.doors.transcript.append(Total(*facts, (self.cells.total(),)))
+        self.doors.transcript.append(PeopleTotal(*facts, (self.cells.total(),)))
 
     def _tabulate(self, question: TableQuestion, stand_in: StandIn, principal: str) -> None:
         """One table: as it is where everybody knows it, with noise elsewhere."""

@@ -13,7 +13,13 @@ from cyclopts import Parameter
 
 from casemate.answer.conversation import statements
 from casemate.errors import Misconfigured
-from casemate.report.terminal import Dialect, Output, TablePlace, Whole, unsupported_is_refused
+from casemate.report.terminal import (
+    Dialect,
+    OutputOptions,
+    TablePlace,
+    Whole,
+    unsupported_is_refused,
+)
 
 if TYPE_CHECKING:
     from casemate.answer.answer import Standing
@@ -39,10 +45,10 @@ def ask(
         str, Parameter(help="Who asks: surprises are counted, and rationed, for each.")
     ] = "",
     dialect: Annotated[str, Parameter(help="The SQL dialect of the statements.")] = "postgres",
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> None:
     """Answer SQL privately: noise that protects everybody, charged to the table's ledger."""
-    output = output or Output()
+    output = output or OutputOptions()
     typed = sql is None and sys.stdin.isatty() and sys.stdout.isatty()
     if typed:
         _require_text(output)
@@ -60,7 +66,7 @@ def ask(
             asker.emit_all(given)
 
 
-def _require_text(output: Output) -> None:
+def _require_text(output: OutputOptions) -> None:
     """A conversation is text on the terminal."""
     if output.format != "text" or output.output is not None:
         raise Misconfigured(
@@ -69,7 +75,7 @@ def _require_text(output: Output) -> None:
         )
 
 
-def _piped(output: Output, dialect: str) -> list[str]:
+def _piped(output: OutputOptions, dialect: str) -> list[str]:
     """Every statement of stdin, before anything is asked; one object holds one answer."""
     with unsupported_is_refused():
         try:
@@ -93,12 +99,12 @@ def budget(
     policy: TablePlace,
     /,
     *,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> None:
     """Say what was spent on a table, what is left, and what is guaranteed."""
     from casemate.answer.budget_report import as_html, as_json, as_text
 
-    output = output or Output()
+    output = output or OutputOptions()
     with output.progress("reading the ledger"):
         found = standing_of(policy)
     html = as_html(found) if output.format == "html" else None
@@ -130,10 +136,10 @@ def plan(
         Whole | None, Parameter(help="How many people to assume, for errors as shares of them.")
     ] = None,
     dialect: Dialect = "postgres",
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> None:
     """Compare the ways to spend a budget by their predicted errors; nothing private is read."""
-    output = output or Output()
+    output = output or OutputOptions()
     for name, number in (("--expect", expect), ("--people", people)):
         if number is not None and number < 1:
             raise Misconfigured(f"{name} {number} is too small; give at least 1")

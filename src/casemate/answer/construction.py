@@ -24,14 +24,24 @@ from casemate.answer.beginning import Beginning, Progress
 from casemate.answer.doorway import Doorway
 from casemate.answer.effort import require_answerable
 from casemate.answer.intervals import Level, Parts, easy_estimates, measured_estimates
-from casemate.answer.plan import Plan
+from casemate.answer.plan import BudgetPlan
 from casemate.answer.schedule import GateSchedule, predicted, table_for
-from casemate.doors import Answered, Easy, Entry, Gate, Hard, Part, Question, answered_key, on_grid
+from casemate.doors import (
+    Answered,
+    Easy,
+    Gate,
+    GatePart,
+    GateQuestion,
+    Hard,
+    TranscriptEntry,
+    answered_key,
+    on_grid,
+)
 from casemate.errors import BudgetExhausted, GateClosed, PositivesSpent, RationSpent, Refused
 from casemate.grid import (
-    Asked,
     Estimate,
     Floats,
+    GridQuestion,
     MeasuredTable,
     Origin,
     Outcome,
@@ -60,7 +70,7 @@ USUAL = Manners()
 class Guess(Protocol):
     """What guesses typical errors: `TypicalErrors`, or less where nobody looks at them."""
 
-    def errors(self, asked: Asked) -> Sequence[Floats]:
+    def errors(self, asked: GridQuestion) -> Sequence[Floats]:
         """One array for each part, one number for each cell."""
         ...
 
@@ -74,7 +84,7 @@ class OnlineConstruction:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: BudgetPlan,
         doors: Doorway,
         cells: PrivateCells,
         names: Sequence[str],
@@ -117,7 +127,9 @@ class OnlineConstruction:
         assert isinstance(content, Answered), "the key of an answer holds an answer"
         return Outcome.from_text(content.answer).again()
 
-    def ask(self, asked: Asked, principal: str = "", progress: Progress | None = None) -> Outcome:
+    def ask(
+        self, asked: GridQuestion, principal: str = "", progress: Progress | None = None
+    ) -> Outcome:
         """Answer one question."""
         known = self.known(asked.text)
         if known is not None:
@@ -146,7 +158,7 @@ class OnlineConstruction:
             return reason
         return GateClosed(reason.positives, self._doors.ledger.remaining(), self.plan.currency)
 
-    def ask_all(self, several: Sequence[Asked], principal: str = "") -> list[Outcome]:
+    def ask_all(self, several: Sequence[GridQuestion], principal: str = "") -> list[Outcome]:
         """Answer many questions; those up to the next surprise share one wait for the disk."""
         found: dict[str, Outcome] = {}
         waiting = [asked for asked in several if self.known(asked.text) is None]
@@ -192,7 +204,7 @@ class OnlineConstruction:
         ration = self.manners.ration
         return ration is None or self._stand_in.surprises[principal] < ration
 
-    def _verdict(self, gate: Gate, asked: Asked, principal: str) -> Easy:
+    def _verdict(self, gate: Gate, asked: GridQuestion, principal: str) -> Easy:
         verdict = gate.known(asked.text)
         if verdict is not None:
             return verdict
@@ -200,19 +212,19 @@ class OnlineConstruction:
             raise RationSpent(self.manners.ration or 0)
         return gate.ask(self._question(asked), principal)
 
-    def _question(self, asked: Asked) -> Question:
+    def _question(self, asked: GridQuestion) -> GateQuestion:
         """The stand-in's answers on the grid, to be compared with the private cells."""
         parts = tuple(
-            Part(on_grid(values), part.sensitivity(self.plan.relation))
+            GatePart(on_grid(values), part.sensitivity(self.plan.relation))
             for part, values in zip(asked.parts, _answers(self._stand_in, asked), strict=True)
         )
 
         def scan() -> list[list[int]]:
             return self._cells.exact(asked)
 
-        return Question(asked.text, parts, scan, self._stand_in.number)
+        return GateQuestion(asked.text, parts, scan, self._stand_in.number)
 
-    def _made(self, asked: Asked, verdict: Easy, principal: str) -> Outcome:
+    def _made(self, asked: GridQuestion, verdict: Easy, principal: str) -> Outcome:
         """What the gate's verdict leads to, from the stand-in that it was given about."""
         if isinstance(verdict, Hard):
             return self._surprised(asked, verdict, principal)
@@ -241,7 +253,7 @@ class OnlineConstruction:
 
     # Surprises --------------------------------------------------------------------------------
 
-    def _surprised(self, asked: Asked, verdict: Hard, principal: str) -> Outcome:
+    def _surprised(self, asked: GridQuestion, verdict: Hard, principal: str) -> Outcome:
         """Measure the table that answers the question best, and learn from it."""
         law, relation = self.plan.surprise_law, self.plan.relation
         assert law is not None, "a plan with a gate measures what the gate finds"
@@ -255,20 +267,20 @@ class OnlineConstruction:
         ordinal = self._stand_in.fresh[question.text(self._stand_in.names)]
         return self._read(asked, table, Level.of(asked, self.manners.confidence, ordinal))
 
-    def _read(self, asked: Asked, table: MeasuredTable, level: Level) -> Outcome:
+    def _read(self, asked: GridQuestion, table: MeasuredTable, level: Level) -> Outcome:
         values = _answers(self._stand_in, asked)
         errors = self._typical(self._stand_in).errors(asked)
         estimates = measured_estimates(asked, table, values, errors, level)
         return self._with_ratios(asked, Outcome(estimates, Origin.MEASURED), self._stand_in)
 
-    def _with_ratios(self, asked: Asked, outcome: Outcome, stand_in: StandIn) -> Outcome:
+    def _with_ratios(self, asked: GridQuestion, outcome: Outcome, stand_in: StandIn) -> Outcome:
         """The same, with the typical errors of sums around what they will be divided to."""
         parts = list(outcome.parts)
         for above, below in asked.ratios:
             pairs = zip(parts[above], parts[below], strict=True)
             ratios = [total.value / max(count.value, 1.0) for total, count in pairs]
             off = off_ratio(asked.parts[above], asked.parts[below], ratios)
-            (errors,) = self._typical(stand_in).errors(Asked((off,)))
+            (errors,) = self._typical(stand_in).errors(GridQuestion((off,)))
             parts[above] = tuple(
                 replace(each, ratio_error=float(error))
                 for each, error in zip(parts[above], errors, strict=True)
@@ -277,7 +289,7 @@ class OnlineConstruction:
 
     # Without the gate -------------------------------------------------------------------------
 
-    def _from_tables(self, asked: Asked) -> Outcome:
+    def _from_tables(self, asked: GridQuestion) -> Outcome:
         """From the measured table that answers the question by itself with the least noise."""
         able = [table for table in self._stand_in.tables if table.classes.answers(asked)]
         if not able:
@@ -285,12 +297,12 @@ class OnlineConstruction:
         best = min(able, key=lambda table: self._predicted(asked, table))
         return self._read(asked, best, Level.of(asked, self.manners.confidence, 1))
 
-    def _predicted(self, asked: Asked, table: MeasuredTable) -> float:
+    def _predicted(self, asked: GridQuestion, table: MeasuredTable) -> float:
         if table.law is None:
             return 0.0
         return predicted(asked, table.classes, table.law, self.plan.relation)
 
-    def _unverified(self, asked: Asked) -> Outcome:
+    def _unverified(self, asked: GridQuestion) -> Outcome:
         errors = self._typical(self._stand_in).errors(asked)
         parts = (
             tuple(
@@ -302,7 +314,7 @@ class OnlineConstruction:
         outcome = Outcome(tuple(parts), Origin.UNVERIFIED)
         return self._with_ratios(asked, outcome, self._stand_in)
 
-    def _exactly(self, asked: Asked) -> Outcome:
+    def _exactly(self, asked: GridQuestion) -> Outcome:
         """What everybody knows, where only private values are protected."""
         return Outcome(_exact_parts(self._cells.exact(asked)), Origin.MEASURED)
 
@@ -342,7 +354,7 @@ class OnlineConstruction:
             for text, entry, content in zip(outcomes, entries, contents, strict=True)
         }
 
-    def _first(self, entry: Entry, own: Answered, outcome: Outcome) -> Outcome:
+    def _first(self, entry: TranscriptEntry, own: Answered, outcome: Outcome) -> Outcome:
         """The answer that is stored: another process may have been first."""
         stored = entry.content
         assert isinstance(stored, Answered), "the key of an answer holds an answer"
@@ -359,7 +371,7 @@ class OnlineConstruction:
         return held[2]
 
 
-def _answers(stand_in: StandIn, asked: Asked) -> list[Floats]:
+def _answers(stand_in: StandIn, asked: GridQuestion) -> list[Floats]:
     """The stand-in's answers to each part, in units."""
     surrogate, found = stand_in.surrogate, []
     for part in asked.parts:

@@ -22,7 +22,7 @@ from casemate.answer import report as answer
 from casemate.answer import report as answer_forecast
 from casemate.answer.session import Session
 from casemate.errors import CasemateError, Unsupported
-from casemate.report.terminal import Output, Progress, end_of
+from casemate.report.terminal import OutputOptions, Progress, end_of
 
 LONGEST = 1_000
 """Lines that are kept."""
@@ -95,7 +95,7 @@ class Manner:
 
 
 @dataclass(frozen=True)
-class Report:
+class AnswerForms:
     """A result in each of its forms; the page is made only when somebody wants it."""
 
     text: str
@@ -103,10 +103,10 @@ class Report:
     page: Callable[[], str]
 
 
-class Bar:
+class QuestionProgress:
     """The bar of the question at hand, told how many of how many tables are measured."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: OutputOptions) -> None:
         self._output = output
         self._shown: Progress | None = None
 
@@ -126,16 +126,18 @@ class Bar:
 class Asker:
     """A session, and how its answers are shown."""
 
-    def __init__(self, session: Session, manner: Manner, output: Output, bar: Bar) -> None:
+    def __init__(
+        self, session: Session, manner: Manner, output: OutputOptions, bar: QuestionProgress
+    ) -> None:
         self._session, self._manner, self._output, self._bar = session, manner, output, bar
 
     @classmethod
     @contextmanager
     def of(
-        cls, policy: str, manner: Manner, output: Output, *, principal: str, dialect: str
+        cls, policy: str, manner: Manner, output: OutputOptions, *, principal: str, dialect: str
     ) -> Iterator[Self]:
         """Ask about a table for the length of the block."""
-        bar = Bar(output)
+        bar = QuestionProgress(output)
         with bar.over("opening the table"):
             session = (
                 Session.looking(policy, dialect=dialect)
@@ -160,26 +162,26 @@ class Asker:
                 shown = self.report(sql).text
                 print(f"\n{shown}" if place else shown, flush=True)
 
-    def _emit(self, report: Report) -> None:
+    def _emit(self, report: AnswerForms) -> None:
         page = report.page() if self._output.format == "html" else None
         self._output.emit(report.text, report.fields, page)
 
-    def report(self, sql: str, **otherwise: bool) -> Report:
+    def report(self, sql: str, **otherwise: bool) -> AnswerForms:
         """What a statement leads to; `otherwise` asks this one in another manner."""
         manner = replace(self._manner, **otherwise)
         if manner.dry_run:
             return self._forecast(sql, manner)
         with self._bar.over("answering"):
             found = self._session.query(sql, measure=manner.measure)
-        return Report(
+        return AnswerForms(
             answer.as_text(found, session=manner.session),
             answer.as_json(found, session=manner.session),
             lambda: answer_html.as_html(found, session=manner.session),
         )
 
-    def _forecast(self, sql: str, manner: Manner) -> Report:
+    def _forecast(self, sql: str, manner: Manner) -> AnswerForms:
         found = self._session.forecast(sql, measure=manner.measure)
-        return Report(
+        return AnswerForms(
             answer_forecast.forecast_as_text(found, measured=manner.measure),
             answer_forecast.forecast_as_json(found),
             lambda: answer_forecast.as_html(found, measured=manner.measure),

@@ -9,7 +9,7 @@ from casemate.answer.answer import Spending, Standing
 from casemate.answer.construction import Manners, OnlineConstruction
 from casemate.answer.doorway import Doorway
 from casemate.answer.effort import MOST_CELLS
-from casemate.answer.plan import Means, Plan
+from casemate.answer.plan import BudgetPlan, Means
 from casemate.answer.planner.comparison import chosen
 from casemate.doors import (
     Edition,
@@ -50,7 +50,7 @@ class Dataset:
         return self.table.policy
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> BudgetPlan:
         """How the budget is used."""
         return self.construction.plan
 

@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from casemate.answer.plan import Plan
+from casemate.answer.plan import BudgetPlan
 from casemate.doors import (
     Edition,
+    EntryKind,
     Gate,
-    Kind,
     Law,
     Measured,
     Measurement,
     Opened,
-    Secrets,
+    RunSecrets,
     Sources,
     Transcript,
     opened_key,
@@ -30,13 +30,13 @@ class Doorway:
 
     ledger: Ledger
     transcript: Transcript
-    secrets: Secrets
+    secrets: RunSecrets
     edition: Edition
     sources: Sources = field(default_factory=Sources)
     noise: Noise = discrete_laplace
     name: Callable[[], str] = tokens.token_hex
 
-    def gate(self, plan: Plan) -> Gate | None:
+    def gate(self, plan: BudgetPlan) -> Gate | None:
         """The gate of a plan that has one."""
         if plan.gate is None:
             return None
@@ -90,7 +90,7 @@ class Doorway:
         Nobody measures a table of the start again once it is in the transcript, so nobody else
         would.
         """
-        for entry in self.transcript.of_kinds((Kind.TOTAL, Kind.MEASURED)):
+        for entry in self.transcript.of_kinds((EntryKind.TOTAL, EntryKind.MEASURED)):
             content = entry.content
             assert isinstance(content, Measured), "both kinds are measurements"
             if content.law != EXACT and self.ledger.outcome(entry.key) is None:

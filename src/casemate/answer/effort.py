@@ -19,9 +19,9 @@ from casemate.errors import Unsupported
 from casemate.grid import (
     MOST_AREA_AXES,
     MOST_WHOLE,
-    Asked,
     Classes,
     Floats,
+    GridQuestion,
     Product,
     Scope,
     spanned,
@@ -38,7 +38,7 @@ FEW_LOOKS = MOST_LOOKS // 2**9
 """So many are not counted one by one."""
 
 
-def require_answerable(asked: Asked) -> None:
+def require_answerable(asked: GridQuestion) -> None:
     """Refuse a question that takes too much memory or too much time, whatever the data are."""
     classes = spanned(asked)
     if classes.cells > MOST_CELLS:
@@ -53,7 +53,7 @@ def require_answerable(asked: Asked) -> None:
         )
 
 
-def looks(asked: Asked, classes: Classes) -> int:
+def looks(asked: GridQuestion, classes: Classes) -> int:
     """How often a cell is looked at for a question at most."""
     products = [product for part in asked.parts for product in part.products]
     shape, codes = asked.shape, _cells(asked.shape, asked.scope)

@@ -17,10 +17,10 @@ import numpy as np
 from casemate.answer.schedule import GateSchedule, Holds, easy_interval
 from casemate.doors import Law
 from casemate.grid import (
-    Asked,
     Estimate,
     Floats,
-    Linear,
+    GridQuestion,
+    LinearCells,
     MeasuredTable,
     Relation,
     half_width,
@@ -38,7 +38,7 @@ class Level:
     session: float
 
     @classmethod
-    def of(cls, asked: Asked, confidence: float, ordinal: int) -> "Level":
+    def of(cls, asked: GridQuestion, confidence: float, ordinal: int) -> "Level":
         """For the j-th measured answer, j = 1, 2, 3, ..."""
         cells = sum(len(part.cells) for part in asked.parts)
         session = (1 - confidence) / 2 / (2 * ordinal**2) / cells
@@ -46,7 +46,7 @@ class Level:
 
 
 def easy_estimates(
-    asked: Asked,
+    asked: GridQuestion,
     values: Sequence[Floats],
     errors: Sequence[Floats],
     *,
@@ -64,13 +64,13 @@ def easy_estimates(
     )
 
 
-def _reach(deviations: int, part: Linear, relation: Relation) -> int:
+def _reach(deviations: int, part: LinearCells, relation: Relation) -> int:
     """The largest difference in units whose deviation, rounded down, is no larger than this."""
     return (deviations + 1) * part.sensitivity(relation) - 1
 
 
 def _around(
-    part: Linear, values: Floats, errors: Floats, alone: int, session: int
+    part: LinearCells, values: Floats, errors: Floats, alone: int, session: int
 ) -> tuple[Estimate, ...]:
     centres = np.rint(values)  # what was compared
     least = _least(part)
@@ -90,7 +90,7 @@ def _around(
 
 
 def measured_estimates(
-    asked: Asked,
+    asked: GridQuestion,
     table: MeasuredTable,
     values: Sequence[Floats],
     errors: Sequence[Floats],
@@ -133,6 +133,6 @@ def noised(reading: float, law: Law | None, weights: Floats, level: Level) -> Es
     )
 
 
-def _least(part: Linear) -> float:
+def _least(part: LinearCells) -> float:
     """What no cell of a part can be below."""
     return 0.0 if part.span[0] >= 0 else -np.inf

@@ -25,7 +25,7 @@ from casemate.query.language import Scalar
 from casemate.report import (
     LETTER,
     Bands,
-    Linear,
+    LinearScale,
     Margins,
     Markup,
     Plot,
@@ -51,7 +51,7 @@ LONGEST_NAME = 28
 
 
 @dataclass(frozen=True)
-class Reach:
+class DrawnNumber:
     """One number: its value, how far it is typically off, and between which numbers it must be."""
 
     name: str
@@ -86,7 +86,7 @@ def _number(value: Scalar) -> float | None:
 
 
 def reaches(
-    identity: str, name: str, found: Sequence[Reach], confidence: float, more: int = 0
+    identity: str, name: str, found: Sequence[DrawnNumber], confidence: float, more: int = 0
 ) -> Markup:
     """A line for what is proven of each number, a thick one for the typical error, a dot."""
     shown = list(reversed(found))  # the first row is drawn on top
@@ -107,13 +107,13 @@ def reaches(
     return figure(drawn, _caption(name, found, confidence, more))
 
 
-def _line(plot: Plot, place: int, reach: Reach) -> Markup:
+def _line(plot: Plot, place: int, reach: DrawnNumber) -> Markup:
     if not reach.proven:
         return Markup()
     return plot.curve([(reach.low, place), (reach.high, place)], Tone.SOFT)
 
 
-def _thick(plot: Plot, place: int, reach: Reach) -> Markup:
+def _thick(plot: Plot, place: int, reach: DrawnNumber) -> Markup:
     if not reach.error:
         return Markup()
     start, end = (plot.across(reach.value + side * reach.error) for side in (-1, 1))
@@ -121,14 +121,14 @@ def _thick(plot: Plot, place: int, reach: Reach) -> Markup:
     return tag("rect", x=start, y=top, width=end - start, height=THICK, class_=Tone.PLAIN)
 
 
-def _scale(shown: Sequence[Reach]) -> Linear:
+def _scale(shown: Sequence[DrawnNumber]) -> LinearScale:
     low = min(each.ends[0] for each in shown)
     high = max(each.ends[1] for each in shown)
     room = (high - low) * 0.02 or abs(low) * 0.1 or 1.0
-    return Linear(low - room, high + room)
+    return LinearScale(low - room, high + room)
 
 
-def _told(found: Sequence[Reach]) -> str:
+def _told(found: Sequence[DrawnNumber]) -> str:
     """The figure in words, for who cannot see it."""
     places = decimals([each.cell for each in found])
     rows = [
@@ -139,7 +139,7 @@ def _told(found: Sequence[Reach]) -> str:
     return f"{'; '.join(rows)}."
 
 
-def _caption(name: str, found: Sequence[Reach], confidence: float, more: int) -> str:
+def _caption(name: str, found: Sequence[DrawnNumber], confidence: float, more: int) -> str:
     thin = f"the thin line: what is proven, with {percent(confidence)}"
     if not any(each.proven for each in found):
         thin = "no thin line: nothing is proven"
@@ -228,11 +228,11 @@ def _figures(answer: Answer) -> list[Markup]:
     return [section("ranges", "How sure each number is", joined(drawn))]
 
 
-def _reaches(answer: Answer, place: int) -> list[Reach]:
+def _reaches(answer: Answer, place: int) -> list[DrawnNumber]:
     """The rows whose number in this column can be drawn."""
     named = zip(answer.rows, _names(answer), strict=True)
     cells = [(name, row[place]) for row, name in named]
-    found = [Reach.of(name, cell) for name, cell in cells if isinstance(cell, Noised)]
+    found = [DrawnNumber.of(name, cell) for name, cell in cells if isinstance(cell, Noised)]
     return [each for each in found if each is not None]
 
 

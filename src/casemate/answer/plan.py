@@ -68,7 +68,7 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BudgetPlan:
     """What is measured when, and with which noise."""
 
     strategy: Strategy
@@ -132,10 +132,10 @@ def cells_by_order(shape: tuple[int, ...]) -> list[int]:
 
 def plan_of(
     means: Means, shape: tuple[int, ...], answering: Answering, order: int = USUAL_ORDER
-) -> Plan:
+) -> BudgetPlan:
     """The plan that a policy's budget and its settings lead to."""
     strategy = Strategy.WARM if answering.strategy is Strategy.AUTO else answering.strategy
-    plan = Plan(strategy, means.currency, means.relation)
+    plan = BudgetPlan(strategy, means.currency, means.relation)
     if strategy in (Strategy.GAUSSIAN, Strategy.LAPLACE):
         return _each_paid(plan, means, answering)
     checked = strategy in (Strategy.WARM, Strategy.COLD)
@@ -150,14 +150,14 @@ def plan_of(
     return _learning(plan, means.part(share), rest, scopes, answering)
 
 
-def _each_paid(plan: Plan, means: Means, answering: Answering) -> Plan:
+def _each_paid(plan: BudgetPlan, means: Means, answering: Answering) -> BudgetPlan:
     questions = answering.questions or 1
-    return Plan(plan.strategy, plan.currency, plan.relation, answer=means.amount / questions)
+    return BudgetPlan(plan.strategy, plan.currency, plan.relation, answer=means.amount / questions)
 
 
 def _learning(
-    plan: Plan, first: Means, rest: Means | None, scopes: list[Scope], answering: Answering
-) -> Plan:
+    plan: BudgetPlan, first: Means, rest: Means | None, scopes: list[Scope], answering: Answering
+) -> BudgetPlan:
     counted = not plan.relation.counted
     tables = len(scopes) + counted
     law = first.table_law(tables) if tables else None
@@ -165,7 +165,7 @@ def _learning(
     if rest is not None:
         half = rest.part(Fraction(1, 2))
         gate, surprise = half.gate(answering.surprises), half.table_law(answering.surprises)
-    return Plan(
+    return BudgetPlan(
         plan.strategy,
         plan.currency,
         plan.relation,

@@ -27,7 +27,7 @@ from fractions import Fraction
 from typing import Self
 
 from casemate.doors import Law
-from casemate.grid import Asked, Classes, Product, Relation, all_codes, spanned, variance
+from casemate.grid import Classes, GridQuestion, Product, Relation, all_codes, spanned, variance
 from casemate.privacy import Concentrated
 from casemate.privacy.mechanisms import Calibration, Side, accuracy_share, noise_bound, run_epsilon
 
@@ -234,7 +234,7 @@ TOLERATED = Fraction(1, 2)
 
 
 def table_for(
-    asked: Asked, shape: tuple[int, ...], law: Law, relation: Relation, threshold: int
+    asked: GridQuestion, shape: tuple[int, ...], law: Law, relation: Relation, threshold: int
 ) -> Classes:
     """The table to measure for a question that the gate found too far off."""
     whole = all_codes(asked.scope, shape)
@@ -244,7 +244,7 @@ def table_for(
     return whole if fits else spanned(asked)
 
 
-def predicted(asked: Asked, classes: Classes, law: Law, relation: Relation) -> float:
+def predicted(asked: GridQuestion, classes: Classes, law: Law, relation: Relation) -> float:
     """The largest standard error of a cell that is read from a table, in sensitivities."""
     worst = 0.0
     for part in asked.parts:

@@ -15,7 +15,7 @@ from casemate.answer.answer import Answer, Forecast, Spending, Standing
 from casemate.answer.beginning import Progress
 from casemate.answer.dataset import Dataset, durable, looked_at, simulated
 from casemate.answer.direct_measurement import DirectMeasurement
-from casemate.grid import Compiled, Outcome, Shown, compiled
+from casemate.grid import Compiled, Outcome, ShownTable, compiled
 from casemate.query.parse import flattened, parse_statement, public_rows
 from casemate.table import Policy, Table
 
@@ -99,7 +99,7 @@ class Session:
         return compiled(flattened(statement, rows, dataset.universe), dataset.universe)
 
     def _answer(
-        self, sql: str, shown: Shown, outcome: Outcome, cost: Fraction, notes: tuple[str, ...]
+        self, sql: str, shown: ShownTable, outcome: Outcome, cost: Fraction, notes: tuple[str, ...]
     ) -> Answer:
         terms = self._dataset.ledger.terms
         return Answer(

@@ -17,7 +17,7 @@ from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.attack.reconstruct.problem import Problem
 from casemate.attack.reconstruct.reconstruction import Reconstruction, Solver
 from casemate.attack.reconstruct.run import reconstructed
-from casemate.attack.reconstruct.secrets import Secret, secrets
+from casemate.attack.reconstruct.secrets import ReconstructedSecret, secrets
 from casemate.attack.score.leave_one_out import Solve, squares
 from casemate.attack.score.scoring import SHARE, Score, score
 from casemate.attack.solvers.least_squares import Progress
@@ -34,7 +34,7 @@ WORK, PATIENCE = 20_000_000, 2_000_000
 
 
 @dataclass(frozen=True)
-class Options:
+class AttackOptions:
     """How an attack is made, and how it is judged.
 
     `solver` is chosen by what is known unless it is named. `confidence` is that of intervals;
@@ -60,7 +60,7 @@ class Attacked:
 
     evidence: Evidence
     reconstruction: Reconstruction
-    options: Options
+    options: AttackOptions
     scores: Mapping[str, Score] = field(default_factory=dict)
     seconds: float = 0.0
     finished: bool = True
@@ -80,7 +80,7 @@ class Attacked:
         return self.evidence.publication.queries
 
     @property
-    def secrets(self) -> Iterator[Secret]:
+    def secrets(self) -> Iterator[ReconstructedSecret]:
         """What was found about each record."""
         return secrets(self.evidence.equations, self.evidence.policy, self.reconstruction)
 
@@ -105,7 +105,7 @@ class Attack:
         answers: str | Path | Sequence[Given] | None = None,
         knowledge: Knowledge | None = None,
         private: str | Sequence[str] = (),
-        options: Options | None = None,
+        options: AttackOptions | None = None,
         random: np.random.Generator | None = None,
         dialect: str = DIALECT,
         progress: Progress | None = None,
@@ -117,7 +117,7 @@ class Attack:
         need not have the private columns at all.
         """
         start = time.process_time()
-        wanted, drawn = options or Options(), random or np.random.default_rng()
+        wanted, drawn = options or AttackOptions(), random or np.random.default_rng()
         given = given_answers(answers)
         entries = read_entries(queries, dialect)
         names = [private] if isinstance(private, str) else private
@@ -145,7 +145,7 @@ class Attack:
 
 
 def _judged(
-    evidence: Evidence, found: Reconstruction, options: Options, random: np.random.Generator
+    evidence: Evidence, found: Reconstruction, options: AttackOptions, random: np.random.Generator
 ) -> tuple[dict[str, Score], bool]:
     """The scores, and whether nobody interrupted the work; then only what is cheap is scored."""
     entries = max(1, len(evidence.equations.system.row))
@@ -161,7 +161,7 @@ def _judged(
 
 
 def _scores(
-    evidence: Evidence, found: Reconstruction, options: Options, random: np.random.Generator
+    evidence: Evidence, found: Reconstruction, options: AttackOptions, random: np.random.Generator
 ) -> dict[str, Score]:
     """How much of each private column is right, where the table has it and it was not known."""
     truth = evidence.truth
@@ -205,7 +205,7 @@ def _unknown_columns(evidence: Evidence, features: Features) -> Iterator[tuple[s
 
 
 def _tolerance(
-    problem: Problem, found: Reconstruction, subjects: Subjects, options: Options
+    problem: Problem, found: Reconstruction, subjects: Subjects, options: AttackOptions
 ) -> float | None:
     """The tolerance that was asked for; without one and without a known range, a round number.
 

@@ -25,7 +25,7 @@ from casemate.report.terminal import (
     Exit,
     Integer,
     Known,
-    Output,
+    OutputOptions,
     Reveal,
     TablePlace,
     Whole,
@@ -36,13 +36,13 @@ from casemate.report.terminal import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from casemate.attack.attack import Attacked, Options
+    from casemate.attack.attack import Attacked, AttackOptions
     from casemate.attack.extract.boundary import Predict
     from casemate.attack.noise_curve import NoisePoint
     from casemate.attack.one_bit.attack import OneBitFound, OneBitOptions
 
 
-def end_of_attack(finished: bool, output: Output) -> Exit:
+def end_of_attack(finished: bool, output: OutputOptions) -> Exit:
     """The exit code of an attack; one that was interrupted says so."""
     if finished:
         return Exit.DONE
@@ -103,13 +103,13 @@ class Solving:
             )
         check_seed(self.seed)
 
-    def options(self, noise: str | None) -> "Options":
+    def options(self, noise: str | None) -> "AttackOptions":
         """The same for the attack, with the law of the noise in the answers."""
-        from casemate.attack.attack import Options
+        from casemate.attack.attack import AttackOptions
         from casemate.attack.reconstruct.noise import NoiseLaw
         from casemate.attack.reconstruct.reconstruction import Solver
 
-        return Options(
+        return AttackOptions(
             solver=None if self.solver is None else Solver(self.solver),
             noise=None if noise is None else NoiseLaw.read(noise),
             confidence=self.confidence,
@@ -139,10 +139,10 @@ def reconstruct(
     solving: Solving | None = None,
     dialect: Dialect = "postgres",
     reveal: Reveal = False,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> int:
     """Reconstruct a private column from published answers, exact or noisy."""
-    solving, output = solving or Solving(), output or Output()
+    solving, output = solving or Solving(), output or OutputOptions()
     solving.check()
     import numpy as np
 
@@ -180,7 +180,9 @@ def _curve(found: "Attacked", random: "np.random.Generator") -> tuple[list["Nois
     return points, len(points) == len(FACTORS)
 
 
-def _emit(found: "Attacked", curve: list["NoisePoint"], reveal: bool, output: Output) -> None:
+def _emit(
+    found: "Attacked", curve: list["NoisePoint"], reveal: bool, output: OutputOptions
+) -> None:
     from casemate.attack.page import as_html
     from casemate.attack.report import as_json, as_text
 
@@ -213,10 +215,10 @@ def plan(
     dialect: Annotated[
         str, Parameter(help="The SQL dialect to write the queries in.")
     ] = "postgres",
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> None:
     """Choose the fewest queries on public columns whose answers give a record's value away."""
-    output = output or Output()
+    output = output or OutputOptions()
     check_seconds(seconds)
     from casemate.attack.plan.plan import Plan
     from casemate.attack.plan.report import as_html, as_json, as_text
@@ -245,7 +247,7 @@ WeightsChoice = Literal["even", "subsets", "single"]
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Learning:
+class LearningOptions:
     """Who learns, what it is told, and how queries are drawn for it."""
 
     learner: Annotated[
@@ -260,11 +262,12 @@ class Learning:
     def options(self, confidence: float) -> "OneBitOptions":
         """The same for the attack."""
         from casemate.attack.one_bit.attack import OneBitOptions
-        from casemate.attack.one_bit.choice import LearnerName, Told
+        from casemate.attack.one_bit.choice import KnownNoise, OneBitLearnerName
         from casemate.attack.one_bit.streams import Weighting
 
         weights = None if self.weights is None else Weighting(self.weights)
-        return OneBitOptions(LearnerName(self.learner), Told(self.told), weights, confidence)
+        learner, told = OneBitLearnerName(self.learner), KnownNoise(self.told)
+        return OneBitOptions(learner, told, weights, confidence)
 
 
 def one_bit(
@@ -279,17 +282,17 @@ def one_bit(
     dimensions: Annotated[
         Whole, Parameter(help="Into how many groups public columns part the records, at most.")
     ] = 16,
-    learning: Learning | None = None,
+    learning: LearningOptions | None = None,
     bounds: Bounds = None,
     confidence: Annotated[
         float, Parameter(help="The probability with which an interval holds the true mean.")
     ] = 0.9,
     seed: Annotated[Whole | None, Parameter(help="Makes queries and noise repeatable.")] = None,
     reveal: Reveal = False,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> int:
     """Learn totals of a private column from noisy yes/no answers, one bit a query."""
-    learning, output = learning or Learning(), output or Output()
+    learning, output = learning or LearningOptions(), output or OutputOptions()
     check_seed(seed)
     import numpy as np
 
@@ -322,7 +325,7 @@ def _bit_ends(text: str) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _bit_emit(found: "OneBitFound", reveal: bool, output: Output) -> None:
+def _bit_emit(found: "OneBitFound", reveal: bool, output: OutputOptions) -> None:
     from casemate.attack.one_bit.page import as_html
     from casemate.attack.one_bit.report import as_json, as_text
 
@@ -379,10 +382,10 @@ def extract(
         Parameter(help="The learner; by itself the one that fits the labels' noise."),
     ] = "auto",
     seed: Annotated[Whole | None, Parameter(help="Makes the points asked repeatable.")] = None,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> int:
     """Find the weights of a linear classifier that shows nothing but labels."""
-    classifier, output = classifier or Classifier(), output or Output()
+    classifier, output = classifier or Classifier(), output or OutputOptions()
     _check(dimension, queries, seed)
     ends = _ends(bounds)
     import numpy as np
@@ -399,7 +402,7 @@ def extract(
             bounds=ends,
             queries=queries,
             truth=true,
-            learner=None if learner == "auto" else attack.LearnerName(learner),
+            learner=None if learner == "auto" else attack.ExtractLearnerName(learner),
             random=np.random.default_rng(seed),
         )
     html = as_html(found) if output.format == "html" else None

@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 
 from casemate.attack.reconstruct.answers_file import Given, with_answers
 from casemate.attack.reconstruct.noise import NoiseLaw
-from casemate.attack.reconstruct.problem import Limits, Problem
+from casemate.attack.reconstruct.problem import Problem, SumLimits
 from casemate.attack.subjects import Features, Subjects
 from casemate.errors import Misconfigured, Unsupported
 from casemate.exact import Bound, Box, Floats, Rows, System
 from casemate.published import (
-    Column,
     Equations,
     Knowledge,
     People,
     Publication,
     RefusedQuery,
+    ShownColumn,
     about_people,
     box_of,
     equations,
@@ -92,7 +92,7 @@ def large(
     return Large(_named(name, people), problem)
 
 
-def _summed_column(column: Column, policy: Policy) -> str | None:
+def _summed_column(column: ShownColumn, policy: Policy) -> str | None:
     term = summed(column, policy)
     exact = not (column.form.rounded or column.within)
     return term.unknown.column if term is not None and term.unknown is not None and exact else None
@@ -375,7 +375,7 @@ def _limits(
     policy: Policy,
     knowledge: Knowledge,
     published: NDArray[np.bool_],
-) -> Limits | None:
+) -> SumLimits | None:
     """What ties the secrets of a record together, and published inequalities."""
     region = region_of(found, box, policy, knowledge)
     keep = np.ones(region.system.rows, np.bool_)
@@ -386,7 +386,7 @@ def _limits(
     chosen = np.flatnonzero(keep).tolist()
     low = _floats([region.low[row] for row in chosen], -np.inf)
     high = _floats([region.high[row] for row in chosen], np.inf)
-    return Limits(Rows.of(_kept(region.system, keep)), low, high)
+    return SumLimits(Rows.of(_kept(region.system, keep)), low, high)
 
 
 def with_noise(problem: Problem, noise: NoiseLaw, random: np.random.Generator) -> Problem:

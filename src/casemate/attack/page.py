@@ -37,7 +37,7 @@ from casemate.attack.score.scoring import Score
 from casemate.report import (
     Bands,
     Bar,
-    Linear,
+    LinearScale,
     Logarithmic,
     Markup,
     Plot,
@@ -66,7 +66,7 @@ TIMES = (1, 2, 5, 10, 20, 50)
 """Where the histogram of errors is cut, in tolerances."""
 
 SURE = (0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
-SHARES = Linear(0, 100)
+SHARES = LinearScale(0, 100)
 
 
 # What is right --------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _scatter(
     pairs = list(zip(truth[kept].tolist(), found.reconstruction.values[kept].tolist(), strict=True))
     low, high = (float(end) for end in (np.min(pairs), np.max(pairs)))
     room = 0.05 * (high - low) or 1.0
-    scale = Linear(low - room, high + room)
+    scale = LinearScale(low - room, high + room)
     plot = Plot(scale, scale, height=420)
     ends = [(low - room, low - room), (high + room, high + room)]
     drawn = plot.drawn(
@@ -213,7 +213,7 @@ def convergence(found: Attacked) -> Markup:
     if len(history) < 2 or min(residuals) >= max(residuals):
         return Markup()
     plot = Plot(
-        Linear.over(steps for steps, _ in history), Logarithmic(min(residuals), max(residuals))
+        LinearScale.over(steps for steps, _ in history), Logarithmic(min(residuals), max(residuals))
     )
     drawn = plot.drawn(
         "convergence-curve",
@@ -237,7 +237,7 @@ def intervals(found: Attacked, reveal: bool) -> Markup:
         return Markup()
     ranks = np.unique(np.linspace(0, len(ended) - 1, min(len(ended), MOST_POINTS)).astype(int))
     shown = [(int(rank) + 1, size_of(float(ended[rank]), found, reveal)) for rank in ranks]
-    plot = Plot(Linear.over([len(wide)]), Linear.over(width for _, width in shown))
+    plot = Plot(LinearScale.over([len(wide)]), LinearScale.over(width for _, width in shown))
     drawn = plot.drawn(
         "interval-widths",
         "Intervals sorted by their width",
@@ -272,7 +272,7 @@ def _counts(
     """A histogram of what falls into each of some bins."""
     counts = Counter(places)
     heights = [counts[place] for place in range(len(labels))]
-    plot = Plot(Bands(labels), Linear.over(heights))
+    plot = Plot(Bands(labels), LinearScale.over(heights))
     bars = [Bar(i, height, f"{height:,}" if height else "") for i, height in enumerate(heights)]
     told = ", ".join(f"{label}: {height}" for label, height in zip(labels, heights, strict=True))
     return plot.drawn(name, title, f"{told}.", plot.axes(axis, "unknowns"), plot.bars(bars))

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.attack import Attacked
-from casemate.attack.reconstruct.secrets import Secret
-from casemate.attack.score.scoring import QUANTILES, Comparison, Score
+from casemate.attack.reconstruct.secrets import ReconstructedSecret
+from casemate.attack.score.scoring import QUANTILES, PairedComparison, Score
 from casemate.query.language import Scalar
 from casemate.report import number, plain
 
@@ -54,7 +54,7 @@ def fractions(scores: Iterable[Score]) -> dict[str, float | None]:
     }
 
 
-def verdict(comparison: Comparison, determined: int) -> str:
+def verdict(comparison: PairedComparison, determined: int) -> str:
     """What the difference to the guess without the target means, and what needs no comparison."""
     if determined and comparison.low <= 0:
         many = "1 value is" if determined == 1 else f"{determined:,} values are"
@@ -66,7 +66,7 @@ def verdict(comparison: Comparison, determined: int) -> str:
     return "no disclosure is shown: what is right may be inference, and the difference chance"
 
 
-def gap(comparison: Comparison) -> str:
+def gap(comparison: PairedComparison) -> str:
     """How much more often the attack is right, and how surely."""
     return (
         f"{points(comparison.difference)} points ({points(comparison.low)} to "
@@ -74,7 +74,7 @@ def gap(comparison: Comparison) -> str:
     )
 
 
-def parts(score: Score) -> list[tuple[str, Comparison]]:
+def parts(score: Score) -> list[tuple[str, PairedComparison]]:
     """The comparison for everybody, and for those parts of them that are not everybody."""
     whole = score.comparison
     some = [each for each in score.strata if each.comparison.targets < whole.targets]
@@ -297,14 +297,14 @@ def _value_lines(found: Attacked) -> list[str]:
     return ["", f"values: {len(values)}", *shown, *([f"  and {more} more"] if more > 0 else [])]
 
 
-def _value_text(secret: Secret) -> str:
+def _value_text(secret: ReconstructedSecret) -> str:
     whose = f"record {plain(secret.record)}"
     if secret.person != secret.record:
         whose += f" (person {plain(secret.person)})"
     return f"{whose}: {secret.column} = {shown_value(secret.value)}{_how_sure(secret)}"
 
 
-def _how_sure(secret: Secret) -> str:
+def _how_sure(secret: ReconstructedSecret) -> str:
     said = []
     if secret.low is not None or secret.high is not None:
         ends = ["" if each is None else f"{each:.6g}" for each in (secret.low, secret.high)]
@@ -392,7 +392,7 @@ def _judged(score: Score, found: Attacked, reveal: bool) -> dict[str, Any]:
     return {name: values[name] for name in JUDGED}
 
 
-def _difference(comparison: Comparison) -> dict[str, Any]:
+def _difference(comparison: PairedComparison) -> dict[str, Any]:
     return {
         "value": comparison.difference,
         "lo": comparison.low,
@@ -422,7 +422,7 @@ def _quantiles(
     }
 
 
-def _value(secret: Secret) -> dict[str, Any]:
+def _value(secret: ReconstructedSecret) -> dict[str, Any]:
     return {
         "record": number(secret.record),
         "person": number(secret.person),

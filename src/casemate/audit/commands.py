@@ -26,7 +26,7 @@ from casemate.report.terminal import (
     Exit,
     Integer,
     Known,
-    Output,
+    OutputOptions,
     Reveal,
     TablePlace,
     Whole,
@@ -35,7 +35,7 @@ from casemate.report.terminal import (
 )
 
 if TYPE_CHECKING:
-    from casemate.audit.exposure import Options
+    from casemate.audit.exposure import AuditOptions
     from casemate.audit.result import Audited, Repaired
     from casemate.published import Knowledge
     from casemate.table import Table
@@ -48,10 +48,10 @@ def block(
     ages: Annotated[str, Parameter(help="LO:HI, the ages that are possible.")] = "0:125",
     limit: Annotated[Whole, Parameter(help="The most solutions to enumerate.")] = 1000,
     seconds: Annotated[float, Parameter(help="The most seconds to search; 0 for no limit.")] = 60.0,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> None:
     """Find everybody who could live in a small block, given its published statistics."""
-    output = output or Output()
+    output = output or OutputOptions()
     if limit < 1:
         raise Misconfigured(f"--limit {limit} is too small; give at least 1")
     check_seconds(seconds)
@@ -78,7 +78,7 @@ def check_repair(path: Path | None, queries: Path) -> None:
         raise Misconfigured(f"--repair {path} is the log itself; give the repair its own file")
 
 
-def write_repair(repaired: "Repaired", path: Path, output: Output) -> "Repaired":
+def write_repair(repaired: "Repaired", path: Path, output: OutputOptions) -> "Repaired":
     """Write the statements that are left, unless their own audit still exposes somebody."""
     if not repaired.is_safe:
         return repaired
@@ -140,13 +140,13 @@ class Scrutiny:
             raise Misconfigured(f"--certificates {self.certificates} is negative; give 0 for none")
         check_seconds(self.seconds)
 
-    def options(self, witness: bool) -> "Options":
+    def options(self, witness: bool) -> "AuditOptions":
         """The same for the audit, which is asked for second tables too where there is a witness."""
         from casemate.audit.checks.sensitive_cells import read_dominance
-        from casemate.audit.exposure import Options
+        from casemate.audit.exposure import AuditOptions
         from casemate.published import share
 
-        return Options(
+        return AuditOptions(
             protect=share(self.protect),
             group_size=self.group_size,
             insiders=self.insiders,
@@ -175,7 +175,7 @@ def check_witness(path: Path | None, reveal: bool) -> None:
         raise Misconfigured(f"--witness {path} is not a file in a folder that exists")
 
 
-def write_witness(found: "Audited", path: Path, output: Output) -> "Audited":
+def write_witness(found: "Audited", path: Path, output: OutputOptions) -> "Audited":
     """Write the second tables, read them again, and check what was read."""
     from casemate.audit.witness.file import as_csv, read_back
     from casemate.audit.witness.witness import SecondTables
@@ -198,7 +198,7 @@ def write_witness(found: "Audited", path: Path, output: Output) -> "Audited":
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Files:
+class AuditFiles:
     """Where second tables and repaired queries go, for who asks for them."""
 
     witness: Annotated[
@@ -216,7 +216,7 @@ class Files:
         check_repair(self.repair, queries)
 
     def write(
-        self, found: "Audited", repaired: Callable[[], "Repaired"], output: Output
+        self, found: "Audited", repaired: Callable[[], "Repaired"], output: OutputOptions
     ) -> "Audited":
         """Write what was asked for; the audit that comes back tells of it."""
         if self.witness is not None:
@@ -255,39 +255,43 @@ def audit(
     bounds: Bounds = None,
     integer: Integer = False,
     scrutiny: Scrutiny | None = None,
-    files: Files | None = None,
+    files: AuditFiles | None = None,
     dialect: Dialect = "postgres",
     reveal: Reveal = False,
     fail_on: Annotated[
         Literal["exposed"] | None,
         Parameter(help="Exit with 1 when somebody is exposed, or that is not decided."),
     ] = None,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
     from casemate.published import read_knowledge
     from casemate.table import Table
 
-    scrutiny, files, output = scrutiny or Scrutiny(), files or Files(), output or Output()
+    scrutiny, files, output = (
+        scrutiny or Scrutiny(),
+        files or AuditFiles(),
+        output or OutputOptions(),
+    )
     scrutiny.check()
     files.check(queries, reveal)
     with output.progress("auditing"), Table.open(table, private=private) as opened:
         knowledge = read_knowledge(known, bounds, integer)
         options = scrutiny.options(witness=files.witness is not None)
-        task = Task(queries, opened, knowledge, options, dialect)
+        task = AuditTask(queries, opened, knowledge, options, dialect)
         found = files.write(task.audited(), task.repaired, output)
     _emit(found, reveal, output)
     return _end(found, fail_on)
 
 
 @dataclass(frozen=True)
-class Task:
+class AuditTask:
     """A log to audit, and what the audit goes by; a repair goes by the same."""
 
     queries: Path
     table: "Table"
     knowledge: "Knowledge"
-    options: "Options"
+    options: "AuditOptions"
     dialect: str
 
     def audited(self) -> "Audited":
@@ -315,7 +319,7 @@ class Task:
         )
 
 
-def _emit(found: "Audited", reveal: bool, output: Output) -> None:
+def _emit(found: "Audited", reveal: bool, output: OutputOptions) -> None:
     from casemate.audit.page import as_html
     from casemate.audit.report import as_json, as_text
 

@@ -35,8 +35,15 @@ from casemate.audit.checks.totals import exposed_totals, with_whole_rows
 from casemate.audit.order.audit import Ordered, by_order
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.region.second import Change
-from casemate.audit.result import Audited, Exposed, InsiderExposed, Interval, Verdict, Witnessed
-from casemate.audit.time_limit import Clock, Limit
+from casemate.audit.result import (
+    Audited,
+    Exposed,
+    InsiderExposed,
+    RemainingInterval,
+    Verdict,
+    Witnessed,
+)
+from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.audit.witness.possible import Possible
 from casemate.audit.witness.witness import SecondTables, second_tables
 from casemate.published import (
@@ -53,7 +60,7 @@ from casemate.table import Table, opened_table
 
 
 @dataclass(frozen=True)
-class Options:
+class AuditOptions:
     """What an audit looks for, and how long it may take.
 
     `protect` is how near is nearly known, `group_size` how large a group may be, `insiders` how
@@ -96,7 +103,7 @@ class Audit:
         *,
         knowledge: Knowledge | None = None,
         private: str | Sequence[str] = (),
-        options: Options | None = None,
+        options: AuditOptions | None = None,
         dialect: str = DIALECT,
     ) -> Audited:
         """Audit the queries (a log file, or their texts) against a table, or where one is.
@@ -105,7 +112,7 @@ class Audit:
         """
         start = time.process_time()
         with opened_table(table, private) as opened:
-            source, wanted = opened.source, options or Options()
+            source, wanted = opened.source, options or AuditOptions()
             about, log = knowledge or Knowledge(), read_queries(queries, dialect)
             ranged = exact_ranges(log, opened.policy, about, source, dialect)
             policy = ranged.policy
@@ -128,7 +135,7 @@ def witnesses(
     *,
     knowledge: Knowledge | None = None,
     private: str | Sequence[str] = (),
-    options: Options | None = None,
+    options: AuditOptions | None = None,
     dialect: str = DIALECT,
 ) -> Witnessed:
     """Second tables for everybody whom the queries do not expose.
@@ -137,16 +144,16 @@ def witnesses(
     >>> len(found.tables), found.covered, found.uncovered, found.check()
     (1, 6, (), True)
     """
-    wanted = replace(options or Options(), witness=True)
+    wanted = replace(options or AuditOptions(), witness=True)
     found = Audit.of(
         queries, table, knowledge=knowledge, private=private, options=wanted, dialect=dialect
     )
     return cast("Witnessed", found.witness)  # it was asked for
 
 
-def decided(case: Case, options: Options, start: float) -> Audited:
+def decided(case: Case, options: AuditOptions, start: float) -> Audited:
     """Decide by rank, by bounds and by order, and put what they find together."""
-    clock = Clock(Limit(seconds=options.seconds))
+    clock = Clock(SearchLimit(seconds=options.seconds))
     given = agreed(with_whole_rows(case), clock)
     case = given.case
     known = determined(case)
@@ -206,10 +213,10 @@ def decided(case: Case, options: Options, start: float) -> Audited:
 
 def _near(
     case: Case,
-    options: Options,
+    options: AuditOptions,
     left: Bounds,
     known: Sequence[Exposed | InsiderExposed],
-    close: Sequence[Interval],
+    close: Sequence[RemainingInterval],
 ) -> Approximated:
     """What insiders nearly know, where that is asked for."""
     if not options.approximate:
@@ -221,7 +228,7 @@ def _near(
 
 def _witness(
     case: Case,
-    options: Options,
+    options: AuditOptions,
     found: Sequence[Exposed],
     ordered: Sequence[Ordered],
     changes: Sequence[Change],
@@ -231,7 +238,7 @@ def _witness(
         return None
     logs = {each.column: each.log for each in ordered}
     possible = Possible(case, logs, {each.column: each.tied for each in ordered})
-    clock = Clock(Limit(seconds=options.seconds))
+    clock = Clock(SearchLimit(seconds=options.seconds))
     return second_tables(possible, found, ordered, changes, protect=options.protect, clock=clock)
 
 

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from casemate.audit.checks.reservations import as_if_labelled
 from casemate.audit.region.consistency import consistent
-from casemate.audit.result import Audited, Certificate, Exposed, Proof, Term, Verdict
+from casemate.audit.result import (
+    Audited,
+    CertificateTerm,
+    Exposed,
+    Proof,
+    PublishedCertificate,
+    Verdict,
+)
 from casemate.exact import Certificate as Combination
 from casemate.exact import Proved, RandomBytes, System
 from casemate.exact import exposed as exposed_by_rank
@@ -184,15 +191,17 @@ def _value(combination: Combination, listed: Sequence[Number]) -> Fraction:
     return sum(parts, Fraction(0)) / combination.divisor
 
 
-def _in_numbers(combination: Combination, listed: Sequence[Number]) -> Certificate:
+def _in_numbers(combination: Combination, listed: Sequence[Number]) -> PublishedCertificate:
     """A combination of sums as one of the numbers that were published."""
     weights = {e: weight / listed[e].share for e, weight in combination.coefficients.items()}
     scale = lcm(*(weight.denominator for weight in weights.values()))
     whole = {e: int(weight * scale) for e, weight in weights.items()}
     divisor = combination.divisor * scale
     common = gcd(divisor, *whole.values())
-    terms = tuple(Term(listed[e].place, weight // common) for e, weight in sorted(whole.items()))
-    return Certificate(terms, divisor // common)
+    terms = tuple(
+        CertificateTerm(listed[e].place, weight // common) for e, weight in sorted(whole.items())
+    )
+    return PublishedCertificate(terms, divisor // common)
 
 
 def _true_values(name: str, records: Sequence[Scalar], source: Source) -> dict[Scalar, Fraction]:

@@ -15,21 +15,21 @@ from fractions import Fraction
 from casemate.audit.report import (
     HIDDEN,
     SENTENCES,
-    Names,
+    ReportNames,
     combination,
     named,
     reason,
     repair_lines,
     witness_lines,
 )
-from casemate.audit.result import Audited, Certificate, Exposed, Group, Interval
+from casemate.audit.result import Audited, Exposed, Group, PublishedCertificate, RemainingInterval
 from casemate.published import Place, RefusedQuery
 from casemate.query.language import Scalar
 from casemate.report import (
     ROWS_SHOWN,
     Bands,
     Bar,
-    Linear,
+    LinearScale,
     Mark,
     Markup,
     Matrix,
@@ -52,12 +52,12 @@ from casemate.report import (
 NAMES_SHOWN = 100
 
 
-def told(value: Scalar | Fraction | tuple[Scalar, ...], names: Names) -> str:
+def told(value: Scalar | Fraction | tuple[Scalar, ...], names: ReportNames) -> str:
     """A private value in words, if values are revealed."""
     return plain(value) if names.reveal else HIDDEN
 
 
-def tight(audit: Audited, names: Names) -> Markup:
+def tight(audit: Audited, names: ReportNames) -> Markup:
     """Whose value is nearly known."""
     if not audit.tight:
         return Markup()
@@ -70,16 +70,16 @@ def tight(audit: Audited, names: Names) -> Markup:
     return section("tight", "Nearly known values", table(caption, header, rows))
 
 
-def _ends(interval: Interval, names: Names) -> tuple[str, str]:
+def _ends(interval: RemainingInterval, names: ReportNames) -> tuple[str, str]:
     return told(interval.low, names), told(interval.high, names)
 
 
-def _share(interval: Interval) -> str:
+def _share(interval: RemainingInterval) -> str:
     shrinkage = interval.shrinkage
     return "" if shrinkage is None else f"{100 * float(shrinkage):.1f} %"
 
 
-def groups(audit: Audited, names: Names) -> Markup:
+def groups(audit: Audited, names: ReportNames) -> Markup:
     """Of which small groups the total is known."""
     if not audit.groups:
         return Markup()
@@ -97,7 +97,7 @@ def _added_up(group: Group) -> str:
     return f"how many have {group.column} = {plain(group.category)}"
 
 
-def insiders(audit: Audited, names: Names) -> Markup:
+def insiders(audit: Audited, names: ReportNames) -> Markup:
     """Whose value follows for somebody who knows others' values."""
     if not audit.insider_exposed:
         return Markup()
@@ -110,7 +110,7 @@ def insiders(audit: Audited, names: Names) -> Markup:
     return section("insiders", "Exposed to insiders", table(caption, header, rows))
 
 
-def approximate(audit: Audited, names: Names) -> Markup:
+def approximate(audit: Audited, names: ReportNames) -> Markup:
     """Whose value somebody who knows others' values nearly learns."""
     if not audit.approximate:
         return Markup()
@@ -129,7 +129,7 @@ def approximate(audit: Audited, names: Names) -> Markup:
     return section("approximate", "Nearly known to insiders", table(caption, header, rows))
 
 
-def sensitive_cells(audit: Audited, _: Names) -> Markup:
+def sensitive_cells(audit: Audited, _: ReportNames) -> Markup:
     """Which single cells the rules of statistical offices would withhold."""
     if not audit.sensitive_cells:
         return Markup()
@@ -141,7 +141,7 @@ def sensitive_cells(audit: Audited, _: Names) -> Markup:
     return section("cells", "Sensitive cells", table(caption, ("cell", "column", "rules"), rows))
 
 
-def repair(audit: Audited, _: Names) -> Markup:
+def repair(audit: Audited, _: ReportNames) -> Markup:
     """What could be published instead, as far as nobody is exposed by it."""
     if audit.repair is None:
         return Markup()
@@ -151,7 +151,7 @@ def repair(audit: Audited, _: Names) -> Markup:
     return section("repair", heading, *_sentence_and_list(lines), statements)
 
 
-def witness(audit: Audited, names: Names) -> Markup:
+def witness(audit: Audited, names: ReportNames) -> Markup:
     """How far second tables go that give the same answers."""
     if audit.witness is None:
         return Markup()
@@ -166,7 +166,7 @@ def _sentence_and_list(lines: Sequence[str]) -> list[Markup]:
     return [sentence, listing([line.strip() for line in others])] if others else [sentence]
 
 
-def left_open(audit: Audited, names: Names) -> Markup:
+def left_open(audit: Audited, names: ReportNames) -> Markup:
     """Whom the audit did not decide about."""
     content = [
         paragraph(f"{what}: {_records(records, names)}.")
@@ -179,7 +179,7 @@ def left_open(audit: Audited, names: Names) -> Markup:
     return section("open", "Not decided", *content) if content else Markup()
 
 
-def _records(records: Sequence[Scalar], names: Names) -> str:
+def _records(records: Sequence[Scalar], names: ReportNames) -> str:
     listed = ", ".join(str(names.record(record)) for record in records[:NAMES_SHOWN])
     more = len(records) - NAMES_SHOWN
     word = "record" if len(records) == 1 else "records"
@@ -200,7 +200,7 @@ def taking_part(exposed: Exposed) -> frozenset[int]:
     return frozenset({term.place.query for term in terms}.union(tipping))
 
 
-def exposure_map(audit: Audited, names: Names) -> Markup:
+def exposure_map(audit: Audited, names: ReportNames) -> Markup:
     """Which statements take part in which exposure, as a matrix of dots."""
     traced = [each for each in audit.exposed if taking_part(each)]
     if not traced:
@@ -231,12 +231,12 @@ def exposure_map(audit: Audited, names: Names) -> Markup:
     return section("map", "Who is exposed by which statement", figure(drawn, *_map_caption(*left)))
 
 
-def _row_name(exposed: Exposed, names: Names, audit: Audited) -> str:
+def _row_name(exposed: Exposed, names: ReportNames, audit: Audited) -> str:
     several = len({each.column for each in audit.exposed}) > 1
     return names.whose(exposed) + (f", {exposed.column}" if several else "")
 
 
-def _mark(row: int, column: int, exposed: Exposed, number: int, names: Names) -> Mark:
+def _mark(row: int, column: int, exposed: Exposed, number: int, names: ReportNames) -> Mark:
     tipped = number == exposed.by
     says = f"{names.whose(exposed)}: query {number} " + ("tipped it" if tipped else "takes part")
     return Mark(row, column, Tone.STRONG if tipped else Tone.SOFT, says)
@@ -256,7 +256,7 @@ def _map_caption(more_values: int, more_statements: int) -> list[object]:
     return caption
 
 
-def shrinkage_histogram(audit: Audited, _: Names) -> Markup:
+def shrinkage_histogram(audit: Audited, _: ReportNames) -> Markup:
     """How many private numbers lost how much of their range, the exposed ones last."""
     exposed = {(each.record, each.column) for each in audit.exposed}
     left = [each for each in audit.bounds if (each.record, each.column) not in exposed]
@@ -271,7 +271,7 @@ def shrinkage_histogram(audit: Audited, _: Names) -> Markup:
     ]
     bars.append(Bar(BINS, len(audit.exposed), f"{len(audit.exposed):,}", Tone.STRONG))
     labels = (*(f"{10 * place}–{10 * place + 10}" for place in range(BINS)), "exposed")
-    plot = Plot(Bands(labels), Linear.over([*heights, len(audit.exposed)]))
+    plot = Plot(Bands(labels), LinearScale.over([*heights, len(audit.exposed)]))
     drawn = plot.drawn(
         "shrinkage",
         "How much of each private number's range is excluded",
@@ -299,7 +299,7 @@ SCOPE = (
 
 def as_html(audit: Audited, *, reveal: bool = False) -> str:
     """An audit as a self-contained page."""
-    names = Names(audit.people, reveal)
+    names = ReportNames(audit.people, reveal)
     sentence = SENTENCES[audit.verdict]
     return page(
         "casemate audit",
@@ -309,7 +309,7 @@ def as_html(audit: Audited, *, reveal: bool = False) -> str:
     )
 
 
-def _introduction(audit: Audited, names: Names) -> Markup:
+def _introduction(audit: Audited, names: ReportNames) -> Markup:
     numbers = facts(
         [
             ("exposed values", f"{len(audit.exposed):,}"),
@@ -331,7 +331,7 @@ def _introduction(audit: Audited, names: Names) -> Markup:
 # Exposed values -------------------------------------------------------------------------------
 
 
-def _exposed(audit: Audited, names: Names) -> Markup:
+def _exposed(audit: Audited, names: ReportNames) -> Markup:
     if not audit.exposed:
         return Markup()
     linked = frozenset(_listed_statements(audit))
@@ -344,7 +344,7 @@ def _exposed(audit: Audited, names: Names) -> Markup:
     return section("exposed", "Exposed values", table(caption, header, rows))
 
 
-def _exposed_if_exact(audit: Audited, names: Names) -> Markup:
+def _exposed_if_exact(audit: Audited, names: ReportNames) -> Markup:
     if not audit.exposed_if_exact:
         return Markup()
     linked = frozenset(_listed_statements(audit))
@@ -369,7 +369,7 @@ def _how(exposed: Exposed, linked: frozenset[int]) -> Markup:
     return _sum(exposed.certificate, linked)
 
 
-def _sum(certificate: Certificate, linked: frozenset[int]) -> Markup:
+def _sum(certificate: PublishedCertificate, linked: frozenset[int]) -> Markup:
     """A certificate as arithmetic, in which each published number leads to its statement."""
 
     def link(place: Place) -> str:
@@ -385,7 +385,7 @@ def _sum(certificate: Certificate, linked: frozenset[int]) -> Markup:
 # What was published ---------------------------------------------------------------------------
 
 
-def _refused(audit: Audited, _: Names) -> Markup:
+def _refused(audit: Audited, _: ReportNames) -> Markup:
     if not audit.refused:
         return Markup()
     rows = [
@@ -401,7 +401,7 @@ def _where(refused: RefusedQuery) -> str:
     return ":".join(str(each) for each in (refused.line, refused.column) if each is not None)
 
 
-def _statements(audit: Audited, _: Names) -> Markup:
+def _statements(audit: Audited, _: ReportNames) -> Markup:
     listed = _listed_statements(audit)
     if not listed:
         return Markup()
@@ -430,12 +430,12 @@ def _sql(text: str) -> Markup:
     return tag("pre", tag("code", text.strip()))
 
 
-def _assumptions(audit: Audited, _: Names) -> Markup:
+def _assumptions(audit: Audited, _: ReportNames) -> Markup:
     sentences = [f"{sentence}." for sentence in audit.assumptions]
     return section("assumptions", "What was taken for granted", listing([*sentences, *SCOPE]))
 
 
-SECTIONS: tuple[Callable[[Audited, Names], Markup], ...] = (
+SECTIONS: tuple[Callable[[Audited, ReportNames], Markup], ...] = (
     exposure_map,
     shrinkage_histogram,
     _exposed,

@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 from casemate.audit.result import (
     Approximate,
     Audited,
-    Certificate,
     Exposed,
     ExposedIfExact,
     Group,
     InsiderExposed,
-    Interval,
     Proof,
+    PublishedCertificate,
+    RemainingInterval,
     Repaired,
     SensitiveCell,
     Verdict,
@@ -78,7 +78,7 @@ def repair_object(
 
 
 @dataclass(frozen=True)
-class Names:
+class ReportNames:
     """How one report names the records and the people of one table."""
 
     people: People
@@ -147,7 +147,7 @@ def as_text(audit: Audited, *, reveal: bool = False, certificates: int = SHOWN_I
 def _exposed_lines(audit: Audited, reveal: bool, certificates: int) -> list[str]:
     if not audit.exposed:
         return []
-    names = Names(audit.people, reveal)
+    names = ReportNames(audit.people, reveal)
     lines = ["", f"exposed: {len(audit.exposed)}"]
     for each in audit.exposed[:certificates]:
         value = plain(each.value) if reveal else HIDDEN
@@ -174,7 +174,7 @@ def named(place: Place) -> str:
     return f"query {place.query} [{keys}]"
 
 
-def combination(certificate: Certificate, name: Callable[[Place], str] = named) -> str:
+def combination(certificate: PublishedCertificate, name: Callable[[Place], str] = named) -> str:
     """A certificate as arithmetic, for example: query 1 - query 2 - query 3."""
     parts = []
     for term in certificate.terms:
@@ -187,7 +187,7 @@ def combination(certificate: Certificate, name: Callable[[Place], str] = named) 
 
 def _other_lines(audit: Audited, reveal: bool) -> list[str]:
     lines: list[str] = []
-    names = Names(audit.people, reveal)
+    names = ReportNames(audit.people, reveal)
     lines += _section(
         "small groups whose total is known", audit.groups, lambda each: _group_text(each, names)
     )
@@ -211,7 +211,7 @@ def _other_lines(audit: Audited, reveal: bool) -> list[str]:
     return lines
 
 
-def if_exact_lines(audit: Audited, names: Names) -> list[str]:
+def if_exact_lines(audit: Audited, names: ReportNames) -> list[str]:
     """Those whom rounding hides, as far as it does."""
 
     def line(each: ExposedIfExact) -> str:
@@ -230,7 +230,7 @@ def _section(title: str, found: Sequence[T], line: Callable[[T], str]) -> list[s
     return ["", f"{title}: {len(found)}", *(f"  {line(each)}" for each in found[:SHOWN_IN_TEXT])]
 
 
-def witness_lines(witness: Witnessed, names: Names) -> list[str]:
+def witness_lines(witness: Witnessed, names: ReportNames) -> list[str]:
     """How far second tables go."""
     where = "" if witness.file is None else f" in {witness.file}"
     lines = [f"second tables: {len(witness.tables)}{where}, covering {witness.covered} records"]
@@ -245,7 +245,7 @@ def witness_lines(witness: Witnessed, names: Names) -> list[str]:
     return lines
 
 
-def _insider_lines(audit: Audited, names: Names) -> list[str]:
+def _insider_lines(audit: Audited, names: ReportNames) -> list[str]:
     """What insiders learn, and the cells that look dangerous one by one."""
 
     def known(each: InsiderExposed | Approximate, said: str) -> str:
@@ -267,12 +267,12 @@ def _insider_lines(audit: Audited, names: Names) -> list[str]:
     ]
 
 
-def _to_whoever(knows: Sequence[Scalar], names: Names) -> str:
+def _to_whoever(knows: Sequence[Scalar], names: ReportNames) -> str:
     listed = ", ".join(str(names.record(record)) for record in knows)
     return f"to whoever knows record{'s' if len(knows) > 1 else ''} {listed}"
 
 
-def _group_text(group: Group, names: Names) -> str:
+def _group_text(group: Group, names: ReportNames) -> str:
     total = plain(group.total) if names.reveal else HIDDEN
     listed = ", ".join(str(names.record(record)) for record in group.records)
     if group.category is not None:
@@ -280,12 +280,12 @@ def _group_text(group: Group, names: Names) -> str:
     return f"records {listed}: {group.column} adds up to {total}"
 
 
-def _interval_text(interval: Interval, names: Names) -> str:
+def _interval_text(interval: RemainingInterval, names: ReportNames) -> str:
     ends = _ends(interval.low, interval.high, names)
     return f"record {names.record(interval.record)}: {interval.column} is {ends}"
 
 
-def _ends(low: Fraction | None, high: Fraction | None, names: Names) -> str:
+def _ends(low: Fraction | None, high: Fraction | None, names: ReportNames) -> str:
     return f"{plain(low)} to {plain(high)}" if names.reveal else HIDDEN
 
 
@@ -295,7 +295,7 @@ def _ends(low: Fraction | None, high: Fraction | None, names: Names) -> str:
 def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
     """An audit as the object that `--format json` prints."""
 
-    names = Names(audit.people, reveal)
+    names = ReportNames(audit.people, reveal)
 
     def told(value: Scalar | Fraction | tuple[Scalar, ...]) -> Any:
         return number(value) if reveal else None
@@ -390,7 +390,7 @@ def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
     }
 
 
-def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
+def _certificate(certificate: PublishedCertificate | None) -> dict[str, Any] | None:
     if certificate is None:
         return None
     return {
@@ -406,7 +406,7 @@ def _certificate(certificate: Certificate | None) -> dict[str, Any] | None:
     }
 
 
-def _witness(witness: Witnessed | None, names: Names) -> dict[str, Any] | None:
+def _witness(witness: Witnessed | None, names: ReportNames) -> dict[str, Any] | None:
     if witness is None:
         return None
     return {
@@ -422,7 +422,7 @@ def _cell(key: Sequence[tuple[str, Scalar]] | None) -> dict[str, Any] | None:
     return None if key is None else {name: number(value) for name, value in key}
 
 
-def _interval(interval: Interval, names: Names) -> dict[str, Any]:
+def _interval(interval: RemainingInterval, names: ReportNames) -> dict[str, Any]:
     shrinkage = interval.shrinkage
     return {
         "record": number(names.record(interval.record)),

@@ -33,7 +33,7 @@ class Proof(StrEnum):
 
 
 @dataclass(frozen=True)
-class Term:
+class CertificateTerm:
     """A published number, and what it is multiplied by."""
 
     place: Place
@@ -41,10 +41,10 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class PublishedCertificate:
     """Published numbers that, multiplied and added up, give `divisor` times one value."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[CertificateTerm, ...]
     divisor: int
 
 
@@ -60,7 +60,7 @@ class Exposed:
     person: Scalar
     column: str
     value: Scalar | Fraction | tuple[Scalar, ...] = field(repr=False)
-    certificate: Certificate | None
+    certificate: PublishedCertificate | None
     by: int | None
     proof: Proof
     total: bool = False
@@ -100,7 +100,7 @@ class ExposedIfExact:
     column: str
     value: Fraction | None = field(repr=False)
     margin: Fraction | None = field(repr=False)
-    certificate: Certificate | None
+    certificate: PublishedCertificate | None
     by: int
     total: bool = False
 
@@ -154,7 +154,7 @@ class SensitiveCell:
 
 
 @dataclass(frozen=True)
-class Interval:
+class RemainingInterval:
     """What is left of the possible values of one record; None where there is no bound."""
 
     record: Scalar
@@ -187,12 +187,12 @@ class Audited:
     rank: int
     consistent: bool | None
     exposed: tuple[Exposed, ...]
-    tight: tuple[Interval, ...]
+    tight: tuple[RemainingInterval, ...]
     groups: tuple[Group, ...]
     undecided: tuple[Scalar, ...]
     unchecked: tuple[Scalar, ...]
     refused: tuple[RefusedQuery, ...]
-    bounds: tuple[Interval, ...]
+    bounds: tuple[RemainingInterval, ...]
     assumptions: tuple[str, ...]
     seconds: float
     people: People

@@ -23,7 +23,7 @@ from casemate.query.engines import Key, answers
 from casemate.query.language import Scalar
 from casemate.query.parse import split
 from casemate.query.records import lineage
-from casemate.query.rewrite import Row, Withholding
+from casemate.query.rewrite import ShownRow, Withholding
 from casemate.table import Policy
 from casemate.table.sources import Source
 
@@ -34,7 +34,7 @@ class Withheld:
 
     query: int
     cell: tuple[tuple[str, Scalar], ...] | None = field(compare=False, repr=False)
-    row: Row | None = field(default=None, repr=False)  # None: the whole statement
+    row: ShownRow | None = field(default=None, repr=False)  # None: the whole statement
 
     @property
     def rank(self) -> tuple[int, int, tuple[tuple[bool, float, str], ...]]:
@@ -49,7 +49,7 @@ def _rank(value: Scalar) -> tuple[bool, float, str]:
     return value is None, number, str(value)
 
 
-class Statement:
+class LoggedStatement:
     """One statement of a log, in a dialect, over an open table."""
 
     def __init__(self, query: int, sql: str, policy: Policy, source: Source, dialect: str) -> None:
@@ -84,7 +84,7 @@ class Statement:
             return None
 
     @cached_property
-    def _present(self) -> frozenset[Row]:
+    def _present(self) -> frozenset[ShownRow]:
         """Every row there is, whether HAVING shows it or not."""
         if self._withholding is None:
             return frozenset()
@@ -102,10 +102,10 @@ def _keys(select: Select, source: Source) -> list[Key]:
 
 
 @dataclass(frozen=True, eq=False)
-class Statements:
+class AuditedStatements:
     """The statements that could be audited, by their numbers, and why the others could not."""
 
-    listed: Mapping[int, Statement]
+    listed: Mapping[int, LoggedStatement]
     refused: Mapping[int, str]
 
     def texts(self, withheld: Collection[Withheld]) -> dict[int, str]:
@@ -146,19 +146,19 @@ def _count(rows: int) -> str:
 
 
 @dataclass(eq=False)
-class Shown:
+class RowEvidence:
     """What a row tells: equations, and the positions of the records that it is about."""
 
     equations: list[int]
     records: NDArray[np.int64]
 
 
-def rows_shown(case: Case, statements: Statements) -> dict[Withheld, Shown]:
+def rows_shown(case: Case, statements: AuditedStatements) -> dict[Withheld, RowEvidence]:
     """Every row that shows something about secrets, in the order of the log."""
-    found: dict[Withheld, Shown] = {}
+    found: dict[Withheld, RowEvidence] = {}
     for place, equation, records in (*_summed(case), *_ordered(case)):
         row = statements.listed[place.query].row(place)
-        shown = found.setdefault(row, Shown([], np.zeros(0, np.int64)))
+        shown = found.setdefault(row, RowEvidence([], np.zeros(0, np.int64)))
         shown.equations += equation
         shown.records = np.union1d(shown.records, records)
     return dict(sorted(found.items(), key=lambda pair: pair[0].rank))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Limit:
+class SearchLimit:
     """The most a search may spend: wall-clock seconds, and deterministic work units.
 
     With `workers=1` and only `work` limited, the same input stops at the same place every time.
@@ -29,7 +29,7 @@ class Limit:
 class Clock:
     """What is left of a limit; started once, consulted by every search under it."""
 
-    def __init__(self, limit: Limit, parent: "Clock | None" = None) -> None:
+    def __init__(self, limit: SearchLimit, parent: "Clock | None" = None) -> None:
         self.limit, self._parent = limit, parent
         self._work = limit.work
         self._end = time.monotonic() + limit.seconds
@@ -40,7 +40,7 @@ class Clock:
         return self._end - time.monotonic()
 
     @property
-    def left(self) -> Limit:
+    def left(self) -> SearchLimit:
         """What is left as a limit of its own; next to nothing where nothing is."""
         return replace(self.limit, seconds=max(self.seconds_left, 1e-3), work=max(self._work, 1e-6))
 

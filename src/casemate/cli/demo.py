@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from casemate.report.terminal import Output
+from casemate.report.terminal import OutputOptions
 
 if TYPE_CHECKING:
     from casemate.answer import Answer
@@ -41,7 +41,7 @@ FREE = "SELECT sex, COUNT(*) FROM population GROUP BY sex"
 
 
 @dataclass(frozen=True)
-class Told:
+class ToldNumber:
     """One number as a session gave it."""
 
     sql: str
@@ -60,8 +60,8 @@ class Cure:
 
     record: str
     certificate: str
-    measured: tuple[Told, ...]
-    free: tuple[Told, ...]
+    measured: tuple[ToldNumber, ...]
+    free: tuple[ToldNumber, ...]
     left: float
     budget: float
 
@@ -104,7 +104,7 @@ def answered_from(policy: "Policy", folder: Path) -> "Policy":
     return replace(policy, columns=kept, path=folder / "casemate.toml")
 
 
-def told(answer: "Answer", column: int) -> list[Told]:
+def told(answer: "Answer", column: int) -> list[ToldNumber]:
     """The numbers of one column of an answer."""
     found = []
     for row in answer.rows:
@@ -112,7 +112,7 @@ def told(answer: "Answer", column: int) -> list[Told]:
         label = str(row[0]) if column else ""
         value, lo, hi, error = (float(each) for each in (cell.value, cell.lo, cell.hi, cell.error))
         source, cost = answer.origin.value, float(answer.cost.epsilon)
-        found.append(Told(answer.sql, label, value, lo, hi, error, source, cost))
+        found.append(ToldNumber(answer.sql, label, value, lo, hi, error, source, cost))
     return found
 
 
@@ -153,7 +153,7 @@ def as_lines(cure: Cure) -> list[str]:
     return lines
 
 
-def shown(each: Told) -> str:
+def shown(each: ToldNumber) -> str:
     """One number with its typical error and its bounds."""
     proven = f"proven {each.lo:,.0f} to {each.hi:,.0f} (95 %)"
     return f"{each.value:,.0f}, typically off by {each.error:,.0f}, {proven}: {each.source}"
@@ -162,7 +162,7 @@ def shown(each: Told) -> str:
 def as_fields(cure: Cure) -> dict[str, Any]:
     """The second half as fields of the object that `--format json` prints."""
 
-    def plain(each: Told) -> dict[str, Any]:
+    def plain(each: ToldNumber) -> dict[str, Any]:
         bounds = {"value": each.value, "lo": each.lo, "hi": each.hi, "error": each.error}
         told = {"sql": each.sql, "label": each.label, **bounds}
         return told | {"source": each.source, "epsilon": each.epsilon}
@@ -204,7 +204,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Shown:
+class DemoFindings:
     """What the demonstration found."""
 
     sums: tuple[Sum, ...]
@@ -220,15 +220,15 @@ class Shown:
     cure: Cure
 
 
-def demo(*, output: Output | None = None) -> None:
+def demo(*, output: OutputOptions | None = None) -> None:
     """Walk through an example in a minute: three sums that expose one patient, and the cure."""
-    output = output or Output()
+    output = output or OutputOptions()
     with output.progress("auditing and answering"):
         shown = run()
     output.emit(as_text(shown), as_json(shown))
 
 
-def run() -> Shown:
+def run() -> DemoFindings:
     """Publish the three sums, audit and repair them, and publish them again with noise."""
     from casemate.audit import Audit, reason
     from casemate.audit.repair import repair
@@ -246,7 +246,7 @@ def run() -> Shown:
         left = repair(QUERIES, table)
         noisy, half_width, spent = answered_privately(exact, table)
     weights = multiples(exposed)
-    return Shown(
+    return DemoFindings(
         tuple(map(Sum, QUERIES, sizes, exact, noisy)),
         int(str(exposed.record)),
         Fraction(str(exposed.value)),
@@ -294,7 +294,7 @@ def answered_privately(
     return noisy, 3 * scale * GRID, spent  # noise passes 3 scales with probability exp(-3) < 5 %
 
 
-def as_text(shown: Shown) -> str:
+def as_text(shown: DemoFindings) -> str:
     """The walk, as lines to read."""
     lines = ["A hospital publishes three sums of its patients' blood sugar.", ""]
     for number, each in enumerate(shown.sums, start=1):
@@ -330,7 +330,7 @@ def plain(value: Fraction) -> str:
     return f"{float(value):.1f}"
 
 
-def as_json(shown: Shown) -> dict[str, Any]:
+def as_json(shown: DemoFindings) -> dict[str, Any]:
     """The walk as the object that `--format json` prints."""
     return {
         "schema": SCHEMA,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from casemate.errors import Misconfigured
-from casemate.report.terminal import Output
+from casemate.report.terminal import OutputOptions
 
 if TYPE_CHECKING:
     from casemate.table import ColumnReview, Policy, Review, Universe
@@ -29,12 +29,12 @@ def init(
     key: Annotated[
         str | None, Parameter(help="The column that identifies a record of a database table.")
     ] = None,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> None:
     """Write a first policy from the data, for you to correct; nothing in it is private yet."""
     from casemate.table import Table, draft
 
-    output = output or Output()
+    output = output or OutputOptions()
     if output.output is not None and output.output.exists():
         raise Misconfigured(
             f"{output.output} is there already, and what you wrote in it would be lost; "
@@ -54,12 +54,12 @@ def check(
     policy: Annotated[str, Parameter(help="The policy file.")],
     /,
     *,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> None:
     """Check a policy, open its source, and count what the policy does not foresee."""
     from casemate.table import reviewed
 
-    output = output or Output()
+    output = output or OutputOptions()
     with output.progress("reading the table"):
         typed, found = reviewed(policy)
     output.emit(as_text(typed, found), as_json(typed, found))

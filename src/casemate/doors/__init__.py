@@ -18,22 +18,22 @@ if TYPE_CHECKING:
         Content,
         Easy,
         Edition,
-        Entry,
+        EntryKind,
         Hard,
-        Kind,
         Measured,
         Opened,
-        Total,
+        PeopleTotal,
+        TranscriptEntry,
         answered_key,
         opened_key,
     )
     from casemate.doors.gate import (
         Gate,
+        GatePart,
+        GateQuestion,
         MemorySecrets,
-        Part,
-        Question,
+        RunSecrets,
         SecretFile,
-        Secrets,
         on_grid,
     )
     from casemate.doors.law import ROOT_BITS, GaussianLaw, LaplaceLaw, Law, Sources

@@ -21,7 +21,7 @@ from casemate.privacy.ledger import Head
 START = bytes(32)
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry records."""
 
     OPENED = "opened"
@@ -55,7 +55,7 @@ class Opened:
     query_scale: Fraction
     units: int  # of the deviation, to one sensitivity
 
-    kind = Kind.OPENED
+    kind = EntryKind.OPENED
 
     @property
     def cost(self) -> Pure:
@@ -81,7 +81,7 @@ class Easy:
     after: int  # the number of the newest entry that the stand-in knew; -1 if it knew none
     principal: str = field(default="", kw_only=True)  # who asked
 
-    kind = Kind.EASY
+    kind = EntryKind.EASY
 
     @property
     def key(self) -> str:
@@ -100,7 +100,7 @@ class Hard(Easy):
     sign: int
     gap: int
 
-    kind = Kind.HARD
+    kind = EntryKind.HARD
 
     @property
     def reading(self) -> int:
@@ -119,7 +119,7 @@ class Measured:
     scale: Fraction
     values: tuple[int, ...]
 
-    kind = Kind.MEASURED
+    kind = EntryKind.MEASURED
 
     @property
     def key(self) -> str:
@@ -129,10 +129,10 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Total(Measured):
+class PeopleTotal(Measured):
     """The noised number of people, which an add-remove guarantee keeps secret too."""
 
-    kind = Kind.TOTAL
+    kind = EntryKind.TOTAL
 
     @property
     def value(self) -> int:
@@ -147,7 +147,7 @@ class Closed:
     run: str
     reason: str
 
-    kind = Kind.CLOSED
+    kind = EntryKind.CLOSED
 
     @property
     def key(self) -> str:
@@ -164,7 +164,7 @@ class Answered:
     data: str
     answer: str
 
-    kind = Kind.ANSWERED
+    kind = EntryKind.ANSWERED
 
     @property
     def key(self) -> str:
@@ -172,13 +172,13 @@ class Answered:
         return answered_key(self.question, Edition(self.policy, self.data))
 
 
-Content = Opened | Easy | Hard | Measured | Total | Closed | Answered
+Content = Opened | Easy | Hard | Measured | PeopleTotal | Closed | Answered
 
 FORMS: dict[str, type[Content]] = {
-    form.kind: form for form in (Opened, Easy, Hard, Measured, Total, Closed, Answered)
+    form.kind: form for form in (Opened, Easy, Hard, Measured, PeopleTotal, Closed, Answered)
 }
-ENDS_A_RUN = (Kind.HARD, Kind.CLOSED)
-IS_A_QUESTION = (Kind.EASY, Kind.HARD)
+ENDS_A_RUN = (EntryKind.HARD, EntryKind.CLOSED)
+IS_A_QUESTION = (EntryKind.EASY, EntryKind.HARD)
 
 
 def asked_key(question: str, edition: Edition) -> str:
@@ -197,7 +197,7 @@ def answered_key(question: str, edition: Edition) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class TranscriptEntry:
     """One entry as stored; `content` is read from its text when asked for."""
 
     number: int
@@ -228,35 +228,35 @@ class Entry:
         return hashlib.sha256(previous + _json(row).encode()).digest()
 
 
-def following(newest: Entry | None, content: Content) -> Entry:
+def following(newest: TranscriptEntry | None, content: Content) -> TranscriptEntry:
     """The entry that this content becomes after the newest one."""
     bare = _unhashed(newest, content)
     return replace(bare, hash=bare.digest(_hash(newest)))
 
 
-def _unhashed(newest: Entry | None, content: Content) -> Entry:
+def _unhashed(newest: TranscriptEntry | None, content: Content) -> TranscriptEntry:
     number, questions, runs = -1, 0, 0
     if newest is not None:
         number, questions, runs = newest.number, newest.questions, newest.runs
-    return Entry(
+    return TranscriptEntry(
         number=number + 1,
         kind=content.kind.value,
         key=content.key,
         run="" if isinstance(content, Measured | Answered) else content.run,
         questions=questions + (content.kind in IS_A_QUESTION),
-        runs=runs + (content.kind is Kind.OPENED),
+        runs=runs + (content.kind is EntryKind.OPENED),
         text=to_text(content),
     )
 
 
-def _hash(entry: Entry | None) -> bytes:
+def _hash(entry: TranscriptEntry | None) -> bytes:
     return START if entry is None else entry.hash
 
 
-COLUMNS = tuple(field.name for field in fields(Entry))
+COLUMNS = tuple(field.name for field in fields(TranscriptEntry))
 
 
-def require_chained(newest: Entry | None, entry: Entry) -> None:
+def require_chained(newest: TranscriptEntry | None, entry: TranscriptEntry) -> None:
     """Refuse an entry that is not the next one, or does not have the hash of its fields."""
     if entry.number != (0 if newest is None else newest.number + 1):
         raise damaged(0 if newest is None else newest.number + 1, "it is missing")
@@ -264,7 +264,7 @@ def require_chained(newest: Entry | None, entry: Entry) -> None:
         raise damaged(entry.number, "its contents do not have its hash")
 
 
-def require_follows(newest: Entry | None, entry: Entry) -> None:
+def require_follows(newest: TranscriptEntry | None, entry: TranscriptEntry) -> None:
     """Refuse an entry that is not exactly what its own text leads to after the one before it."""
     require_chained(newest, entry)
     if replace(_unhashed(newest, entry.content), hash=entry.hash) != entry:

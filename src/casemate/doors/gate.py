@@ -59,14 +59,14 @@ from casemate.doors.entry import (
     Closed,
     Easy,
     Edition,
-    Entry,
+    EntryKind,
     Hard,
-    Kind,
     Opened,
+    TranscriptEntry,
     asked_key,
 )
 from casemate.doors.measurement import Cells, Scan, cut_off, scanned
-from casemate.doors.stores import Book
+from casemate.doors.stores import TranscriptBook
 from casemate.doors.transcript import Transcript, write_once
 from casemate.errors import BudgetExhausted, Misconfigured, PositivesSpent
 from casemate.privacy import price
@@ -108,7 +108,7 @@ class RunSecret:
         return cls(plain["run"], RunState.from_secret(plain["state"]))
 
 
-class Secrets(Protocol):
+class RunSecrets(Protocol):
     """Where the secret of the open run is kept."""
 
     def held(self) -> AbstractContextManager[None]:
@@ -207,7 +207,7 @@ class SecretFile:
 
 
 @dataclass(frozen=True)
-class Part:
+class GatePart:
     """Cells of one aggregate: what the stand-in says of them, and how far one of them can move."""
 
     stand_in: tuple[int, ...]
@@ -235,7 +235,7 @@ class Deviation:
 
 
 @dataclass(frozen=True)
-class Question:
+class GateQuestion:
     """A normalised text, the public parts it is compared by, and the scan that reads its cells.
 
     `after` is the number of the newest entry of the transcript that the stand-in was built from.
@@ -248,7 +248,7 @@ class Question:
     """
 
     text: str
-    parts: tuple[Part, ...]
+    parts: tuple[GatePart, ...]
     exact: Scan = field(repr=False)
     after: int = -1
 
@@ -266,7 +266,7 @@ class Question:
         )
 
 
-def _largest(high: Cells, low: Cells, part: Part, units: int) -> int:
+def _largest(high: Cells, low: Cells, part: GatePart, units: int) -> int:
     """The largest difference in units; rounding down keeps the order, so it is rounded once."""
     difference: int = max(map(sub, high, low))
     scale = Fraction(part.sensitivity)
@@ -302,7 +302,7 @@ class Gate:
         self,
         ledger: Ledger,
         transcript: Transcript,
-        secrets: Secrets,
+        secrets: RunSecrets,
         edition: Edition,
         *,
         calibration: Calibration,
@@ -333,11 +333,11 @@ class Gate:
         entry = self._transcript.find(asked_key(question, self.edition))
         return None if entry is None else _recorded(entry)
 
-    def ask(self, question: Question, principal: str = "") -> Easy:
+    def ask(self, question: GateQuestion, principal: str = "") -> Easy:
         """Compare one statement; the answer is `Easy`, or `Hard` with its sign and gap."""
         return self.ask_all([question], principal)[0]
 
-    def ask_all(self, questions: Sequence[Question], principal: str = "") -> list[Easy]:
+    def ask_all(self, questions: Sequence[GateQuestion], principal: str = "") -> list[Easy]:
         """Compare statements up to the first surprise, all in one wait for the disk.
 
         The answers are those of the first questions, in order: after a surprise the stand-in
@@ -363,14 +363,14 @@ class Gate:
 
     def _written(
         self,
-        book: Book,
+        book: TranscriptBook,
         secret: RunSecret,
-        questions: Sequence[Question],
+        questions: Sequence[GateQuestion],
         deviations: Mapping[str, Deviation],
         principal: str,
-    ) -> list[Entry]:
+    ) -> list[TranscriptEntry]:
         """Draw and append, question by question, until one fires."""
-        entries: list[Entry] = []
+        entries: list[TranscriptEntry] = []
         for question in questions:
             entry = book.find(asked_key(question.text, self.edition))
             if entry is None:
@@ -381,7 +381,9 @@ class Gate:
                 break
         return entries
 
-    def _asked(self, newest: Entry | None, run: str, question: Question, principal: str) -> Easy:
+    def _asked(
+        self, newest: TranscriptEntry | None, run: str, question: GateQuestion, principal: str
+    ) -> Easy:
         """The question at its place in the schedule, as it will be recorded if it passes."""
         at = 1 if newest is None else newest.questions + 1
         return Easy(
@@ -420,8 +422,8 @@ class Gate:
     @property
     def is_open(self) -> bool:
         """Whether the newest run has not ended, as far as everybody can see."""
-        events = self._transcript.of_kinds((Kind.OPENED, *ENDS_A_RUN))
-        return bool(events) and events[-1].kind == Kind.OPENED
+        events = self._transcript.of_kinds((EntryKind.OPENED, *ENDS_A_RUN))
+        return bool(events) and events[-1].kind == EntryKind.OPENED
 
     def _ready(self, principal: str) -> RunSecret:
         """The open run, opened now if there is none; the caller holds the lock."""
@@ -484,7 +486,7 @@ class Gate:
     def _end(self, run: str, reason: str) -> None:
         self._settle(self._transcript.append(Closed(run, reason)))
 
-    def _settle(self, last: Entry) -> None:
+    def _settle(self, last: TranscriptEntry) -> None:
         """Vouch in the ledger for the entry that ended a run, and wipe the secret."""
         self._ledger.record_output(_run_key(last.run), str(last.head).encode())
         self._paid.discard(last.run)
@@ -500,11 +502,11 @@ def _opening(secret: RunSecret) -> Opened:
     return Opened(secret.run, noise.epsilon, noise.threshold, noise.query, noise.sensitivity)
 
 
-def _fired_in(secret: RunSecret, entry: Entry) -> bool:
-    return entry.run == secret.run and entry.kind == Kind.HARD
+def _fired_in(secret: RunSecret, entry: TranscriptEntry) -> bool:
+    return entry.run == secret.run and entry.kind == EntryKind.HARD
 
 
-def _recorded(entry: Entry) -> Easy:
+def _recorded(entry: TranscriptEntry) -> Easy:
     content = entry.content
     assert isinstance(content, Easy), "the key of a question holds its answer"
     return content

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
 
-from casemate.doors.entry import Edition, Entry, Measured, Total
+from casemate.doors.entry import Edition, Measured, PeopleTotal, TranscriptEntry
 from casemate.doors.law import Law, Sources
-from casemate.doors.stores import Book
+from casemate.doors.stores import TranscriptBook
 from casemate.doors.transcript import Transcript, write_once
 from casemate.errors import CasemateError, ScanFailed, TranscriptDamaged
 from casemate.privacy.ledger import Ledger
@@ -94,11 +94,11 @@ class Measurement:
         """The noised cells of a question, which is a normalised text; `exact` reads them."""
         return self._leave(self._blank(Measured, question, law), exact, cells, law, principal)
 
-    def total(self, exact: Callable[[], int], *, law: Law, principal: str = "") -> Total:
+    def total(self, exact: Callable[[], int], *, law: Law, principal: str = "") -> PeopleTotal:
         """The noised number of people."""
-        blank = self._blank(Total, NUMBER_OF_PEOPLE, law)
+        blank = self._blank(PeopleTotal, NUMBER_OF_PEOPLE, law)
         found = self._leave(blank, lambda: (exact(),), 1, law, principal)
-        assert isinstance(found, Total), "the key of a total holds a total"
+        assert isinstance(found, PeopleTotal), "the key of a total holds a total"
         return found
 
     def known(self, question: str, law: Law) -> Measured | None:
@@ -125,7 +125,9 @@ class Measurement:
             self.ledger.record_output(key, str(entry.head).encode())
         return _measured(entry)
 
-    def _noised(self, book: Book, blank: Measured, values: list[int], law: Law) -> Entry:
+    def _noised(
+        self, book: TranscriptBook, blank: Measured, values: list[int], law: Law
+    ) -> TranscriptEntry:
         """Draw and append, unless another process was first."""
         stored = book.find(blank.key)
         if stored is not None:
@@ -135,7 +137,7 @@ class Measurement:
         return write_once(book, replace(blank, values=noised))
 
 
-def _measured(entry: Entry) -> Measured:
+def _measured(entry: TranscriptEntry) -> Measured:
     content = entry.content
     assert isinstance(content, Measured), "the key of a measurement holds a measurement"
     return content

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from casemate.doors.entry import COLUMNS, Entry
+from casemate.doors.entry import COLUMNS, TranscriptEntry
 from casemate.errors import LedgerUnavailable, Misconfigured, TranscriptDamaged
 from casemate.privacy.book import (
     PostgresSession,
@@ -39,42 +39,42 @@ from casemate.privacy.book import (
 Result = TypeVar("Result")
 
 
-class Book(Protocol):
+class TranscriptBook(Protocol):
     """The entries of one transcript, inside a transaction where it is written to."""
 
-    def newest(self) -> Entry | None:
+    def newest(self) -> TranscriptEntry | None:
         """The last entry."""
         ...
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> TranscriptEntry | None:
         """The entry under this key; there is at most one."""
         ...
 
-    def latest(self, run: str) -> Entry | None:
+    def latest(self, run: str) -> TranscriptEntry | None:
         """The newest entry of this run of the gate."""
         ...
 
-    def rows(self, first: int, count: int) -> Sequence[Entry]:
+    def rows(self, first: int, count: int) -> Sequence[TranscriptEntry]:
         """At most `count` entries in order, from number `first`."""
         ...
 
-    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[Entry]:
+    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[TranscriptEntry]:
         """Every entry of these kinds in order, from number `first`."""
         ...
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: TranscriptEntry) -> None:
         """Write the next entry."""
         ...
 
 
-class Store(Protocol):
+class TranscriptStore(Protocol):
     """Something that keeps the entries."""
 
-    def read(self, look: Callable[[Book], Result]) -> Result:
+    def read(self, look: Callable[[TranscriptBook], Result]) -> Result:
         """Look at what is durable."""
         ...
 
-    def run(self, work: Callable[[Book], Result]) -> Result:
+    def run(self, work: Callable[[TranscriptBook], Result]) -> Result:
         """Do the work alone and all or nothing; return its result once that is durable."""
         ...
 
@@ -83,21 +83,21 @@ class Store(Protocol):
         ...
 
 
-class MemoryStore:
+class TranscriptInMemory:
     """A transcript that ends with the process."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._rows: list[Entry] = []
-        self._found: dict[str, Entry] = {}
-        self._latest: dict[str, Entry] = {}
+        self._rows: list[TranscriptEntry] = []
+        self._found: dict[str, TranscriptEntry] = {}
+        self._latest: dict[str, TranscriptEntry] = {}
 
-    def read(self, look: Callable[[Book], Result]) -> Result:
+    def read(self, look: Callable[[TranscriptBook], Result]) -> Result:
         """Look while nobody writes."""
         with self._lock:
             return look(self)
 
-    def run(self, work: Callable[[Book], Result]) -> Result:
+    def run(self, work: Callable[[TranscriptBook], Result]) -> Result:
         """Do the work while nobody else does any, and take it back if it fails."""
         with self._lock:
             length = len(self._rows)
@@ -116,27 +116,27 @@ class MemoryStore:
     def close(self) -> None:
         """Nothing to let go of."""
 
-    def newest(self) -> Entry | None:
+    def newest(self) -> TranscriptEntry | None:
         """The last entry."""
         return self._rows[-1] if self._rows else None
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> TranscriptEntry | None:
         """The entry under this key."""
         return self._found.get(key)
 
-    def latest(self, run: str) -> Entry | None:
+    def latest(self, run: str) -> TranscriptEntry | None:
         """The newest entry of this run."""
         return self._latest.get(run)
 
-    def rows(self, first: int, count: int) -> Sequence[Entry]:
+    def rows(self, first: int, count: int) -> Sequence[TranscriptEntry]:
         """At most `count` entries in order, from number `first`."""
         return self._rows[first : first + count]
 
-    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[Entry]:
+    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[TranscriptEntry]:
         """Every entry of these kinds in order, from number `first`."""
         return [entry for entry in self._rows[first:] if entry.kind in kinds]
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: TranscriptEntry) -> None:
         """Write the next entry."""
         self._rows.append(entry)
         self._found[entry.key] = entry
@@ -163,7 +163,7 @@ TABLES = (
 _COLUMNS = ", ".join(COLUMNS)
 
 
-class Session(Protocol):
+class TranscriptSession(Protocol):
     """A connection of either engine; parameters stand at `?`."""
 
     def execute(self, sql: str, parameters: Sequence[Any], /) -> Any:
@@ -171,46 +171,46 @@ class Session(Protocol):
         ...
 
 
-class SqlBook:
+class TranscriptSqlBook:
     """The entries as one connection sees them."""
 
-    def __init__(self, session: Session, prefix: str) -> None:
+    def __init__(self, session: TranscriptSession, prefix: str) -> None:
         self._session, self._table = session, f"{prefix}transcript"
 
-    def newest(self) -> Entry | None:
+    def newest(self) -> TranscriptEntry | None:
         """The last entry."""
         return self._one("ORDER BY number DESC LIMIT 1")
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> TranscriptEntry | None:
         """The entry under this key."""
         return self._one("WHERE key = ?", key)
 
-    def latest(self, run: str) -> Entry | None:
+    def latest(self, run: str) -> TranscriptEntry | None:
         """The newest entry of this run."""
         return self._one("WHERE run = ? ORDER BY number DESC LIMIT 1", run)
 
-    def rows(self, first: int, count: int) -> Sequence[Entry]:
+    def rows(self, first: int, count: int) -> Sequence[TranscriptEntry]:
         """At most `count` entries in order, from number `first`."""
         return self._select("WHERE number >= ? ORDER BY number LIMIT ?", first, count)
 
-    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[Entry]:
+    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[TranscriptEntry]:
         """Every entry of these kinds in order, from number `first`."""
         marks = ", ".join("?" * len(kinds))
         clauses = f"WHERE kind IN ({marks}) AND number >= ? ORDER BY number"
         return self._select(clauses, *kinds, first)
 
-    def append(self, entry: Entry) -> None:
+    def append(self, entry: TranscriptEntry) -> None:
         """Write the next entry."""
         marks = ", ".join("?" * len(COLUMNS))
         row = [getattr(entry, name) for name in COLUMNS]
         self._session.execute(f"INSERT INTO {self._table} ({_COLUMNS}) VALUES ({marks})", row)
 
-    def _one(self, clauses: str, *parameters: object) -> Entry | None:
+    def _one(self, clauses: str, *parameters: object) -> TranscriptEntry | None:
         return next(iter(self._select(clauses, *parameters)), None)
 
-    def _select(self, clauses: str, *parameters: object) -> list[Entry]:
+    def _select(self, clauses: str, *parameters: object) -> list[TranscriptEntry]:
         sql = f"SELECT {_COLUMNS} FROM {self._table} {clauses}"
-        return [Entry(*row) for row in self._session.execute(sql, parameters).fetchall()]
+        return [TranscriptEntry(*row) for row in self._session.execute(sql, parameters).fetchall()]
 
 
 # Transcript file --------------------------------------------------------------------------------
@@ -243,14 +243,14 @@ class FileStore:
             except BaseException:
                 self._connection.close()
                 raise
-        self._book = SqlBook(self._connection, "")
+        self._book = TranscriptSqlBook(self._connection, "")
 
-    def read(self, look: Callable[[Book], Result]) -> Result:
+    def read(self, look: Callable[[TranscriptBook], Result]) -> Result:
         """Look at what is durable, without the write lock."""
         with self._lock, self._translated():
             return look(self._book)
 
-    def run(self, work: Callable[[Book], Result]) -> Result:
+    def run(self, work: Callable[[TranscriptBook], Result]) -> Result:
         """Do the work under the write lock, and return its result once that is durable."""
         with self._lock, self._translated(), locked(self._connection):
             return work(self._book)
@@ -305,7 +305,7 @@ class PostgresStore:
     def __init__(self, address: str, prefix: str) -> None:
         self._session = PostgresSession(address, "transcript", TranscriptDamaged, "ask again")
         self._prefix, self._lock = prefix, threading.RLock()
-        self._book = SqlBook(self._session, prefix)
+        self._book = TranscriptSqlBook(self._session, prefix)
         self.run(lambda _: self._prepare())
 
     @classmethod
@@ -313,12 +313,12 @@ class PostgresStore:
         """The transcript beside the ledger at this URL, made if it is absent."""
         return cls(*address_and_prefix(url))
 
-    def read(self, look: Callable[[Book], Result]) -> Result:
+    def read(self, look: Callable[[TranscriptBook], Result]) -> Result:
         """Look at what is durable, without the lock."""
         with self._lock, self._session.translated():
             return look(self._book)
 
-    def run(self, work: Callable[[Book], Result]) -> Result:
+    def run(self, work: Callable[[TranscriptBook], Result]) -> Result:
         """Do the work under the lock, and return its result once that is durable."""
         with self._lock, self._session.transaction():
             self._session.lock(f"{self._prefix}text")

@@ -24,14 +24,14 @@ from typing import Any, Self
 from casemate.doors.entry import (
     COLUMNS,
     Content,
-    Entry,
-    Kind,
+    EntryKind,
+    TranscriptEntry,
     damaged,
     following,
     require_chained,
     require_follows,
 )
-from casemate.doors.stores import Book, MemoryStore, Result, Store
+from casemate.doors.stores import Result, TranscriptBook, TranscriptInMemory, TranscriptStore
 from casemate.privacy.ledger import Head
 
 IN_MEMORY = ":memory:"
@@ -52,45 +52,45 @@ class Transcript:
     Closed(run='r1', reason='retired')
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TranscriptStore) -> None:
         self._store = store
 
-    def append(self, content: Content) -> Entry:
+    def append(self, content: Content) -> TranscriptEntry:
         """Write the content unless its key has an entry, and return the entry under the key."""
         return self.run(lambda book: write_once(book, content))
 
-    def append_all(self, contents: Sequence[Content]) -> list[Entry]:
+    def append_all(self, contents: Sequence[Content]) -> list[TranscriptEntry]:
         """Write several contents in one wait for the disk."""
         return self.run(lambda book: [write_once(book, content) for content in contents])
 
-    def run(self, work: Callable[[Book], Result]) -> Result:
+    def run(self, work: Callable[[TranscriptBook], Result]) -> Result:
         """Do the work in one transaction, alone, and return its result once that is durable."""
         return self._store.run(work)
 
-    def find(self, key: str) -> Entry | None:
+    def find(self, key: str) -> TranscriptEntry | None:
         """The entry under this key, if it has left."""
         return self._store.read(lambda book: book.find(key))
 
-    def latest(self, run: str) -> Entry | None:
+    def latest(self, run: str) -> TranscriptEntry | None:
         """The newest entry of this run of the gate."""
         return self._store.read(lambda book: book.latest(run))
 
-    def newest(self) -> Entry | None:
+    def newest(self) -> TranscriptEntry | None:
         """The last entry; its head, kept elsewhere, vouches for all before it."""
         return self._store.read(lambda book: book.newest())
 
     def verify(self) -> Head | None:
         """Walk the whole chain of hashes and return the newest head; a broken one is refused."""
-        before: Entry | None = None
+        before: TranscriptEntry | None = None
         while page := self._page(0 if before is None else before.number + 1):
             for entry in page:
                 require_chained(before, entry)
                 before = entry
         return None if before is None else before.head
 
-    def replay(self, expected_head: Head | None = None) -> Iterator[Entry]:
+    def replay(self, expected_head: Head | None = None) -> Iterator[TranscriptEntry]:
         """Every entry in order, checked as it is read; a head kept elsewhere is looked for."""
-        before: Entry | None = None
+        before: TranscriptEntry | None = None
         while page := self._page(0 if before is None else before.number + 1):
             for entry in page:
                 require_follows(before, entry)
@@ -101,11 +101,11 @@ class Transcript:
         if expected_head is not None and (before is None or before.number < expected_head.number):
             raise damaged(expected_head.number, "it is missing, and a head kept elsewhere has it")
 
-    def of_kinds(self, kinds: Sequence[Kind], first: int = 0) -> Sequence[Entry]:
+    def of_kinds(self, kinds: Sequence[EntryKind], first: int = 0) -> Sequence[TranscriptEntry]:
         """Every entry of these kinds in order, from this number on."""
         return self._store.read(lambda book: book.of_kinds([str(kind) for kind in kinds], first))
 
-    def _page(self, first: int) -> Sequence[Entry]:
+    def _page(self, first: int) -> Sequence[TranscriptEntry]:
         return self._store.read(lambda book: book.rows(first, PAGE))
 
     def close(self) -> None:
@@ -119,12 +119,12 @@ class Transcript:
         self.close()
 
 
-def _require_vouched(entry: Entry, expected: Head) -> None:
+def _require_vouched(entry: TranscriptEntry, expected: Head) -> None:
     if entry.head != expected:
         raise damaged(entry.number, "it is not the one that a head kept elsewhere vouches for")
 
 
-def write_once(book: Book, content: Content) -> Entry:
+def write_once(book: TranscriptBook, content: Content) -> TranscriptEntry:
     """Append the content inside a transaction, or return the entry that its key has already."""
     stored = book.find(content.key)
     if stored is None:
@@ -136,7 +136,7 @@ def write_once(book: Book, content: Content) -> Entry:
 def open_transcript(where: str | Path) -> Transcript:
     """Open or start the transcript beside the ledger that is in this place; its chain is walked."""
     if where == IN_MEMORY:
-        return Transcript(MemoryStore())
+        return Transcript(TranscriptInMemory())
     transcript = Transcript(_store_at(where))
     try:
         transcript.verify()
@@ -146,7 +146,7 @@ def open_transcript(where: str | Path) -> Transcript:
     return transcript
 
 
-def _store_at(where: str | Path) -> Store:
+def _store_at(where: str | Path) -> TranscriptStore:
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         from casemate.doors.stores import PostgresStore
 
@@ -159,19 +159,19 @@ def _store_at(where: str | Path) -> Store:
 # Transcript lines -------------------------------------------------------------------------------
 
 
-def to_lines(entries: Iterable[Entry]) -> Iterator[str]:
+def to_lines(entries: Iterable[TranscriptEntry]) -> Iterator[str]:
     """Each entry as one line, its hash in hexadecimal digits."""
     for entry in entries:
         plain = {name: getattr(entry, name) for name in COLUMNS} | {"hash": entry.hash.hex()}
         yield json.dumps(plain, separators=(",", ":"), ensure_ascii=True) + "\n"
 
 
-def from_lines(lines: Iterable[str]) -> Iterator[Entry]:
+def from_lines(lines: Iterable[str]) -> Iterator[TranscriptEntry]:
     """Read the lines back and check their chain.
 
     A last line that was cut off, and so does not end in a newline, is left out: it was never whole.
     """
-    before: Entry | None = None
+    before: TranscriptEntry | None = None
     for line in lines:
         if not line.endswith("\n"):
             return
@@ -181,9 +181,9 @@ def from_lines(lines: Iterable[str]) -> Iterator[Entry]:
         yield entry
 
 
-def _entry(line: str, number: int) -> Entry:
+def _entry(line: str, number: int) -> TranscriptEntry:
     try:
         plain: dict[str, Any] = json.loads(line)
-        return Entry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
+        return TranscriptEntry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
     except (ValueError, LookupError, TypeError) as reason:
         raise damaged(number, "its line cannot be read") from reason

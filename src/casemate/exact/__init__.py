@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from casemate.exact.box import Bound, Box, Region, is_empty, within
     from casemate.exact.certificate import (
         Certificate,
-        Lines,
+        IntegerRows,
         Target,
         certify,
         certify_targets,
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
         Domain,
         Exact,
         Kind,
-        Question,
+        OrderQuestion,
         denominator_of,
         integers,
     )
     from casemate.exact.primes import WIDE, RandomBytes, random_below, random_prime, random_primes
-    from casemate.exact.rank import PRIMES, Added, Pivot, PivotBasis, RowSpace, Step
+    from casemate.exact.rank import PRIMES, Added, Pivot, PivotBasis, RankStep, RowSpace
     from casemate.exact.rows import ANY_ORDER, Floats, Passes, Rows, ends, times
     from casemate.exact.shortest import on_equations, short
     from casemate.exact.sketch import (

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact.lifting import Solution, Solver, lift
+from casemate.exact.lifting import LiftingSolver, Solution, lift
 from casemate.exact.system import System
 
 DIGITS = 64
@@ -66,7 +66,7 @@ class Certificate:
         return Fraction(total, scale * self.divisor)
 
 
-class PivotBlock(Solver, Protocol):
+class PivotBlock(LiftingSolver, Protocol):
     """A solver for the independent equations restricted to their pivots."""
 
     @property
@@ -93,7 +93,7 @@ def certify_targets(
 ) -> Iterator[Certificate]:
     """Certificates of those combinations of unknowns that are determined."""
     most = digits or (DIGITS if len(block.rows) <= LARGE else FEW_DIGITS)
-    matrix, lines = dense_block(system, block), Lines(system)
+    matrix, lines = dense_block(system, block), IntegerRows(system)
     for start in range(0, len(targets), _BATCH):
         some = targets[start : start + _BATCH]
 
@@ -153,7 +153,7 @@ def dense_block(system: System, block: PivotBlock) -> NDArray[Any]:
     return matrix
 
 
-class Lines:
+class IntegerRows:
     """The equations of a system, ready to be added up in exact integers."""
 
     def __init__(self, system: System) -> None:

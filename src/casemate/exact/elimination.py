@@ -143,7 +143,7 @@ def eliminate(
     """Eliminate all equations, or those of `rows`, modulo a prime of at most 23 bits."""
     if prime.bit_length() > NARROW:
         raise ValueError(f"elimination in doubles needs a prime of at most {NARROW} bits")
-    work = _Work(Lines.of(system, prime, rows), prime, random)
+    work = _Work(ResidueRows.of(system, prime, rows), prime, random)
     while work.take_batch():
         pass
     places = np.array(work.kept, np.int64)
@@ -169,7 +169,7 @@ def subtract(target: Residues, one: Residues, other: Residues, prime: int) -> No
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
+class ResidueRows:
     """The chosen rows of a system, entry by entry, with residues for coefficients."""
 
     count: int
@@ -180,7 +180,7 @@ class Lines:
     value: Residues
 
     @classmethod
-    def of(cls, system: System, prime: int, rows: NDArray[np.int64] | None) -> "Lines":
+    def of(cls, system: System, prime: int, rows: NDArray[np.int64] | None) -> "ResidueRows":
         """The rows in the order given, modulo the prime."""
         chosen = np.arange(system.rows) if rows is None else rows
         place = np.full(system.rows, -1, np.int64)
@@ -212,7 +212,7 @@ class Lines:
 class _Work:
     """The kept rows on their way to echelon form, and those that wait."""
 
-    def __init__(self, lines: Lines, prime: int, random: RandomBytes | None) -> None:
+    def __init__(self, lines: ResidueRows, prime: int, random: RandomBytes | None) -> None:
         self.prime, self._lines, self._random = prime, lines, random
         self._waiting = np.arange(lines.count)
         self._place = np.arange(lines.columns)  # where each column stands

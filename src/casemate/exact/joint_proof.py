@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact.certificate import Certificate, Lines, Target, certify, certify_targets
+from casemate.exact.certificate import Certificate, IntegerRows, Target, certify, certify_targets
 from casemate.exact.primes import RandomBytes
 from casemate.exact.system import System
 from casemate.exact.unknowns import independent
@@ -32,7 +32,7 @@ class JointProof:
 
     def holds(self, system: System, random: RandomBytes | None = None) -> bool:
         """Check the proof against the system from nothing but its own contents."""
-        known, lines = set(self.columns), Lines(system)
+        known, lines = set(self.columns), IntegerRows(system)
         closed = all(known.issuperset(each.target) for each in self.derived)
         if not closed or not all(lines.proves(each) for each in self.derived):
             return False
@@ -104,11 +104,11 @@ def _derived(
     random: RandomBytes | None,
 ) -> Iterator[Certificate]:
     """The equations among determined unknowns that follow from the independent ones."""
-    lines = Lines(system)
+    lines = IntegerRows(system)
     others = _part(system, rows, ~determined)
     block = independent(others, random)
     rest = np.setdiff1d(np.arange(len(rows)), block.rows).tolist()
-    on_others = Lines(others)
+    on_others = IntegerRows(others)
     targets: list[Target] = [on_others.combine({i: 1}) for i in rest]
     place = {id(target): i for target, i in zip(targets, rest, strict=True)}
     for found in certify_targets(others, block, targets):

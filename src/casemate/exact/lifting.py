@@ -31,7 +31,7 @@ _EXACT = 2**53
 _PROBE = 4
 
 
-class Solver(Protocol):
+class LiftingSolver(Protocol):
     """A square integer matrix, and its solutions modulo a prime."""
 
     @property
@@ -56,7 +56,7 @@ Check = Callable[[Solution], bool]
 
 
 def lift(
-    matrix: NDArray[Any], solver: Solver, targets: NDArray[Any], digits: int, check: Check
+    matrix: NDArray[Any], solver: LiftingSolver, targets: NDArray[Any], digits: int, check: Check
 ) -> Iterator[Solution]:
     """Solve y A = target for each row of targets, as far as that many digits suffice."""
     work = _Digits(matrix, solver, targets, check)
@@ -73,7 +73,7 @@ class _Digits:
     """The digits found so far of the targets that are still open."""
 
     def __init__(
-        self, matrix: NDArray[Any], solver: Solver, targets: NDArray[Any], check: Check
+        self, matrix: NDArray[Any], solver: LiftingSolver, targets: NDArray[Any], check: Check
     ) -> None:
         self._matrix, self._solver, self._check = matrix, solver, check
         self.places = np.arange(len(targets))

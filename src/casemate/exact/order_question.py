@@ -35,7 +35,7 @@ class Contradictory(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class OrderQuestion:
     """An aggregate of the values at distinct positions, and the closed interval of its answer.
 
     `value` is the threshold of a count; `coefficients` are integers and belong to a sum. Two kinds
@@ -126,7 +126,7 @@ class Question:
         answer = self.answer(table)
         return answer is not None and self.low <= answer <= self.high
 
-    def scaled(self, factor: int) -> "Question":
+    def scaled(self, factor: int) -> "OrderQuestion":
         """The same question about values multiplied by `factor`."""
         if factor == 1:
             return self

@@ -57,7 +57,7 @@ FindPivot = Callable[[Vector], Pivot]
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class RankStep:
     """What an equation would do: nothing new, or one more pivot and these columns determined."""
 
     rank: int
@@ -89,13 +89,13 @@ class PivotBasis:
         """How many independent equations there are."""
         return len(self.pivots)
 
-    def consider(self, total: int, on_pivots: Coefficients, find: FindPivot) -> Step:
+    def consider(self, total: int, on_pivots: Coefficients, find: FindPivot) -> RankStep:
         """Say what an equation would do, given t, its coefficients on the pivots, and a finder."""
         inverse = self._inverse
         row = inverse.vector(on_pivots)
         residual = (total - inverse.dot(row, self._images)) % self.prime
         if residual == 0:
-            return Step(self.rank)
+            return RankStep(self.rank)
         combination = inverse.left(row)
         pivot = find(combination)
         direction = inverse.right(inverse.vector(pivot.kept))
@@ -109,9 +109,9 @@ class PivotBasis:
         if image == pivot.fingerprint % self.prime:
             determined = (*determined, pivot.column)
         extended = np.append(images, inverse.vector([image]))
-        return Step(self.rank, determined, pivot, combination, direction, scale, extended)
+        return RankStep(self.rank, determined, pivot, combination, direction, scale, extended)
 
-    def commit(self, step: Step) -> None:
+    def commit(self, step: RankStep) -> None:
         """Take the equation of a step that was considered in the present state."""
         if step.rank != self.rank:
             raise ValueError("this step was considered before another equation was added")
@@ -198,14 +198,14 @@ class RowSpace:
         draw = random or os.urandom
         self.columns = columns
         self.views = tuple(
-            View(prime, np.frombuffer(draw(8 * columns), np.uint64))
+            PrimeView(prime, np.frombuffer(draw(8 * columns), np.uint64))
             for prime in primes or random_primes(PRIMES, WIDE, random)
         )
         self.kept = KeptEquations(columns)
         self.kept_equations: list[int] = []  # the position of each among those added
         self._added = 0
         self._scratch: NDArray[Any] = np.zeros(columns, np.int64)
-        self._last: tuple[Equation, list[Step]] | None = None
+        self._last: tuple[Equation, list[RankStep]] | None = None
 
     @property
     def rank(self) -> int:
@@ -243,19 +243,19 @@ class RowSpace:
         twin._last = None
         return twin
 
-    def _steps(self, equation: Equation) -> list[Step]:
+    def _steps(self, equation: Equation) -> list[RankStep]:
         """What each view makes of it; an equation asked about and then added is looked at once."""
         if self._last is None or self._last[0] is not equation:
-            asked = Asked(equation, self.kept, self._scratch)
+            asked = EquationProbe(equation, self.kept, self._scratch)
             self._last = equation, [view.consider(asked) for view in self.views]
         return self._last[1]
 
-    def _newly(self, steps: list[Step]) -> tuple[int, ...]:
+    def _newly(self, steps: list[RankStep]) -> tuple[int, ...]:
         found = {column for step in steps for column in step.determined}
         return tuple(sorted(found.difference(self.determined))) if found else ()
 
 
-class Asked:
+class EquationProbe:
     """An equation beside the kept ones; what one view has looked up is there for the next."""
 
     def __init__(self, equation: Equation, kept: KeptEquations, scratch: NDArray[np.int64]) -> None:
@@ -303,7 +303,7 @@ def _batches(count: int, turn: int) -> Iterator[slice]:
             start, size = start + size, min(4 * size, 1024)
 
 
-class View:
+class PrimeView:
     """The equations as one prime and one set of fingerprints see them."""
 
     def __init__(self, prime: int, fingerprints: NDArray[np.uint64]) -> None:
@@ -312,7 +312,7 @@ class View:
         self._pivots = np.zeros(0, np.int64)
         self._fingerprints = fingerprints
 
-    def consider(self, asked: Asked) -> Step:
+    def consider(self, asked: EquationProbe) -> RankStep:
         """Say what the equation would do."""
 
         def find(combination: Vector) -> Pivot:
@@ -321,20 +321,20 @@ class View:
         total = asked.equation.total(self._fingerprints)
         return self.basis.consider(total, asked.on(self._pivots), find)
 
-    def commit(self, step: Step, slot: int) -> None:
+    def commit(self, step: RankStep, slot: int) -> None:
         """Take the equation, which will be kept in that slot."""
         self.basis.commit(step)
         if step.pivot is not None:
             self.slots = np.append(self.slots, slot)
             self._pivots = np.append(self._pivots, step.pivot.column)
 
-    def copy(self) -> "View":
+    def copy(self) -> "PrimeView":
         """Another one that sees the same."""
         twin = copy(self)
         twin.basis = self.basis.copy()
         return twin
 
-    def _differing(self, asked: Asked, combination: Vector) -> Pivot:
+    def _differing(self, asked: EquationProbe, combination: Vector) -> Pivot:
         """Look for a column where the equation is not this combination of the kept ones."""
         used = self.slots[np.flatnonzero(combination)]
         for columns, own in asked.candidates(used, self.basis.rank):

@@ -107,7 +107,7 @@ class Search(Protocol):
         """Up to `most` records at which some of the combinations are not zero; none if none is."""
 
 
-class Records(Protocol):
+class SketchedRecords(Protocol):
     """What the algebra asks of the data: never the records themselves, only sums and a few bits."""
 
     @property
@@ -142,7 +142,9 @@ class Core:
     found: Exposure
 
 
-def core(records: Records, random: RandomBytes | None = None, kept: Places = NOBODY) -> Core:
+def core(
+    records: SketchedRecords, random: RandomBytes | None = None, kept: Places = NOBODY
+) -> Core:
     """Find records that stand for all; those of `kept` are among them."""
     places = records.sample(SAMPLED * records.equations)
     while True:
@@ -154,7 +156,7 @@ def core(records: Records, random: RandomBytes | None = None, kept: Places = NOB
             return Core(own, system, found)
 
 
-def _grown(records: Records, places: Places, random: RandomBytes | None) -> Places:
+def _grown(records: SketchedRecords, places: Places, random: RandomBytes | None) -> Places:
     """Records on which only those combinations vanish that vanish everywhere."""
     search, most = records.search(), SAMPLED * records.equations
     while True:
@@ -211,7 +213,7 @@ class Proved:
         return self.core.found.rank
 
 
-def exposed(records: Records, random: RandomBytes | None = None) -> Proved:
+def exposed(records: SketchedRecords, random: RandomBytes | None = None) -> Proved:
     """Whose values the equations determine, each proved in exact arithmetic over all records."""
     kept = NOBODY
     while True:
@@ -248,7 +250,7 @@ def _proved(found: Core, single: list[Certificate], joint: JointProof | None) ->
 
 
 @dataclass(frozen=True)
-class Task:
+class SketchTask:
     """Weights of equations, below 2^63; the sum is zero, modulo 2^64 or `modulus`, or it is not."""
 
     weights: Mapping[int, int]
@@ -259,7 +261,7 @@ WORD = 63
 _MODULUS_BITS = 40  # so that millions of weights add up within a word
 
 
-def weighed_together(combinations: Sequence[Combination]) -> Iterator[Task]:
+def weighed_together(combinations: Sequence[Combination]) -> Iterator[SketchTask]:
     """A few sums that are all zero exactly where all the combinations are.
 
     Each combination takes few values at a record, so several of them are the digits of one number.
@@ -273,21 +275,21 @@ def weighed_together(combinations: Sequence[Combination]) -> Iterator[Task]:
             yield from _by_remainders(each, reach)
             continue
         if scale * reach >> WORD:
-            yield Task(weights, 0)
+            yield SketchTask(weights, 0)
             weights, scale = {}, 1
         for equation, weight in each.items():
             weights[equation] = weights.get(equation, 0) + scale * weight
         scale *= reach
     if weights:
-        yield Task(weights, 0)
+        yield SketchTask(weights, 0)
 
 
-def _by_remainders(combination: Combination, reach: int) -> Iterator[Task]:
+def _by_remainders(combination: Combination, reach: int) -> Iterator[SketchTask]:
     """Odd moduli that have no factor in common, and together are more than the sum can be."""
     covered, modulus = 1, 2**_MODULUS_BITS - 1
     while covered <= 2 * reach:
         if math.gcd(covered, modulus) == 1:
-            yield Task({e: weight % modulus for e, weight in combination.items()}, modulus)
+            yield SketchTask({e: weight % modulus for e, weight in combination.items()}, modulus)
             covered *= modulus
         modulus -= 2
 

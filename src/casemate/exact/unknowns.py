@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.exact.certificate import PivotBlock
-from casemate.exact.elimination import Elimination, Lines, eliminate
+from casemate.exact.elimination import Elimination, ResidueRows, eliminate
 from casemate.exact.modular import SMALL
 from casemate.exact.primes import (
     NARROW,
@@ -34,7 +34,7 @@ from casemate.exact.primes import (
     random_prime,
     random_primes,
 )
-from casemate.exact.rank import PivotBasis, RowSpace, View
+from casemate.exact.rank import PivotBasis, PrimeView, RowSpace
 from casemate.exact.system import Equation, System, equations
 
 VECTORS = 3
@@ -77,7 +77,7 @@ def residues(numbers: list[int], prime: int) -> NDArray[Any]:
 
 def annuls(system: System, null: NullVectors) -> bool:
     """Whether A z = 0 modulo the prime for every vector and every equation of the system."""
-    lines = Lines.of(system, null.prime, None)
+    lines = ResidueRows.of(system, null.prime, None)
     return bool(lines.annulled(null.vectors.T.astype(np.float64), null.prime).all())
 
 
@@ -207,7 +207,7 @@ class ViewBlock:
     rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, space: RowSpace, view: View) -> "ViewBlock":
+    def of(cls, space: RowSpace, view: PrimeView) -> "ViewBlock":
         """The block of one of the two views of a row space."""
         return cls(view.basis, np.array(space.kept_equations, np.int64)[view.slots])
 

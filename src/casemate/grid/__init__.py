@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         Product,
         Scope,
     )
-    from casemate.grid.question import LARGEST_SHOWN, Asked, Linear, Relation, off_ratio
-    from casemate.grid.rows import Cell, Shown
+    from casemate.grid.question import LARGEST_SHOWN, GridQuestion, LinearCells, Relation, off_ratio
+    from casemate.grid.rows import Cell, ShownTable
     from casemate.grid.summed_area import (
         MarginalTables,
         agreed,

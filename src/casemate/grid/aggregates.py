@@ -8,17 +8,17 @@ from fractions import Fraction
 import numpy as np
 
 from casemate.errors import Unsupported
-from casemate.grid.direct import Measured
+from casemate.grid.direct import MeasuredPart
 from casemate.grid.product import Floats, Product
-from casemate.grid.question import Asked, Linear
+from casemate.grid.question import GridQuestion, LinearCells
 from casemate.grid.ranks import Quantile, RankReading, rank_of
 from casemate.grid.readings import AverageReading, CountReading, Reading, Room, SumReading
-from casemate.grid.sums import Grid, centre_of, grid_of, summand_of
+from casemate.grid.sums import SumGrid, centre_of, grid_of, summand_of
 from casemate.query import Aggregate, Function
 from casemate.query.language import ColumnRef, Expression, Interval, present
 from casemate.query.snapping import (
     Condition,
-    Groups,
+    KeyGroups,
     Snapped,
     condition_of,
     keys_of,
@@ -45,23 +45,23 @@ MOST_PRODUCTS = 2**16
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class AggregatePart:
     """Numbers of one kind in every group: on the grid, and measured without it.
 
     `places` has the cell of the linear question for each of the numbers that rows are made of.
     """
 
-    linear: Linear
+    linear: LinearCells
     text: str
     places: tuple[int, ...]
-    measured: Measured | None = None
+    measured: MeasuredPart | None = None
 
 
-class Parts:
+class AggregateParts:
     """The parts of a statement, each once."""
 
     def __init__(self) -> None:
-        self.found: list[Part] = []
+        self.found: list[AggregatePart] = []
         self._known: dict[object, int] = {}
         self._products = 0
 
@@ -78,13 +78,15 @@ class Parts:
                 f"cells; ask for fewer groups, columns or alternatives at once"
             )
 
-    def add(self, linear: Linear, places: tuple[int, ...], measured: Measured | None = None) -> int:
+    def add(
+        self, linear: LinearCells, places: tuple[int, ...], measured: MeasuredPart | None = None
+    ) -> int:
         """The number of a part, which is new or known."""
-        text = Asked((linear,)).text
+        text = GridQuestion((linear,)).text
         name = (text, places, measured)
         if name not in self._known:
             self._known[name] = len(self.found)
-            self.found.append(Part(linear, text, places, measured))
+            self.found.append(AggregatePart(linear, text, places, measured))
         return self._known[name]
 
 
@@ -97,8 +99,8 @@ class Compiler:
 
     universe: Universe
     keys: tuple[Expression, ...]
-    groups: Groups
-    parts: Parts
+    groups: KeyGroups
+    parts: AggregateParts
     notes: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)  # what was said of limits inside cells
 
@@ -174,7 +176,7 @@ class Compiler:
         cells = [each.within(step) for each in self._in_groups(found, size) for step in below]
         places = tuple(place * size + step for place in self._places for step in range(size))
         ranked = merged(self.universe.attributes[rank.place], rank.step_of)
-        measured = Measured(self._keys, self._condition(condition), ranked=ranked)
+        measured = MeasuredPart(self._keys, self._condition(condition), ranked=ranked)
         part, room = self._counts(cells, places, measured)
         extreme = aggregate.function in EXTREMES
         if extreme:
@@ -204,17 +206,17 @@ class Compiler:
         return [found.within(each) for each in self._cells]
 
     def _counted(self, condition: Expression) -> CountReading:
-        measured = Measured(self._keys, self._condition(condition))
+        measured = MeasuredPart(self._keys, self._condition(condition))
         cells = self._in_groups(self._selected(condition))
         return CountReading(*self._counts(cells, self._places, measured))
 
     def _counts(
-        self, cells: Sequence[Snapped], places: tuple[int, ...], measured: Measured
+        self, cells: Sequence[Snapped], places: tuple[int, ...], measured: MeasuredPart
     ) -> tuple[int, Room | None]:
         """The part of counts, and those of whole and of touched cells where some are cut."""
 
         def added(counted: Callable[[Snapped], Union]) -> int:
-            linear = Linear(tuple(self._products((counted(each), {})) for each in cells))
+            linear = LinearCells(tuple(self._products((counted(each), {})) for each in cells))
             return self.parts.add(linear, places, measured)
 
         part = added(lambda each: each.products)
@@ -234,12 +236,12 @@ class Compiler:
         grid = grid_of(each)
         true = [Interval(span.low + centre, span.high + centre) for span in each]
         summand, unit = summand_of(argument, self.universe.attributes[place], true, centre)
-        measured = Measured(self._keys, self._condition(condition), summand, unit)
+        measured = MeasuredPart(self._keys, self._condition(condition), summand, unit)
         cells = self._in_groups(found)
 
-        def added(weighed: Weighed, measured: Measured | None = None) -> int:
+        def added(weighed: Weighed, measured: MeasuredPart | None = None) -> int:
             found = ([(union, {place: w}) for union, w in weighed(one)] for one in cells)
-            linear = Linear(tuple(self._products(*one) for one in found), grid.unit)
+            linear = LinearCells(tuple(self._products(*one) for one in found), grid.unit)
             return self.parts.add(linear, self._places, measured)
 
         part = added(lambda one: [(one.products, grid.weights)], measured)
@@ -261,14 +263,14 @@ class Compiler:
         return products or (Product(shape, {0: np.zeros(shape[0], np.bool_)}),)
 
 
-def _least(grid: Grid) -> Weighed:
+def _least(grid: SumGrid) -> Weighed:
     """The least that is added: what is below zero by touched cells, what is above by whole ones."""
     low = grid.weights - grid.slack
     below, above = np.minimum(low, 0.0), np.maximum(low, 0.0)
     return lambda cells: _adding((cells.outer, below), (cells.inner, above))
 
 
-def _most(grid: Grid) -> Weighed:
+def _most(grid: SumGrid) -> Weighed:
     """The most that is added: what is above zero by touched cells, what is below by whole ones."""
     high = grid.weights + grid.slack
     below, above = np.minimum(high, 0.0), np.maximum(high, 0.0)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.grid.product import Floats, Product, Scope
-from casemate.grid.question import Asked
+from casemate.grid.question import GridQuestion
 from casemate.grid.summed_area import contracted, over_many_ranges, summed_area
 from casemate.query.snapping import histogram
 from casemate.table import Universe
@@ -82,7 +82,7 @@ class Classes:
             tuple(self.scope[place] for place in kept), tuple(self.labels[place] for place in kept)
         )
 
-    def answers(self, asked: Asked) -> bool:
+    def answers(self, asked: GridQuestion) -> bool:
         """Whether the table answers every part of a question by itself."""
         if not set(asked.scope) <= set(self.scope):
             return False
@@ -114,7 +114,7 @@ def all_codes(scope: Scope, shape: tuple[int, ...]) -> Classes:
     return Classes(scope, tuple(tuple(range(shape[attribute])) for attribute in scope))
 
 
-def spanned(asked: Asked) -> Classes:
+def spanned(asked: GridQuestion) -> Classes:
     """The coarsest table that answers every part of a question."""
     products = list(dict.fromkeys(each for part in asked.parts for each in part.products))
     return Classes(asked.scope, tuple(_labels(products, a) for a in asked.scope))
@@ -201,12 +201,12 @@ class PrivateCells:
         table: list[int] = self._table(classes).ravel().tolist()
         return table
 
-    def exact(self, asked: Asked) -> list[list[int]]:
+    def exact(self, asked: GridQuestion) -> list[list[int]]:
         """The exact cells of each part of a question, in units."""
         values = iter(self._values(asked, [one for part in asked.parts for one in part.products]))
         return [[sum(islice(values, len(cell))) for cell in part.cells] for part in asked.parts]
 
-    def _values(self, asked: Asked, products: Sequence[Product]) -> list[int]:
+    def _values(self, asked: GridQuestion, products: Sequence[Product]) -> list[int]:
         """The exact value of each product: from the scopes it looks at, or from its classes."""
         scopes = {product.scope for product in products}
         if all(map(self._is_small, scopes)) and len(scopes - self._tables.keys()) <= MOST_SCANS:

@@ -8,15 +8,15 @@ so are the cells of each.
 from dataclasses import dataclass, field
 
 from casemate.errors import Unsupported
-from casemate.grid.aggregates import Compiler, Part, Parts
-from casemate.grid.direct import Direct, Measured, Whence
+from casemate.grid.aggregates import AggregatePart, AggregateParts, Compiler
+from casemate.grid.direct import Direct, MeasuredPart, Whence
 from casemate.grid.outcome import Outcome
 from casemate.grid.product import Product
-from casemate.grid.question import Asked, Linear, Relation
+from casemate.grid.question import GridQuestion, LinearCells, Relation
 from casemate.grid.readings import AverageReading
-from casemate.grid.rows import Layout, Shown, show
+from casemate.grid.rows import SelectLayout, ShownTable, show
 from casemate.query import Select, Statement
-from casemate.query.snapping import Groups, cells_of
+from casemate.query.snapping import KeyGroups, cells_of
 from casemate.table import Provenance, Universe
 
 WIDTH_NOTE = (
@@ -32,16 +32,16 @@ class Compiled:
     `exact` says that no limit was moved to the boundary of a cell.
     """
 
-    asked: Asked
+    asked: GridQuestion
     notes: tuple[str, ...]
     exact: bool
     universe: Universe = field(repr=False)
-    parts: tuple[Part, ...] = field(repr=False)
-    layouts: tuple[Layout, ...] = field(repr=False)
+    parts: tuple[AggregatePart, ...] = field(repr=False)
+    layouts: tuple[SelectLayout, ...] = field(repr=False)
     direct_notes: tuple[str, ...] = ()  # those that hold without the grid, too
     limit: int | None = None
 
-    def rows(self, outcome: Outcome) -> Shown:
+    def rows(self, outcome: Outcome) -> ShownTable:
         """The rows of the statement, from the outcome of `asked`."""
         places = {part: place for place, part in enumerate(_texts(self.parts))}
         answered = [outcome.parts[places[part.text]] for part in self.parts]
@@ -68,7 +68,7 @@ class Compiled:
         )
 
     @property
-    def snapped(self) -> Asked:
+    def snapped(self) -> GridQuestion:
         """The question as it was moved to the grid, without room for cut cells: what plans are by.
 
         Of parts with one measurement the first has the numbers, the others are ends of the room.
@@ -78,7 +78,7 @@ class Compiled:
         numbered = reversed(list(enumerate(self.parts)))
         first = {self._source(place): part for place, part in numbered}
         found = {part.text: part.linear for part in first.values()}
-        return Asked(tuple(found[text] for text in sorted(found)), self._together)
+        return GridQuestion(tuple(found[text] for text in sorted(found)), self._together)
 
     @property
     def _together(self) -> int:
@@ -89,7 +89,7 @@ class Compiled:
         """What a direct measurement reads a part from; a part that it leaves out is its own."""
         return self.parts[part].measured or part
 
-    def _on_grid(self, measured: Measured) -> tuple[Product, ...] | None:
+    def _on_grid(self, measured: MeasuredPart) -> tuple[Product, ...] | None:
         """What each cell of a measured part counts on the grid, where it counts whole cells."""
         if not self.exact or measured.summand is not None or measured.ranked is not None:
             return None
@@ -100,7 +100,7 @@ class Compiled:
         return tuple(cell[0] for cell in cells)
 
 
-def _origin(part: Part, measured: tuple[Measured, ...]) -> Whence:
+def _origin(part: AggregatePart, measured: tuple[MeasuredPart, ...]) -> Whence:
     if part.measured is None:
         return Whence(None, len(part.places))
     worth = part.measured.unit / part.linear.unit
@@ -109,7 +109,7 @@ def _origin(part: Part, measured: tuple[Measured, ...]) -> Whence:
 
 def compiled(statement: Statement, universe: Universe) -> Compiled:
     """The question that a statement asks, or `Unsupported` with the reason why there is none."""
-    parts = Parts()
+    parts = AggregateParts()
     groups = [_groups(select, universe) for select in statement.selects]
     numbers = zip(statement.selects, groups, strict=True)
     parts.require_room(sum(len(s.aggregates) * len(each.groups) for s, each in numbers))
@@ -125,7 +125,7 @@ def compiled(statement: Statement, universe: Universe) -> Compiled:
     always = [note for each in compilers for note in each.notes]
     always += [*_of_persons(universe), *_conditional(universe)]
     return Compiled(
-        Asked(_questions(parts), max(1, together), _ratios(parts, layouts)),
+        GridQuestion(_questions(parts), max(1, together), _ratios(parts, layouts)),
         tuple(dict.fromkeys([*moved, *wide, *always])),
         not moved,
         universe,
@@ -136,32 +136,34 @@ def compiled(statement: Statement, universe: Universe) -> Compiled:
     )
 
 
-def _groups(select: Select, universe: Universe) -> Groups:
+def _groups(select: Select, universe: Universe) -> KeyGroups:
     if select.joins:
         raise Unsupported("a joined table has no cells in the universe; ask without the join")
     return cells_of(select, universe)
 
 
 def _layout(
-    select: Select, universe: Universe, groups: Groups, parts: Parts
-) -> tuple[Layout, Compiler]:
+    select: Select, universe: Universe, groups: KeyGroups, parts: AggregateParts
+) -> tuple[SelectLayout, Compiler]:
     compiler = Compiler(universe, select.keys, groups, parts)
     readings = tuple(compiler.reading(each) for each in select.aggregates)
     keys = tuple(each.key for each in compiler.groups.groups)
-    return Layout(keys, readings, select.outputs, select.having, select.order), compiler
+    return SelectLayout(keys, readings, select.outputs, select.having, select.order), compiler
 
 
-def _texts(parts: tuple[Part, ...] | list[Part]) -> list[str]:
+def _texts(parts: tuple[AggregatePart, ...] | list[AggregatePart]) -> list[str]:
     """The names of the different questions among the parts, in their order in `Asked`."""
     return sorted({part.text for part in parts})
 
 
-def _questions(parts: Parts) -> tuple[Linear, ...]:
+def _questions(parts: AggregateParts) -> tuple[LinearCells, ...]:
     by_name = {part.text: part.linear for part in parts.found}
     return tuple(by_name[text] for text in _texts(parts.found))
 
 
-def _ratios(parts: Parts, layouts: tuple[Layout, ...]) -> tuple[tuple[int, int], ...]:
+def _ratios(
+    parts: AggregateParts, layouts: tuple[SelectLayout, ...]
+) -> tuple[tuple[int, int], ...]:
     """Which part is divided by which, by their places in `Asked`."""
     places = {text: place for place, text in enumerate(_texts(parts.found))}
     averages = (

@@ -17,7 +17,7 @@ from itertools import accumulate
 from casemate.grid.outcome import Estimate, Origin, Outcome
 from casemate.grid.product import Product
 from casemate.grid.question import Relation
-from casemate.grid.rows import Layout, Shown, show
+from casemate.grid.rows import SelectLayout, ShownTable, show
 from casemate.query.engines import PROTECTED, engine_of, grouped, quote, render, rows
 from casemate.query.language import (
     TRUE,
@@ -30,8 +30,8 @@ from casemate.query.language import (
 )
 from casemate.query.snapping import (
     Condition,
-    Keys,
     StepFunction,
+    StepKeys,
     Summand,
     code,
     grouped_first,
@@ -45,14 +45,14 @@ ZERO = Literal(0, ColumnType.INTEGER)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredPart:
     """One part of a direct measurement: what is added up over which rows, by which groups.
 
     Without a summand rows are counted. With `ranked` they are counted by step of that column, too;
     rows that have none are left out.
     """
 
-    keys: Keys
+    keys: StepKeys
     condition: Condition
     summand: Summand | None = None
     unit: Fraction = Fraction(1)
@@ -99,7 +99,7 @@ class Sensitivity:
     squared: Fraction
 
     @classmethod
-    def of(cls, part: Measured, relation: Relation) -> "Sensitivity":
+    def of(cls, part: MeasuredPart, relation: Relation) -> "Sensitivity":
         """Rows that come or go change one cell each; rows that become others change two, or one
         by the whole span."""
         low, high = part.span
@@ -151,10 +151,10 @@ class Direct:
 
     universe: Universe
     relation: Relation
-    parts: tuple[Measured, ...]
+    parts: tuple[MeasuredPart, ...]
     together: int
     origins: tuple[Whence, ...] = field(repr=False)
-    layouts: tuple[Layout, ...] = field(repr=False)
+    layouts: tuple[SelectLayout, ...] = field(repr=False)
     on_grid: tuple[tuple[Product, ...] | None, ...] = field(repr=False, default=())
     notes: tuple[str, ...] = ()
     limit: int | None = None
@@ -196,7 +196,7 @@ class Direct:
             parts.append(tuple(_estimates(cells, spreads)))
         return Outcome(tuple(parts), Origin.MEASURED)
 
-    def rows(self, outcome: Outcome) -> Shown:
+    def rows(self, outcome: Outcome) -> ShownTable:
         """The rows of the statement, from an outcome of these parts."""
         estimates = [
             [NOTHING] * each.size
@@ -243,14 +243,14 @@ def _scaled(estimate: Estimate, unit: Fraction) -> Estimate:
 # Reading ----------------------------------------------------------------------------------------
 
 
-def _batch(parts: Sequence[Measured], source: Source) -> list[list[int]]:
+def _batch(parts: Sequence[MeasuredPart], source: Source) -> list[list[int]]:
     """The cells of parts with the same groups, by one statement."""
     frame = source.read(_statement(parts, source))
     places = _places(frame, parts[0])
     return [_placed(frame, f"n{i}", places, part.size) for i, part in enumerate(parts)]
 
 
-def _statement(parts: Sequence[Measured], source: Source) -> str:
+def _statement(parts: Sequence[MeasuredPart], source: Source) -> str:
     """What is added up by numbers of keys; columns of few values are grouped first, coded after."""
     coded = {f"k{i}": each for i, each in enumerate(parts[0].coded)}
     first = grouped_first(list({each.name: each.pieces for each in coded.values()}.values()))
@@ -284,7 +284,7 @@ def _code_after(function: StepFunction, name: str, source: Source) -> str:
 
 
 def _totals(
-    parts: Sequence[Measured], shared: bool
+    parts: Sequence[MeasuredPart], shared: bool
 ) -> tuple[dict[str, Expression], dict[str, str]]:
     """What each row adds to the parts, and the totals of it; where rows add 1, they are counted."""
     added: dict[str, Expression] = {}
@@ -298,7 +298,7 @@ def _totals(
     return added, totals
 
 
-def _added(part: Measured, shared: bool) -> Expression:
+def _added(part: MeasuredPart, shared: bool) -> Expression:
     """What a row adds to a part; NULL for nothing."""
     units = ONE if part.summand is None else part.summand.units
     if shared:
@@ -313,7 +313,7 @@ def _merged(by_value: str, keys: Mapping[str, str], totals: Sequence[str]) -> st
     return grouped(inner, list(keys), {name: f"sum({name})" for name in totals})
 
 
-def _places(frame: Frame, part: Measured) -> list[int | None]:
+def _places(frame: Frame, part: MeasuredPart) -> list[int | None]:
     """The cell of each row of an answer; None where it has none."""
     columns = [[int(each) for each in frame[f"k{i}"].values] for i in range(len(part.coded))]
     count = len(frame["n0"].values)

@@ -78,7 +78,7 @@ MOST_SHOWN = 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LinearCells:
     """Cells of one aggregate, each a sum of products that are apart from each other.
 
     One unit is worth `unit`; a count has units of one row. Weights in products are whole numbers.
@@ -131,7 +131,7 @@ def _times(ends: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class GridQuestion:
     """One statement as one question: the parts it is compared by.
 
     `together` says of how many cells at most one shown number is made: a proof of the number needs
@@ -139,7 +139,7 @@ class Asked:
     a sum, and the count of the same cells.
     """
 
-    parts: tuple[Linear, ...]
+    parts: tuple[LinearCells, ...]
     together: int = 1
     ratios: tuple[tuple[int, int], ...] = ()
 
@@ -183,7 +183,7 @@ class Asked:
         return f"sha256:{hashlib.sha256(written.encode()).hexdigest()}"
 
 
-def off_ratio(above: Linear, below: Linear, ratios: Sequence[float]) -> Linear:
+def off_ratio(above: LinearCells, below: LinearCells, ratios: Sequence[float]) -> LinearCells:
     """A sum less so many times the count, cell by cell: what a ratio errs by, times the count."""
     cells = []
     for sums, counts, ratio in zip(above.cells, below.cells, ratios, strict=True):
@@ -193,7 +193,7 @@ def off_ratio(above: Linear, below: Linear, ratios: Sequence[float]) -> Linear:
                 for added, count in zip(sums, counts, strict=True)
             )
         )
-    return Linear(tuple(cells), above.unit)
+    return LinearCells(tuple(cells), above.unit)
 
 
 def _less(added: Product, count: Product, ratio: float) -> dict[int, Floats]:

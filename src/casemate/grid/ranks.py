@@ -36,11 +36,20 @@ from casemate.query.language import (
     present,
 )
 from casemate.query.snapping import Bits, attribute_of, selection, summed
-from casemate.table import WHOLE, Attribute, ColumnType, Kind, Point, Universe, image, point
+from casemate.table import (
+    WHOLE,
+    Attribute,
+    AttributeKind,
+    ColumnType,
+    Point,
+    Universe,
+    image,
+    point,
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class RankedCells:
     """Cells that hold values from `low` to `high`, both of one type."""
 
     cells: Bits
@@ -64,7 +73,7 @@ class Rank:
     """The attribute that is ranked by, and its steps in order."""
 
     place: int
-    steps: tuple[Step, ...]
+    steps: tuple[RankedCells, ...]
 
     @property
     def step_of(self) -> tuple[int | None, ...]:
@@ -115,7 +124,7 @@ def _mask(products: tuple[Any, ...], place: int, size: int) -> Bits:
 
 def _spans(argument: Expression, attribute: Attribute, universe: Universe) -> list[Span]:
     """What each cell holds, from least to most; anything for the cells of NULL."""
-    if attribute.kind is Kind.VALUES:
+    if attribute.kind is AttributeKind.VALUES:
         values = [evaluate(argument, _reading(each)) for each in (*attribute.points, None)]
         return [(each, each) for each in values]
     if isinstance(argument, ColumnRef):
@@ -137,13 +146,13 @@ def _bin(attribute: Attribute, cell: int) -> Span:
     return low, high
 
 
-def _steps(spans: list[Span], mask: Bits) -> list[Step]:
+def _steps(spans: list[Span], mask: Bits) -> list[RankedCells]:
     """Cells with equal spans together, in order."""
     same: dict[Span, list[int]] = {}
     for cell in np.flatnonzero(mask).tolist():
         same.setdefault(spans[cell], []).append(cell)
     ordered = sorted(same.items(), key=lambda item: tuple(map(_comparable, item[0])))
-    return [Step(np.isin(np.arange(len(mask)), cells), *span) for span, cells in ordered]
+    return [RankedCells(np.isin(np.arange(len(mask)), cells), *span) for span, cells in ordered]
 
 
 def _comparable(value: Scalar) -> Any:

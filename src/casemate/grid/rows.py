@@ -40,7 +40,7 @@ from casemate.table import ColumnType
 Read = Callable[[KeyRef | ResultRef], Band]
 
 
-class Unbounded(Exception):
+class NoBounds(Exception):
     """No bounds follow for this expression."""
 
 
@@ -51,23 +51,23 @@ def bounds(expression: Expression, read: Read) -> Band:
     if isinstance(expression, KeyRef | ResultRef):
         return read(expression)
     if not isinstance(expression, Call):
-        raise Unbounded
+        raise NoBounds
     branches = _branches(expression)
     if branches is not None:
         return _around(branches, read)
     rule = RULES.get(expression.operation)
     if rule is None:
-        raise Unbounded
+        raise NoBounds
     found = rule(expression, [bounds(each, read) for each in expression.arguments])
     if not all(math.isfinite(end) for end in found):
-        raise Unbounded
+        raise NoBounds
     return found
 
 
 def constant(value: Scalar) -> Band:
     """A number is its own bounds."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise Unbounded
+        raise NoBounds
     return float(value), float(value)
 
 
@@ -90,7 +90,7 @@ def _around(branches: Sequence[Expression], read: Read) -> Band:
         if not isinstance(each, Literal) or each.value is not None
     ]
     if not found:
-        raise Unbounded
+        raise NoBounds
     return min(low for low, _ in found), max(high for _, high in found)
 
 
@@ -111,7 +111,7 @@ def _product(_: Call, ends: Sequence[Band]) -> Band:
 
 def _quotient(call: Call, ends: Sequence[Band]) -> Band:
     if ends[1][0] <= 0 <= ends[1][1]:
-        raise Unbounded
+        raise NoBounds
     corners = [a / b for a in ends[0] for b in ends[1]]
     if call.type is ColumnType.INTEGER:  # which cuts towards zero, and so keeps the order
         corners = [float(math.trunc(each)) for each in corners]
@@ -133,7 +133,7 @@ def _at(call: Call, end: float) -> float:
     first, *rest = call.arguments
     number: Scalar = Decimal(repr(end)) if first.type is ColumnType.DECIMAL else end
     if call.type not in NUMBERS or not all(isinstance(each, Literal) for each in rest):
-        raise Unbounded
+        raise NoBounds
     extra = [each.value for each in rest if isinstance(each, Literal)]
     found = (
         cast_value(number, call)
@@ -167,7 +167,7 @@ Cell = Scalar | Noised
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownTable:
     """Column names and rows; `notes` are those that only the answers can tell."""
 
     columns: tuple[str, ...]
@@ -176,7 +176,7 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class SelectLayout:
     """One select: its groups in order, how its results are read, and what it makes of them."""
 
     keys: tuple[Key, ...]
@@ -197,34 +197,34 @@ class Layout:
         return sum(cells.values())
 
 
-def show(layouts: Sequence[Layout], limit: int | None, estimates: Estimates) -> Shown:
+def show(layouts: Sequence[SelectLayout], limit: int | None, estimates: Estimates) -> ShownTable:
     """The rows of a statement from the numbers of every part."""
     made = [row for layout in layouts for row in _rows(layout, estimates)]
     made = _ordered(made, layouts[0].order)
     names = tuple(each.name for each in layouts[0].outputs)
     rows = tuple(row.cells for row in made[:limit])
-    return Shown(names, rows, tuple(dict.fromkeys(_widths(layouts, estimates))))
+    return ShownTable(names, rows, tuple(dict.fromkeys(_widths(layouts, estimates))))
 
 
 @dataclass(frozen=True)
-class _Row:
+class _SelectRow:
     cells: tuple[Cell, ...]
     places: tuple[Scalar, ...]  # by which it is ordered
 
 
-def _rows(layout: Layout, estimates: Estimates) -> Iterable[_Row]:
+def _rows(layout: SelectLayout, estimates: Estimates) -> Iterable[_SelectRow]:
     outputs = [relaxed(each.expression) for each in layout.outputs]
     order = [relaxed(each.expression) for each in layout.order]
     having = relaxed(layout.having)
     for group, key in enumerate(layout.keys):
         row = _Group(key, [each.read(estimates, group) for each in layout.readings])
         if row.value(having) is True:
-            yield _Row(
+            yield _SelectRow(
                 tuple(row.cell(each) for each in outputs), tuple(row.value(each) for each in order)
             )
 
 
-def _widths(layouts: Sequence[Layout], estimates: Estimates) -> Iterable[str]:
+def _widths(layouts: Sequence[SelectLayout], estimates: Estimates) -> Iterable[str]:
     """How wide a proven rank is."""
     for layout in layouts:
         for reading in layout.readings:
@@ -282,12 +282,12 @@ class _Group:
                 return constant(self.key[reference.index])
             band = self.results[reference.index].band(session)
             if band is None:
-                raise Unbounded
+                raise NoBounds
             return band
 
         try:
             return bounds(expression, read)
-        except Unbounded:
+        except NoBounds:
             return None
 
     def _error(self, expression: Expression, used: Sequence[int]) -> float | None:
@@ -350,10 +350,10 @@ def _smooth(expression: Expression) -> Expression:
 # Order ------------------------------------------------------------------------------------------
 
 
-def _ordered(rows: list[_Row], order: Sequence[Ordering]) -> list[_Row]:
+def _ordered(rows: list[_SelectRow], order: Sequence[Ordering]) -> list[_SelectRow]:
     """The rows by ORDER BY; rows that it does not tell apart stay in the policy's order."""
 
-    def compare(left: _Row, right: _Row) -> int:
+    def compare(left: _SelectRow, right: _SelectRow) -> int:
         for each, a, b in zip(order, left.places, right.places, strict=True):
             found = _compared(a, b, each)
             if found:

@@ -47,7 +47,7 @@ MOST_ADDED = LARGEST_STEP[ColumnType.DOUBLE]
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class SumGrid:
     """What a record of each cell adds, and how far from that the truth may be, in units."""
 
     unit: Fraction
@@ -60,7 +60,7 @@ class Grid:
         return not self.slack.any()
 
 
-def grid_of(spans: Sequence[Interval]) -> Grid:
+def grid_of(spans: Sequence[Interval]) -> SumGrid:
     """The grid on which cells with these spans are added up.
 
     >>> found = grid_of([Interval(Fraction(0), Fraction(9)), Interval(Fraction(20), Fraction(20))])
@@ -75,7 +75,7 @@ def grid_of(spans: Sequence[Interval]) -> Grid:
         math.ceil(each.half / unit + abs(middle / unit - weight))
         for each, middle, weight in zip(spans, middles, weights, strict=True)
     ]
-    return Grid(unit, np.array(weights, np.float64), np.array(slack, np.float64))
+    return SumGrid(unit, np.array(weights, np.float64), np.array(slack, np.float64))
 
 
 def _written(number: Fraction) -> Fraction:

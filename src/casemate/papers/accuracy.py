@@ -29,7 +29,7 @@ ROOT = math.sqrt(512)  # in Theorem 3.28: four noise scales of sqrt(32 c ln(2/de
 
 
 @dataclass(frozen=True)
-class Terms:
+class PromiseTerms:
     """What is promised to whom: so many questions, at this price, but for this chance."""
 
     questions: int  # |Q|, the k of Theorem 3.28 being twice that
@@ -54,12 +54,12 @@ class Terms:
         return float(rho_of(Fraction(self.epsilon), Fraction(self.delta)))
 
 
-Statement = Callable[[Terms, UpdateBound, float], float]
+Statement = Callable[[PromiseTerms, UpdateBound, float], float]
 """need(alpha): the number of people times alpha that a statement asks for at alpha."""
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class AchievableAlpha:
     """The least alpha that a statement allows, and the updates it then makes room for."""
 
     alpha: float
@@ -76,7 +76,9 @@ class Accuracy:
         return self.error >= 1
 
 
-def accuracy(statement: Statement, terms: Terms, updates: UpdateBound, people: float) -> Accuracy:
+def accuracy(
+    statement: Statement, terms: PromiseTerms, updates: UpdateBound, people: float
+) -> AchievableAlpha:
     """The least alpha with alpha * people >= need(alpha).
 
     >>> universe = 10**6
@@ -94,10 +96,12 @@ def accuracy(statement: Statement, terms: Terms, updates: UpdateBound, people: f
             low = middle
         else:
             high = middle
-    return Accuracy(high, updates(high))
+    return AchievableAlpha(high, updates(high))
 
 
-def people_needed(statement: Statement, terms: Terms, updates: UpdateBound, error: float) -> int:
+def people_needed(
+    statement: Statement, terms: PromiseTerms, updates: UpdateBound, error: float
+) -> int:
     """How many people a table needs for every answer to be within `error` = 3 alpha."""
     if error <= 0:
         raise ValueError(f"need error > 0, got {error}")
@@ -108,7 +112,7 @@ def people_needed(statement: Statement, terms: Terms, updates: UpdateBound, erro
 # Accuracy -------------------------------------------------------------------------------------
 
 
-def theorem_5_14(terms: Terms, updates: UpdateBound, alpha: float) -> float:
+def theorem_5_14(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
     """9 T(alpha) (ln(2|Q|) + ln(4 T(alpha)/beta)) / epsilon, for delta = 0."""
     if terms.delta:
         raise ValueError(f"Theorem 5.14 is about delta = 0, got {terms.delta}: use theorem_5_15")
@@ -116,7 +120,9 @@ def theorem_5_14(terms: Terms, updates: UpdateBound, alpha: float) -> float:
     return 9 * count * _log_odds(terms, count) / terms.epsilon
 
 
-def theorem_5_15(terms: Terms, updates: UpdateBound, alpha: float, constant: int = 512) -> float:
+def theorem_5_15(
+    terms: PromiseTerms, updates: UpdateBound, alpha: float, constant: int = 512
+) -> float:
     """(sqrt(512) + 1) (ln(2|Q|) + ln(4 T/beta)) sqrt(T ln(2/delta)) / epsilon, T = T(alpha).
 
     It stands on a corollary of advanced composition that is stated for epsilon <= 1 only.
@@ -125,7 +131,7 @@ def theorem_5_15(terms: Terms, updates: UpdateBound, alpha: float, constant: int
     return _composed(terms, count, count * _log_inverse_half(terms), constant)
 
 
-def theorem_5_15_as_printed(terms: Terms, updates: UpdateBound, alpha: float) -> float:
+def theorem_5_15_as_printed(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
     """The same to the letter: sqrt(521), and the logarithm inside the argument of T.
 
     This is smaller than what the proof gives, and false: kept to be compared with.
@@ -134,7 +140,7 @@ def theorem_5_15_as_printed(terms: Terms, updates: UpdateBound, alpha: float) ->
     return _composed(terms, updates(alpha), inside, constant=521)
 
 
-def corrected_pure(terms: Terms, updates: UpdateBound, alpha: float) -> float:
+def corrected_pure(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
     """(sqrt(ln(2/beta)) + sqrt(2 c ln(8 k/beta)))^2 / epsilon, c = T(alpha), for delta = 0.
 
     One noise on the threshold for all c positives, gaps read for free, the best split of epsilon.
@@ -146,7 +152,7 @@ def corrected_pure(terms: Terms, updates: UpdateBound, alpha: float) -> float:
     return _square_of_roots(once, often) / terms.epsilon
 
 
-def corrected_concentrated(terms: Terms, updates: UpdateBound, alpha: float) -> float:
+def corrected_concentrated(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
     """(sqrt(ln(2c/beta)) + sqrt(2 ln(4 k/beta)))^2 / e0, c = T(alpha), e0 = sqrt(2 rho/c).
 
     c runs with gaps read for free, composed by zero-concentrated differential privacy.
@@ -205,11 +211,11 @@ def theorem_5_13(positives: int, epsilon: Fraction, delta: Fraction) -> NumericS
 # Their parts ----------------------------------------------------------------------------------
 
 
-def _log_odds(terms: Terms, updates: float) -> float:
+def _log_odds(terms: PromiseTerms, updates: float) -> float:
     return math.log(2 * terms.questions) + math.log(4 * updates / terms.beta)
 
 
-def _log_inverse_half(terms: Terms) -> float:
+def _log_inverse_half(terms: PromiseTerms) -> float:
     _require_delta("Theorem 5.15", terms)
     if terms.epsilon > 1:
         raise ValueError(
@@ -218,7 +224,7 @@ def _log_inverse_half(terms: Terms) -> float:
     return math.log(2 / terms.delta)
 
 
-def _composed(terms: Terms, updates: float, under_root: float, constant: int) -> float:
+def _composed(terms: PromiseTerms, updates: float, under_root: float, constant: int) -> float:
     weight = (math.sqrt(constant) + 1) * _log_odds(terms, updates)
     return weight * math.sqrt(under_root) / terms.epsilon
 
@@ -234,6 +240,6 @@ def _each(epsilon: Fraction, share: float, steps: int, delta: Fraction) -> Fract
     return Fraction(float(epsilon) * share / spread * (1 - 2**-40))
 
 
-def _require_delta(what: str, terms: Terms) -> None:
+def _require_delta(what: str, terms: PromiseTerms) -> None:
     if not terms.delta:
         raise ValueError(f"{what} needs delta > 0; for delta = 0 there is a pure statement")

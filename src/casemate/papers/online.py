@@ -67,17 +67,17 @@ from casemate.doors import (
     Easy,
     Edition,
     Gate,
+    GatePart,
+    GateQuestion,
     Hard,
     LaplaceLaw,
     Measured,
     Measurement,
     MemorySecrets,
     Opened,
-    Part,
-    Question,
-    Secrets,
+    PeopleTotal,
+    RunSecrets,
     Sources,
-    Total,
     Transcript,
     on_grid,
     open_transcript,
@@ -87,8 +87,8 @@ from casemate.grid import MeasuredProduct, Origin, Product
 from casemate.papers.accuracy import (
     ROOT,
     NumericSparseNoise,
+    PromiseTerms,
     Statement,
-    Terms,
     UpdateBound,
     accuracy,
     theorem_5_13,
@@ -166,7 +166,7 @@ class DatabaseUpdate:
 
 
 @dataclass(frozen=True)
-class Setting:
+class OnlineSetting:
     """The public numbers of one construction.
 
     >>> asked = Terms(questions=1000, epsilon=1.0, beta=0.05)
@@ -176,7 +176,7 @@ class Setting:
     """
 
     update: DatabaseUpdate
-    terms: Terms
+    terms: PromiseTerms
     people: int  # ||x||_1, which is public or was measured and paid for
     alpha: float
     doubt: int = 0  # how far the number of people may be off, if it was measured
@@ -191,10 +191,12 @@ class Setting:
         self.needed  # noqa: B018 - a theorem that is not about these terms says so now
 
     @classmethod
-    def least(cls, update: DatabaseUpdate, terms: Terms, people: int, doubt: int = 0) -> Self:
+    def least(
+        cls, update: DatabaseUpdate, terms: PromiseTerms, people: int, doubt: int = 0
+    ) -> Self:
         """The least alpha that the theorem, with its numbers, allows."""
 
-        def doubted(asked: Terms, updates: UpdateBound, alpha: float) -> float:
+        def doubted(asked: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
             return _theorem(asked)(asked, updates, alpha) + doubt
 
         found = accuracy(doubted, terms, update.bound, people)
@@ -245,7 +247,7 @@ class Setting:
         return self.needed <= self.unit and kept <= self.unit
 
 
-def with_numbers(terms: Terms, updates: UpdateBound, alpha: float) -> float:
+def with_numbers(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
     """Theorem 5.15, and what c numbers of its noise are off by at most, but for beta/2.
 
     The latter is (sqrt(512) + 1) sqrt(8 T ln(2/delta)) ln(4 T/beta) / epsilon, T = T(alpha).
@@ -256,7 +258,7 @@ def with_numbers(terms: Terms, updates: UpdateBound, alpha: float) -> float:
     return max(theorem_5_15(terms, updates, alpha), numbers + ROUNDED)
 
 
-def _theorem(terms: Terms) -> Statement:
+def _theorem(terms: PromiseTerms) -> Statement:
     return with_numbers if terms.delta else theorem_5_14
 
 
@@ -268,16 +270,16 @@ Exact = Callable[[], int]
 
 
 @dataclass(frozen=True)
-class Records:
+class OnlineRecords:
     """Where it stands what was paid and what left, and the open run's secret."""
 
     ledger: Ledger
     transcript: Transcript
-    secrets: Secrets
+    secrets: RunSecrets
     edition: Edition
 
     @classmethod
-    def in_memory(cls, terms: Terms) -> Self:
+    def in_memory(cls, terms: PromiseTerms) -> Self:
         """Records that end with the process: for simulations, which promise nothing."""
         ledger = open_ledger(
             IN_MEMORY,
@@ -293,7 +295,7 @@ class Records:
 class DurableNumericSparse:
     """Compares deviations with 2 alpha until c of them have fired, and numbers those that do."""
 
-    def __init__(self, setting: Setting, records: Records, noise: Noise | None) -> None:
+    def __init__(self, setting: OnlineSetting, records: OnlineRecords, noise: Noise | None) -> None:
         if noise is not None and not isinstance(records.secrets, MemorySecrets):
             raise Refused(
                 "noise that the caller chose protects nobody, so it is not drawn for a table whose "
@@ -327,8 +329,8 @@ class DurableNumericSparse:
         """
         newest = self._transcript.newest()
         after = -1 if newest is None else newest.number
-        part = Part(on_grid([believed]))
-        return self._gate.ask(Question(question, (part,), lambda: [[exact()]], after))
+        part = GatePart(on_grid([believed]))
+        return self._gate.ask(GateQuestion(question, (part,), lambda: [[exact()]], after))
 
     def measure(self, question: str, exact: Exact) -> Measured:
         """Draw the number of a question that fired, once."""
@@ -367,7 +369,7 @@ SMALLEST_BIT = 1074
 
 
 @dataclass(frozen=True)
-class Answer:
+class LiteralAnswer:
     """A number of people, and how far it may be from the truth.
 
     `within` holds for all answers at once but for beta; None where nothing is proven.
@@ -401,7 +403,12 @@ class LiteralConstruction:
     """
 
     def __init__(
-        self, setting: Setting, counts: Counts, records: Records, *, noise: Noise | None = None
+        self,
+        setting: OnlineSetting,
+        counts: Counts,
+        records: OnlineRecords,
+        *,
+        noise: Noise | None = None,
     ) -> None:
         _require_table(setting, counts, records.ledger.terms)
         self.setting, self._counts, self._records = setting, counts, records
@@ -409,7 +416,7 @@ class LiteralConstruction:
         self._sparse = DurableNumericSparse(setting, records, noise)
         self._stand_in = setting.update.start(setting.alpha, setting.people)
         self._prefix = f"{setting.update.name}, alpha {setting.alpha!r}: "
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, LiteralAnswer] = {}
         self._surprise: str | None = None  # a question that fired and was not measured yet
         self.updates = 0
         for entry in records.transcript.replay():
@@ -430,7 +437,7 @@ class LiteralConstruction:
 
     # Asking -----------------------------------------------------------------------------------
 
-    def ask(self, product: Product) -> Answer:
+    def ask(self, product: Product) -> LiteralAnswer:
         """Answer one question, in people; asked again it has the same answer."""
         question = self._named(product)
         self._settle()  # a crash may have left a surprise without its number
@@ -467,7 +474,7 @@ class LiteralConstruction:
 
     def _take(self, content: Content) -> None:
         """What one entry means: an easy answer, a surprise, or the number that follows it."""
-        if isinstance(content, Opened | Closed | Total):
+        if isinstance(content, Opened | Closed | PeopleTotal):
             return
         self._require_own(content.question, Edition(content.policy, content.data))
         if isinstance(content, Hard):
@@ -486,8 +493,8 @@ class LiteralConstruction:
         self._surprise = None
         self.updates += 1
 
-    def _answer(self, value: float, origin: Origin, within: float | None) -> Answer:
-        return Answer(value, origin, within if self.setting.promised else None)
+    def _answer(self, value: float, origin: Origin, within: float | None) -> LiteralAnswer:
+        return LiteralAnswer(value, origin, within if self.setting.promised else None)
 
     # Questions as text ------------------------------------------------------------------------
 
@@ -518,7 +525,7 @@ def _numerator(weight: float) -> int:
     return top * ((1 << SMALLEST_BIT) // bottom)
 
 
-def _require_table(setting: Setting, counts: Counts, terms: LedgerTerms) -> None:
+def _require_table(setting: OnlineSetting, counts: Counts, terms: LedgerTerms) -> None:
     """Refuse what is no table of counts; the people are added up only where that is public."""
     if counts.shape != setting.update.shape or counts.dtype != np.int64 or counts.min() < 0:
         raise ValueError(

@@ -11,6 +11,6 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.privacy.cost import Concentrated, Cost, Currency, Pure, epsilon_of, price, rho_of
-    from casemate.privacy.generalisation import Setting, best
+    from casemate.privacy.generalisation import GeneralisationSetting, best
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -37,7 +37,7 @@ from enum import Enum
 _UP = 1 + 2**-48  # results are rounded up by this much, so that floating point never flatters
 
 
-class Constants(Enum):
+class TheoremConstants(Enum):
     """Which constants a theorem carries where its statement and its proof differ."""
 
     PRINTED = "printed"
@@ -45,7 +45,7 @@ class Constants(Enum):
 
 
 @dataclass(frozen=True)
-class Setting:
+class GeneralisationSetting:
     """What is known of a mechanism and of the queries put to it."""
 
     samples: int  # m
@@ -104,25 +104,27 @@ class Bound:
 # What the source states ------------------------------------------------------------------------
 
 
-def lemma_9(setting: Setting, c: float, constants: Constants = Constants.PROVED) -> Bound:
+def lemma_9(
+    setting: GeneralisationSetting, c: float, constants: TheoremConstants = TheoremConstants.PROVED
+) -> Bound:
     """How far the posterior mean of a linear query is from its population mean.
 
     Lemma 4 is the case where a query touches every sample; it prints 2 kappa/m.
     """
     _need_linear(setting, "Lemma 9")
-    factor = 2 if constants is Constants.PRINTED else 1
+    factor = 2 if constants is TheoremConstants.PRINTED else 1
     shift = setting.width * _growth(setting.epsilon) + factor * setting.leaked * setting.step
     return _posterior_bound("Lemma 9", setting, shift + 2 * c, over(setting.delta, c), (c,))
 
 
-def lemma_11(setting: Setting, c: float) -> Bound:
+def lemma_11(setting: GeneralisationSetting, c: float) -> Bound:
     """How far the posterior mean of a low-sensitivity query is from its population mean."""
     shift = setting.width * (_growth(setting.epsilon) + 4 * c) + setting.leaked * setting.step
     failure = over(setting.delta * setting.samples / setting.reach, c)
     return _posterior_bound("Lemma 11", setting, shift, failure, (c,))
 
 
-def lemma_12(setting: Setting, eta: float) -> Bound:
+def lemma_12(setting: GeneralisationSetting, eta: float) -> Bound:
     """How far a linear query of the posterior's samples is from its population mean."""
     _need_linear(setting, "Lemma 12")
     _need_pure(setting, "Lemma 12")
@@ -132,7 +134,10 @@ def lemma_12(setting: Setting, eta: float) -> Bound:
 
 
 def theorem_3(
-    setting: Setting, c: float, d: float, constants: Constants = Constants.PROVED
+    setting: GeneralisationSetting,
+    c: float,
+    d: float,
+    constants: TheoremConstants = TheoremConstants.PROVED,
 ) -> Bound:
     """Linear queries, without regard to how few samples a query touches."""
     whole = theorem_4(replace(setting, touched=None), c, d, constants)
@@ -140,7 +145,10 @@ def theorem_3(
 
 
 def theorem_4(
-    setting: Setting, c: float, d: float, constants: Constants = Constants.PROVED
+    setting: GeneralisationSetting,
+    c: float,
+    d: float,
+    constants: TheoremConstants = TheoremConstants.PROVED,
 ) -> Bound:
     """Linear queries, each of which touches few samples."""
     shift = lemma_9(setting, d, constants)
@@ -150,22 +158,25 @@ def theorem_4(
 
 
 def theorem_5(
-    setting: Setting, c: float, d: float, constants: Constants = Constants.PROVED
+    setting: GeneralisationSetting,
+    c: float,
+    d: float,
+    constants: TheoremConstants = TheoremConstants.PROVED,
 ) -> Bound:
     """Low-sensitivity queries, each of which touches few samples."""
     shift = lemma_11(setting, c)
-    part = d if constants is Constants.PRINTED else d / setting.width
+    part = d if constants is TheoremConstants.PRINTED else d / setting.width
     failure = shift.failure + _resampled(setting, part, constants)
     return _bound("Theorem 5", setting, setting.alpha + d + shift.deviation, failure, (c, d))
 
 
-def theorem_6(setting: Setting, eta: float) -> Bound:
+def theorem_6(setting: GeneralisationSetting, eta: float) -> Bound:
     """Linear queries at delta = 0, without regard to how few samples a query touches."""
     whole = theorem_7(replace(setting, touched=None), eta)
     return _bound("Theorem 6", setting, whole.deviation, whole.failure, (eta,))
 
 
-def theorem_7(setting: Setting, eta: float) -> Bound:
+def theorem_7(setting: GeneralisationSetting, eta: float) -> Bound:
     """Linear queries at delta = 0, each of which touches few samples."""
     deviation = setting.alpha + lemma_12(setting, eta).deviation
     return _bound("Theorem 7", setting, deviation, setting.beta + eta, (eta,))
@@ -174,7 +185,7 @@ def theorem_7(setting: Setting, eta: float) -> Bound:
 # What we add, for delta = 0 --------------------------------------------------------------------
 
 
-def posterior_tilt(setting: Setting) -> float:
+def posterior_tilt(setting: GeneralisationSetting) -> float:
     """How far any transcript moves the mean of a linear query, for certain."""
     _need_linear(setting, "posterior_tilt")
     _need_pure(setting, "posterior_tilt")
@@ -183,21 +194,21 @@ def posterior_tilt(setting: Setting) -> float:
     return (hidden * math.tanh(setting.epsilon / 4) + exposed) * setting.step * _UP
 
 
-def proposition_1(setting: Setting, eta: float) -> Bound:
+def proposition_1(setting: GeneralisationSetting, eta: float) -> Bound:
     """Theorem 7 with the exact tilt of a posterior and Hoeffding's constant."""
     spread = math.sqrt(setting.reach * _log_two_over(eta) / 2) / setting.samples
     deviation = setting.alpha + posterior_tilt(setting) + spread
     return _bound("Proposition 1", setting, deviation, setting.beta + eta, (eta,))
 
 
-def proposition_2(setting: Setting, c: float) -> Bound:
+def proposition_2(setting: GeneralisationSetting, c: float) -> Bound:
     """Theorem 4 at delta = 0 with the exact tilt of a posterior."""
     deviation = setting.alpha + setting.width * c + posterior_tilt(setting)
-    failure = _resampled(setting, c, Constants.PROVED)
+    failure = _resampled(setting, c, TheoremConstants.PROVED)
     return _bound("Proposition 2", setting, deviation, failure, (c,))
 
 
-def without_privacy(setting: Setting) -> Bound:
+def without_privacy(setting: GeneralisationSetting) -> Bound:
     """What sample accuracy gives by itself: the yardstick that makes other bounds vacuous."""
     return _bound("no privacy", setting, setting.alpha + setting.width, setting.beta, ())
 
@@ -206,22 +217,30 @@ def without_privacy(setting: Setting) -> Bound:
 
 
 def _bound(
-    statement: str, setting: Setting, deviation: float, failure: float, free: tuple[float, ...]
+    statement: str,
+    setting: GeneralisationSetting,
+    deviation: float,
+    failure: float,
+    free: tuple[float, ...],
 ) -> Bound:
     vacuous = deviation >= setting.alpha + setting.width or failure >= 1
     return Bound(statement, deviation * _UP, failure * _UP, vacuous, free)
 
 
 def _posterior_bound(
-    statement: str, setting: Setting, deviation: float, failure: float, free: tuple[float, ...]
+    statement: str,
+    setting: GeneralisationSetting,
+    deviation: float,
+    failure: float,
+    free: tuple[float, ...],
 ) -> Bound:
     vacuous = deviation >= setting.width or failure >= 1
     return Bound(statement, deviation * _UP, failure * _UP, vacuous, free)
 
 
-def _resampled(setting: Setting, c: float, constants: Constants) -> float:
+def _resampled(setting: GeneralisationSetting, c: float, constants: TheoremConstants) -> float:
     """Lemmas 2 and 10: what it costs to pass from the samples to the posterior."""
-    return over(setting.beta, c if constants is Constants.PRINTED else min(c, 1.0))
+    return over(setting.beta, c if constants is TheoremConstants.PRINTED else min(c, 1.0))
 
 
 def _growth(epsilon: float) -> float:
@@ -243,12 +262,12 @@ def _log_two_over(eta: float) -> float:
     return math.log(2 / eta)
 
 
-def _need_linear(setting: Setting, statement: str) -> None:
+def _need_linear(setting: GeneralisationSetting, statement: str) -> None:
     if not setting.is_linear:
         raise ValueError(f"{statement} is about linear queries; use Theorem 5 for a sensitivity")
 
 
-def _need_pure(setting: Setting, statement: str) -> None:
+def _need_pure(setting: GeneralisationSetting, statement: str) -> None:
     if setting.delta:
         raise ValueError(f"{statement} needs delta = 0, got {setting.delta}; use Theorem 4")
 
@@ -259,7 +278,9 @@ def _need_pure(setting: Setting, statement: str) -> None:
 _DOWN = 1 - 2**-44  # a failure budget is rounded down, so that what is spent stays within it
 
 
-def best(setting: Setting, failure: float, among: Collection[str] | None = None) -> Bound:
+def best(
+    setting: GeneralisationSetting, failure: float, among: Collection[str] | None = None
+) -> Bound:
     """The smallest deviation with at most this failure, over statements and free constants.
 
     `among` names the statements to try ("Theorem 3" to "Theorem 7", "Proposition 1" and "2");
@@ -284,28 +305,28 @@ def best(setting: Setting, failure: float, among: Collection[str] | None = None)
     return min([*usable, without_privacy(setting)], key=lambda bound: bound.deviation)
 
 
-Optimised = Callable[[Setting, float], Bound | None]
+Optimised = Callable[[GeneralisationSetting, float], Bound | None]
 
 
-def _best_3(setting: Setting, budget: float) -> Bound | None:
+def _best_3(setting: GeneralisationSetting, budget: float) -> Bound | None:
     c, d = _cheapest_pair((1, setting.beta), (2, setting.delta), budget)
     return theorem_3(setting, c, d) if setting.is_linear else None
 
 
-def _best_4(setting: Setting, budget: float) -> Bound | None:
+def _best_4(setting: GeneralisationSetting, budget: float) -> Bound | None:
     c, d = _cheapest_pair((setting.width, setting.beta), (2, setting.delta), budget)
     return theorem_4(setting, c, d) if setting.is_linear else None
 
 
-def _best_5(setting: Setting, budget: float) -> Bound | None:
+def _best_5(setting: GeneralisationSetting, budget: float) -> Bound | None:
     excess = setting.delta * setting.samples / setting.reach
     width = setting.width  # in which d is counted
     part, c = _cheapest_pair((width, setting.beta), (4 * width, excess), budget)
     return theorem_5(setting, c, width * part)
 
 
-def _best_eta(theorem: Callable[[Setting, float], Bound]) -> Optimised:
-    def optimised(setting: Setting, budget: float) -> Bound | None:
+def _best_eta(theorem: Callable[[GeneralisationSetting, float], Bound]) -> Optimised:
+    def optimised(setting: GeneralisationSetting, budget: float) -> Bound | None:
         eta = budget - setting.beta
         applies = setting.is_linear and not setting.delta and eta > 0
         return theorem(setting, eta) if applies else None
@@ -313,7 +334,7 @@ def _best_eta(theorem: Callable[[Setting, float], Bound]) -> Optimised:
     return optimised
 
 
-def _best_tilt(setting: Setting, budget: float) -> Bound | None:
+def _best_tilt(setting: GeneralisationSetting, budget: float) -> Bound | None:
     if not setting.is_linear or setting.delta:
         return None
     return proposition_2(setting, setting.beta / budget)

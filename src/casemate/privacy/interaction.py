@@ -42,7 +42,7 @@ class Query(Protocol):
 
 
 @dataclass(frozen=True)
-class Linear:
+class MeanQuery:
     """The mean of one function per sample, each with values between 0 and 1.
 
     >>> Linear(((Fraction(0), Fraction(1)), (Fraction(1, 2), Fraction(1, 2))))((1, 0))
@@ -75,14 +75,14 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Round:
+class QueryRound:
     """One query and the reply to it."""
 
     query: Query
     reply: Reply
 
 
-Transcript = tuple[Round, ...]
+Transcript = tuple[QueryRound, ...]
 
 Mechanism = Callable[[Dataset, Transcript, Query], Mapping[Reply, Fraction]]
 """The law of the next reply, given the samples and everything said so far."""
@@ -212,7 +212,7 @@ def _play(
         return
     for reply, chance in mechanism(samples, past, query).items():
         if chance:
-            future = _play(samples, mechanism, adversary, (*past, Round(query, reply)))
+            future = _play(samples, mechanism, adversary, (*past, QueryRound(query, reply)))
             yield from ((transcript, chance * p) for transcript, p in future)
 
 

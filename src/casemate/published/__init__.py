@@ -29,8 +29,15 @@ if TYPE_CHECKING:
     from casemate.published.predicates import Number, fitting, is_large, numbers, summed
     from casemate.published.ranges import exact_ranges
     from casemate.published.rounding import whole_answer
-    from casemate.published.shown import Shown, exact, exact_value, presence, shown_as, shown_cells
-    from casemate.published.statements import Column, Publication, RefusedQuery, publication
+    from casemate.published.shown import (
+        ShownForm,
+        exact,
+        exact_value,
+        presence,
+        shown_as,
+        shown_cells,
+    )
+    from casemate.published.statements import Publication, RefusedQuery, ShownColumn, publication
     from casemate.published.system import Equations, Place, equations, place_of, with_sides
     from casemate.published.verified import (
         column_values,

@@ -54,7 +54,7 @@ def _all_past(cut: Cut, present: Range) -> bool:
 
 
 @dataclass(frozen=True)
-class Secret:
+class LinkedColumns:
     """The columns of one secret of one record."""
 
     values: tuple[int, ...]
@@ -62,7 +62,7 @@ class Secret:
     number: int | None
 
 
-def secrets(equations: Equations) -> list[Secret]:
+def secrets(equations: Equations) -> list[LinkedColumns]:
     """The columns by the secret and the record that they are about; cuts in their order."""
     found: dict[tuple[int, str], list[int]] = {}
     pairs = zip(equations.record.tolist(), equations.unknown.tolist(), strict=True)
@@ -71,10 +71,10 @@ def secrets(equations: Equations) -> list[Secret]:
     return [_secret(equations, columns) for columns in found.values() if len(columns) > 1]
 
 
-def _secret(equations: Equations, columns: Sequence[int]) -> Secret:
+def _secret(equations: Equations, columns: Sequence[int]) -> LinkedColumns:
     kinds = [(equations.unknowns[int(equations.unknown[c])].category, c) for c in columns]
     cuts = [(kind, column) for kind, column in kinds if isinstance(kind, Cut)]
-    return Secret(
+    return LinkedColumns(
         tuple(column for kind, column in kinds if isinstance(kind, Category)),
         tuple(sorted(cuts, key=lambda pair: order(pair[0]))),
         next((column for kind, column in kinds if kind is None), None),
@@ -86,7 +86,7 @@ def order(cut: Cut) -> tuple[bool, Fraction, bool]:
     return cut.value is not None, cut.value or Fraction(0), cut.strict
 
 
-def links(secret: Secret, box: Box, present: Range | None) -> Iterator[Link]:
+def links(secret: LinkedColumns, box: Box, present: Range | None) -> Iterator[Link]:
     """What holds among the columns of one secret; `present` is about its number."""
     if len(secret.values) > 1:
         yield Link(secret.values, (1,) * len(secret.values), Fraction(0), Fraction(1))

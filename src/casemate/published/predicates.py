@@ -39,13 +39,13 @@ from numpy.typing import NDArray
 from casemate.compiled import compiled
 from casemate.exact import ANY_ORDER, Floats, Passes, Rows
 from casemate.published.shown import ShownCell, all_shown_cells, exact
-from casemate.published.statements import Column, Publication
+from casemate.published.statements import Publication, ShownColumn
 from casemate.published.system import Place, place_of, target
 from casemate.query import Function, Select
 from casemate.query.engines import Key, tables
 from casemate.query.language import TRUE
 from casemate.query.records import ONE, Records, Term, linear_form
-from casemate.query.sketch import Cells, Selection, Shape, cells_of, layout, sign
+from casemate.query.sketch import CodedCells, PassShape, Selection, cells_of, layout, sign
 from casemate.table import PerPerson, Policy
 from casemate.table.sources import Source
 
@@ -64,7 +64,7 @@ def is_large(found: Publication, policy: Policy, source: Source) -> bool:
     return int(counted["n"].values[0]) * len(found.columns) > MOST_ENTRIES
 
 
-def summed(column: Column, policy: Policy) -> Term | None:
+def summed(column: ShownColumn, policy: Policy) -> Term | None:
     """The private number that a column adds up, each record's once, or None for anything else."""
     if column.below is not None or column.empty is not None or len(column.form.weights) > 1:
         return None
@@ -90,7 +90,7 @@ def _is_plain(term: Term, policy: Policy) -> bool:
 class Number:
     """One published number: a multiple of the sum of a selection's values, and a constant."""
 
-    column: Column
+    column: ShownColumn
     term: Term
     key: Key
     cells: "ShownCellsOf"
@@ -152,7 +152,7 @@ class ShownCellsOf:
 
 
 def numbers(
-    columns: Sequence[Column], policy: Policy, source: Source, at_once: bool = False
+    columns: Sequence[ShownColumn], policy: Policy, source: Source, at_once: bool = False
 ) -> Iterator[Number]:
     """The numbers that columns show exactly; which cells there are is asked only where it must.
 
@@ -174,7 +174,7 @@ def numbers(
         yield from (Number(column, term, key, cells) for key in keys)
 
 
-def _is_there(column: Column, cell: ShownCell) -> bool:
+def _is_there(column: ShownColumn, cell: ShownCell) -> bool:
     divisor = column.form.divisor
     empty = any(cell.sums[index] is None for index, _ in column.form.weights)
     return not empty and (divisor is None or bool(cell.sums[divisor]))
@@ -184,7 +184,7 @@ def _is_there(column: Column, cell: ShownCell) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Bits:
+class BitRows:
     """Equations whose coefficients are 0 or 1: `words` is words x unknowns, lowest bit first.
 
     Equation i is bit `slots[i]` of each unknown; bits that are no equation are not looked at.
@@ -198,7 +198,7 @@ class Bits:
     slots: NDArray[np.int64]
 
     @classmethod
-    def of(cls, rows: Rows) -> "Bits":
+    def of(cls, rows: Rows) -> "BitRows":
         """Stored equations as bits."""
 
         if rows.values is not None:
@@ -330,7 +330,7 @@ def set_bits(starts: Any, columns: Any, words: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranges:
+class RangeRows:
     """Equation i adds up the unknowns order[first[i]], ..., order[last[i] - 1].
 
     >>> ranges = Ranges(np.array([2, 0, 1]), np.array([0, 1]), np.array([1, 3]))
@@ -397,7 +397,7 @@ class Predicates:
     Equation i adds up the records of `shape.selections[i]`, in the order of `records`.
     """
 
-    shape: Shape
+    shape: PassShape
     records: NDArray[Any]
 
     @classmethod
@@ -405,9 +405,9 @@ class Predicates:
         """Read and code the columns that the selections ask about."""
         records = Records(source)
         lists = dict.fromkeys(each.keys for each in selections if each.keys)
-        cells = Cells.of({keys: cells_of(keys, records) for keys in lists}, records.count)
+        cells = CodedCells.of({keys: cells_of(keys, records) for keys in lists}, records.count)
         coded = layout((each.predicate for each in selections), records)
-        return cls(Shape(coded, cells, selections), records.names)
+        return cls(PassShape(coded, cells, selections), records.names)
 
     @property
     def height(self) -> int:
@@ -472,7 +472,7 @@ class Predicates:
 
     # As something that is stored -----------------------------------------------------------
 
-    def ranges(self) -> Ranges | None:
+    def ranges(self) -> RangeRows | None:
         """The same as ranges of one order, if one column decides and its codes follow on."""
         shape = self.shape
         if len(shape.layout.tables) > 1 or any(each.keys for each in shape.selections):
@@ -487,12 +487,12 @@ class Predicates:
         ends = np.append(first_of_code, self.width)
         some = inside.any(axis=1)
         first = np.where(some, ends[begins.argmax(axis=1)], 0)
-        return Ranges(order, first, first + self.sizes)
+        return RangeRows(order, first, first + self.sizes)
 
-    def bits(self) -> Bits:
+    def bits(self) -> BitRows:
         """The same as bits; there must be no GROUP BY."""
         words = np.concatenate([words for _, words in self._chunks()], axis=1)
-        return Bits(words, self.shape.index)
+        return BitRows(words, self.shape.index)
 
     def rows(self) -> Rows:
         """The same as stored columns."""

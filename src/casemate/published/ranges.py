@@ -110,7 +110,7 @@ def _value(
 
 
 @dataclass(frozen=True)
-class _Part:
+class _FormulaPart:
     """A formula in a private number, and the public tables that its statement joins."""
 
     expression: Expression
@@ -130,7 +130,7 @@ class _Part:
         read = (ref for ref in columns_of(self.expression) if ref.type in NUMBERS)
         return [(self._place(ref), ref.column) for ref in read]
 
-    def within(self, columns: Mapping[Reference, Column]) -> "_Part":
+    def within(self, columns: Mapping[Reference, Column]) -> "_FormulaPart":
         """The same formula over columns that have ranges."""
 
         def ranged(node: Expression) -> Expression | None:
@@ -145,7 +145,9 @@ class _Part:
         return joined.get(reference.alias, ""), reference.column.name
 
 
-def _inexact(log: Iterable[Logged | Unread], policy: Policy, dialect: str) -> Iterator[_Part]:
+def _inexact(
+    log: Iterable[Logged | Unread], policy: Policy, dialect: str
+) -> Iterator[_FormulaPart]:
     """The formulas of a log that are not exact in the ranges of a policy."""
     for entry in log:
         if isinstance(entry, Unread) or not COMPUTING.search(entry.sql.replace("(*)", "")):
@@ -155,11 +157,11 @@ def _inexact(log: Iterable[Logged | Unread], policy: Policy, dialect: str) -> It
         except Unsupported:
             continue  # refused as a whole
         for each in statement.aggregates:
-            yield from (_Part(part, each.joins) for part in inexact_parts(each))
+            yield from (_FormulaPart(part, each.joins) for part in inexact_parts(each))
         for select in statement.selects:
             combined = (combination(select, output) for output in select.outputs)
             found = (each for each in combined if each is not None and inexact(each) is not None)
-            yield from (_Part(each, select.joins, combined=True) for each in found)
+            yield from (_FormulaPart(each, select.joins, combined=True) for each in found)
 
 
 # What the table says ------------------------------------------------------------------------------
@@ -231,7 +233,7 @@ class _Number:
 
 
 def _narrowed(
-    numbers: Mapping[Reference, _Number], parts: Sequence[_Part]
+    numbers: Mapping[Reference, _Number], parts: Sequence[_FormulaPart]
 ) -> dict[Reference, Column]:
     """The private columns in the largest ranges in which most of the formulas are exact."""
     powers = {place: number.largest for place, number in numbers.items()}

@@ -15,7 +15,7 @@ again, or from the quotient of two.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from casemate.published.shown import Shown, presence, shown_as
+from casemate.published.shown import ShownForm, presence, shown_as
 from casemate.query import Aggregate, Function, Output, Select, Statement
 from casemate.query.language import (
     NUMBERS,
@@ -81,7 +81,7 @@ def is_counted(select: Select) -> bool:
     return any(select.aggregates[index] == presence(select) for index in shown)
 
 
-def readable(select: Select, output: Output, form: Shown | None) -> Readable | str:
+def readable(select: Select, output: Output, form: ShownForm | None) -> Readable | str:
     """How a column is read, or why it cannot be."""
     if form is None or any(isinstance(node, KeyRef) for node in walk(output.expression)):
         return "it is not a linear combination of sums"
@@ -126,7 +126,7 @@ def _shows_order(select: Select, output: Output) -> bool:
     )
 
 
-def _below(select: Select, form: Shown) -> Aggregate | str | None:
+def _below(select: Select, form: ShownForm) -> Aggregate | str | None:
     """The secret count that the sums of a column are divided by, if there is one."""
     averages = [select.aggregates[index] for index, _ in form.weights]
     averages = [each for each in averages if each.function is Function.AVG]

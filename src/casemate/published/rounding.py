@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
-from casemate.exact import Question
-from casemate.published.shown import Shown
+from casemate.exact import OrderQuestion
+from casemate.published.shown import ShownForm
 
 HALF = Fraction(1, 2)
 
@@ -50,7 +50,7 @@ def half_unit(printed: Decimal) -> Fraction:
     return HALF * Fraction(10) ** int(exponent)
 
 
-def whole_answer(question: Question) -> Question:
+def whole_answer(question: OrderQuestion) -> OrderQuestion:
     """The same question about whole numbers: an answer between two others is none of them.
 
     >>> whole_answer(Question.of("max", [0, 1], 7, within=HALF)).exact
@@ -64,7 +64,7 @@ def whole_answer(question: Question) -> Question:
     return question if low > high else replace(question, low=low, high=high)
 
 
-def span(form: Shown, shown: Fraction, printed: Fraction = Fraction(0)) -> Span:
+def span(form: ShownForm, shown: Fraction, printed: Fraction = Fraction(0)) -> Span:
     """The numbers for which a column shows this one, printed with half a unit of so much.
 
     Printing loses nothing of a number that was rounded to fewer digits before.
@@ -77,7 +77,7 @@ def span(form: Shown, shown: Fraction, printed: Fraction = Fraction(0)) -> Span:
     return Span(shown - below, shown + above, open_low, open_high)
 
 
-def _open_ends(form: Shown, shown: Fraction) -> tuple[bool, bool]:
+def _open_ends(form: ShownForm, shown: Fraction) -> tuple[bool, bool]:
     """Whether the ends of what is rounded or cut to a number are themselves shown as another."""
     if form.to_even and form.half_unit:
         odd = (shown / (2 * form.half_unit)) % 2 == 1

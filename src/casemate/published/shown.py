@@ -33,7 +33,7 @@ from casemate.table.sources import Source
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownForm:
     """(sum of weight * result + constant) / divisor, known up to `half_unit` on either side.
 
     `divisor` is the index of a result, or None for 1. `cut` says that the quotient was cut to a
@@ -54,27 +54,27 @@ class Shown:
         return self.cut or self.half_unit != 0
 
 
-def shown_as(expression: Expression) -> Shown | None:
+def shown_as(expression: Expression) -> ShownForm | None:
     """The linear form that a column shows, or None."""
     if isinstance(expression, ResultRef):
-        return Shown(((expression.index, Fraction(1)),))
+        return ShownForm(((expression.index, Fraction(1)),))
     if isinstance(expression, Literal):
         return _constant(expression)
     rule = RULES.get(expression.operation) if isinstance(expression, Call) else None
     return rule(expression) if rule is not None and isinstance(expression, Call) else None
 
 
-def _constant(literal: Literal) -> Shown | None:
+def _constant(literal: Literal) -> ShownForm | None:
     if isinstance(literal.value, bool) or not isinstance(literal.value, int | float | Decimal):
         return None
-    return Shown((), Fraction(literal.value))
+    return ShownForm((), Fraction(literal.value))
 
 
-def _is_plain(form: Shown | None) -> bool:
+def _is_plain(form: ShownForm | None) -> bool:
     return form is not None and form.divisor is None and not form.rounded
 
 
-def _sum(call: Call) -> Shown | None:
+def _sum(call: Call) -> ShownForm | None:
     left, right = (shown_as(each) for each in call.arguments)
     if left is None or right is None or not _is_plain(left) or not _is_plain(right):
         return None
@@ -83,10 +83,10 @@ def _sum(call: Call) -> Shown | None:
     for index, weight in right.weights:
         weights[index] = weights.get(index, Fraction(0)) + sign * weight
     kept = tuple((index, weight) for index, weight in weights.items() if weight)
-    return Shown(kept, left.constant + sign * right.constant)
+    return ShownForm(kept, left.constant + sign * right.constant)
 
 
-def _product(call: Call) -> Shown | None:
+def _product(call: Call) -> ShownForm | None:
     left, right = (shown_as(each) for each in call.arguments)
     if left is None or right is None:
         return None
@@ -96,15 +96,15 @@ def _product(call: Call) -> Shown | None:
     return _scaled(form, factor) if _is_plain(right if form is left else left) else None
 
 
-def _scaled(form: Shown, factor: Fraction) -> Shown | None:
+def _scaled(form: ShownForm, factor: Fraction) -> ShownForm | None:
     if form.cut:
         return None
     weights = tuple((index, weight * factor) for index, weight in form.weights if factor)
     constant, half = form.constant * factor, form.half_unit * abs(factor)
-    return Shown(weights, constant, form.divisor, half, to_even=form.to_even)
+    return ShownForm(weights, constant, form.divisor, half, to_even=form.to_even)
 
 
-def _quotient(call: Call) -> Shown | None:
+def _quotient(call: Call) -> ShownForm | None:
     top, bottom = (shown_as(each) for each in call.arguments)
     if top is None or bottom is None or not _is_plain(top) or not _is_plain(bottom):
         return None
@@ -115,10 +115,10 @@ def _quotient(call: Call) -> Shown | None:
     ((index, weight), *more) = bottom.weights
     if more or weight != 1 or bottom.constant:
         return None
-    return Shown(top.weights, top.constant, index, cut=cut)
+    return ShownForm(top.weights, top.constant, index, cut=cut)
 
 
-def _rounded(call: Call) -> Shown | None:
+def _rounded(call: Call) -> ShownForm | None:
     form = shown_as(call.arguments[0])
     digits = call.arguments[1] if len(call.arguments) > 1 else Literal(0, ColumnType.INTEGER)
     if form is None or form.rounded or not isinstance(digits, Literal):
@@ -128,7 +128,7 @@ def _rounded(call: Call) -> Shown | None:
     return replace(form, half_unit=half, to_even=to_even)
 
 
-def _same_value(call: Call) -> Shown | None:
+def _same_value(call: Call) -> ShownForm | None:
     """A cast to a wider number, or a COALESCE that only names what stands for nothing."""
     if call.operation is Operation.CAST and len(call.arguments) > 1:
         return _rounded(call)

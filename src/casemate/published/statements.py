@@ -17,7 +17,7 @@ from casemate.published.readable import (
     refused_whole,
 )
 from casemate.published.rounding import half_unit
-from casemate.published.shown import Shown, presence, shown_as
+from casemate.published.shown import ShownForm, presence, shown_as
 from casemate.query import Aggregate, Output, Select, Statement
 from casemate.query.engines import Key
 from casemate.query.language import ResultRef, walk
@@ -37,7 +37,7 @@ class RefusedQuery:
 
 
 @dataclass(frozen=True)
-class Column:
+class ShownColumn:
     """One shown column of one select of a statement: an equation for each of its cells.
 
     `below` is the secret count that its sums are divided by, and `empty` the secret count that is
@@ -47,7 +47,7 @@ class Column:
     query: int
     select: Select
     output: Output
-    form: Shown
+    form: ShownForm
     # Given by the log for each cell; None: the table's own.
     answers: Mapping[Key, Decimal] | None = field(repr=False)
     within: Fraction = Fraction(0)  # half a unit of the answer's last printed digit
@@ -65,7 +65,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SecretRows:
     """A select of which secrets decide what rows it has; `counted` if each shows its count."""
 
     query: int
@@ -78,12 +78,12 @@ class Publication:
     """The columns that are equations, those that show extremes or medians, and what cannot."""
 
     queries: int
-    columns: tuple[Column, ...]
-    ordered: tuple[Column, ...]
+    columns: tuple[ShownColumn, ...]
+    ordered: tuple[ShownColumn, ...]
     refused: tuple[RefusedQuery, ...]
     statements: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()  # on which each statement of the log begins
-    there: tuple[Rows, ...] = ()
+    there: tuple[SecretRows, ...] = ()
 
     @property
     def told(self) -> bool:
@@ -93,7 +93,7 @@ class Publication:
     @property
     def unlabelled(self) -> tuple[int, ...]:
         """The statements with rows that are not shown with all of their keys."""
-        read: tuple[Column | Rows, ...] = (*self.columns, *self.ordered, *self.there)
+        read: tuple[ShownColumn | SecretRows, ...] = (*self.columns, *self.ordered, *self.there)
         bare = {each.query for each in read if len(each.select.labels) < len(each.select.keys)}
         return tuple(sorted(bare))
 
@@ -110,12 +110,12 @@ def publication(
     With `rounding` an answer that the log gives counts as rounded to the digits it has there.
     `unique` are public columns that differ in every row, so that counting them counts rows.
     """
-    columns: list[Column] = []
-    ordered: list[Column] = []
+    columns: list[ShownColumn] = []
+    ordered: list[ShownColumn] = []
     refused: list[RefusedQuery] = []
     statements: list[str] = []
     lines: list[int] = []
-    there: list[Rows] = []
+    there: list[SecretRows] = []
     number = 0
     for number, entry in enumerate(log, start=1):
         statements.append(entry.text if isinstance(entry, Unread) else entry.sql)
@@ -142,7 +142,7 @@ def publication(
 
 def _columns(
     number: int, statement: Statement, answer: Decimal | None
-) -> tuple[list[Column], list[str]]:
+) -> tuple[list[ShownColumn], list[str]]:
     """The columns of a statement that are equations, and why the others are not."""
     if answer is not None and not _single(statement):
         return [], ["an answer goes with a statement that shows one number"]
@@ -163,17 +163,19 @@ def _columns(
             if isinstance(read, Readable) and form is not None:
                 given: dict[Key, Decimal] | None = None if answer is None else {(): answer}
                 columns.append(
-                    Column(number, select, output, form, given, below=read.below, empty=read.empty)
+                    ShownColumn(
+                        number, select, output, form, given, below=read.below, empty=read.empty
+                    )
                 )
             else:
                 reasons.append(f"the column {output.name}: {read}")
     return columns, reasons
 
 
-def _there(number: int, statement: Statement) -> list[Rows]:
+def _there(number: int, statement: Statement) -> list[SecretRows]:
     """The selects of which secrets decide what rows they have."""
     return [
-        Rows(number, select, is_counted(select))
+        SecretRows(number, select, is_counted(select))
         for select in statement.selects
         if select.keys and not is_public(presence(select))
     ]
@@ -196,7 +198,7 @@ def _single(statement: Statement) -> bool:
     )
 
 
-def is_ordered(column: Column) -> bool:
+def is_ordered(column: ShownColumn) -> bool:
     """Whether a column shows an extreme or a median, and nothing else."""
     index = column.form.weights[0][0]
     return column.select.aggregates[index].function in ORDERED

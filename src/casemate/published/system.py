@@ -23,15 +23,15 @@ from casemate.published.people import People, check_constant
 from casemate.published.readable import all_filled, is_public
 from casemate.published.rounding import Span, span
 from casemate.published.shown import (
-    Shown,
     ShownCell,
+    ShownForm,
     all_shown_cells,
     empty_keys,
     exact,
     presence,
     shown_value,
 )
-from casemate.published.statements import Column, Rows
+from casemate.published.statements import SecretRows, ShownColumn
 from casemate.query import Aggregate, Function, Select
 from casemate.query.engines import Key
 from casemate.query.language import Scalar
@@ -40,12 +40,12 @@ from casemate.table import Policy
 from casemate.table.sources import Source
 
 
-def target(column: Column, cell: ShownCell, divisor: Fraction) -> Span:
+def target(column: ShownColumn, cell: ShownCell, divisor: Fraction) -> Span:
     """The weighted sums of a cell, over `divisor`, as far as what it shows tells them."""
     return printed(column, cell, divisor).less(column.form.constant / divisor)
 
 
-def printed(column: Column, cell: ShownCell, divisor: Fraction) -> Span:
+def printed(column: ShownColumn, cell: ShownCell, divisor: Fraction) -> Span:
     """The numbers for which a cell shows what it shows."""
     form = column.form
     given = column.answer(cell.key)
@@ -59,7 +59,7 @@ def printed(column: Column, cell: ShownCell, divisor: Fraction) -> Span:
     return Span(value, value)
 
 
-def _on_grid(shown: Fraction, form: Shown) -> Fraction:
+def _on_grid(shown: Fraction, form: ShownForm) -> Fraction:
     """The number that was meant, where a double stands for a decimal."""
     unit = 2 * form.half_unit
     return unit * round(shown / unit) if unit else shown
@@ -123,7 +123,7 @@ class _Row:
 
 
 def equations(
-    columns: Sequence[Column], policy: Policy, source: Source, there: Sequence[Rows] = ()
+    columns: Sequence[ShownColumn], policy: Policy, source: Source, there: Sequence[SecretRows] = ()
 ) -> Equations:
     """Every published number of the columns as an equation in the records' secrets.
 
@@ -142,7 +142,7 @@ def equations(
     return _assembled(rows, secrets, policy)
 
 
-def _behind(column: Column) -> list[Aggregate]:
+def _behind(column: ShownColumn) -> list[Aggregate]:
     """The sums that a column adds up, and the secret counts that it also tells about."""
     sums = [column.select.aggregates[index] for index, _ in column.form.weights]
     return [*sums, *(each for each in (column.below, column.empty) if each is not None)]
@@ -151,7 +151,7 @@ def _behind(column: Column) -> list[Aggregate]:
 # The rows of one column -----------------------------------------------------------------------
 
 
-def _column_rows(column: Column, secrets: Secrets, there: Sequence[ShownCell]) -> list[_Row]:
+def _column_rows(column: ShownColumn, secrets: Secrets, there: Sequence[ShownCell]) -> list[_Row]:
     """An equation for each cell that the column shows, and what its being NULL or not tells."""
     rows = []
     for cell in (_as_shown(column, each) for each in _told(column, there)):
@@ -171,7 +171,7 @@ def _column_rows(column: Column, secrets: Secrets, there: Sequence[ShownCell]) -
     return rows
 
 
-def _told(column: Column, there: Sequence[ShownCell]) -> list[ShownCell]:
+def _told(column: ShownColumn, there: Sequence[ShownCell]) -> list[ShownCell]:
     """The cells of a column: the table's, or those for which an answer was given.
 
     Of the latter some may be empty in the table of somebody who does not have the secrets.
@@ -185,19 +185,19 @@ def _told(column: Column, there: Sequence[ShownCell]) -> list[ShownCell]:
     ]
 
 
-def _is_given(column: Column) -> bool:
+def _is_given(column: ShownColumn) -> bool:
     """Whether all that is needed of a column's cells was given: nothing is divided by a count."""
     functions = {column.select.aggregates[index].function for index, _ in column.form.weights}
     return column.told and column.form.divisor is None and Function.AVG not in functions
 
 
-def _is_null(column: Column, cell: ShownCell) -> bool:
+def _is_null(column: ShownColumn, cell: ShownCell) -> bool:
     """Whether nothing was added up; an answer that was given is a number all the same."""
     sums = (cell.sums[index] for index, _ in column.form.weights)
     return not column.told and any(each is None for each in sums)
 
 
-def _as_shown(column: Column, cell: ShownCell) -> ShownCell:
+def _as_shown(column: ShownColumn, cell: ShownCell) -> ShownCell:
     """The cell with 0 for sums of nothing where COALESCE(..., 0) shows that, and it was secret."""
     aggregates = column.select.aggregates
     missing = [index for index, _ in column.form.weights if cell.sums[index] is None]
@@ -207,7 +207,7 @@ def _as_shown(column: Column, cell: ShownCell) -> ShownCell:
     return replace(cell, sums=tuple(0 if each is None else each for each in cell.sums))
 
 
-def _is_public_null(column: Column, cell: ShownCell, divisor: Fraction) -> bool:
+def _is_public_null(column: ShownColumn, cell: ShownCell, divisor: Fraction) -> bool:
     """Whether everybody knows that nothing was added up, or that it is divided by nothing."""
     if not divisor and column.below is None:
         return True
@@ -217,13 +217,13 @@ def _is_public_null(column: Column, cell: ShownCell, divisor: Fraction) -> bool:
     return any(is_public(counting(each)) for each in aggregates)
 
 
-def _divisor(column: Column, cell: ShownCell) -> Fraction:
+def _divisor(column: ShownColumn, cell: ShownCell) -> Fraction:
     divisor = column.form.divisor
     return Fraction(1) if divisor is None else exact(cell.sums[divisor])
 
 
 def _ratio_rows(
-    place: Place, column: Column, cell: ShownCell, seen: Span, secrets: Secrets
+    place: Place, column: ShownColumn, cell: ShownCell, seen: Span, secrets: Secrets
 ) -> Iterator[_Row]:
     """What a quotient by a secret count tells: at least so much, and at most so much, of it."""
     count = column.below
@@ -242,7 +242,7 @@ def _ratio_rows(
         yield replace(_row(place, weights, Span(low, low, is_open), secrets), high=None)
 
 
-def _rows_there(rows: Rows, secrets: Secrets, there: Sequence[ShownCell]) -> list[_Row]:
+def _rows_there(rows: SecretRows, secrets: Secrets, there: Sequence[ShownCell]) -> list[_Row]:
     """That somebody is in each row that is shown, and nobody in those that could be and are not."""
     counted, select = presence(rows.select), rows.select
     absent = empty_keys(select, there, secrets.keys([counted]))
@@ -278,7 +278,7 @@ def place_of(query: int, select: Select, column: str, key: Key) -> Place:
 Weights = list[tuple[Aggregate, Key, Fraction]]
 
 
-def _weights(column: Column, cell: ShownCell, divisor: Fraction) -> Weights:
+def _weights(column: ShownColumn, cell: ShownCell, divisor: Fraction) -> Weights:
     """The sums behind a shown number, each with its weight."""
     return [
         (column.select.aggregates[index], cell.key, weight / cell.divisors[index] / divisor)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from casemate.exact import Bound
 from casemate.published.coefficients import largest_size
 from casemate.published.knowledge import record_name
-from casemate.published.statements import Column, Publication, RefusedQuery
+from casemate.published.statements import Publication, RefusedQuery, ShownColumn
 from casemate.published.system import Equations, equations, with_sides
 from casemate.query.engines import PROTECTED, RECORD_COLUMN, quote, tables, values
 from casemate.query.language import Scalar
@@ -118,7 +118,7 @@ def verified_equations(
     return verified_equations(found, policy, source)
 
 
-def _weight(column: Column) -> Fraction:
+def _weight(column: ShownColumn) -> Fraction:
     """How much of sums of doubles a column shows; 0 where it shows none."""
     weights = ((column.select.aggregates[index], weight) for index, weight in column.form.weights)
     doubles = [abs(w) for each, w in weights if each.argument and each.argument.type in ROUNDED]
@@ -156,7 +156,7 @@ class _Rows:
         found: Equations,
         policy: Policy,
         source: Source,
-        columns: Sequence[Column],
+        columns: Sequence[ShownColumn],
     ) -> None:
         self._found, self._policy, self._source = found, policy, source
         self._given = {(each.query, each.output.name) for each in columns if each.told}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         LETTER,
         Bands,
         Bar,
-        Linear,
+        LinearScale,
         Logarithmic,
         Margins,
         Mark,

@@ -38,7 +38,7 @@ class Scale(Protocol):
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearScale:
     """Equal differences take equal room."""
 
     low: float
@@ -50,7 +50,7 @@ class Linear:
             raise ValueError(f"a linear scale needs low < high, not {self.low} and {self.high}")
 
     @classmethod
-    def over(cls, values: Iterable[float]) -> "Linear":
+    def over(cls, values: Iterable[float]) -> "LinearScale":
         """From 0 to the round number after the largest of some values.
 
         >>> Linear.over([3, 17])

@@ -19,7 +19,7 @@ DENSEST = LARGEST_DENSE
 """A universe of no more cells is dense (two hundred million: 1.6 gigabytes)."""
 
 
-class StandIn(Fitted, Protocol):
+class DailyStandIn(Fitted, Protocol):
     """A stand-in for daily use, of a universe of any size."""
 
     shape: tuple[int, ...]
@@ -31,7 +31,7 @@ class StandIn(Fitted, Protocol):
 
 def stand_in_for(
     shape: tuple[int, ...], total: float, total_variance: float = 0.0, *, densest: int = DENSEST
-) -> StandIn:
+) -> DailyStandIn:
     """The stand-in of a universe; `total` and `total_variance` are what is known of its size.
 
     >>> type(stand_in_for((10, 16, 7), 1_000.0)).__name__

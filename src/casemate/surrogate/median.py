@@ -49,7 +49,7 @@ class Cuts:
         self.offsets.append(offset)
 
 
-class Candidates(Protocol):
+class CandidateTables(Protocol):
     """Where the tables that are left come from."""
 
     @property
@@ -148,7 +148,7 @@ class MedianMechanism:
         self,
         shape: Sequence[int],
         total: float,
-        candidates: Candidates,
+        candidates: CandidateTables,
         *,
         width: float | None = None,
     ) -> None:

@@ -280,7 +280,7 @@ numbers beside it count too."""
 
 
 @dataclass(frozen=True)
-class Layout:
+class ShareLayout:
     """Where the codes of each attribute lie among the columns of the shares."""
 
     shape: tuple[int, ...]
@@ -296,27 +296,29 @@ class Layout:
         return slice(first, first + self.shape[attribute])
 
 
-class Mixture(NamedTuple):
+class ProductMixture(NamedTuple):
     """The weight of each component, and its share for each code."""
 
     weights: Floats
     shares: Floats
 
 
-class Comparison(NamedTuple):
+class MixtureMisfit(NamedTuple):
     """How far off a mixture is: the excess of each measurement, and the slope of each number."""
 
     excesses: Floats
-    slopes: Mixture
+    slopes: ProductMixture
 
 
 # Tables of one attribute, of two ------------------------------------------------------------------
 
 
-class Singles:
+class SingleTables:
     """Tables of one attribute, side by side in one vector over all codes."""
 
-    def __init__(self, layout: Layout, tables: Sequence[MeasuredMarginal], records: float) -> None:
+    def __init__(
+        self, layout: ShareLayout, tables: Sequence[MeasuredMarginal], records: float
+    ) -> None:
         codes = sum(layout.shape)
         self._wanted, self._trust = np.zeros(codes), np.zeros(codes)
         self._parts = [layout.columns(table.marginal.scope[0]) for table in tables]
@@ -329,20 +331,22 @@ class Singles:
         self.tied: set[int] = set()
         self.work = 2 * codes
 
-    def compare(self, mixture: Mixture) -> Comparison:
+    def compare(self, mixture: ProductMixture) -> MixtureMisfit:
         """One sum over the components."""
         weights, shares = mixture
         off = crossed(weights[:, None], shares)[0] - self._wanted
         pull = self._trust * off
         found = [excess(pull[part] * off[part]) for part in self._parts]
         by_weight = spread(shares, pull[:, None])[:, 0]
-        return Comparison(np.array(found), Mixture(by_weight, weights[:, None] * pull))
+        return MixtureMisfit(np.array(found), ProductMixture(by_weight, weights[:, None] * pull))
 
 
-class Pairs:
+class PairTables:
     """Tables of two attributes, as blocks of one symmetric matrix over all codes."""
 
-    def __init__(self, layout: Layout, tables: Sequence[MeasuredMarginal], records: float) -> None:
+    def __init__(
+        self, layout: ShareLayout, tables: Sequence[MeasuredMarginal], records: float
+    ) -> None:
         codes = sum(layout.shape)
         self._wanted, self._trust = np.zeros((codes, codes)), np.zeros((codes, codes))
         self._blocks: list[tuple[slice, slice]] = []
@@ -361,7 +365,7 @@ class Pairs:
         for block, values in (((rows, columns), mean), ((columns, rows), mean.T)):
             self._wanted[block], self._trust[block] = values, before + trust
 
-    def compare(self, mixture: Mixture) -> Comparison:
+    def compare(self, mixture: ProductMixture) -> MixtureMisfit:
         """One matrix over all codes; it holds every table twice."""
         weights, shares = mixture
         off = crossed(weights[:, None] * shares, shares) - self._wanted
@@ -369,7 +373,7 @@ class Pairs:
         found = [excess(pull[block] * off[block]) for block in self._blocks]
         slopes = spread(shares, pull)
         by_weight = 0.5 * dots(slopes, shares)
-        return Comparison(np.array(found), Mixture(by_weight, weights[:, None] * slopes))
+        return MixtureMisfit(np.array(found), ProductMixture(by_weight, weights[:, None] * slopes))
 
 
 # Wider tables -------------------------------------------------------------------------------------
@@ -378,7 +382,7 @@ class Pairs:
 class Wide:
     """A table of any number of attributes."""
 
-    def __init__(self, layout: Layout, table: MeasuredMarginal, records: float) -> None:
+    def __init__(self, layout: ShareLayout, table: MeasuredMarginal, records: float) -> None:
         scope, widths = table.marginal.scope, table.values.shape
         self._columns = [layout.columns(attribute) for attribute in scope]
         self._middle = balanced(widths)
@@ -388,7 +392,7 @@ class Wide:
         self.tied = set(scope) if len(scope) > 1 else set()
         self.work = 3 * self._wanted.size + sum(widths)
 
-    def compare(self, mixture: Mixture) -> Comparison:
+    def compare(self, mixture: ProductMixture) -> MixtureMisfit:
         """Both sides joined, crossed, and the slope carried back through them."""
         weights, shares = mixture
         axes = [np.ascontiguousarray(shares[:, columns]) for columns in self._columns]
@@ -403,7 +407,9 @@ class Wide:
         slopes = np.zeros_like(shares)
         for columns, slope in zip(self._columns, [*by_left, *by_right], strict=True):
             slopes[:, columns] = slope
-        return Comparison(np.array([excess(pull * off)]), Mixture(by_weight[:, 0], slopes))
+        return MixtureMisfit(
+            np.array([excess(pull * off)]), ProductMixture(by_weight[:, 0], slopes)
+        )
 
 
 def chain(axes: Sequence[Floats], first: Floats) -> list[Floats]:
@@ -454,10 +460,12 @@ def reach(product: Product) -> float:
 # Single questions ---------------------------------------------------------------------------------
 
 
-class Questions:
+class ProductQuestions:
     """Products, each with its own noise; a factor that many of them share is summed once."""
 
-    def __init__(self, layout: Layout, measured: Sequence[MeasuredProduct], records: float) -> None:
+    def __init__(
+        self, layout: ShareLayout, measured: Sequence[MeasuredProduct], records: float
+    ) -> None:
         places: dict[tuple[int, bytes], int] = {}
         factors, members, ends = [], [], []
         for product in (one.product for one in measured):
@@ -478,7 +486,7 @@ class Questions:
         self.tied = {a for scope in scopes if len(scope) > 1 for a in scope}
         self.work = 2 * self._factors.size + 4 * len(members)
 
-    def compare(self, mixture: Mixture) -> Comparison:
+    def compare(self, mixture: ProductMixture) -> MixtureMisfit:
         """The sums of all factors, the products of those, and the slope carried back."""
         weights, shares = mixture
         sums = spread(self._factors, turned(shares))
@@ -487,29 +495,31 @@ class Questions:
         )
         largest = self._trust * off * off - 2 * math.log(off.size)  # one of many may be larger
         slopes = crossed(by_sum, self._factors)
-        return Comparison((largest - 1) / math.sqrt(2), Mixture(by_weight, slopes))
+        return MixtureMisfit((largest - 1) / math.sqrt(2), ProductMixture(by_weight, slopes))
 
 
 # All of it ----------------------------------------------------------------------------------------
 
 
-Evidence = Singles | Pairs | Wide | Questions
+Evidence = SingleTables | PairTables | Wide | ProductQuestions
 
 
-def evidence(layout: Layout, measurements: Sequence[Measurement], records: float) -> list[Evidence]:
+def evidence(
+    layout: ShareLayout, measurements: Sequence[Measurement], records: float
+) -> list[Evidence]:
     """Everything that says more than the total; pairs together where that is less work."""
     tables = [each for each in measurements if isinstance(each, MeasuredMarginal)]
     singles, pairs = ([t for t in tables if t.values.ndim == width] for width in (1, 2))
     wide = [table for table in tables if table.values.ndim > 2]
     questions = [each for each in measurements if isinstance(each, MeasuredProduct)]
     telling = [one for one in questions if one.product.scope and reach(one.product) > 0]
-    found: list[Evidence] = [Singles(layout, singles, records)] if singles else []
+    found: list[Evidence] = [SingleTables(layout, singles, records)] if singles else []
     if sum(layout.shape) ** 2 <= 4 * sum(table.values.size for table in pairs):
-        found.append(Pairs(layout, pairs, records))
+        found.append(PairTables(layout, pairs, records))
     else:
         wide = [*pairs, *wide]
     found += [Wide(layout, table, records) for table in wide]
-    return [*found, Questions(layout, telling, records)] if telling else found
+    return [*found, ProductQuestions(layout, telling, records)] if telling else found
 
 
 # Mixture fit ------------------------------------------------------------------------------------
@@ -542,7 +552,7 @@ class Roots(NamedTuple):
     of_shares: Floats
 
 
-def start(components: int, layout: Layout, known: Sequence[Evidence] = ()) -> Roots:
+def start(components: int, layout: ShareLayout, known: Sequence[Evidence] = ()) -> Roots:
     """Roots of numbers from a generator of counters: the same everywhere and for ever.
 
     An attribute of which nothing is known together with another one starts, and so stays, the
@@ -558,16 +568,16 @@ def start(components: int, layout: Layout, known: Sequence[Evidence] = ()) -> Ro
     return Roots(np.ones((1, components)), roots)
 
 
-def mixture_of(roots: Roots, layout: Layout) -> Mixture:
+def mixture_of(roots: Roots, layout: ShareLayout) -> ProductMixture:
     """The weights and shares that the roots stand for."""
     weights, _ = component_shares(roots.of_weights, _whole(roots))
     shares, _ = component_shares(roots.of_shares, layout.firsts)
-    return Mixture(weights[0], shares)
+    return ProductMixture(weights[0], shares)
 
 
 def fitted(
-    roots: Roots, layout: Layout, known: Sequence[Evidence], steps: int, rounds: int = ROUNDS
-) -> Mixture:
+    roots: Roots, layout: ShareLayout, known: Sequence[Evidence], steps: int, rounds: int = ROUNDS
+) -> ProductMixture:
     """The mixture after the descent, which moves the roots."""
     if known:
         steps = affordable(steps, roots.of_weights.size, known)
@@ -583,17 +593,17 @@ def affordable(steps: int, components: int, known: Sequence[Evidence]) -> int:
     return max(min(steps, int(WORK / work)), min(steps, FEWEST))
 
 
-def compared(known: Sequence[Evidence], mixture: Mixture) -> Comparison:
+def compared(known: Sequence[Evidence], mixture: ProductMixture) -> MixtureMisfit:
     """The excess of each measurement, and the slopes of all together."""
     comparisons = [each.compare(mixture) for each in known]
     by_weight, by_share = comparisons[0].slopes
     for each in comparisons[1:]:
         by_weight, by_share = by_weight + each.slopes.weights, by_share + each.slopes.shares
     excesses = np.concatenate([each.excesses for each in comparisons])
-    return Comparison(excesses, Mixture(by_weight, by_share))
+    return MixtureMisfit(excesses, ProductMixture(by_weight, by_share))
 
 
-def _round(roots: Roots, layout: Layout, known: Sequence[Evidence], steps: int) -> float:
+def _round(roots: Roots, layout: ShareLayout, known: Sequence[Evidence], steps: int) -> float:
     """Move the roots down; and the largest excess among all measurements before the last step."""
     whole, by_weight, by_share = _whole(roots), *map(_memory, roots)
     worst, fading, fading_squares = 0.0, 1.0, 1.0
@@ -657,13 +667,13 @@ class MixtureSurrogate:
                 f"got {components} and {steps}"
             )
         self.shape = checked_shape(shape)
-        self._layout = Layout(self.shape)
+        self._layout = ShareLayout(self.shape)
         self._firsts = self._layout.firsts
         self._known, self._components = KnownTotal(total, total_variance), int(components)
         self._steps = int(steps)
         self._measured: list[Measurement] = []
         self._sweeps = SWEEPS
-        self._fit: tuple[Mixture, Floats] | None = None
+        self._fit: tuple[ProductMixture, Floats] | None = None
 
     @property
     def total(self) -> float:
@@ -716,7 +726,7 @@ class MixtureSurrogate:
         return {scope: self.marginal(scope) for scope in scopes}
 
     @property
-    def mixture(self) -> Mixture:
+    def mixture(self) -> ProductMixture:
         """The mixture itself: the weight of each component, and its share for each code."""
         return self._by_code[0]
 
@@ -737,7 +747,7 @@ class MixtureSurrogate:
         self._fit = None
 
     @property
-    def _by_code(self) -> tuple[Mixture, Floats]:
+    def _by_code(self) -> tuple[ProductMixture, Floats]:
         """The mixture, and its shares with a row for each code."""
         if self._fit is None:
             known = evidence(self._layout, self._measured, self.total)

@@ -23,7 +23,7 @@ from casemate.grid import Floats, MeasuredMarginal, MeasuredProduct, Measurement
 from casemate.surrogate.projection import most_off
 
 
-class Step(Enum):
+class PerceptronStep(Enum):
     """How far along a question to move."""
 
     DOCUMENT = "document"  # alpha/|X|, up or down
@@ -46,7 +46,7 @@ class Perceptron:
         total: float,
         *,
         alpha: float = 0.05,
-        step: Step = Step.DOCUMENT,
+        step: PerceptronStep = PerceptronStep.DOCUMENT,
         simplex: bool = False,
     ) -> None:
         if total <= 0 or not 0 < alpha <= 1:
@@ -85,7 +85,7 @@ class Perceptron:
         """Move along the question, or the cells of the marginal, that was measured."""
         if isinstance(measurement, MeasuredProduct):
             self._step_along(measurement.product, measurement.value)
-        elif self.step is Step.DOCUMENT:
+        elif self.step is PerceptronStep.DOCUMENT:
             believed = self.marginal(measurement.marginal.scope)
             self._step_along(*most_off(measurement, believed, self._shape))
         else:
@@ -104,7 +104,7 @@ class Perceptron:
 
     def _step_along(self, product: Product, value: float) -> None:
         missing = value / self._total - self._share(product)
-        if self.step is Step.DOCUMENT:
+        if self.step is PerceptronStep.DOCUMENT:
             length = np.sign(missing) * self.alpha / product.size
         else:
             length = missing / (squared_length(product) or inf)

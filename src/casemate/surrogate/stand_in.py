@@ -12,7 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from casemate.doors import Easy, Edition, Entry, Hard, Kind, Measured, Total, Transcript
+from casemate.doors import (
+    Easy,
+    Edition,
+    EntryKind,
+    Hard,
+    Measured,
+    PeopleTotal,
+    Transcript,
+    TranscriptEntry,
+)
 from casemate.grid import (
     MeasuredProduct,
     MeasuredTable,
@@ -25,7 +34,7 @@ from casemate.grid import (
 from casemate.surrogate.choice import stand_in_for
 from casemate.surrogate.protocol import Fitted
 
-LEARNT = (Kind.TOTAL, Kind.MEASURED, Kind.HARD)
+LEARNT = (EntryKind.TOTAL, EntryKind.MEASURED, EntryKind.HARD)
 """The kinds of entries that a stand-in, or the count of surprises, depends on."""
 
 Make = Callable[[tuple[int, ...], float, float], Fitted]
@@ -52,7 +61,7 @@ class StandIn:
         self.tables: list[MeasuredTable] = []
         self.measurements: list[Measurement] = []
         self.fresh: dict[str, int] = {}  # measured for one question: the first, the second, ...
-        self.total: Total | None = None
+        self.total: PeopleTotal | None = None
         self._surrogate: Fitted | None = None
         self._pending: list[Measurement] = []
         self._early: list[Measurement] = []  # measured before the number of people was
@@ -103,21 +112,21 @@ class StandIn:
 
     # Reading ----------------------------------------------------------------------------------
 
-    def _starts(self, entry: Entry) -> bool:
+    def _starts(self, entry: TranscriptEntry) -> bool:
         found = self._content(entry)
         question = self._table(found) if isinstance(found, Measured) else None
         return question is not None and question.start
 
-    def _content(self, entry: Entry) -> Measured | Easy | None:
+    def _content(self, entry: TranscriptEntry) -> Measured | Easy | None:
         """What an entry of this edition says, if it matters here."""
         content = entry.content
         if not isinstance(content, Measured | Easy):
             return None
         return content if Edition(content.policy, content.data) == self.edition else None
 
-    def _read(self, entry: Entry) -> None:
+    def _read(self, entry: TranscriptEntry) -> None:
         match self._content(entry):
-            case Total() as content:
+            case PeopleTotal() as content:
                 self.total = self.total or content
             case Measured() as content:
                 self._learn(content)
@@ -139,7 +148,7 @@ class StandIn:
             self._take(table.learnt(self.shape))
 
     def _table(self, content: Measured) -> TableQuestion | None:
-        if isinstance(content, Total):
+        if isinstance(content, PeopleTotal):
             return None
         return TableQuestion.from_text(content.question, self.names, self.shape)
 

@@ -43,9 +43,9 @@ from typing import Protocol
 import numpy as np
 
 from casemate.grid import (
-    Asked,
     Floats,
-    Linear,
+    GridQuestion,
+    LinearCells,
     MeasuredMarginal,
     Measurement,
     Product,
@@ -64,7 +64,7 @@ MOST_NUMBERS_IN_WORLDS = 2**24
 """Numbers of all tables in all worlds; a table beyond that is not drawn again."""
 
 
-class StandIn(Protocol):
+class ObservedSurrogate(Protocol):
     """What is looked at of a surrogate."""
 
     @property
@@ -94,7 +94,7 @@ class Worlds:
 
     def __init__(
         self,
-        stand_in: StandIn,
+        stand_in: ObservedSurrogate,
         measurements: Sequence[Measurement],
         total_variance: float,
         number: int,
@@ -405,7 +405,10 @@ class TypicalErrors:
     """
 
     def __init__(
-        self, surrogate: StandIn, measurements: Sequence[Measurement], total_variance: float
+        self,
+        surrogate: ObservedSurrogate,
+        measurements: Sequence[Measurement],
+        total_variance: float,
     ) -> None:
         if not total_variance >= 0:
             raise ValueError(f"a variance is not negative, got {total_variance}")
@@ -414,7 +417,7 @@ class TypicalErrors:
         self._scopes: dict[Scope, Deviations] = {}
         self._pairs: dict[tuple[int, int, bytes, bytes], float] = {}
 
-    def errors(self, asked: Asked) -> list[Floats]:
+    def errors(self, asked: GridQuestion) -> list[Floats]:
         """The typical error of each cell of each part, in the part's units."""
         return [self._of_part(part) for part in asked.parts]
 
@@ -422,7 +425,7 @@ class TypicalErrors:
     def _worlds(self) -> Worlds:
         return Worlds(self._stand_in, self._measurements, self._total_variance, WORLDS)
 
-    def _of_part(self, part: Linear) -> Floats:
+    def _of_part(self, part: LinearCells) -> Floats:
         products = part.products
         scope = tuple(sorted({a for product in products for a in product.scope}))
         if not products or not _small(products[0].shape, scope):

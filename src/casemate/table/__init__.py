@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         PRECISE,
         WHOLE,
         Attribute,
-        Kind,
+        AttributeKind,
         Point,
         Universe,
         image,

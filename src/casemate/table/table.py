@@ -14,7 +14,7 @@ from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role,
 from casemate.table.shipped.tables import names, shipped
 from casemate.table.sources.duckdb import DuckDBSource
 from casemate.table.sources.exactness import check_exact, no_column
-from casemate.table.sources.files import Columns
+from casemate.table.sources.files import ColumnsInMemory
 from casemate.table.sources.place import FORMS, Place, PostgresTable, beside, find, shown
 from casemate.table.sources.postgres import PostgresSource
 from casemate.table.sources.source import Source
@@ -145,7 +145,9 @@ def _policy(where: str | Path | Policy) -> Policy | None:
     return load_policy(where) if str(where).lower().endswith(".toml") else None
 
 
-def _located(source: str, folder: Path, origin: str) -> tuple[Place | Columns, Policy | None]:
+def _located(
+    source: str, folder: Path, origin: str
+) -> tuple[Place | ColumnsInMemory, Policy | None]:
     """What a source string points to, and the policy that comes with a shipped table."""
     try:
         place = find(source, folder)
@@ -160,12 +162,12 @@ def _located(source: str, folder: Path, origin: str) -> tuple[Place | Columns, P
             f"policy (.toml), {FORMS}, or {listed(names())}"
         )
     types = {column.name: column.type for column in table.policy.columns if column.type}
-    return Columns(source, table.columns, types), table.policy
+    return ColumnsInMemory(source, table.columns, types), table.policy
 
 
-def _public_place(public: PublicTable, place: Place | Columns, folder: Path) -> Place:
+def _public_place(public: PublicTable, place: Place | ColumnsInMemory, folder: Path) -> Place:
     if public.source is None or public.source.startswith("#"):
-        if isinstance(place, Columns):
+        if isinstance(place, ColumnsInMemory):
             raise Misconfigured(f"`public.{public.name}.source` is missing; expected a file")
         return beside(place, (public.source or public.name).removeprefix("#"))
     found = find(public.source, folder)
@@ -181,7 +183,7 @@ def _public_place(public: PublicTable, place: Place | Columns, folder: Path) -> 
 
 def _opened(
     policy: Policy | None,
-    place: Place | Columns,
+    place: Place | ColumnsInMemory,
     folder: Path,
     *,
     private: Sequence[str],
@@ -246,7 +248,7 @@ def _missing(
 
 
 def _connected(
-    place: Place | Columns,
+    place: Place | ColumnsInMemory,
     *,
     key: str | None,
     public: Mapping[str, tuple[Place, str]],

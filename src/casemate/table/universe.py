@@ -108,7 +108,7 @@ USUAL_BINS = 16
 """Bins of any other column with bounds that declares none."""
 
 
-class Kind(StrEnum):
+class AttributeKind(StrEnum):
     """What the cells of an attribute are: declared values, or bins between two bounds."""
 
     VALUES = "values"
@@ -124,7 +124,7 @@ class Attribute:
 
     column: Column
     type: ColumnType
-    kind: Kind
+    kind: AttributeKind
     points: tuple[Point, ...]
 
     @property
@@ -140,7 +140,7 @@ class Attribute:
     @property
     def size(self) -> int:
         """How many cells there are, the reserved one included."""
-        return len(self.points) + (2 if self.kind is Kind.BINS else 1)
+        return len(self.points) + (2 if self.kind is AttributeKind.BINS else 1)
 
     @property
     def reserved(self) -> int:
@@ -150,7 +150,7 @@ class Attribute:
     @cached_property
     def edges(self) -> tuple[Point, ...]:
         """The bounds of the bins: bin i goes from edge i up to edge i + 1, the last one closed."""
-        if self.column.low is None or self.column.high is None or self.kind is Kind.VALUES:
+        if self.column.low is None or self.column.high is None or self.kind is AttributeKind.VALUES:
             raise ValueError(f"the cells of {self.name} are single values and have no edges")
         low, high = (typed(each, self.type) for each in (self.column.low, self.column.high))
         return (low, *self.points, high)
@@ -170,7 +170,7 @@ class Attribute:
         """
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return self.reserved
-        if self.kind is Kind.VALUES:
+        if self.kind is AttributeKind.VALUES:
             return self.points.index(value) if value in self.points else self.reserved
         ordered: Any = self.points  # all of the type that the value is of
         return bisect_right(ordered, value)
@@ -258,13 +258,13 @@ def _attribute(column: Column) -> Attribute | LeftOut:
         )
     if column.values is not None:
         values = dict.fromkeys(typed(each, kind) for each in column.values)
-        return Attribute(column, kind, Kind.VALUES, tuple(values))
+        return Attribute(column, kind, AttributeKind.VALUES, tuple(values))
     if kind is ColumnType.BOOLEAN:
-        return Attribute(column, kind, Kind.VALUES, (False, True))
+        return Attribute(column, kind, AttributeKind.VALUES, (False, True))
     if column.low is None or column.high is None:
         wanted = "`min`, `max` and `bins`" if kind in ORDERED else "its `values`"
         return LeftOut(column.name, f"{column.name} has no cells; declare {wanted} in the policy")
     count = whole_values(column.low, column.high, kind)
     exact = count if count is not None and count <= MOST_EXACT else USUAL_BINS
     drawn = cuts(column.low, column.high, column.bins or exact, kind)
-    return Attribute(column, kind, Kind.BINS, drawn)
+    return Attribute(column, kind, AttributeKind.BINS, drawn)

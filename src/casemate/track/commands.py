@@ -20,7 +20,7 @@ from casemate.report.terminal import (
     Delta,
     Exit,
     Horizon,
-    Output,
+    OutputOptions,
     TrackerChoice,
     Whole,
     check_seed,
@@ -77,10 +77,10 @@ def simulate(
     ] = "uniform",
     runs: Annotated[Whole, Parameter(help="How many independent runs.")] = 1,
     seed: Annotated[Whole | None, Parameter(help="Makes the runs repeatable.")] = None,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> int:
     """Count the words a protocol sends and its largest error, against an adversary."""
-    output = output or Output()
+    output = output or OutputOptions()
     _check("--items", sites, items)
     check_seed(seed)
     from casemate.track.page import simulation_html
@@ -114,10 +114,10 @@ def plan(
     alpha: Alpha,
     delta: Delta = 0.01,
     horizon: Horizon = 10**8,
-    output: Output | None = None,
+    output: OutputOptions | None = None,
 ) -> None:
     """Predict the words of every protocol under an even load, the cheapest first."""
-    output = output or Output()
+    output = output or OutputOptions()
     _check("--horizon", sites, horizon)
     from casemate.track.page import plan_html
     from casemate.track.plan import plan as predicted

@@ -36,7 +36,7 @@ Wish = Change | EndRound | None
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PublishedCount:
     """A published count and what it may be off."""
 
     value: float
@@ -64,6 +64,6 @@ class Engine(Protocol):
         """Take a report of a site that follows `rule`; cumulative, never older than the last."""
         ...
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PublishedCount:
         """The count as it is published now."""
         ...

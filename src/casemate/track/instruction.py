@@ -21,7 +21,7 @@ Draw = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SiteStanding:
     """Where a site stands in its epoch."""
 
     begun: int  # its count when the epoch began
@@ -33,7 +33,7 @@ class Standing:
 class Instruction(Protocol):
     """A rule for the next trigger."""
 
-    def after(self, at: Standing, draw: Draw) -> int:
+    def after(self, at: SiteStanding, draw: Draw) -> int:
         """The next count at which the site reports."""
         ...
 
@@ -42,7 +42,7 @@ class Instruction(Protocol):
 class Every:
     """Report every item."""
 
-    def after(self, at: Standing, draw: Draw) -> int:  # noqa: ARG002 - a rule without chance
+    def after(self, at: SiteStanding, draw: Draw) -> int:  # noqa: ARG002 - a rule without chance
         """The very next item."""
         return at.count + 1
 
@@ -62,7 +62,7 @@ class Growth:
         """The largest count the site can have without another report."""
         return count * self.numerator // self.denominator
 
-    def after(self, at: Standing, draw: Draw) -> int:  # noqa: ARG002 - a rule without chance
+    def after(self, at: SiteStanding, draw: Draw) -> int:  # noqa: ARG002 - a rule without chance
         """The first count outside the window that begins at the count."""
         return self.top(at.count) + 1
 
@@ -73,7 +73,7 @@ class Sample:
 
     probability: float
 
-    def after(self, at: Standing, draw: Draw) -> int:
+    def after(self, at: SiteStanding, draw: Draw) -> int:
         """The next item that is drawn."""
         return at.trigger + gap(draw(), self.probability)
 
@@ -84,7 +84,7 @@ class Blocks:
 
     size: float
 
-    def after(self, at: Standing, draw: Draw) -> int:
+    def after(self, at: SiteStanding, draw: Draw) -> int:
         """The uniform point of the block after those already reported."""
         return at.begun + math.ceil((at.reports + 1 - draw()) * self.size)
 

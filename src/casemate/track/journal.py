@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Protocol
 
 from casemate.errors import Misconfigured, checked_path
-from casemate.track.instruction import Rule, Standing, from_plain, to_plain
+from casemate.track.instruction import Rule, SiteStanding, from_plain, to_plain
 
 _HEAD = struct.Struct("<8sQ")  # what it is, incarnation; then the words
 _FIRST_WORD, _WORDS = 2, 6
@@ -192,12 +192,12 @@ def new_number() -> int:
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """A site's standing as it is written down."""
 
     epoch: int
     rule: Rule | None
-    standing: Standing
+    standing: SiteStanding
     next_trigger: int
 
 
@@ -211,27 +211,27 @@ class Journal(Protocol):
         """Where the count is kept: it is the first of them."""
         ...
 
-    def load(self) -> Entry | None:
+    def load(self) -> JournalEntry | None:
         """The newest standing, or None for a site that never had one."""
         ...
 
-    def save(self, entry: Entry) -> None:
+    def save(self, entry: JournalEntry) -> None:
         """Write the standing down."""
         ...
 
 
-class Memory:
+class MemoryJournal:
     """A journal that ends with its process."""
 
     def __init__(self, incarnation: int = 0) -> None:
         self.incarnation = incarnation
         self.cells: MutableSequence[int] = array("Q", [0])  # refuses what is no whole number
 
-    def load(self) -> Entry | None:
+    def load(self) -> JournalEntry | None:
         """Nothing is remembered."""
         return None
 
-    def save(self, entry: Entry) -> None:
+    def save(self, entry: JournalEntry) -> None:
         """Nothing needs to be written."""
 
 
@@ -243,15 +243,15 @@ class FileJournal:
         self.incarnation = self._mapped.incarnation
         self.cells = self._mapped.words
 
-    def load(self) -> Entry | None:
+    def load(self) -> JournalEntry | None:
         """The newest standing that was written whole."""
         record = self._mapped.newest()
         if record is None:
             return None
         epoch, rule, standing, next_trigger = json.loads(record)
-        return Entry(epoch, rule and from_plain(rule), Standing(*standing), next_trigger)
+        return JournalEntry(epoch, rule and from_plain(rule), SiteStanding(*standing), next_trigger)
 
-    def save(self, entry: Entry) -> None:
+    def save(self, entry: JournalEntry) -> None:
         """Write the standing down beside the one before."""
         rule = entry.rule and to_plain(entry.rule)
         fields = [entry.epoch, rule, astuple(entry.standing), entry.next_trigger]

@@ -54,7 +54,7 @@ UNWATCHED = Pace()
 # Interrupts -------------------------------------------------------------------------------------
 
 
-class Held:
+class HeldInterrupts:
     """Holds back interrupts that would end the program, and raises them where that is safe.
 
     >>> with Held() as interrupts:

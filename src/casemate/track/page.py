@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from casemate.report import (
     Bands,
     Bar,
-    Linear,
+    LinearScale,
     Margins,
     Markup,
     Plot,
@@ -22,8 +22,8 @@ from casemate.report import (
     tag,
 )
 from casemate.track.modes import BREAKS, MODES
-from casemate.track.plan import Forecast
-from casemate.track.report import Curve, Row, end_names, ratios, rows_drawn
+from casemate.track.plan import WordsForecast
+from casemate.track.report import ProtocolRow, WordsCurve, end_names, ratios, rows_drawn
 from casemate.track.setting import Setting
 from casemate.track.simulate.simulate import Simulation
 
@@ -45,7 +45,7 @@ _TONES = {"deterministic": Tone.PLAIN, "sampled": Tone.STRONG}
 # Runs -----------------------------------------------------------------------------------------
 
 
-def simulation_html(found: Simulation, forecasts: Sequence[Forecast]) -> str:
+def simulation_html(found: Simulation, forecasts: Sequence[WordsForecast]) -> str:
     """Some runs as a self-contained page, beside what every protocol was predicted to send."""
     return page(
         "casemate track simulate",
@@ -90,7 +90,7 @@ def _promise(mode: str, setting: Setting) -> str:
 
 def _kinds(found: Simulation) -> Markup:
     words = found.words_by_kind
-    plot = Plot(Bands(tuple(words)), Linear.over(words.values()), height=230)
+    plot = Plot(Bands(tuple(words)), LinearScale.over(words.values()), height=230)
     bars = [Bar(place, height, f"{height:,.0f}") for place, height in enumerate(words.values())]
     told = ", ".join(f"{kind} {number:,.0f}" for kind, number in words.items())
     drawn = plot.drawn(
@@ -107,7 +107,7 @@ def _errors(found: Simulation) -> Markup:
     """The largest error of each run, in their order, and the line that it may not pass."""
     errors = sorted(run.max_error_over_alpha for run in found.runs)
     ranked = thinned(list(enumerate(errors, start=1)), DOTS_SHOWN)
-    plot = Plot(Linear(0, len(errors) + 1), Linear.over([1.0, *errors]))
+    plot = Plot(LinearScale(0, len(errors) + 1), LinearScale.over([1.0, *errors]))
     within = [each for each in ranked if each[1] <= 1]
     beyond = [each for each in ranked if each[1] > 1]
     told = (
@@ -145,9 +145,9 @@ def thinned(ranked: list[tuple[int, float]], most: int) -> list[tuple[int, float
     return [ranked[round(step * i)] for i in range(most)]
 
 
-def _compared(found: Simulation, forecasts: Sequence[Forecast]) -> Markup:
-    measured = Row(f"{found.mode}, measured", found.words, Tone.STRONG)
-    rows = [measured, *(Row(each.mode, each.words, _tone(each)) for each in forecasts)]
+def _compared(found: Simulation, forecasts: Sequence[WordsForecast]) -> Markup:
+    measured = ProtocolRow(f"{found.mode}, measured", found.words, Tone.STRONG)
+    rows = [measured, *(ProtocolRow(each.mode, each.words, _tone(each)) for each in forecasts)]
     drawn = rows_drawn("compared", "Words measured here, and predicted for every protocol", rows)
     caption = (
         "On top what was measured, below it what is predicted under an even load. Pale dots are "
@@ -159,7 +159,7 @@ def _compared(found: Simulation, forecasts: Sequence[Forecast]) -> Markup:
 # Plans ----------------------------------------------------------------------------------------
 
 
-def plan_html(forecasts: Sequence[Forecast], curves: Sequence[Curve]) -> str:
+def plan_html(forecasts: Sequence[WordsForecast], curves: Sequence[WordsCurve]) -> str:
     """Predicted words, the cheapest first, as a self-contained page."""
     setting, best = forecasts[0].setting, _recommended(forecasts)
     numbers = [
@@ -183,15 +183,15 @@ def plan_html(forecasts: Sequence[Forecast], curves: Sequence[Curve]) -> str:
     )
 
 
-def _recommended(forecasts: Sequence[Forecast]) -> Forecast:
+def _recommended(forecasts: Sequence[WordsForecast]) -> WordsForecast:
     """The cheapest that promises something; of several the one that is chosen by itself."""
     safe = [each for each in forecasts if each.promise is not BREAKS]
     return min(safe, key=lambda each: (each.words, each.mode != "auto"))
 
 
-def _rows(forecasts: Sequence[Forecast], best: Forecast) -> Markup:
+def _rows(forecasts: Sequence[WordsForecast], best: WordsForecast) -> Markup:
     rows = [
-        Row(each.mode, each.words, Tone.STRONG if each is best else _tone(each))
+        ProtocolRow(each.mode, each.words, Tone.STRONG if each is best else _tone(each))
         for each in forecasts
     ]
     drawn = rows_drawn("modes", "Predicted words of every protocol", rows)
@@ -202,7 +202,7 @@ def _rows(forecasts: Sequence[Forecast], best: Forecast) -> Markup:
     return section("words", "Words of every protocol", figure(drawn, caption))
 
 
-def _growth(forecasts: Sequence[Forecast], curves: Sequence[Curve]) -> Markup:
+def _growth(forecasts: Sequence[WordsForecast], curves: Sequence[WordsCurve]) -> Markup:
     """Words against the number of sites, and where this plan stands."""
     setting, modes = forecasts[0].setting, {curve.mode for curve in curves}
     here = [(setting.sites, each.words) for each in forecasts if each.mode in modes]
@@ -233,7 +233,7 @@ def _growth(forecasts: Sequence[Forecast], curves: Sequence[Curve]) -> Markup:
     return section("growth", "With more sites, and with fewer", figure(drawn, caption))
 
 
-def _told(curves: Sequence[Curve]) -> str:
+def _told(curves: Sequence[WordsCurve]) -> str:
     ends = [(curve.mode, curve.points[0], curve.points[-1]) for curve in curves]
     return "; ".join(
         f"{mode}: from {first[1]:,.0f} words at {first[0]:,} sites to {last[1]:,.0f} at {last[0]:,}"
@@ -248,14 +248,14 @@ def _upright(plot: Plot, sites: int) -> Markup:
     return joined([line, name])
 
 
-def _line(plot: Plot, curve: Curve) -> Markup:
+def _line(plot: Plot, curve: WordsCurve) -> Markup:
     if curve.mode != "auto":
         return plot.curve(curve.points, _TONES.get(curve.mode, Tone.OTHER))
     places = " ".join(f"{plot.across(x):.1f},{plot.down(y):.1f}" for x, y in curve.points)
     return tag("polyline", points=places, class_="curve soft", style="stroke-width: 8")
 
 
-def _promises(forecasts: Sequence[Forecast], best: Forecast) -> Markup:
+def _promises(forecasts: Sequence[WordsForecast], best: WordsForecast) -> Markup:
     rows = [
         (each.mode, f"{each.words:,.0f}", f"{each.words / best.words:.2f}x", each.promise)
         for each in forecasts
@@ -267,7 +267,7 @@ def _promises(forecasts: Sequence[Forecast], best: Forecast) -> Markup:
 # Both -----------------------------------------------------------------------------------------
 
 
-def _tone(forecast: Forecast) -> Tone:
+def _tone(forecast: WordsForecast) -> Tone:
     return Tone.SOFT if forecast.promise is BREAKS else Tone.PLAIN
 
 

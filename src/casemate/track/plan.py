@@ -13,7 +13,7 @@ from casemate.track.setting import Setting
 
 
 @dataclass(frozen=True)
-class Forecast:
+class WordsForecast:
     """The words of one protocol until the horizon, when loads are even."""
 
     setting: Setting
@@ -22,7 +22,9 @@ class Forecast:
     promise: str  # when its count is within alpha
 
 
-def plan(sites: int, alpha: float, delta: float = 0.01, horizon: int = 10**8) -> list[Forecast]:
+def plan(
+    sites: int, alpha: float, delta: float = 0.01, horizon: int = 10**8
+) -> list[WordsForecast]:
     """Predict the words of every protocol for items that come evenly, the cheapest first.
 
     >>> [each.mode for each in plan(4096, 0.01)][:3]
@@ -30,7 +32,7 @@ def plan(sites: int, alpha: float, delta: float = 0.01, horizon: int = 10**8) ->
     """
     setting = Setting(sites, alpha, delta, horizon)
     words = _words(setting)
-    found = [Forecast(setting, mode, words[mode], _promise(mode, setting)) for mode in MODES]
+    found = [WordsForecast(setting, mode, words[mode], _promise(mode, setting)) for mode in MODES]
     return sorted(found, key=lambda each: each.words)
 
 

@@ -25,7 +25,7 @@ from casemate.report import (
     joined,
     tag,
 )
-from casemate.track.plan import Forecast
+from casemate.track.plan import WordsForecast
 from casemate.track.protocols.robust import theorem
 from casemate.track.protocols.sampled.design import predicted_words as sampled_words
 from casemate.track.protocols.tuned.design import (
@@ -83,7 +83,7 @@ def simulation_json(found: Simulation) -> dict[str, Any]:
     }
 
 
-def plan_text(forecasts: Sequence[Forecast]) -> str:
+def plan_text(forecasts: Sequence[WordsForecast]) -> str:
     """Predicted words as a table, the cheapest first."""
     lines = [f"{'mode':<20} {'words':>15} {'of the cheapest':>16}  within alpha"]
     least = max(forecasts[0].words, 1.0)
@@ -93,7 +93,7 @@ def plan_text(forecasts: Sequence[Forecast]) -> str:
     return "\n".join(lines)
 
 
-def plan_json(forecasts: Sequence[Forecast]) -> dict[str, Any]:
+def plan_json(forecasts: Sequence[WordsForecast]) -> dict[str, Any]:
     """Predicted words as the object that `--format json` prints."""
     setting = forecasts[0].setting
     return {
@@ -118,19 +118,21 @@ Words = Callable[[int, float, float, int], float]
 
 
 @dataclass(frozen=True)
-class Curve:
+class WordsCurve:
     """The words of one protocol against the number of sites."""
 
     mode: str
     points: tuple[tuple[int, float], ...]
 
 
-def curves(setting: Setting, sites: Sequence[int] = SITES) -> list[Curve]:
+def curves(setting: Setting, sites: Sequence[int] = SITES) -> list[WordsCurve]:
     """The words of every protocol that promises something but to report everything."""
     given = (setting.alpha, setting.delta, setting.items)
     words = {mode: [of(k, *given) for k in sites] for mode, of in _WORDS.items()}
     words["auto"] = list(map(min, words["deterministic"], words["sampled"]))
-    return [Curve(mode, tuple(zip(sites, found, strict=True))) for mode, found in words.items()]
+    return [
+        WordsCurve(mode, tuple(zip(sites, found, strict=True))) for mode, found in words.items()
+    ]
 
 
 def tuned_words(sites: int, alpha: float, delta: float, horizon: int) -> float:
@@ -173,7 +175,7 @@ LINE = 14.0
 
 
 @dataclass(frozen=True)
-class Row:
+class ProtocolRow:
     """One protocol, how many words it sends, and how much it stands out."""
 
     label: str
@@ -181,7 +183,7 @@ class Row:
     tone: Tone = Tone.PLAIN
 
 
-def rows_drawn(name: str, title: str, rows: Sequence[Row]) -> Markup:
+def rows_drawn(name: str, title: str, rows: Sequence[ProtocolRow]) -> Markup:
     """A dot for each row on a scale of ratios, the first row on top; `name` is unique."""
     shown = list(reversed(rows))
     labels = tuple(each.label for each in shown)
@@ -199,7 +201,7 @@ def rows_drawn(name: str, title: str, rows: Sequence[Row]) -> Markup:
     )
 
 
-def _row(plot: Plot, place: int, row: Row) -> Markup:
+def _row(plot: Plot, place: int, row: ProtocolRow) -> Markup:
     along = tag(
         "text",
         f"{row.words:,.0f}",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
-from casemate.track.engine import Change, EndRound, Engine, Estimate, Rules, Wish
+from casemate.track.engine import Change, EndRound, Engine, PublishedCount, Rules, Wish
 from casemate.track.instruction import Blocks, Rule
 from casemate.track.messages import Order, Report
 from casemate.track.setting import Count
@@ -27,7 +27,7 @@ Clock = Callable[[], float]
 
 
 @dataclass
-class _Row:
+class _SiteRow:
     """What the server knows of one site."""
 
     name: str
@@ -69,13 +69,13 @@ class Server:
         self._engine, self._send, self._clock = engine, send, clock
         self._send_all = send_all
         rules = _each(engine.opening(), len(sites))
-        self._rows = [_Row(name, rule) for name, rule in zip(sites, rules, strict=True)]
+        self._rows = [_SiteRow(name, rule) for name, rule in zip(sites, rules, strict=True)]
         self._index = {name: i for i, name in enumerate(sites)}
         self._epoch = 0
         self._owing: set[int] = set()  # sites that have not answered their last order
         self._collecting: int | None = None  # the epoch whose answers are awaited
         self._changing: set[int] = set()  # sites whose answers a change of windows waits for
-        self._held: Estimate | None = None  # what is published until those answers are in
+        self._held: PublishedCount | None = None  # what is published until those answers are in
         self._rules_to_follow = False  # this round's rules go out after the counts came in
         self.knows_more = False  # an earlier incarnation reported more since the last round
         self.rounds = 0
@@ -195,7 +195,7 @@ class Server:
             self._changing.discard(site)
             self._hear(site, row)
 
-    def _hear(self, site: int, row: _Row) -> None:
+    def _hear(self, site: int, row: _SiteRow) -> None:
         """Tell the engine, and grant what it wishes for."""
         before = self._held or self._engine.estimate()
         wish = self._engine.hear(site, row.rule, row.frozen + row.begun, row.reports, row.total)
@@ -203,7 +203,7 @@ class Server:
         self._held = before if unsettled else None
         self._grant(wish)
 
-    def _remind(self, row: _Row) -> None:
+    def _remind(self, row: _SiteRow) -> None:
         """Repeat an order that a site has not taken: it was lost, or came to one that is gone.
 
         The more it reports meanwhile the more seldom, so that a site that reports faster than
@@ -218,7 +218,7 @@ class Server:
         elif row.unsure and not row.behind:
             self._tell("rule", row, Order(row.epoch, row.rule, answer=False))
 
-    def _is_news(self, row: _Row, report: Report) -> bool:
+    def _is_news(self, row: _SiteRow, report: Report) -> bool:
         """Whether the report says more than what is known."""
         if report.incarnation in row.former:
             return False  # it is in the next round
@@ -227,7 +227,7 @@ class Server:
         newest = (row.told, row.reports, row.count)
         return (report.epoch, report.reports, report.count) > newest
 
-    def _note(self, row: _Row, report: Report) -> None:
+    def _note(self, row: _SiteRow, report: Report) -> None:
         if report.incarnation != row.incarnation:
             if row.incarnation is not None:
                 row.former[row.incarnation] = row.count
@@ -325,7 +325,7 @@ class Server:
         for site, rule in rules.items():
             self._tell("rule", self._rows[site], Order(epoch, rule, answer))
 
-    def _tell(self, kind: str, row: _Row, order: Order) -> None:
+    def _tell(self, kind: str, row: _SiteRow, order: Order) -> None:
         self.words_by_kind[kind] += 1
         self._send(row.name, order)
 

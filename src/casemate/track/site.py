@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 from casemate.errors import UnknownSite
 from casemate.track.binomial import binomial
-from casemate.track.instruction import NEVER, Blocks, Draw, Every, Rule, Sample, Standing
-from casemate.track.journal import Entry, Journal, Memory
+from casemate.track.instruction import NEVER, Blocks, Draw, Every, Rule, Sample, SiteStanding
+from casemate.track.journal import Journal, JournalEntry, MemoryJournal
 from casemate.track.messages import Order, Report, whole
 from casemate.track.setting import MOST_COUNTED
 
@@ -25,7 +25,7 @@ MANY = 1000
 """Triggers that are passed one after another, about; beyond it takes too long."""
 
 
-def leap(rule: Rule, at: Standing, draw: Draw) -> Standing:
+def leap(rule: Rule, at: SiteStanding, draw: Draw) -> SiteStanding:
     """Where the site stands when it has passed what a loop would take too long for.
 
     It is the very law of the loop: how many of independent items are drawn is binomial, and the
@@ -37,10 +37,10 @@ def leap(rule: Rule, at: Standing, draw: Draw) -> Standing:
     match rule:
         case Sample(probability) if (at.count - at.trigger) * probability > MANY:
             drawn = binomial(at.count - at.trigger, probability, draw)
-            return Standing(at.begun, at.reports + drawn, at.count, at.count)
+            return SiteStanding(at.begun, at.reports + drawn, at.count, at.count)
         case Blocks(size) if (at.count - at.begun) / size - at.reports > MANY:
             full = math.floor((at.count - at.begun) / size) - 1  # one less, for floats
-            return Standing(at.begun, full, at.trigger, at.count)
+            return SiteStanding(at.begun, full, at.trigger, at.count)
         case _:
             return at
 
@@ -89,7 +89,7 @@ class Site:
         self.name = name
         self._send, self._draw = send, draw
         self._lock, self._refused = threading.Lock(), False
-        self._journal = journal or Memory()
+        self._journal = journal or MemoryJournal()
         self._cells = self._journal.cells
         self._count = self._cells[0]
         entry = self._journal.load() or self._fresh(rule)
@@ -98,10 +98,10 @@ class Site:
         self._put_off = self._next  # the next trigger of a site that is refused
         self._save()  # or one killed before its first report would begin where it was killed
 
-    def _fresh(self, rule: Rule) -> Entry:
+    def _fresh(self, rule: Rule) -> JournalEntry:
         count = self._count
-        standing = Standing(count, 0, count, count)
-        return Entry(0, rule, standing, _possible(rule.after(standing, self._draw)))
+        standing = SiteStanding(count, 0, count, count)
+        return JournalEntry(0, rule, standing, _possible(rule.after(standing, self._draw)))
 
     @property
     def count(self) -> int:
@@ -156,7 +156,7 @@ class Site:
         count, before = self._count, self._standing.reports
         while (rule := self._rule) is not None and count >= self._next:
             at = self._standing
-            passed_one = Standing(at.begun, at.reports + 1, self._next, count)
+            passed_one = SiteStanding(at.begun, at.reports + 1, self._next, count)
             self._standing = leap(rule, passed_one, self._draw)
             self._next = _possible(rule.after(self._standing, self._draw))
         passed = self._standing.reports > before
@@ -196,17 +196,17 @@ class Site:
         count = self._count
         if order.epoch > self._epoch:
             self._epoch = order.epoch
-            self._take(order.rule, Standing(count, 0, count, count))
+            self._take(order.rule, SiteStanding(count, 0, count, count))
         elif self._rule is None and order.rule is not None:
             self._take(order.rule, self._standing)
 
-    def _take(self, rule: Rule | None, standing: Standing) -> None:
+    def _take(self, rule: Rule | None, standing: SiteStanding) -> None:
         self._rule, self._standing = rule, standing
         self._next = _possible(NEVER if rule is None else rule.after(standing, self._draw))
         self._save()
 
     def _save(self) -> None:
-        self._journal.save(Entry(self._epoch, self._rule, self._standing, self._next))
+        self._journal.save(JournalEntry(self._epoch, self._rule, self._standing, self._next))
 
 
 def _upwards(n: int) -> int:

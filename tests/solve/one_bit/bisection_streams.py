@@ -5,9 +5,9 @@ import numpy as np
 from casemate.attack.one_bit.bisection import (
     CORRECTED,
     PRINTED,
+    BisectionConstants,
     BisectionSearch,
-    Constants,
-    Reading,
+    Errata,
 )
 from casemate.attack.one_bit.bisection_simulation import BisectionRun, simulate
 from casemate.attack.one_bit.laws import Law, Uniform
@@ -23,8 +23,8 @@ def once(
     settings: Settings,
     random: list[int],
     *,
-    reading: Reading = CORRECTED,
-    constants: Constants = PRINTED,
+    reading: Errata = CORRECTED,
+    constants: BisectionConstants = PRINTED,
     horizon: int | None = -1,
     factor: float = 1.0,
     law: Law | None = None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from casemate.attack.one_bit.laws import Law
 from casemate.attack.one_bit.limit import box_covariance, deviations
-from casemate.attack.one_bit.oracle import Floats, Trail
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.attack.one_bit.streams import Stream
 
 Streams = Callable[[np.random.Generator, int, int, int], Stream]
@@ -18,7 +18,7 @@ Streams = Callable[[np.random.Generator, int, int, int], Stream]
 class Follower(Protocol):
     """A filter that runs through a stream."""
 
-    def follow(self, coordinates: Floats, noisy: Floats, /) -> Trail: ...
+    def follow(self, coordinates: Floats, noisy: Floats, /) -> AnswerTrail: ...
 
 
 @dataclass(frozen=True, eq=False)

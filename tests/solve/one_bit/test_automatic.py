@@ -8,7 +8,7 @@ from casemate.attack.one_bit.laws import (
     Gaussian,
     Laplace,
     Law,
-    Mixture,
+    MixtureLaw,
     Shifted,
     Truncated,
     Uniform,
@@ -17,7 +17,7 @@ from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviati
 from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
 from casemate.attack.one_bit.streams import Stream, generic, near_basis, subsets
 
-SKEWED = Mixture((Shifted(Uniform(0.8), -0.8), Shifted(Uniform(1.2), 1.2)), (0.5, 0.5))
+SKEWED = MixtureLaw((Shifted(Uniform(0.8), -0.8), Shifted(Uniform(1.2), 1.2)), (0.5, 0.5))
 CUT = Truncated(Gaussian(1.0), -1.3, 1.3)
 
 
@@ -111,6 +111,6 @@ def test_with_other_noise_it_stays_near_that_limit(law: Law, seed: int) -> None:
 
 
 def test_with_skewed_even_noise_it_is_not_misled(seed: int) -> None:
-    law = Mixture((Shifted(Uniform(6.4), -6.4), Shifted(Uniform(9.6), 9.6)), (0.5, 0.5))
+    law = MixtureLaw((Shifted(Uniform(6.4), -6.4), Shifted(Uniform(9.6), 9.6)), (0.5, 0.5))
     found = ratios(law, seed)
     assert_rate_at_most(sum(ratio > 3 for ratio in found), len(found), rate=0.05)

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from casemate.attack.one_bit.bisection import TIGHT, Constants, OnlineBisection, Reading
+from casemate.attack.one_bit.bisection import TIGHT, BisectionConstants, Errata, OnlineBisection
 from casemate.attack.one_bit.laws import Gaussian, Uniform
 from casemate.attack.one_bit.oracle import Floats, NoisyOracle, OneBitLearner, play
 from casemate.attack.one_bit.streams import Stream, generic, near_basis
 
 ROOT = Path(__file__).parents[3]
-QUICK = Constants(observations=2.0, exact_gap=True)
+QUICK = BisectionConstants(observations=2.0, exact_gap=True)
 
 
 def setting(seed: int, dimension: int, directions: int, count: int) -> tuple[Stream, Floats]:
@@ -112,7 +112,7 @@ def test_a_basis_of_principal_components_never_shrinks(seed: int) -> None:
         Uniform(0.2),
         directions=2,
         horizon=6_000,
-        reading=Reading(directions_from_clusters=False),
+        reading=Errata(directions_from_clusters=False),
         constants=TIGHT,
     )
     play(learner, oracle(secret, seed), stream.queries)

@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from casemate.attack.one_bit.bisection import Box
+from casemate.attack.one_bit.bisection import SecretBox
 
 numbers = st.floats(-5, 5)
 intervals = st.tuples(numbers, st.floats(0.01, 5)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 cases = st.lists(st.tuples(intervals, numbers), min_size=1, max_size=4)
 
 
-def box_of(case: list[tuple[tuple[float, float], float]]) -> tuple[Box, np.ndarray]:
+def box_of(case: list[tuple[tuple[float, float], float]]) -> tuple[SecretBox, np.ndarray]:
     low, high = np.array([ends for ends, _ in case]).T
-    return Box(low.copy(), high.copy()), np.array([x for _, x in case])
+    return SecretBox(low.copy(), high.copy()), np.array([x for _, x in case])
 
 
 @pytest.mark.theorem("000: Lemma 5.1")
@@ -37,7 +37,7 @@ def test_the_closed_form_is_what_a_linear_programme_finds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(10):
         low, x = rng.normal(size=6), rng.normal(size=6)
-        box = Box(low, low + rng.random(6))
+        box = SecretBox(low, low + rng.random(6))
         bounds = list(zip(box.low, box.high, strict=True))
         best = np.asarray(linprog(-x, bounds=bounds).x)
         assert box.most(x) == pytest.approx(float(x @ best))
@@ -57,7 +57,7 @@ def test_a_shrink_keeps_three_quarters_of_one_side(
 
 
 def test_observations_are_counted_and_forgotten_for_each_direction() -> None:
-    box = Box.around(2, 1.0)
+    box = SecretBox.around(2, 1.0)
     for above in (True, False, True):
         box.observe(1, above)
     assert (box.above.tolist(), box.seen.tolist()) == ([0, 2], [0, 3])
@@ -66,6 +66,6 @@ def test_observations_are_counted_and_forgotten_for_each_direction() -> None:
 
 
 def test_a_point_is_held_up_to_the_ends() -> None:
-    box = Box.around(2, 1.0)
+    box = SecretBox.around(2, 1.0)
     assert box.holds(np.array([1.0, -1.0]))
     assert not box.holds(np.array([1.0, -1.1]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from solve.one_bit.bisection_streams import Settings, once
 
-from casemate.attack.one_bit.bisection import PRINTED, TIGHT, Constants, Reading
+from casemate.attack.one_bit.bisection import PRINTED, TIGHT, BisectionConstants, Errata
 from casemate.attack.one_bit.laws import Exponential, Law, Shifted, Uniform
 
 QUIET: Settings = (16, 2, 0.01, 20_000)
@@ -19,8 +19,8 @@ def lost(seed: int, runs: int = RUNS, **how: object) -> int:
 
 
 def test_the_default_corrects_everything() -> None:
-    assert Reading() == Reading(True, True, True)
-    assert Reading.as_printed() == Reading(False, False, False)
+    assert Errata() == Errata(True, True, True)
+    assert Errata.as_printed() == Errata(False, False, False)
 
 
 @pytest.mark.parametrize(
@@ -28,14 +28,14 @@ def test_the_default_corrects_everything() -> None:
 )
 def test_wrong_constants_are_a_value_error(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="need"):
-        Constants(**wrong)  # type: ignore[arg-type] # numbers
+        BisectionConstants(**wrong)  # type: ignore[arg-type] # numbers
 
 
 # 1: the sign of m ---------------------------------------------------------------------------------
 
 
 def test_the_printed_threshold_loses_the_secret_every_time(seed: int) -> None:
-    assert lost(seed, reading=Reading(threshold_in_the_middle=False)) == RUNS
+    assert lost(seed, reading=Errata(threshold_in_the_middle=False)) == RUNS
     assert lost(seed) == 0
 
 
@@ -44,14 +44,14 @@ def test_the_printed_threshold_loses_the_secret_every_time(seed: int) -> None:
 
 def test_short_queries_mislead_the_printed_text(seed: int) -> None:
     """Of length .014 to .028 about two runs in five fail, of .004 to .008 about five in six."""
-    printed = Reading(short_queries_left_out=False)
+    printed = Errata(short_queries_left_out=False)
     for factor, fewest in ((0.01, 12), (0.003, 55)):
         assert lost(seed, 100, reading=printed, factor=factor) >= fewest
         assert lost(seed, factor=factor) == 0
 
 
 def test_short_queries_can_be_used_when_their_length_is_weighed(seed: int) -> None:
-    short = Constants(shortest=0.01 * math.sqrt(2), observations=6.0, exact_gap=True)
+    short = BisectionConstants(shortest=0.01 * math.sqrt(2), observations=6.0, exact_gap=True)
     run = once((16, 2, 0.001, 20_000), [seed], constants=short, factor=0.01)
     assert len(run.shrinks) > 3 and not run.lost
 
@@ -61,7 +61,7 @@ def test_short_queries_can_be_used_when_their_length_is_weighed(seed: int) -> No
 
 def test_directions_need_not_wait_for_each_other(seed: int) -> None:
     """With even shares it is nearly the same; no secret is lost."""
-    alone = Constants(6.0, exact_gap=True, shrink_together=False)
+    alone = BisectionConstants(6.0, exact_gap=True, shrink_together=False)
     assert lost(seed, constants=alone) == 0
     errors = [once(QUIET, [seed], constants=each).error for each in (TIGHT, alone)]
     assert errors[1] < 1.25 * errors[0]
@@ -100,12 +100,12 @@ def test_skewed_noise_is_fine_and_a_shift_that_nobody_knows_is_not(law: Law, see
 
 
 def test_a_wider_angle_with_its_own_gap_is_as_safe(seed: int) -> None:
-    wide = Constants(6.0, exact_gap=True, angle=0.1)
+    wide = BisectionConstants(6.0, exact_gap=True, angle=0.1)
     assert lost(seed, constants=wide) == 0
     assert PRINTED.angle_for(2) < 0.1 / 4
 
 
 def test_the_error_of_the_corrected_text_beside_the_printed_one(seed: int) -> None:
-    printed = once(QUIET, [seed], reading=Reading.as_printed()).error
+    printed = once(QUIET, [seed], reading=Errata.as_printed()).error
     assert printed > 10 * once(QUIET, [seed]).error
     assert np.isfinite(printed)

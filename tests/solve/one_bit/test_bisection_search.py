@@ -6,9 +6,9 @@ import pytest
 from casemate.attack.one_bit.bisection import (
     FIRST_HORIZON,
     TIGHT,
+    BisectionConstants,
     BisectionSearch,
-    Constants,
-    Reading,
+    Errata,
     printed_angle,
 )
 from casemate.attack.one_bit.laws import Uniform
@@ -52,7 +52,7 @@ def test_all_directions_wait_for_the_slowest_whose_counts_run_over() -> None:
 
 
 def test_a_direction_may_shrink_on_its_own() -> None:
-    alone = Constants(shrink_together=False)
+    alone = BisectionConstants(shrink_together=False)
     search, secret = BisectionSearch(4, 2, None, horizon=100, constants=alone), np.array([1.3, 0.2])
     told(search, E1, secret, 3 * int(search.needed[0]))
     assert search.shrinks == 3
@@ -64,7 +64,7 @@ def test_a_direction_on_its_own_stops_where_the_others_hide_it_and_goes_on_when_
     None
 ):
     """Beside a side 15 times as long, the part of a query across may outweigh the one along."""
-    alone = Constants(shrink_together=False, angle=0.05, exact_gap=True)
+    alone = BisectionConstants(shrink_together=False, angle=0.05, exact_gap=True)
     search, secret = (
         BisectionSearch(4, 2, None, horizon=10**6, constants=alone),
         np.array([0.4, 0.2]),
@@ -96,9 +96,9 @@ def test_only_queries_as_long_as_the_gap_assumes_count() -> None:
     search = BisectionSearch(4, 2, None, horizon=100)
     assert search.direction(0.99 * E1) is None
     assert search.direction(1.01 * E1) == 0
-    printed = BisectionSearch(4, 2, None, horizon=100, reading=Reading.as_printed())
+    printed = BisectionSearch(4, 2, None, horizon=100, reading=Errata.as_printed())
     assert printed.direction(1e-9 * E1) == 0
-    short = BisectionSearch(4, 2, None, horizon=100, constants=Constants(shortest=0.25))
+    short = BisectionSearch(4, 2, None, horizon=100, constants=BisectionConstants(shortest=0.25))
     assert short.direction(0.3 * E1) == 0
 
 

@@ -11,11 +11,11 @@ from solve.one_bit.bisection_streams import Settings, once
 from casemate.attack.one_bit.bisection import (
     PRINTED,
     TIGHT,
+    BisectionConstants,
     BisectionSearch,
-    Constants,
+    Errata,
     OnlineBisection,
-    Reading,
-    Setting,
+    StreamSetting,
     batch_claim,
     error_bound,
     loss_bound,
@@ -25,8 +25,8 @@ from casemate.attack.one_bit.laws import Gaussian, Laplace, Law, Truncated, Unif
 from casemate.attack.one_bit.oracle import Floats, play
 from casemate.attack.one_bit.streams import Stream, near_basis
 
-ALONE = Constants(observations=2.0, exact_gap=True, shrink_together=False)
-QUICK = Constants(observations=2.0, exact_gap=True)
+ALONE = BisectionConstants(observations=2.0, exact_gap=True, shrink_together=False)
+QUICK = BisectionConstants(observations=2.0, exact_gap=True)
 
 
 @dataclass
@@ -54,18 +54,18 @@ def world(seed: int, dimension: int, directions: int, count: int) -> tuple[Strea
 @pytest.mark.parametrize(
     "how",
     [
-        (Reading(), PRINTED, 4_000),
-        (Reading(), QUICK, 4_000),
-        (Reading(), QUICK, None),
-        (Reading(), ALONE, 4_000),
-        (Reading(), ALONE, None),
-        (Reading(short_queries_left_out=False), QUICK, 4_000),
-        (Reading.as_printed(), QUICK, 4_000),
+        (Errata(), PRINTED, 4_000),
+        (Errata(), QUICK, 4_000),
+        (Errata(), QUICK, None),
+        (Errata(), ALONE, 4_000),
+        (Errata(), ALONE, None),
+        (Errata(short_queries_left_out=False), QUICK, 4_000),
+        (Errata.as_printed(), QUICK, 4_000),
     ],
 )
 @pytest.mark.parametrize(("dimension", "directions"), [(2, 1), (8, 3)])
 def test_the_kernel_is_the_plain_version(
-    how: tuple[Reading, Constants, int | None], dimension: int, directions: int, seed: int
+    how: tuple[Errata, BisectionConstants, int | None], dimension: int, directions: int, seed: int
 ) -> None:
     """Bits, counts and boxes are the same; answers and thresholds are to 1e-12."""
     reading, constants, horizon = how
@@ -178,17 +178,19 @@ def test_the_first_shrink_comes_after_480_u_squared_d_log_t_queries_near_each(se
     [((16, 2, 0.1, 10**5), PRINTED), ((16, 2, 0.1, 10**5), TIGHT), ((64, 4, 0.01, 10**5), TIGHT)],
 )
 def test_the_error_is_within_the_bound_and_the_bound_says_something(
-    settings: Settings, constants: Constants, seed: int
+    settings: Settings, constants: BisectionConstants, seed: int
 ) -> None:
     dimension, directions, u, count = settings
     longest = math.sqrt(dimension / directions) * 1.001
-    setting = Setting(dimension, directions, count, Uniform(dimension * u), 1 / directions, longest)
+    setting = StreamSetting(
+        dimension, directions, count, Uniform(dimension * u), 1 / directions, longest
+    )
     run = once(settings, [seed], constants=constants)
     bound = error_bound(setting, constants)
     assert bound / 40 < run.error < bound
 
 
-def lost(settings: Settings, law: Law | None, seed: int, reading: Reading, runs: int = 100) -> int:
+def lost(settings: Settings, law: Law | None, seed: int, reading: Errata, runs: int = 100) -> int:
     return sum(
         once(settings, [seed, run], law=law, constants=TIGHT, reading=reading).lost
         for run in range(runs)
@@ -203,14 +205,14 @@ def test_the_secret_is_lost_at_most_as_often_as_the_theorem_says(
     law: Law | None, seed: int
 ) -> None:
     settings = (16, 2, 0.01, 10_000)
-    setting = Setting(16, 2, 10_000, law or Uniform(0.16), 0.5)
+    setting = StreamSetting(16, 2, 10_000, law or Uniform(0.16), 0.5)
     rate = loss_bound(setting, TIGHT)
     assert rate < 1e-9
-    assert_rate_at_most(lost(settings, law, seed, Reading()), 100, rate)
+    assert_rate_at_most(lost(settings, law, seed, Errata()), 100, rate)
 
 
 def test_the_test_above_would_notice_a_secret_that_is_lost(seed: int) -> None:
-    printed = Reading(threshold_in_the_middle=False)
+    printed = Errata(threshold_in_the_middle=False)
     with pytest.raises(AssertionError):
         assert_rate_at_most(lost((16, 2, 0.01, 10_000), None, seed, printed, 5), 5, 1e-3)
 

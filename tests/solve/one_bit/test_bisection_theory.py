@@ -14,9 +14,9 @@ from casemate.attack.one_bit.bisection import (
     NEVER,
     PRINTED,
     TIGHT,
-    Constants,
-    Evidence,
-    Setting,
+    BisectionConstants,
+    HalfEvidence,
+    StreamSetting,
     delay_bound,
     error_bound,
     extent,
@@ -28,7 +28,7 @@ from casemate.attack.one_bit.bisection import (
     wrong_side,
     wrong_side_printed,
 )
-from casemate.attack.one_bit.laws import Exponential, Gaussian, Mixture, Shifted, Uniform
+from casemate.attack.one_bit.laws import Exponential, Gaussian, MixtureLaw, Shifted, Uniform
 from casemate.attack.one_bit.oracle import Floats
 
 chances = st.floats(0.01, 0.49)
@@ -66,7 +66,7 @@ def test_an_exponent_larger_than_hoeffdings_would_be_noticed() -> None:
 
 def test_six_does_what_thirty_was_for() -> None:
     """Both constants are for a chance of T^-3 in their own inequality."""
-    horizon, evidence = 10**5, Evidence(0.4, 0.2)
+    horizon, evidence = 10**5, HalfEvidence(0.4, 0.2)
     for bound, constants in ((wrong_side_printed, PRINTED), (wrong_side, TIGHT)):
         needed = evidence.needed(constants, horizon)
         assert bound(needed, 0.2) == pytest.approx(horizon**-3, rel=0.05)
@@ -130,7 +130,7 @@ def test_no_query_within_the_angle_is_nearer_to_its_threshold_than_the_gap(
     sides: list[float], angle: float
 ) -> None:
     """The worst corner of the outer quarter, against the worst direction across."""
-    widths, constants = np.array(sides), Constants(exact_gap=True, angle=angle)
+    widths, constants = np.array(sides), BisectionConstants(exact_gap=True, angle=angle)
     found = gaps(widths, constants)
     for i, side in enumerate(sides):
         others = np.delete(widths, i)
@@ -153,38 +153,38 @@ def test_the_exact_gap_is_nearly_twice_the_printed_one(directions: int) -> None:
 
 def test_the_gap_shrinks_with_the_shortest_query() -> None:
     sides = np.full(2, 3.0)
-    assert gaps(sides, Constants(shortest=0.25)) == pytest.approx(gaps(sides, PRINTED) / 4)
+    assert gaps(sides, BisectionConstants(shortest=0.25)) == pytest.approx(gaps(sides, PRINTED) / 4)
 
 
 def test_an_eighth_is_not_used_where_it_is_not_true() -> None:
     """At a wide angle, and beside a side that is much longer, the true gap is smaller."""
-    assert gaps(np.full(2, 1.0), Constants(angle=0.5))[0] < 0
+    assert gaps(np.full(2, 1.0), BisectionConstants(angle=0.5))[0] < 0
     assert gaps(np.array([1.0, 30.0]), PRINTED)[0] < 0
 
 
 @given(st.floats(0.01, 3))
 def test_evidence_is_the_chance_of_noise_within_the_gap(gap: float) -> None:
     law = Gaussian(1.0)
-    evidence = Evidence.of(law, gap)
+    evidence = HalfEvidence.of(law, gap)
     assert evidence.least == pytest.approx(1 - float(law.cdf(gap)))
     assert evidence.difference == pytest.approx(float(law.cdf(gap) - law.cdf(-gap)))
     assert evidence.middle == pytest.approx(0.5)
 
 
 def test_skewed_noise_moves_the_middle_and_nothing_else_is_needed_of_it() -> None:
-    evidence = Evidence.of(Exponential(1.0), 0.5)
+    evidence = HalfEvidence.of(Exponential(1.0), 0.5)
     assert evidence.middle != pytest.approx(0.5, abs=0.01)
     assert evidence.least < evidence.middle < evidence.least + evidence.difference
 
 
 def test_noise_without_density_near_its_median_never_gives_evidence() -> None:
-    humps = Mixture((Shifted(Uniform(0.1), -1.0), Shifted(Uniform(0.1), 1.0)), (0.5, 0.5))
-    assert Evidence.of(humps, 0.5).needed(PRINTED, 100) == NEVER
-    assert Evidence.of(Gaussian(1.0), -0.1).needed(PRINTED, 100) == NEVER
+    humps = MixtureLaw((Shifted(Uniform(0.1), -1.0), Shifted(Uniform(0.1), 1.0)), (0.5, 0.5))
+    assert HalfEvidence.of(humps, 0.5).needed(PRINTED, 100) == NEVER
+    assert HalfEvidence.of(Gaussian(1.0), -0.1).needed(PRINTED, 100) == NEVER
 
 
 def test_without_noise_the_evidence_is_certain() -> None:
-    assert Evidence.of(None, 1e-9) == Evidence(0.0, 1.0)
+    assert HalfEvidence.of(None, 1e-9) == HalfEvidence(0.0, 1.0)
 
 
 @pytest.mark.parametrize(("dimension", "u"), [(16, 1.0), (64, 1.0), (256, 0.1)])
@@ -193,7 +193,7 @@ def test_the_first_shrink_needs_480_u_squared_d_log_t_queries_near_each_directio
 ) -> None:
     law, horizon = Uniform(dimension * u), 10**6
     gap = float(gaps(np.full(2, first_side(dimension)), PRINTED)[0])
-    needed = Evidence.of(law, gap).needed(PRINTED, horizon)
+    needed = HalfEvidence.of(law, gap).needed(PRINTED, horizon)
     assert needed == math.ceil(480 * u**2 * dimension * math.log(horizon) - 1e-6)
 
 
@@ -203,7 +203,7 @@ def test_the_stopping_side_takes_thousands_of_u_squared_d_squared_over_log_t_of_
     dimension: int, directions: int, u: float, horizon: int
 ) -> None:
     """So it is reached only if log T is above that number, over the share of a direction."""
-    setting = Setting(dimension, directions, horizon, Uniform(dimension * u), 1 / directions)
+    setting = StreamSetting(dimension, directions, horizon, Uniform(dimension * u), 1 / directions)
     total = sum(needed for _, needed in setting.phases(PRINTED)) / horizon
     unit = (u * dimension) ** 2 * directions / math.log(horizon)
     assert 2400 * unit < total < 4400 * unit
@@ -211,7 +211,7 @@ def test_the_stopping_side_takes_thousands_of_u_squared_d_squared_over_log_t_of_
 
 
 def test_the_stopping_side_is_in_reach_of_little_noise_in_two_dimensions() -> None:
-    setting = Setting(2, 1, 10**5, Uniform(0.02), 1.0)
+    setting = StreamSetting(2, 1, 10**5, Uniform(0.02), 1.0)
     assert sum(needed for _, needed in setting.phases(PRINTED)) < 10**5
 
 
@@ -220,7 +220,7 @@ def test_the_stopping_side_is_in_reach_of_little_noise_in_two_dimensions() -> No
 
 def learning(dimension: int, share: float = 1.0, directions: int = 1) -> float:
     """The first term of Lemma 4.2, when the stopping side is reached long before the end."""
-    setting = Setting(dimension, directions, 10**18, Uniform(dimension * 1e-5), share)
+    setting = StreamSetting(dimension, directions, 10**18, Uniform(dimension * 1e-5), share)
     worst = math.sqrt(dimension * directions) / 2
     return sum(2 * needed / share * worst * side for side, needed in setting.phases(PRINTED))
 
@@ -238,10 +238,11 @@ def test_the_cumulative_error_grows_as_d_to_five_halves_and_one_over_the_share()
 
 @pytest.mark.theorem("000: Theorem 2.1")
 @pytest.mark.parametrize("constants", [PRINTED, TIGHT])
-def test_the_bound_falls_like_the_root_of_log_t_over_t(constants: Constants) -> None:
+def test_the_bound_falls_like_the_root_of_log_t_over_t(constants: BisectionConstants) -> None:
     horizons = [10**k for k in range(8, 17, 2)]
     bounds = [
-        error_bound(Setting(16, 2, horizon, Uniform(1.6), 0.5), constants) for horizon in horizons
+        error_bound(StreamSetting(16, 2, horizon, Uniform(1.6), 0.5), constants)
+        for horizon in horizons
     ]
     rates = [b * math.sqrt(t / math.log(t)) for b, t in zip(bounds, horizons, strict=True)]
     assert max(rates) <= 1.35 * min(rates)  # phases come in steps of 4/3
@@ -249,7 +250,7 @@ def test_the_bound_falls_like_the_root_of_log_t_over_t(constants: Constants) -> 
 
 def test_the_chance_of_failure_counts_every_direction() -> None:
     """The printed bound forgets the union over the d directions."""
-    settings = [Setting(64, d, 10**5, Uniform(6.4), 1.0) for d in (1, 8)]
+    settings = [StreamSetting(64, d, 10**5, Uniform(6.4), 1.0) for d in (1, 8)]
     one, eight = (loss_bound(each, TIGHT) for each in settings)
     assert eight == pytest.approx(8 * one, rel=0.3)  # a few more phases fit when d is small
     assert one <= 40 * (10**5) ** -3
@@ -258,7 +259,7 @@ def test_the_chance_of_failure_counts_every_direction() -> None:
 
 def test_phases_are_rarely_late() -> None:
     """Twice as many queries as are needed on average bring too few with a chance of exp(-N/4)."""
-    setting = Setting(16, 2, 10**5, Uniform(1.6), 0.1)
+    setting = StreamSetting(16, 2, 10**5, Uniform(1.6), 0.1)
     exact = 2 * sum(
         float(binom.cdf(needed - 1, math.ceil(2 * needed / 0.1), 0.1))
         for _, needed in setting.phases(PRINTED)

@@ -19,7 +19,7 @@ from casemate.attack.one_bit.laws import (
     Exponential,
     Gaussian,
     Law,
-    Mixture,
+    MixtureLaw,
     Shifted,
     Truncated,
     Uniform,
@@ -88,7 +88,7 @@ def test_noise_with_two_humps_is_asked_on_a_hump() -> None:
 
 
 def two_humps(law: Law) -> Law:
-    return Mixture((Shifted(law, -1.0), Shifted(law, 1.0)), (0.5, 0.5))
+    return MixtureLaw((Shifted(law, -1.0), Shifted(law, 1.0)), (0.5, 0.5))
 
 
 def test_any_threshold_can_be_read() -> None:

@@ -6,12 +6,20 @@ import pytest
 from solve.one_bit.kalman_runs import error, median_limit, world
 
 from casemate.attack.one_bit.kalman import OneBitKalman
-from casemate.attack.one_bit.laws import Cauchy, Gaussian, Laplace, Law, Logistic, Mixture, Shifted
+from casemate.attack.one_bit.laws import (
+    Cauchy,
+    Gaussian,
+    Laplace,
+    Law,
+    Logistic,
+    MixtureLaw,
+    Shifted,
+)
 from casemate.attack.one_bit.limit import one_bit_limit
 from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
 from casemate.attack.one_bit.streams import generic
 
-TWO_HUMPS = Mixture((Shifted(Gaussian(1.2), -3.0), Shifted(Gaussian(1.2), 3.0)), (0.5, 0.5))
+TWO_HUMPS = MixtureLaw((Shifted(Gaussian(1.2), -3.0), Shifted(Gaussian(1.2), 3.0)), (0.5, 0.5))
 
 
 @dataclass(frozen=True)

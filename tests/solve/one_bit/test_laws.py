@@ -16,7 +16,7 @@ from casemate.attack.one_bit.laws import (
     Laplace,
     Law,
     Logistic,
-    Mixture,
+    MixtureLaw,
     RaisedCosine,
     Shifted,
     StudentT,
@@ -29,7 +29,7 @@ from casemate.attack.one_bit.laws import (
 )
 from casemate.errors import Misconfigured
 
-HUMPS = Mixture((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
+HUMPS = MixtureLaw((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
 LAWS: dict[str, Law] = {
     "uniform": Uniform(0.7),
     "gaussian": Gaussian(2.5),
@@ -47,7 +47,7 @@ LAWS: dict[str, Law] = {
     "cut to a tail": Truncated(Gaussian(1.0), 2.0, 3.0),
     "shifted": Shifted(Exponential(1.0), 0.4),
     "two humps": HUMPS,
-    "uneven mixture": Mixture((Gaussian(0.1), Uniform(3.0), Cauchy(1.0)), (0.2, 0.5, 0.3)),
+    "uneven mixture": MixtureLaw((Gaussian(0.1), Uniform(3.0), Cauchy(1.0)), (0.2, 0.5, 0.3)),
 }
 PEERS = {
     "uniform": stats.uniform(-0.7, 1.4),
@@ -185,7 +185,7 @@ def test_a_scale_that_is_no_size_is_refused(kind: type, scale: float) -> None:
 def test_a_combination_that_makes_no_law_is_refused() -> None:
     for weights in ((0.5,), (0.5, 0.4), (1.5, -0.5)):
         with pytest.raises(ValueError, match="weight"):
-            Mixture((Gaussian(1.0), Uniform(1.0)), weights)
+            MixtureLaw((Gaussian(1.0), Uniform(1.0)), weights)
     with pytest.raises(ValueError, match="finite shift"):
         Shifted(Gaussian(1.0), math.inf)
     with pytest.raises(ValueError, match="interval"):
@@ -194,6 +194,6 @@ def test_a_combination_that_makes_no_law_is_refused() -> None:
 
 def test_equal_laws_are_one_value(rng: Random) -> None:
     scale = rng.uniform(0.1, 10)
-    twins = [Mixture((Gaussian(scale), Uniform(1.0)), (0.5, 0.5)) for _ in range(2)]
+    twins = [MixtureLaw((Gaussian(scale), Uniform(1.0)), (0.5, 0.5)) for _ in range(2)]
     assert len({*twins}) == 1
     assert twins[0].scale == twins[1].scale

@@ -10,7 +10,7 @@ from casemate.attack.one_bit.laws import (
     Gaussian,
     Laplace,
     Law,
-    Mixture,
+    MixtureLaw,
     Shifted,
     Triangular,
     Uniform,
@@ -118,7 +118,7 @@ def test_more_levels_lower_the_limit_towards_the_whole_answer(seed: int) -> None
 
 
 def test_where_the_median_is_a_hollow_the_limit_is_that_of_the_best_threshold(seed: int) -> None:
-    humps = Mixture((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
+    humps = MixtureLaw((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
     stream = generic(np.random.default_rng(seed), 16, 4, 20_000)
     limit = one_bit_limit(stream, humps)
     assert limit.kind == "supremum"

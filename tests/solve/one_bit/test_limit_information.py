@@ -11,7 +11,7 @@ from casemate.attack.one_bit.laws import (
     Laplace,
     Law,
     Logistic,
-    Mixture,
+    MixtureLaw,
     RaisedCosine,
     Shifted,
     StudentT,
@@ -27,7 +27,7 @@ from casemate.attack.one_bit.limit import (
 )
 
 ROOT3 = math.sqrt(3)
-HUMPS = Mixture((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
+HUMPS = MixtureLaw((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
 SMOOTH: dict[str, tuple[Law, float, float]] = {  # deviation 1: the median bit, the whole answer
     "gaussian": (Gaussian(1.0), 2 / math.pi, 1.0),
     "laplace": (Laplace(1 / math.sqrt(2)), 2.0, 2.0),
@@ -97,9 +97,9 @@ def test_between_two_humps_the_median_is_194_times_worse_than_the_best() -> None
     "law",
     [
         HUMPS,
-        Mixture((Shifted(Laplace(0.2), -3.0), Gaussian(2.0)), (0.3, 0.7)),
-        Mixture((Gaussian(0.01), Gaussian(1.0)), (0.02, 0.98)),
-        Mixture((Shifted(Uniform(0.3), 0.5), Gaussian(1.0)), (0.3, 0.7)),
+        MixtureLaw((Shifted(Laplace(0.2), -3.0), Gaussian(2.0)), (0.3, 0.7)),
+        MixtureLaw((Gaussian(0.01), Gaussian(1.0)), (0.02, 0.98)),
+        MixtureLaw((Shifted(Uniform(0.3), 0.5), Gaussian(1.0)), (0.3, 0.7)),
         Shifted(StudentT(2.0, 1.0), 5.0),
         Truncated(Cauchy(1.0), -math.inf, math.inf),
     ],
@@ -125,7 +125,7 @@ def test_what_a_whole_answer_carries_is_the_integral_of_the_squared_score(law: L
 
 
 def test_a_jump_inside_has_a_best_threshold_and_no_end_to_the_whole_answer() -> None:
-    law = Mixture((Uniform(1.0), Gaussian(1.0)), (0.5, 0.5))
+    law = MixtureLaw((Uniform(1.0), Gaussian(1.0)), (0.5, 0.5))
     assert bit_information(law).kind != "none"
     assert full_information(law) == math.inf
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from casemate.attack.one_bit.laws import Cauchy, Gaussian, Laplace, Mixture, Shifted, Uniform
+from casemate.attack.one_bit.laws import Cauchy, Gaussian, Laplace, MixtureLaw, Shifted, Uniform
 from casemate.attack.one_bit.limit import (
     bit_information,
     cells_information,
@@ -13,7 +13,7 @@ from casemate.attack.one_bit.limit import (
     level_information,
 )
 
-SPREAD = Mixture((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
+SPREAD = MixtureLaw((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_for_gaussian_noise_the_best_levels_are_the_best_quantiser(levels: int) 
 
 
 @pytest.mark.parametrize("law", [Gaussian(1.0), Laplace(2.0), Cauchy(1.0), SPREAD])
-def test_no_triple_of_a_scan_is_better(law: Gaussian | Laplace | Cauchy | Mixture) -> None:
+def test_no_triple_of_a_scan_is_better(law: Gaussian | Laplace | Cauchy | MixtureLaw) -> None:
     places = law.quantile(np.linspace(0.02, 0.98, 25))
     scan = max(
         cells_information(law, np.array(triple)) for triple in itertools.combinations(places, 3)
@@ -53,7 +53,7 @@ def test_no_triple_of_a_scan_is_better(law: Gaussian | Laplace | Cauchy | Mixtur
 
 
 @pytest.mark.parametrize("law", [Gaussian(1.0), Cauchy(2.0), SPREAD])
-def test_more_levels_carry_more_up_to_the_whole_answer(law: Gaussian | Cauchy | Mixture) -> None:
+def test_more_levels_carry_more_up_to_the_whole_answer(law: Gaussian | Cauchy | MixtureLaw) -> None:
     carried = [level_information(law, levels).best for levels in (2, 3, 4, 8, 16)]
     assert carried[0] == pytest.approx(bit_information(law).best, rel=1e-6)
     assert carried == sorted(carried)

@@ -21,7 +21,7 @@ QUIET = Seen(0.0, False, 0, 0.0)
 def plain_adversary(name: str, sites: int, rng: Generator) -> Adversary:
     match name.partition(":"):
         case "uniform", _, _:
-            return plain.Uniform(sites, rng)
+            return plain.UniformSites(sites, rng)
         case "zipf", _, exponent:
             return plain.Zipf(sites, rng, float(exponent or 1))
         case "single-site", _, _:

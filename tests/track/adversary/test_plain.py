@@ -11,11 +11,11 @@ from numpy.random import default_rng
 from casemate.track.adversary.plain import (
     Adversary,
     Seen,
-    Uniform,
+    UniformSites,
     group_hold_or_flush,
     stop_on_change,
 )
-from casemate.track.instruction import Blocks, Draw, Standing
+from casemate.track.instruction import Blocks, Draw, SiteStanding
 
 
 def test_stop_on_change_leaves_a_site_when_the_output_jumps_by_more_than_it_received() -> None:
@@ -85,14 +85,14 @@ class Quantised:
     def bias_after(self, moves: int, adversary: Adversary) -> float:
         """How many reports too many there are after so many moves of the output."""
         rule, counts, reports = Blocks(self.step), [0] * self.sites, [0] * self.sites
-        triggers = [rule.after(Standing(0, 0, 0, 0), self.draw) for _ in counts]
+        triggers = [rule.after(SiteStanding(0, 0, 0, 0), self.draw) for _ in counts]
         shown, changed = 0, False
         while shown < moves * self.quantum:
             site = adversary.next_site(Seen(shown * self.step, changed, 0, self.step))
             counts[site] += 1
             while counts[site] >= triggers[site]:
                 reports[site] += 1
-                at = Standing(0, reports[site], triggers[site], counts[site])
+                at = SiteStanding(0, reports[site], triggers[site], counts[site])
                 triggers[site] = rule.after(at, self.draw)
             now = sum(reports) // self.quantum * self.quantum
             shown, changed = now, now != shown
@@ -116,5 +116,5 @@ def test_quantised_outputs_without_noise_are_biased_by_group_hold_or_flush(seed:
 def test_the_same_outputs_are_not_biased_by_items_that_do_not_look(seed: int) -> None:
     with pytest.raises(AssertionError):
         assert_rate_at_most(
-            30 - _biased_runs(lambda sites: Uniform(sites, default_rng(seed)), seed), 30, 0.2
+            30 - _biased_runs(lambda sites: UniformSites(sites, default_rng(seed)), seed), 30, 0.2
         )

@@ -13,22 +13,22 @@ from casemate.track.instruction import ONE
 from casemate.track.protocols.mixed import light as light_rounds
 from casemate.track.protocols.mixed.light import LightSites, rounded, sampled_round, share_of
 from casemate.track.protocols.mixed.mixed import Mixed
-from casemate.track.protocols.mixed.plan import Loads, Plan, Sampling, View
+from casemate.track.protocols.mixed.plan import Loads, LoadView, MixedPlan, Sampling
 from casemate.track.protocols.mixed.simulation import simulate_tallied
 from casemate.track.protocols.sampled.boundary import failure_probability
-from casemate.track.protocols.windows.tally import Tally
+from casemate.track.protocols.windows.tally import WindowTally
 from casemate.track.protocols.windows.windows import fixed, weight_of_top
 from casemate.track.setting import Setting
 
 
-def view_of(loads: np.ndarray, items: float, alpha: float = 0.01) -> View:
+def view_of(loads: np.ndarray, items: float, alpha: float = 0.01) -> LoadView:
     """Centred windows at counts in proportion to the loads."""
     a = fixed(alpha)
-    tally = Tally(len(loads), ONE + a, ONE - a, weight_of_top(alpha))
+    tally = WindowTally(len(loads), ONE + a, ONE - a, weight_of_top(alpha))
     for site, load in enumerate(loads):
         count = int(load * items)
         tally.hold(site, count, count * (ONE + a) // (ONE - a))
-    return View(tally, None, tally.counts(), loads / loads.sum(), 0.0)
+    return LoadView(tally, None, tally.counts(), loads / loads.sum(), 0.0)
 
 
 def zipf(sites: int, exponent: float) -> np.ndarray:
@@ -36,7 +36,7 @@ def zipf(sites: int, exponent: float) -> np.ndarray:
     return np.asarray(loads / loads.sum())
 
 
-def planned(loads: np.ndarray, items: float = 1e7) -> Plan:
+def planned(loads: np.ndarray, items: float = 1e7) -> MixedPlan:
     return LightSites(0.01, 0.01, 1e8)(view_of(loads, items))
 
 
@@ -134,14 +134,14 @@ def test_loads_follow_what_came_last() -> None:
 # True with a stated probability
 
 
-def broken(view: View) -> Plan:
+def broken(view: LoadView) -> MixedPlan:
     """The planner with a tenth of the draws, and of the slack, that it should have."""
     plan = LightSites(0.05, 0.2, 1e5)(view)
     on = plan.sampling
     if on is None or on is view.sampling:
         return plan
     tenth = Sampling(on.probability / 10, on.draws, on.slack / 10, on.failure, on.overdue)
-    return Plan(plan.light, tenth, plan.widths, plan.review)
+    return MixedPlan(plan.light, tenth, plan.widths, plan.review)
 
 
 def violations(planner: object, adversary: str, seed: int, runs: int) -> int:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from casemate.track.engine import Change, EndRound
 from casemate.track.instruction import Growth, Sample
 from casemate.track.protocols.mixed.mixed import Mixed, allocated, automatic
-from casemate.track.protocols.mixed.plan import Plan, Planner, View, plan_windows
+from casemate.track.protocols.mixed.plan import LoadView, MixedPlan, Planner, plan_windows
 from casemate.track.protocols.windows.windows import Centred, Windows, centred_rule
 from casemate.track.simulate.simulate import PlainRun
 
@@ -43,13 +43,13 @@ def wild(seed: int) -> Planner:
     """A planner without any sense."""
     rng = Random(seed)
 
-    def plan(view: View) -> Plan:
+    def plan(view: LoadView) -> MixedPlan:
         most = int(view.tally.value())
         widths = np.array([float(rng.randint(0, most)) for _ in view.counts])
         kept = view.tally.top - view.tally.known
         asked = np.array([rng.random() < 0.5 for _ in view.counts])
         light = np.zeros(len(widths), dtype=np.bool_)
-        return Plan(light, None, np.where(asked, widths, kept), 1.02 * view.tally.value())
+        return MixedPlan(light, None, np.where(asked, widths, kept), 1.02 * view.tally.value())
 
     return plan
 
@@ -110,9 +110,9 @@ def test_a_single_busy_site_costs_what_it_costs_with_a_centred_window(
 def test_a_plan_that_makes_everything_dear_is_given_up() -> None:
     """No site has a window any more; after its words are used up, everybody is centred again."""
 
-    def no_windows(view: View) -> Plan:
+    def no_windows(view: LoadView) -> MixedPlan:
         nobody = np.zeros(len(view.counts), dtype=np.bool_)
-        return Plan(nobody, None, np.zeros(len(view.counts)), np.inf)
+        return MixedPlan(nobody, None, np.zeros(len(view.counts)), np.inf)
 
     engine = Mixed(2, 0.1, no_windows)
     items = [i % 2 for i in range(3000)]

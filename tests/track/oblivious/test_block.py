@@ -11,7 +11,12 @@ from track.oblivious.runs import RUNS, attacked, wrong_at_the_end
 
 from casemate.track.instruction import Blocks
 from casemate.track.messages import Order, Report
-from casemate.track.protocols.oblivious.block import Bits, block, chance_of_error, simulate_block
+from casemate.track.protocols.oblivious.block import (
+    BlockEstimate,
+    block,
+    chance_of_error,
+    simulate_block,
+)
 from casemate.track.setting import Setting
 from casemate.track.site import Site
 
@@ -54,7 +59,7 @@ def _points(size: float, seed: int) -> list[int]:
 
 @pytest.mark.theorem("001: Section 1.3 (block scheme)")
 def test_the_server_shows_a_block_for_each_report() -> None:
-    scheme = Bits()
+    scheme = BlockEstimate()
     scheme.begin(Blocks(12.5))
     scheme.hear(0, 100, 1, 107)
     scheme.hear(4, 50, 2, 70)

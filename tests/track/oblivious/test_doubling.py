@@ -10,7 +10,7 @@ from numpy.random import default_rng
 from track.oblivious.runs import Simulate, attacked, three
 
 from casemate.track.adversary.compiled import NAMES, named_adversary
-from casemate.track.engine import Change, Estimate
+from casemate.track.engine import Change, PublishedCount
 from casemate.track.instruction import Every, Sample
 from casemate.track.protocols.oblivious import block as blocks
 from casemate.track.protocols.oblivious import huang_yi_zhang as hyz
@@ -116,7 +116,7 @@ def test_a_server_that_starts_again_goes_on_from_the_counts_it_is_told() -> None
     engine = hyz.huang_yi_zhang(2, 0.1)
     assert engine.summons() == Every()  # it knows nothing
     engine.begin([5000, 3000])
-    assert engine.estimate() == Estimate(8000.0, 8000.0, 8000.0, 1.0)
+    assert engine.estimate() == PublishedCount(8000.0, 8000.0, 8000.0, 1.0)
     wish = engine.hear(1, Every(), 3000, 1, 3001)
     rule = Sample(1.0 / step_at(8001, 0.1, hyz.strength(2)))
     assert wish == Change(wider={0: rule, 1: rule})

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from casemate.track.quota.journals import Holding, Memory, Standing
+from casemate.track.quota.journals import Holding, OrderStanding, QuotaMemoryJournal
 from casemate.track.quota.messages import Claim, Order, Receive, Take
 
 
@@ -26,14 +26,14 @@ class Fuse:
             raise Killed
 
 
-class SiteDisk(Memory):
+class SiteDisk(QuotaMemoryJournal):
     """A site's journal that outlives the site."""
 
     def __init__(self, incarnation: int, fuse: Fuse) -> None:
         super().__init__(incarnation)
         self.fuse = fuse
 
-    def save(self, standing: Standing) -> None:
+    def save(self, standing: OrderStanding) -> None:
         keep = super().save
         self.fuse.write(lambda: keep(standing))
 

@@ -19,7 +19,7 @@ from track.transport.loop import Loop
 
 from casemate.errors import Misconfigured
 from casemate.track.quota.broker import CLAIMS, SERVERS, Broker
-from casemate.track.quota.journals import FileJournal
+from casemate.track.quota.journals import QuotaFileJournal
 from casemate.track.quota.quota import Quota, join
 
 
@@ -103,7 +103,7 @@ def test_wrong_names_and_addresses_are_refused_and_hold_nothing(tmp_path: Path) 
         pass
     with pytest.raises(Misconfigured, match="no address of a message broker"), join("x", "a", path):
         pass
-    FileJournal(path).close()
+    QuotaFileJournal(path).close()
     Quota(10, ["a"], transport=Broker(wire), journal=tmp_path).close()
 
 
@@ -178,7 +178,7 @@ def crowd(address: str, folder: Path, limit: int, names: list[str]) -> Iterator[
 
 
 def used(path: Path) -> int:
-    journal = FileJournal(path)
+    journal = QuotaFileJournal(path)
     count = journal.cells[0]
     journal.close()
     return count

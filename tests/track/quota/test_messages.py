@@ -4,13 +4,13 @@ from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
 from casemate.track.quota.messages import (
-    Call,
     Claim,
     Denial,
     Hail,
     Lease,
     Order,
     Recall,
+    ServerCall,
     Why,
     decode_claim,
     decode_hail,
@@ -31,7 +31,7 @@ def test_a_claim_comes_back_as_it_was_sent(claim: Claim) -> None:
     assert decode_claim(encode(claim)) == claim
 
 
-@given(leases | recalls | denials | st.builds(Call, numbers))
+@given(leases | recalls | denials | st.builds(ServerCall, numbers))
 def test_an_order_comes_back_as_it_was_sent(order: Order) -> None:
     assert decode_order(encode(order)) == order
 

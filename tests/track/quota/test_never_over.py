@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from track.quota.bad_network import Fuse, Killed, Net, ServerDisk, SiteDisk
 
 from casemate.track.quota import site as site_module
-from casemate.track.quota.journals import Standing
+from casemate.track.quota.journals import OrderStanding
 from casemate.track.quota.messages import Claim, Lease, Order, Recall
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
@@ -169,7 +169,7 @@ TestBadWorld.settings = settings(max_examples=400, stateful_step_count=50, deadl
 class ForgetsToWriteDown(SiteDisk):
     """A broken site: what it answers to a recall is not in its journal."""
 
-    def save(self, standing: Standing) -> None:
+    def save(self, standing: OrderStanding) -> None:
         if standing.bound >= self.load().bound:
             super().save(standing)
 
@@ -199,7 +199,7 @@ def test_a_lease_that_was_overtaken_by_its_recall_is_worth_nothing() -> None:
     site.take(Recall(1, 1, sequence=2, numerator=0))
     site.take(Lease(1, 1, sequence=1, bound=10))
     assert site.left == 0
-    assert disk.load() == Standing(window=1, sequence=2, bound=0)
+    assert disk.load() == OrderStanding(window=1, sequence=2, bound=0)
 
 
 def test_a_site_asks_a_few_times_and_then_says_no() -> None:

@@ -18,7 +18,7 @@ from track.transport.eventually import eventually
 from casemate.errors import Misconfigured, OtherWindow, Refused, UnknownSite
 from casemate.track.quota import broker as presence
 from casemate.track.quota.broker import Broker
-from casemate.track.quota.messages import Claim, InProcess, Lease
+from casemate.track.quota.messages import Claim, Lease, QuotaInProcess
 from casemate.track.quota.quota import Quota, join
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
@@ -45,7 +45,7 @@ def test_a_server_that_others_can_reach_needs_a_journal(hub: Hub, tmp_path: Path
         Quota(10, ["a"], transport=broker(hub))
     with pytest.raises(Misconfigured, match="journal=FOLDER"):
         Quota(10, ["a"], transport="nats://127.0.0.1:1/nobody")
-    Quota(10, ["a"], transport=InProcess()).close()  # everybody ends together
+    Quota(10, ["a"], transport=QuotaInProcess()).close()  # everybody ends together
     Quota(10, ["a"], transport=broker(hub), journal=tmp_path).close()
 
 

@@ -7,8 +7,8 @@ from chance import ALARM, assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.engine import EndRound, Estimate
-from casemate.track.instruction import Blocks, Every, Standing
+from casemate.track.engine import EndRound, PublishedCount
+from casemate.track.instruction import Blocks, Every, SiteStanding
 from casemate.track.protocols.robust.theorem import constants
 from casemate.track.protocols.robust.tracker import Robust
 from casemate.track.setting import Setting
@@ -38,7 +38,7 @@ def triggers(size: int, blocks: int, draw: random.Random, begun: int = 0) -> lis
     rule, found = Blocks(float(size)), list[int]()
     for reports in range(blocks):
         last = found[-1] if found else begun
-        found.append(rule.after(Standing(begun, reports, last, last), draw.random))
+        found.append(rule.after(SiteStanding(begun, reports, last, last), draw.random))
     return found
 
 
@@ -224,7 +224,7 @@ def test_an_interval_of_a_tenth_does_not(rng: random.Random) -> None:
 
 
 class _Boastful(Robust):
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PublishedCount:
         honest = super().estimate()
         reach = (honest.hi - honest.lo) / 20
         return replace(honest, lo=honest.value - reach, hi=honest.value + reach)

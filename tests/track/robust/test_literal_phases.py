@@ -7,12 +7,12 @@ from chance import assert_follows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.protocols.robust.theorem import Constants, constants
+from casemate.track.protocols.robust.theorem import RobustConstants, constants
 from casemate.track.protocols.robust.tracker import Phases, laplace, whole_noise
 from casemate.track.setting import Setting
 
 
-def tracker(sites: int) -> Constants:
+def tracker(sites: int) -> RobustConstants:
     return constants(Setting(sites, 0.05, 0.01, 10**8))
 
 

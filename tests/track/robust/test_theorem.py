@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
 from casemate.track.protocols.robust.theorem import (
-    Constants,
+    RobustConstants,
     _smooth_rounds,
     _whole_rounds,
     constants,
@@ -29,7 +29,7 @@ settings = st.builds(
 )
 
 
-def tracker(sites: int, alpha: float, items: int = 10**8) -> Constants:
+def tracker(sites: int, alpha: float, items: int = 10**8) -> RobustConstants:
     return constants(Setting(sites, alpha, 0.01, items))
 
 

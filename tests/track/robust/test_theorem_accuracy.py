@@ -8,7 +8,7 @@ from chance import assert_rate_at_most
 
 from casemate.privacy.mechanisms.binary_mechanism import BinaryMechanism
 from casemate.track.protocols.robust.theorem import (
-    Constants,
+    RobustConstants,
     RoundNoise,
     accuracy,
     beyond,
@@ -19,7 +19,7 @@ from casemate.track.protocols.robust.tracker import laplace, whole_noise
 from casemate.track.setting import Setting
 
 
-def tracker(sites: int, alpha: float = 0.05) -> Constants:
+def tracker(sites: int, alpha: float = 0.05) -> RobustConstants:
     return constants(Setting(sites, alpha, 0.01, 10**8))
 
 
@@ -38,7 +38,7 @@ def test_sums_have_the_law_of_their_convolution(scale: float) -> None:
     assert np.all(1 - rows.sum(1) <= beyond(3) + 1e-12)
 
 
-def excesses(t: Constants, rng: random.Random, rounds: int) -> list[float]:
+def excesses(t: RobustConstants, rng: random.Random, rounds: int) -> list[float]:
     """The worst error about the bits in each round, less T, by the mechanism itself."""
     found = []
     for _ in range(rounds):

@@ -6,7 +6,7 @@ from types import FrameType
 
 import pytest
 
-from casemate.track.pace import Held
+from casemate.track.pace import HeldInterrupts
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 
@@ -17,7 +17,7 @@ def interrupt() -> None:
 
 def go(*steps: str, passed: list[str]) -> None:
     """A compiled run in which these things happen, one after the other."""
-    with Held() as interrupts:
+    with HeldInterrupts() as interrupts:
         for step in steps:
             match step:
                 case "interrupt":
@@ -60,7 +60,7 @@ def test_an_error_goes_first_and_afterwards_interrupts_are_what_they_were() -> N
 
 
 def test_one_raised_at_a_pause_is_not_raised_again() -> None:
-    with Held() as interrupts:
+    with HeldInterrupts() as interrupts:
         interrupt()
         with pytest.raises(KeyboardInterrupt):
             interrupts.release()
@@ -75,7 +75,7 @@ def test_whoever_takes_interrupts_already_goes_on_taking_them() -> None:
 
     before = signal.signal(signal.SIGINT, take)
     try:
-        with Held():
+        with HeldInterrupts():
             interrupt()
             assert came == [signal.SIGINT]
         assert signal.getsignal(signal.SIGINT) is take
@@ -87,7 +87,7 @@ def test_in_another_thread_there_is_nothing_to_hold() -> None:
     done: list[bool] = []
 
     def work() -> None:
-        with Held() as interrupts:
+        with HeldInterrupts() as interrupts:
             interrupts.release()
             done.append(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
 

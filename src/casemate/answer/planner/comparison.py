@@ -20,13 +20,13 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
-from casemate.answer.plan import Means, Plan, plan_of
+from casemate.answer.plan import BudgetPlan, Means, plan_of
 from casemate.answer.planner.forecasts import (
     COLD_MEAN,
     WIDTHS,
     Baseline,
-    Forecast,
-    Setting,
+    PlannerSetting,
+    StrategyForecast,
     cold,
     forecast_of,
     gaussian,
@@ -39,7 +39,7 @@ from casemate.answer.planner.forecasts import (
 )
 from casemate.answer.planner.workload import (
     USUAL_NUMBER,
-    Log,
+    QuestionLog,
     Workload,
     budget_of,
     policy_of,
@@ -47,7 +47,7 @@ from casemate.answer.planner.workload import (
     usual_questions,
     with_types,
 )
-from casemate.doors import Kind, Total, Transcript, ledger_of, open_transcript
+from casemate.doors import EntryKind, PeopleTotal, Transcript, ledger_of, open_transcript
 from casemate.errors import Misconfigured
 from casemate.grid import Relation
 from casemate.query.parse import DIALECT, Queries
@@ -64,7 +64,7 @@ STEPS = 20
 """A split is a multiple of one over this."""
 
 
-def chosen(means: Means, shape: tuple[int, ...], answering: Answering) -> Plan:
+def chosen(means: Means, shape: tuple[int, ...], answering: Answering) -> BudgetPlan:
     """The plan of a policy; `auto` takes the start that is best for the usual questions.
 
     The split stays as the policy has it.
@@ -72,14 +72,16 @@ def chosen(means: Means, shape: tuple[int, ...], answering: Answering) -> Plan:
     if answering.strategy is not Strategy.AUTO or not shape:
         return plan_of(means, shape, answering)
     work = usual_questions(shape)
-    setting = Setting(means, shape, answering)
+    setting = PlannerSetting(means, shape, answering)
     starts = list(warm_starts(setting, work))
     order = best(starts, work, None).order if starts else None
     auto = replace(answering, strategy=Strategy.WARM)
     return plan_of(means, shape, auto, *(() if order is None else (order,)))
 
 
-def compared(setting: Setting, work: Workload, people: float | None) -> tuple[Forecast, ...]:
+def compared(
+    setting: PlannerSetting, work: Workload, people: float | None
+) -> tuple[StrategyForecast, ...]:
     """Every strategy, the warm start from its best tables and at its best split."""
     return (
         gaussian(setting, work),
@@ -91,12 +93,12 @@ def compared(setting: Setting, work: Workload, people: float | None) -> tuple[Fo
     )
 
 
-def warm_at_best(setting: Setting, work: Workload, people: float | None) -> Forecast:
+def warm_at_best(setting: PlannerSetting, work: Workload, people: float | None) -> StrategyForecast:
     """The warm start from the best tables, its budget split where the sum of errors is least."""
     starts = list(warm_starts(setting, work))
     if not starts:
         said = "the tables of single attributes have too many cells for a start"
-        return Forecast(Strategy.WARM, reason=said)
+        return StrategyForecast(Strategy.WARM, reason=said)
     found = best(starts, work, people)
     assert found.order is not None, "a start of tables has an order"
     share = best_split(found, setting.answering.start)
@@ -104,7 +106,7 @@ def warm_at_best(setting: Setting, work: Workload, people: float | None) -> Fore
     return warm(at_best, work, found.order)
 
 
-def best_split(forecast: Forecast, start: Fraction) -> Fraction:
+def best_split(forecast: StrategyForecast, start: Fraction) -> Fraction:
     """The share of the start, no less than the policy's, at which both errors are least."""
     noise = forecast.largest * float(start) ** 0.5
     gate = (forecast.proven or 0.0) * float(1 - start) ** 0.5
@@ -112,13 +114,15 @@ def best_split(forecast: Forecast, start: Fraction) -> Fraction:
     return max(start, Fraction(min(round(share * STEPS), STEPS - 1), STEPS))
 
 
-def best(forecasts: Sequence[Forecast], work: Workload, people: float | None) -> Forecast:
+def best(
+    forecasts: Sequence[StrategyForecast], work: Workload, people: float | None
+) -> StrategyForecast:
     """The first of those with the least error that leave nothing unchecked."""
     checked = [each for each in forecasts if each.checked]
     return min(checked, key=lambda each: ranked(each, work, people))
 
 
-def ranked(forecast: Forecast, work: Workload, people: float | None) -> float:
+def ranked(forecast: StrategyForecast, work: Workload, people: float | None) -> float:
     """The mean error, with a size given to what its tables leave unsaid."""
     if not forecast.order:
         return forecast.mean
@@ -151,8 +155,8 @@ class Comparison:
 
     policy: Policy
     universe: Universe
-    setting: Setting
-    log: Log | None
+    setting: PlannerSetting
+    log: QuestionLog | None
     work: Workload
     people: float | None = None  # how many are assumed
     history: History = NOTHING
@@ -191,7 +195,7 @@ class Comparison:
     def made(
         cls,
         policy: Policy,
-        log: Log | None = None,
+        log: QuestionLog | None = None,
         *,
         people: int | None = None,
         expected: int | None = None,
@@ -201,7 +205,7 @@ class Comparison:
         """Compare for questions on the grid; nothing is read."""
         universe, budget = _universe(policy), budget_of(policy)
         means = Means.of(budget, Relation.of(policy, budget))
-        setting = Setting(means, universe.shape, policy.answering, history.questions)
+        setting = PlannerSetting(means, universe.shape, policy.answering, history.questions)
         number = policy.answering.questions if expected is None else expected
         work = _workload(universe, log, _public(universe, budget), number)
         assumed = people if people is not None else history.people
@@ -209,17 +213,17 @@ class Comparison:
         return cls(policy, universe, setting, log, work, known, history, notes)
 
     @cached_property
-    def forecasts(self) -> tuple[Forecast, ...]:
+    def forecasts(self) -> tuple[StrategyForecast, ...]:
         """One for each strategy."""
         return compared(self.setting, self.work, self.people)
 
     @cached_property
-    def recommended(self) -> Forecast:
+    def recommended(self) -> StrategyForecast:
         """The one with the least predicted error among those that leave nothing unchecked."""
         return best(self.forecasts, self.work, self.people)
 
     @cached_property
-    def present(self) -> Forecast:
+    def present(self) -> StrategyForecast:
         """What the policy leads to as it is."""
         plan = chosen(self.setting.means, self.setting.shape, self.setting.answering)
         return forecast_of(plan, self.setting, self.work)
@@ -235,7 +239,7 @@ class Comparison:
         ours, theirs = self.recommended, self.baseline
         return 1 - ours.mean / theirs.mean, 1 - ours.largest / theirs.largest
 
-    def by_question(self) -> Iterator[tuple[Forecast, float]]:
+    def by_question(self) -> Iterator[tuple[StrategyForecast, float]]:
         """For each question, in order, the strategy with the least error for it, and that error."""
         checked = [each for each in self.forecasts if each.checked and each.typical is not None]
         unsaid = [ranked(each, self.work, self.people) - each.mean for each in checked]
@@ -260,12 +264,14 @@ def history_of(policy: Policy, budget: Budget) -> History:
 def told_by(transcript: Transcript, version: str) -> History:
     """What a transcript says of one version of the data."""
     newest = transcript.newest()
-    totals = [entry.content for entry in transcript.of_kinds((Kind.TOTAL,))]
-    numbers = [each.value for each in totals if isinstance(each, Total) and each.data == version]
+    totals = [entry.content for entry in transcript.of_kinds((EntryKind.TOTAL,))]
+    numbers = [
+        each.value for each in totals if isinstance(each, PeopleTotal) and each.data == version
+    ]
     return History(
         numbers[-1] if numbers else None,
         0 if newest is None else newest.questions,
-        len(transcript.of_kinds((Kind.HARD,))),
+        len(transcript.of_kinds((EntryKind.HARD,))),
     )
 
 
@@ -287,7 +293,7 @@ def _public(universe: Universe, budget: Budget) -> set[int]:
 
 
 def _workload(
-    universe: Universe, log: Log | None, public: set[int], expected: int | None
+    universe: Universe, log: QuestionLog | None, public: set[int], expected: int | None
 ) -> Workload:
     if log is None:
         return usual_questions(universe.shape, expected or USUAL_NUMBER)
@@ -297,7 +303,7 @@ def _workload(
     return Workload(tuple(paid), max(len(paid), expected or 0))
 
 
-def _nothing_to_plan(log: Log) -> str:
+def _nothing_to_plan(log: QuestionLog) -> str:
     if log.questions:
         return "every question is about public columns alone, which is exact and free: no plan"
     first = log.refused[0]

@@ -18,10 +18,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.answer.plan import MOST_START_CELLS, Means, Plan, first_tables, plan_of
+from casemate.answer.plan import MOST_START_CELLS, BudgetPlan, Means, first_tables, plan_of
 from casemate.answer.planner.predicted import (
-    Errors,
     NoisyTables,
+    PredictedErrors,
     exact_gaussian,
     fitted_answers,
     gaussian_answers,
@@ -31,7 +31,7 @@ from casemate.answer.planner.predicted import (
 from casemate.answer.planner.workload import Workload
 from casemate.answer.schedule import GateSchedule, Holds, easy_interval
 from casemate.doors import GaussianLaw, LaplaceLaw, Law
-from casemate.grid import Asked, Floats
+from casemate.grid import Floats, GridQuestion
 from casemate.privacy import Currency
 from casemate.surrogate import LARGEST_DENSE
 from casemate.table import Answering, Budget, Strategy
@@ -47,7 +47,7 @@ WIDTHS = (1, 2, 3)
 
 
 @dataclass(frozen=True)
-class Setting:
+class PlannerSetting:
     """A budget, the grid, how the policy wants to answer, and how many questions there were."""
 
     means: Means
@@ -60,19 +60,19 @@ class Setting:
         """Of what is proven."""
         return float(self.answering.confidence)
 
-    def planned(self, strategy: Strategy, questions: int, order: int = 2) -> Plan:
+    def planned(self, strategy: Strategy, questions: int, order: int = 2) -> BudgetPlan:
         """The plan of a strategy for so many questions."""
         answering = replace(self.answering, strategy=strategy, questions=questions)
         return plan_of(self.means, self.shape, answering, order)
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
+class StrategyForecast:
     """One strategy: errors in people, or the reason why it cannot be had."""
 
     strategy: Strategy
     order: int | None = None  # attributes of its tables
-    plan: Plan | None = None
+    plan: BudgetPlan | None = None
     typical: Floats | None = None  # the mean error of each question
     mean: float = math.inf
     largest: float = math.inf
@@ -99,17 +99,17 @@ class Forecast:
 # Noise on every answer ------------------------------------------------------------------------
 
 
-def gaussian(setting: Setting, work: Workload) -> Forecast:
+def gaussian(setting: PlannerSetting, work: Workload) -> StrategyForecast:
     """Gaussian noise on every answer, as the ledger counts it."""
     if setting.means.currency is not Currency.RHO:
-        return Forecast(Strategy.GAUSSIAN, reason="Gaussian noise needs a delta above 0")
+        return StrategyForecast(Strategy.GAUSSIAN, reason="Gaussian noise needs a delta above 0")
     plan = setting.planned(Strategy.GAUSSIAN, work.number)
     law = GaussianLaw.within(_answer(plan))
     errors = gaussian_answers(work.questions, setting.means.relation, float(law.scale))
     return _each_paid(Strategy.GAUSSIAN, plan, errors, setting, work)
 
 
-def laplace(setting: Setting, work: Workload) -> Forecast:
+def laplace(setting: PlannerSetting, work: Workload) -> StrategyForecast:
     """Laplace noise on every answer."""
     plan = setting.planned(Strategy.LAPLACE, work.number)
     pure = setting.means.currency is Currency.EPSILON
@@ -119,15 +119,19 @@ def laplace(setting: Setting, work: Workload) -> Forecast:
     return _each_paid(Strategy.LAPLACE, plan, errors, setting, work)
 
 
-def _answer(plan: Plan) -> Fraction:
+def _answer(plan: BudgetPlan) -> Fraction:
     assert plan.answer is not None, "a plan that pays for each answer says how much"
     return plan.answer
 
 
 def _each_paid(
-    strategy: Strategy, plan: Plan, errors: Errors, setting: Setting, work: Workload
-) -> Forecast:
-    return Forecast(
+    strategy: Strategy,
+    plan: BudgetPlan,
+    errors: PredictedErrors,
+    setting: PlannerSetting,
+    work: Workload,
+) -> StrategyForecast:
+    return StrategyForecast(
         strategy,
         plan=plan,
         typical=errors.typical,
@@ -140,35 +144,35 @@ def _each_paid(
 # Tables without a gate ------------------------------------------------------------------------
 
 
-def histogram(setting: Setting, work: Workload) -> Forecast:
+def histogram(setting: PlannerSetting, work: Workload) -> StrategyForecast:
     """Every cell once."""
     cells = math.prod(setting.shape)
     if cells > LARGEST_DENSE:
         said = f"the grid has {cells:,} cells, too many to measure each"
-        return Forecast(Strategy.HISTOGRAM, reason=said)
+        return StrategyForecast(Strategy.HISTOGRAM, reason=said)
     plan = setting.planned(Strategy.HISTOGRAM, work.number)
     return _without_gate(Strategy.HISTOGRAM, len(setting.shape), plan, setting, work)
 
 
-def tables(setting: Setting, work: Workload, order: int) -> Forecast:
+def tables(setting: PlannerSetting, work: Workload, order: int) -> StrategyForecast:
     """All tables of so many attributes."""
     if order > len(setting.shape):
         said = f"the grid has no {order} attributes"
-        return Forecast(Strategy.TABLES, order, reason=said)
+        return StrategyForecast(Strategy.TABLES, order, reason=said)
     plan = setting.planned(Strategy.TABLES, work.number, order)
     if {len(scope) for scope in plan.start} != {order}:
         said = f"the tables have more than {MOST_START_CELLS:,} cells in all"
-        return Forecast(Strategy.TABLES, order, reason=said)
+        return StrategyForecast(Strategy.TABLES, order, reason=said)
     return _without_gate(Strategy.TABLES, order, plan, setting, work)
 
 
 def _without_gate(
-    strategy: Strategy, order: int, plan: Plan, setting: Setting, work: Workload
-) -> Forecast:
+    strategy: Strategy, order: int, plan: BudgetPlan, setting: PlannerSetting, work: Workload
+) -> StrategyForecast:
     noisy, relation = noisy_tables(setting.shape, plan), setting.means.relation
     errors = fitted_answers(work.questions, relation, noisy)
     read = read_answers(work.questions, relation, noisy)
-    return Forecast(
+    return StrategyForecast(
         strategy,
         order,
         plan,
@@ -180,7 +184,7 @@ def _without_gate(
     )
 
 
-def noisy_tables(shape: tuple[int, ...], plan: Plan) -> NoisyTables:
+def noisy_tables(shape: tuple[int, ...], plan: BudgetPlan) -> NoisyTables:
     """The first tables of a plan, by their noise."""
     return NoisyTables(shape, plan.start, _variance(plan.start_law), _variance(plan.total_law))
 
@@ -192,20 +196,20 @@ def _variance(law: Law | None) -> float:
     return float(law.scale) ** 2 * (2 if isinstance(law, LaplaceLaw) else 1)
 
 
-def _wider(questions: Sequence[Asked], noisy: NoisyTables) -> int:
+def _wider(questions: Sequence[GridQuestion], noisy: NoisyTables) -> int:
     return sum(not noisy.holds(asked.scope) for asked in questions)
 
 
 # With a gate ----------------------------------------------------------------------------------
 
 
-def cold(setting: Setting, work: Workload) -> Forecast:
+def cold(setting: PlannerSetting, work: Workload) -> StrategyForecast:
     """Only surprises, from nothing."""
     plan = setting.planned(Strategy.COLD, work.number)
     assert plan.gate is not None, "a cold start has a gate"
     threshold = plan.gate.threshold(setting.asked + work.number)
     mean = COLD_MEAN * threshold
-    return Forecast(
+    return StrategyForecast(
         Strategy.COLD,
         plan=plan,
         typical=np.full(len(work.questions), mean),
@@ -216,13 +220,13 @@ def cold(setting: Setting, work: Workload) -> Forecast:
     )
 
 
-def warm(setting: Setting, work: Workload, order: int) -> Forecast:
+def warm(setting: PlannerSetting, work: Workload, order: int) -> StrategyForecast:
     """Tables of so many attributes first, then only surprises."""
     plan = setting.planned(Strategy.WARM, work.number, order)
     assert plan.gate is not None, "a warm start has a gate"
     noisy = noisy_tables(setting.shape, plan)
     errors = fitted_answers(work.questions, setting.means.relation, noisy)
-    return Forecast(
+    return StrategyForecast(
         Strategy.WARM,
         max((len(scope) for scope in plan.start), default=0),
         plan,
@@ -234,7 +238,7 @@ def warm(setting: Setting, work: Workload, order: int) -> Forecast:
     )
 
 
-def warm_starts(setting: Setting, work: Workload) -> Iterator[Forecast]:
+def warm_starts(setting: PlannerSetting, work: Workload) -> Iterator[StrategyForecast]:
     """A warm start from tables of each width that is allowed, up to the whole grid."""
     seen = set()
     for order in (*WIDTHS, len(setting.shape)):
@@ -244,7 +248,7 @@ def warm_starts(setting: Setting, work: Workload) -> Iterator[Forecast]:
             yield warm(setting, work, order)
 
 
-def proven_by_gate(gate: GateSchedule, setting: Setting, work: Workload) -> float:
+def proven_by_gate(gate: GateSchedule, setting: PlannerSetting, work: Workload) -> float:
     """How far off an answer that passes can be, at the last of the questions."""
     last = setting.asked + work.number
     return float(easy_interval(gate, last, setting.confidence, Holds.ALONE) + 1)
@@ -253,10 +257,10 @@ def proven_by_gate(gate: GateSchedule, setting: Setting, work: Workload) -> floa
 # Plans and the baseline -----------------------------------------------------------------------
 
 
-def forecast_of(plan: Plan, setting: Setting, work: Workload) -> Forecast:
+def forecast_of(plan: BudgetPlan, setting: PlannerSetting, work: Workload) -> StrategyForecast:
     """The forecast of the strategy that a plan has."""
     order = max((len(scope) for scope in plan.start), default=1)
-    by_strategy: dict[Strategy, Callable[[], Forecast]] = {
+    by_strategy: dict[Strategy, Callable[[], StrategyForecast]] = {
         Strategy.GAUSSIAN: lambda: gaussian(setting, work),
         Strategy.LAPLACE: lambda: laplace(setting, work),
         Strategy.HISTOGRAM: lambda: histogram(setting, work),
@@ -276,7 +280,7 @@ class Baseline:
     largest: float
 
 
-def plain(setting: Setting, work: Workload, budget: Budget) -> Baseline:
+def plain(setting: PlannerSetting, work: Workload, budget: Budget) -> Baseline:
     """Gaussian noise with exact accounting; Laplace noise where delta is 0."""
     relation = setting.means.relation
     if budget.delta:

@@ -1,7 +1,7 @@
 """A comparison of strategies as a page, with the errors drawn beside each other."""
 
 from casemate.answer.planner.comparison import Comparison
-from casemate.answer.planner.forecasts import Forecast
+from casemate.answer.planner.forecasts import StrategyForecast
 from casemate.answer.planner.report import (
     HEADER,
     basis,
@@ -86,14 +86,14 @@ def _chart(found: Comparison) -> Markup:
     return section("errors", "Predicted errors", figure(drawn, caption))
 
 
-def _label(forecast: Forecast) -> str:
+def _label(forecast: StrategyForecast) -> str:
     if forecast.strategy is Strategy.TABLES:
         return f"{forecast.order}-way"
     warm = forecast.strategy is Strategy.WARM
     return f"warm {forecast.order}-way" if warm else str(forecast.strategy)
 
 
-def _tone(forecast: Forecast, found: Comparison) -> Tone:
+def _tone(forecast: StrategyForecast, found: Comparison) -> Tone:
     if forecast is found.recommended:
         return Tone.STRONG
     return Tone.PLAIN if forecast.checked else Tone.SOFT

@@ -49,7 +49,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from casemate.grid import LARGEST_SHOWN, Asked, Floats, Linear, Product, Relation, Scope
+from casemate.grid import LARGEST_SHOWN, Floats, GridQuestion, LinearCells, Product, Relation, Scope
 from casemate.surrogate import WIDE
 
 NORMAL_MEAN = math.sqrt(2 / math.pi)
@@ -63,7 +63,7 @@ DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Shape:
+class ErrorShape:
     """A law of scale one: the mean of its magnitude, its tail, and the tail's inverse."""
 
     mean: float
@@ -71,15 +71,15 @@ class Shape:
     quantile: Callable[[float], float]  # the x that |X| stays within with this probability
 
 
-NORMAL = Shape(
+NORMAL = ErrorShape(
     NORMAL_MEAN,
     lambda x: math.erfc(x / math.sqrt(2)),
     lambda confidence: NormalDist().inv_cdf((1 + confidence) / 2),
 )
-LAPLACE = Shape(1.0, lambda x: math.exp(-x), lambda confidence: -math.log1p(-confidence))
+LAPLACE = ErrorShape(1.0, lambda x: math.exp(-x), lambda confidence: -math.log1p(-confidence))
 
 
-def largest(shape: Shape, scales: Floats, times: float = 1.0) -> float:
+def largest(shape: ErrorShape, scales: Floats, times: float = 1.0) -> float:
     """The expected largest magnitude, if for each of these scales there are so many draws.
 
     >>> round(largest(NORMAL, np.ones(1), times=10**5), 2)
@@ -282,11 +282,11 @@ def _added(factors: dict[int, Floats]) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Errors:
+class PredictedErrors:
     """The scale of the error of each number, by question, and the law they have."""
 
     scales: tuple[Floats, ...]
-    shape: Shape = NORMAL
+    shape: ErrorShape = NORMAL
 
     @property
     def typical(self) -> Floats:
@@ -302,7 +302,7 @@ class Errors:
         """The largest error, if each question stands for so many."""
         return largest(self.shape, np.concatenate(self.scales), times)
 
-    def proven(self, confidence: float, questions: Sequence[Asked]) -> float:
+    def proven(self, confidence: float, questions: Sequence[GridQuestion]) -> float:
         """The largest half-width of an interval around noise of this size."""
         widths = [
             self.shape.quantile(1 - (1 - confidence) / asked.together) * float(scales.max())
@@ -314,34 +314,36 @@ class Errors:
 # Noise on every answer ------------------------------------------------------------------------
 
 
-def gaussian_answers(questions: Sequence[Asked], relation: Relation, deviation: float) -> Errors:
+def gaussian_answers(
+    questions: Sequence[GridQuestion], relation: Relation, deviation: float
+) -> PredictedErrors:
     """Normal noise of this deviation to one sensitivity, for a whole statement."""
     scales = []
     for asked in questions:
         moved = [_moved(part, relation, 2) for part in asked.parts]
         share = math.sqrt(len(asked.parts))  # of rho, for each part
         scales.append(_by_cell(asked, [deviation * share * each for each in moved]))
-    return Errors(tuple(scales))
+    return PredictedErrors(tuple(scales))
 
 
 def laplace_answers(
-    questions: Sequence[Asked], relation: Relation, scale: float, *, pure: bool
-) -> Errors:
+    questions: Sequence[GridQuestion], relation: Relation, scale: float, *, pure: bool
+) -> PredictedErrors:
     """Laplace noise of this scale to one sensitivity; pure budgets add up epsilon, others rho."""
     scales = []
     for asked in questions:
         moved = [_moved(part, relation, 1) for part in asked.parts]
         share = len(asked.parts) if pure else math.sqrt(len(asked.parts))
         scales.append(_by_cell(asked, [scale * share * each for each in moved]))
-    return Errors(tuple(scales), LAPLACE)
+    return PredictedErrors(tuple(scales), LAPLACE)
 
 
-def _by_cell(asked: Asked, sizes: Sequence[float]) -> Floats:
+def _by_cell(asked: GridQuestion, sizes: Sequence[float]) -> Floats:
     counts = [len(part.cells) for part in asked.parts]
     return np.repeat(np.array(sizes), counts)
 
 
-def _moved(part: Linear, relation: Relation, norm: int) -> float:
+def _moved(part: LinearCells, relation: Relation, norm: int) -> float:
     """How far a person moves all cells of a part together, over how far one of them."""
     if len(part.cells) == 1:
         return 1.0
@@ -353,7 +355,7 @@ def _moved(part: Linear, relation: Relation, norm: int) -> float:
     return float(max(1.0, together * left_and_joined))
 
 
-def _overlap(part: Linear) -> float:
+def _overlap(part: LinearCells) -> float:
     """In how many cells of a part a row can be; groups are apart, and running totals are not."""
     scope = tuple(sorted({a for product in part.products for a in product.scope}))
     sizes = [part.products[0].shape[a] for a in scope]
@@ -366,7 +368,9 @@ def _overlap(part: Linear) -> float:
 # Tables ---------------------------------------------------------------------------------------
 
 
-def fitted_answers(questions: Sequence[Asked], relation: Relation, tables: NoisyTables) -> Errors:
+def fitted_answers(
+    questions: Sequence[GridQuestion], relation: Relation, tables: NoisyTables
+) -> PredictedErrors:
     """The noise of tables in the answers of the stand-in that is fitted to them."""
     found = []
     for asked in questions:
@@ -376,12 +380,12 @@ def fitted_answers(questions: Sequence[Asked], relation: Relation, tables: Noisy
             for cell in part.cells
         ]
         found.append(np.array(cells))
-    return Errors(tuple(found))
+    return PredictedErrors(tuple(found))
 
 
 def read_answers(
-    questions: Sequence[Asked], relation: Relation, tables: NoisyTables
-) -> Errors | None:
+    questions: Sequence[GridQuestion], relation: Relation, tables: NoisyTables
+) -> PredictedErrors | None:
     """The noise in answers that are read off one table each; None where one is in none."""
     if not all(tables.holds(asked.scope) for asked in questions):
         return None
@@ -393,4 +397,4 @@ def read_answers(
             for cell in part.cells
         ]
         found.append(np.array(cells))
-    return Errors(tuple(found))
+    return PredictedErrors(tuple(found))

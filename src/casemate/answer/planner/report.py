@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from casemate.answer.planner.comparison import Comparison
-from casemate.answer.planner.forecasts import EXACT_GAUSSIAN, Forecast
-from casemate.answer.planner.workload import Question
+from casemate.answer.planner.forecasts import EXACT_GAUSSIAN, StrategyForecast
+from casemate.answer.planner.workload import LoggedQuestion
 from casemate.report import counted
 from casemate.table import Strategy
 from casemate.table.sources import shown
@@ -92,7 +92,7 @@ def _on_unknown(found: Comparison) -> list[str]:
     return told
 
 
-def _bound(warm: Forecast) -> str:
+def _bound(warm: StrategyForecast) -> str:
     return f"no answer that passes is further off than {said(warm.proven or 0.0)} people"
 
 
@@ -133,7 +133,7 @@ def headline(found: Comparison) -> str:
     return f"recommended: {named(found.recommended)}"
 
 
-def named(forecast: Forecast) -> str:
+def named(forecast: StrategyForecast) -> str:
     """A strategy in words."""
     tables = f"tables of {counted(forecast.order or 0, 'attribute')}"
     if forecast.strategy is Strategy.TABLES:
@@ -157,7 +157,7 @@ def basis(found: Comparison) -> str:
     )
 
 
-def row(forecast: Forecast, found: Comparison) -> tuple[str, ...]:
+def row(forecast: StrategyForecast, found: Comparison) -> tuple[str, ...]:
     """One line of the table."""
     if not forecast.available:
         return (named(forecast), "-", "-", "-", forecast.reason or "")
@@ -180,7 +180,7 @@ def people(error: float, found: Comparison) -> str:
     return f"{said(error)} ({share:.2g} %)" if share < 100 else f"{said(error)} ({share:,.0f} %)"
 
 
-def cost_said(forecast: Forecast) -> str:
+def cost_said(forecast: StrategyForecast) -> str:
     """What a question costs, in words."""
     plan = forecast.plan
     if plan is None:
@@ -193,7 +193,7 @@ def cost_said(forecast: Forecast) -> str:
     return f"nothing, {amount(hard)} {plan.currency} for each of {plan.gate.runs} surprises"
 
 
-def split(forecast: Forecast, found: Comparison) -> dict[str, float]:
+def split(forecast: StrategyForecast, found: Comparison) -> dict[str, float]:
     """The shares of the budget that go to the start, the gate, its surprises, and to answers."""
     plan, whole = forecast.plan, found.setting.means.amount
     assert plan is not None, "what is recommended has a plan"
@@ -232,7 +232,7 @@ def present_said(found: Comparison) -> str:
     return f"{named(now)}, mean error {people(now.mean, found)}, largest {said(now.largest)}"
 
 
-def paid_for(found: Comparison) -> list[tuple[Question, Forecast | None, float]]:
+def paid_for(found: Comparison) -> list[tuple[LoggedQuestion, StrategyForecast | None, float]]:
     """Each question of the log with the strategy that is best for it; None for a free one."""
     assert found.log is not None, "there are questions only where there is a log"
     ranked = found.by_question()
@@ -306,7 +306,7 @@ def as_json(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _strategy(forecast: Forecast, found: Comparison) -> dict[str, Any]:
+def _strategy(forecast: StrategyForecast, found: Comparison) -> dict[str, Any]:
     plan = forecast.plan
     hard = None if plan is None else plan.run_price + plan.price_of(plan.surprise_law)
     return {
@@ -345,7 +345,7 @@ def _rounded(value: float) -> float | None:
 
 
 def _question(
-    question: Question, forecast: Forecast | None, error: float, found: Comparison
+    question: LoggedQuestion, forecast: StrategyForecast | None, error: float, found: Comparison
 ) -> dict[str, Any]:
     return {
         "line": question.line,

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from casemate.errors import Misconfigured, Unsupported
-from casemate.grid import Asked, Linear, Mask, Product, compiled
+from casemate.grid import GridQuestion, LinearCells, Mask, Product, compiled
 from casemate.published import RefusedQuery
 from casemate.query import Statement
 from casemate.query.parse import Logged, Queries, Unread, parse_statement, read_queries
@@ -42,7 +42,7 @@ MOST_SCOPES = 4_096
 class Workload:
     """Questions, and how many of their kind will be asked in all."""
 
-    questions: tuple[Asked, ...]
+    questions: tuple[GridQuestion, ...]
     number: int
 
     def __post_init__(self) -> None:
@@ -68,7 +68,7 @@ def usual_questions(shape: tuple[int, ...], number: int = USUAL_NUMBER) -> Workl
     for place in range(SAMPLE):
         scope = scopes[place * step % len(scopes)]
         masks = {a: _range(shape[a], place, axis) for axis, a in enumerate(scope)}
-        asked.append(Asked((Linear(((Product(shape, masks),),)),)))
+        asked.append(GridQuestion((LinearCells(((Product(shape, masks),),)),)))
     return Workload(tuple(asked), number)
 
 
@@ -94,37 +94,39 @@ def _even(place: int, series: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class LoggedQuestion:
     """One statement of a log, the line it begins on, and what it asks of the grid."""
 
     line: int
     sql: str
-    asked: Asked
+    asked: GridQuestion
 
 
 @dataclass(frozen=True, eq=False)
-class Log:
+class QuestionLog:
     """The questions of a log, each once; repeats cost nothing, and are counted."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[LoggedQuestion, ...]
     refused: tuple[RefusedQuery, ...] = ()
     repeats: int = 0
 
 
-def read_questions(queries: Queries, policy: Policy, universe: Universe, dialect: str) -> Log:
+def read_questions(
+    queries: Queries, policy: Policy, universe: Universe, dialect: str
+) -> QuestionLog:
     """Read every statement of a log; the policy has the type of every column."""
 
-    def asked(statement: Statement) -> Asked:
+    def asked(statement: Statement) -> GridQuestion:
         return compiled(statement, universe).snapped
 
     return gathered(queries, policy, dialect, asked)
 
 
 def gathered(
-    queries: Queries, policy: Policy, dialect: str, asked: Callable[[Statement], Asked]
-) -> Log:
+    queries: Queries, policy: Policy, dialect: str, asked: Callable[[Statement], GridQuestion]
+) -> QuestionLog:
     """The same with any way to make a question of a statement."""
-    found: dict[str, Question] = {}
+    found: dict[str, LoggedQuestion] = {}
     refused: list[RefusedQuery] = []
     repeats = 0
     for number, entry in enumerate(read_queries(queries, dialect), start=1):
@@ -132,7 +134,7 @@ def gathered(
             refused.append(RefusedQuery(number, entry.line, None, entry.text, entry.reason))
             continue
         try:
-            question = Question(
+            question = LoggedQuestion(
                 entry.line, entry.sql, asked(parse_statement(entry.sql, policy, dialect))
             )
         except Unsupported as error:
@@ -140,7 +142,7 @@ def gathered(
             continue
         repeats += question.asked.text in found
         found.setdefault(question.asked.text, question)
-    return Log(tuple(found.values()), tuple(refused), repeats)
+    return QuestionLog(tuple(found.values()), tuple(refused), repeats)
 
 
 def _refused(number: int, entry: Logged, error: Unsupported) -> RefusedQuery:

@@ -80,7 +80,7 @@ class Boundary:
 
 
 @dataclass(frozen=True)
-class Box:
+class PointBox:
     """The points that may be asked about: every coordinate from `low` to `high`."""
 
     dimension: int
@@ -150,11 +150,11 @@ class OutOfQueries(Exception):
 
 
 @dataclass
-class Asking:
+class CountedClassifier:
     """A classifier with a count of the points it was asked, at most `limit` of them."""
 
     predict: Predict
-    box: Box
+    box: PointBox
     limit: int
     count: int = 0
     labels: list[Label] = field(default_factory=list)
@@ -250,7 +250,7 @@ MOST = 2_000
 """Points after which a classifier that has shown one label is taken to have no other."""
 
 
-def two_sides(asking: Asking, random: np.random.Generator) -> tuple[Floats, Floats]:
+def two_sides(asking: CountedClassifier, random: np.random.Generator) -> tuple[Floats, Floats]:
     """A point of the first label and one of the other, by asking random points of the cube."""
     most = min(MOST, asking.left)
     while len(asking.labels) < 2 and asking.count < most:
@@ -262,7 +262,7 @@ def two_sides(asking: Asking, random: np.random.Generator) -> tuple[Floats, Floa
     return points[int(np.argmin(other))], points[int(np.argmax(other))]
 
 
-def _one_label(asking: Asking) -> str:
+def _one_label(asking: CountedClassifier) -> str:
     box = asking.box
     if not asking.labels:
         return "the classifier may be asked nothing; raise --queries"
@@ -292,7 +292,9 @@ def between(below: Floats, above: Floats) -> Boundary:
     return Boundary(across, -float(across @ (below + above)) / 2)
 
 
-def narrowed(asking: Asking, below: Floats, above: Floats, times: int) -> tuple[Floats, Floats]:
+def narrowed(
+    asking: CountedClassifier, below: Floats, above: Floats, times: int
+) -> tuple[Floats, Floats]:
     """The two sides brought together along the line between them, halving it each time."""
     for _ in range(times):
         middle = (below + above) / 2
@@ -310,7 +312,7 @@ def narrowed(asking: Asking, below: Floats, above: Floats, times: int) -> tuple[
 class LabelThreshold:
     """Asks a classifier whether heights are above thresholds, along one direction."""
 
-    asking: Asking
+    asking: CountedClassifier
     direction: Floats
 
     def above(self, q: Floats, threshold: float) -> bool:

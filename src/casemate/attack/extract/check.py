@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casemate.attack.extract.boundary import Asking, Boundary, Floats, slid
+from casemate.attack.extract.boundary import Boundary, CountedClassifier, Floats, slid
 from casemate.attack.extract.noisy import LabelFilter, with_one
 
 AGAIN = 40
@@ -40,7 +40,11 @@ class Checked:
 
 
 def close_points_agree(
-    asking: Asking, found: Boundary, angle: float, count: int, random: np.random.Generator
+    asking: CountedClassifier,
+    found: Boundary,
+    angle: float,
+    count: int,
+    random: np.random.Generator,
 ) -> bool:
     """Whether points as close to the boundary as its precision allows have the labels it says."""
     size = asking.box.dimension
@@ -56,7 +60,7 @@ def close_points_agree(
 
 
 def checked(
-    asking: Asking,
+    asking: CountedClassifier,
     found: Boundary,
     learner: LabelFilter | None,
     fresh: int,
@@ -84,7 +88,7 @@ def _right(learner: LabelFilter, points: Floats) -> Floats:
     return np.asarray(learner.flips + (1 - 2 * learner.flips) * inside, np.float64)
 
 
-def _unlikely(asking: Asking, found: Boundary, learner: LabelFilter | None) -> bool:
+def _unlikely(asking: CountedClassifier, found: Boundary, learner: LabelFilter | None) -> bool:
     """Whether the labels seen while learning disagree far more often than the noise explains."""
     if learner is None:
         return False
@@ -95,7 +99,9 @@ def _unlikely(asking: Asking, found: Boundary, learner: LabelFilter | None) -> b
     return wrong > expected + SURE * math.sqrt(spread) + RARE * len(points)
 
 
-def _repeat(asking: Asking, found: Boundary, learner: LabelFilter | None, count: int) -> bool:
+def _repeat(
+    asking: CountedClassifier, found: Boundary, learner: LabelFilter | None, count: int
+) -> bool:
     """Whether labels that the noise made wrong are as wrong when they are asked again."""
     if learner is None:
         return False

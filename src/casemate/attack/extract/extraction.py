@@ -23,7 +23,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from casemate.attack.extract.boundary import Asking, Boundary, Box, Label, OutOfQueries, Predict
+from casemate.attack.extract.boundary import (
+    Boundary,
+    CountedClassifier,
+    Label,
+    OutOfQueries,
+    PointBox,
+    Predict,
+)
 from casemate.attack.extract.check import Checked, checked, close_points_agree
 from casemate.attack.extract.lowd_meek import LowdMeek, NoisyLabels
 from casemate.attack.extract.noisy import LabelFilter, OneBitFilter, Retraining
@@ -39,7 +46,7 @@ MOST_FRESH = 200
 PRECISION, FINEST = 1e-5, 1e-10
 
 
-class LearnerName(StrEnum):
+class ExtractLearnerName(StrEnum):
     """The learners that can be asked for."""
 
     LOWD_MEEK = "lowd-meek"
@@ -47,14 +54,14 @@ class LearnerName(StrEnum):
     RETRAINING = "retraining"
 
 
-class Learner(Protocol):
+class BoundaryLearner(Protocol):
     """Something that asks a classifier and believes in better and better boundaries."""
 
     name: str
     model: LabelFilter | None
     """What it believes about the noise, where it allows for any."""
 
-    def rounds(self, asking: Asking) -> Iterator[Boundary]:
+    def rounds(self, asking: CountedClassifier) -> Iterator[Boundary]:
         """The boundary believed after each round of questions."""
         ...
 
@@ -63,7 +70,7 @@ class Learner(Protocol):
 class Extracted:
     """What was learnt about a classifier, and what it cost."""
 
-    box: Box
+    box: PointBox
     found: Boundary
     truth: Boundary | None
     labels: tuple[Label, Label]
@@ -109,7 +116,7 @@ def extract(
     bounds: tuple[float, float] = (-1.0, 1.0),
     queries: int | None = None,
     truth: Boundary | None = None,
-    learner: LearnerName | None = None,
+    learner: ExtractLearnerName | None = None,
     random: np.random.Generator | None = None,
 ) -> Extracted:
     """Extract a classifier of points with `dimension` coordinates; see `Extracted`.
@@ -120,19 +127,19 @@ def extract(
     """
     if queries is not None and queries < 2:
         raise ValueError(f"a boundary needs at least 2 queries, got {queries}")
-    box = Box(dimension, *bounds)
+    box = PointBox(dimension, *bounds)
     return _Extraction(predict, box, queries, learner, random or np.random.default_rng()).run(truth)
 
 
 @dataclass
 class _Extraction:
     predict: Predict
-    box: Box
+    box: PointBox
     queries: int | None
-    learner: LearnerName | None
+    learner: ExtractLearnerName | None
     random: np.random.Generator
     history: list[tuple[int, Boundary]] = field(default_factory=list)
-    used: Learner | None = None
+    used: BoundaryLearner | None = None
 
     def run(self, truth: Boundary | None) -> Extracted:
         """Learn, then check on fresh points, unless somebody interrupts it."""
@@ -140,7 +147,7 @@ class _Extraction:
         unknowns = self.box.dimension + 1
         self.limit = EACH * unknowns if self.queries is None else self.queries
         fresh = max(1, min(MOST_FRESH, self.limit // (10 if self.queries is None else 20)))
-        self.asking = Asking(self.predict, self.box, max(2, self.limit - fresh))
+        self.asking = CountedClassifier(self.predict, self.box, max(2, self.limit - fresh))
         examined, finished = None, True
         try:
             self._learn()
@@ -152,11 +159,11 @@ class _Extraction:
         return self._result(truth, examined, finished, time.process_time() - start)
 
     def _learn(self) -> None:
-        if self.learner is LearnerName.FILTER:
+        if self.learner is ExtractLearnerName.FILTER:
             self._follow(OneBitFilter(self.random))
-        elif self.learner is LearnerName.RETRAINING:
+        elif self.learner is ExtractLearnerName.RETRAINING:
             self._follow(Retraining(self.random))
-        elif self.learner is LearnerName.LOWD_MEEK:
+        elif self.learner is ExtractLearnerName.LOWD_MEEK:
             self._follow(LowdMeek(self.random, self._precision, repeats=0))
         elif not self._quiet():
             self._follow(OneBitFilter(self.random))
@@ -182,7 +189,7 @@ class _Extraction:
         held = min(held, max(3, usual - self.asking.count - 2))  # fewer where the start was hard
         return close_points_agree(self.asking, found, lowd_meek.reached, held, self.random)
 
-    def _follow(self, learner: Learner) -> None:
+    def _follow(self, learner: BoundaryLearner) -> None:
         """Let a learner ask until it is done or there are no queries left."""
         self.used = learner
         try:

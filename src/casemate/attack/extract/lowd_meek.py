@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.extract.boundary import (
-    Asking,
     Bits,
     Boundary,
+    CountedClassifier,
     Floats,
     LabelThreshold,
     between,
@@ -55,7 +55,7 @@ class LowdMeek:
     """The angle that the brackets allow so far."""
     model: LabelFilter | None = None
 
-    def rounds(self, asking: Asking) -> Iterator[Boundary]:
+    def rounds(self, asking: CountedClassifier) -> Iterator[Boundary]:
         """Better and better boundaries."""
         below, above = two_sides(asking, self.random)
         yield between(below, above)
@@ -78,7 +78,7 @@ class LowdMeek:
                 yield (found := lines.boundary())
                 self.reached = lines.width / (spread * STEP * float(np.linalg.norm(found.weights)))
 
-    def _level(self, asking: Asking, signs: Floats) -> tuple[float, float]:
+    def _level(self, asking: CountedClassifier, signs: Floats) -> tuple[float, float]:
         """Where the boundary crosses the line from corner to corner, to an eighth of a weight."""
         times = math.ceil(math.log2(16 * len(signs)))
         below, above = narrowed(asking, -signs, signs, times)
@@ -88,7 +88,7 @@ class LowdMeek:
         return float(below @ signs) / len(signs), float(above @ signs) / len(signs)
 
 
-def _signs(asking: Asking, near: Floats) -> Floats:
+def _signs(asking: CountedClassifier, near: Floats) -> Floats:
     """The sign of every weight: the side on which a step from near the boundary ends."""
     steps = np.where(near > 0, -1.0, 1.0)
     up = asking.ask(near + np.diag(steps))

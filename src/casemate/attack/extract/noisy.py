@@ -30,9 +30,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from casemate.attack.extract.boundary import (
-    Asking,
     Bits,
     Boundary,
+    CountedClassifier,
     Floats,
     corners,
     slid,
@@ -152,7 +152,7 @@ ENOUGH = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class LogisticFit:
     """The vector of the fit, and the curvature of its loss: the inverse of its covariance."""
 
     vector: Floats
@@ -164,7 +164,7 @@ def with_one(points: Floats) -> Floats:
     return np.column_stack([points, np.ones(len(points))])
 
 
-def logistic_regression(points: Floats, above: Bits, ridge: float = 1e-6) -> Fitted:
+def logistic_regression(points: Floats, above: Bits, ridge: float = 1e-6) -> LogisticFit:
     """Fit weights and intercept (no intercept is added: see `with_one`)."""
     signed = np.where(above, 1.0, -1.0)[:, None] * points
     vector = np.zeros(points.shape[1])
@@ -176,7 +176,7 @@ def logistic_regression(points: Floats, above: Bits, ridge: float = 1e-6) -> Fit
         loss = _loss(signed, vector, ridge)
         if before - loss <= ENOUGH * (1 + before):
             break
-    return Fitted(vector, _derivatives(signed, vector, ridge)[1])
+    return LogisticFit(vector, _derivatives(signed, vector, ridge)[1])
 
 
 def _loss(signed: Floats, vector: Floats, ridge: float) -> float:
@@ -225,7 +225,7 @@ class OneBitFilter:
     model: LabelFilter | None = None
     _noise: NoiseScale = field(default_factory=NoiseScale)
 
-    def rounds(self, asking: Asking) -> Iterator[Boundary]:
+    def rounds(self, asking: CountedClassifier) -> Iterator[Boundary]:
         """Better and better boundaries, until there are no queries left."""
         self.model = learner = _started(asking, self.random)
         yield learner.boundary
@@ -233,7 +233,7 @@ class OneBitFilter:
             self._round(asking, learner, size)
             yield learner.boundary
 
-    def _round(self, asking: Asking, learner: LabelFilter, size: int) -> None:
+    def _round(self, asking: CountedClassifier, learner: LabelFilter, size: int) -> None:
         points, variances = self._points(learner, size, asking.box.dimension)
         above = asking.ask(points[:, :-1])
         right = np.where(above, 1.0, -1.0) * (points @ learner.mean) * learner.scale
@@ -267,11 +267,11 @@ def _heights(random: np.random.Generator, size: int) -> Floats:
     return side * np.where(kind < FAR, 8.0, np.where(kind < FAR + NEAR, off, 0.0))
 
 
-def _batch(asking: Asking) -> int:
+def _batch(asking: CountedClassifier) -> int:
     return min(max(1, asking.count // BATCH), LARGEST, asking.left)
 
 
-def _started(asking: Asking, random: np.random.Generator) -> LabelFilter:
+def _started(asking: CountedClassifier, random: np.random.Generator) -> LabelFilter:
     """A filter that begins where a regression on random corners ends."""
     first_points(asking, random)
     points, above = asking.seen()
@@ -281,7 +281,7 @@ def _started(asking: Asking, random: np.random.Generator) -> LabelFilter:
     return LabelFilter(fitted.vector / LOGISTIC, np.asarray(root, np.float64))
 
 
-def first_points(asking: Asking, random: np.random.Generator) -> None:
+def first_points(asking: CountedClassifier, random: np.random.Generator) -> None:
     """Ask random corners, so many that all unknowns are seen, and both labels."""
     dimension = asking.box.dimension
     wanted = min(FIRST * (dimension + 1) - asking.count, asking.left // 4)
@@ -299,7 +299,7 @@ class Retraining:
     name: str = "retraining"
     model: LabelFilter | None = None
 
-    def rounds(self, asking: Asking) -> Iterator[Boundary]:
+    def rounds(self, asking: CountedClassifier) -> Iterator[Boundary]:
         """Better and better boundaries, until there are no queries left."""
         first_points(asking, self.random)
         while True:

@@ -26,7 +26,13 @@ from typing import Self
 
 import numpy as np
 
-from casemate.attack.one_bit.choice import Learner, LearnerName, Told, chosen, learner_for
+from casemate.attack.one_bit.choice import (
+    KnownNoise,
+    OneBitLearnerName,
+    StreamLearner,
+    chosen,
+    learner_for,
+)
 from casemate.attack.one_bit.laws import Law, parse_law
 from casemate.attack.one_bit.limit import (
     COUNTS_BELOW,
@@ -61,7 +67,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Errors:
+class StreamErrors:
     """Averages over a stream, in the unit of the private column.
 
     `limit` is that of thresholds at the median where `kind` is "none": an edge of the noise then
@@ -109,12 +115,12 @@ class OneBitFound:
     totals: GroupTotals
     law: Law
     noise: str
-    learner: LearnerName
-    told: Told
+    learner: OneBitLearnerName
+    told: KnownNoise
     weights: Weighting
     confidence: float
     queries: int
-    errors: Errors
+    errors: StreamErrors
     curve: tuple[Moment, ...]
     values: tuple[GroupValue, ...]
     inside: int
@@ -157,7 +163,7 @@ class Precision:
         return found
 
 
-class Limits:
+class LeastErrors:
     """The least errors anybody can have, summed over a stream of queries about groups."""
 
     def __init__(self, law: Law, groups: int) -> None:
@@ -220,8 +226,8 @@ class OneBitOptions:
     Without `weights` they are even, except for bisection, which needs nearly one group a query.
     """
 
-    learner: LearnerName = LearnerName.AUTO
-    told: Told = Told.LAW
+    learner: OneBitLearnerName = OneBitLearnerName.AUTO
+    told: KnownNoise = KnownNoise.LAW
     weights: Weighting | None = None
     confidence: float = 0.9
 
@@ -263,7 +269,7 @@ class OneBitAttack:
             raise Misconfigured(f"--queries {queries} leaves nothing to ask; give 1 or more")
         law = parse_law(noise) if isinstance(noise, str) else noise
         totals = read_totals(table, private, dimensions, bounds)
-        run = _Run(totals, law, queries, options or OneBitOptions(), random)
+        run = _AttackRun(totals, law, queries, options or OneBitOptions(), random)
         finished = run.went_through(progress)
         return run.found(noise if isinstance(noise, str) else law.name, finished)
 
@@ -273,7 +279,7 @@ class _Reached:
     """Where a stream stands after a block: averages, and which groups can be told apart."""
 
     queries: int
-    errors: Errors
+    errors: StreamErrors
     told: Bits
 
     @property
@@ -282,7 +288,7 @@ class _Reached:
         return Moment(self.queries, self.errors.error, self.errors.limit)
 
 
-class _Run:
+class _AttackRun:
     """One attack while it goes on."""
 
     def __init__(
@@ -300,10 +306,10 @@ class _Run:
         self.weights = options.weights or _weighting(self.name)
         stream, noise, own = (random or np.random.default_rng()).spawn(3)
         self.stream, self.oracle = stream, TableOracle(totals, law, noise)
-        self.learner: Learner = learner_for(
+        self.learner: StreamLearner = learner_for(
             self.name, options.told, law, totals.reach, queries=queries, random=own
         )
-        self.limits = Limits(law, groups)
+        self.limits = LeastErrors(law, groups)
         self.sums = np.zeros(3)  # of errors, of their squares, of errors without any oracle
         self.spanned = np.zeros((groups, groups))
         self.curve: list[Moment] = []
@@ -338,7 +344,7 @@ class _Run:
     def _state(self) -> "_Reached":
         asked = self.limits.queries
         error, square, blind = (self.sums / asked).tolist()
-        errors = Errors(
+        errors = StreamErrors(
             error=error,
             root_mean_square=math.sqrt(square),
             baseline=blind,
@@ -400,8 +406,8 @@ def identifiable(spanned: Floats) -> Bits:
     return np.asarray((unseen**2).sum(axis=1) < SEEN)
 
 
-def _weighting(name: LearnerName) -> Weighting:
-    return Weighting.SINGLE if name is LearnerName.BISECTION else Weighting.EVEN
+def _weighting(name: OneBitLearnerName) -> Weighting:
+    return Weighting.SINGLE if name is OneBitLearnerName.BISECTION else Weighting.EVEN
 
 
 def _blocks(queries: int, most: int) -> Iterator[tuple[int, bool]]:

@@ -50,7 +50,7 @@ from casemate.attack.one_bit.edge import (
 )
 from casemate.attack.one_bit.edge_table import SEARCH_RHO, UniformRule, reading_of, uniform_moments
 from casemate.attack.one_bit.kalman_bank import ScaleBank
-from casemate.attack.one_bit.oracle import Floats, Trail
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.attack.one_bit.potter import potter_update, predict
 from casemate.compiled import compiled
 
@@ -150,7 +150,7 @@ class TwoEdges:
         triangle = np.linalg.qr(roots[place][ENDS:].T).R
         return means[place][ENDS:].copy(), np.ascontiguousarray(triangle.T, np.float64)
 
-    def follow(self, coordinates: Floats, noisy: Floats, draws: Floats, trail: Trail) -> int:
+    def follow(self, coordinates: Floats, noisy: Floats, draws: Floats, trail: AnswerTrail) -> int:
         """A whole stream, compiled; how many queries were answered before the alarm."""
         from casemate.attack.one_bit.edge import NO_ALARM
 
@@ -291,20 +291,20 @@ class AutomaticKalman:
         self.bank = self._bank(*self.edges.before(), widest, self._aside)
         self.edges, self._given_up = None, True
 
-    def follow(self, coordinates: Floats, noisy: Floats) -> Trail:
+    def follow(self, coordinates: Floats, noisy: Floats) -> AnswerTrail:
         """Answer a whole stream, compiled: queries in the basis, and their noisy answers.
 
         Each noisy answer is compared with its threshold and used for nothing else.
         """
         held, count = np.ascontiguousarray(coordinates, float), len(coordinates)
-        trail = Trail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
+        trail = AnswerTrail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
         done = 0
         while done < count:
-            rest = Trail(trail.answers[done:], trail.thresholds[done:], trail.above[done:])
+            rest = AnswerTrail(trail.answers[done:], trail.thresholds[done:], trail.above[done:])
             done += self._advance(held[done:], noisy[done:], rest)
         return trail
 
-    def _advance(self, coordinates: Floats, noisy: Floats, trail: Trail) -> int:
+    def _advance(self, coordinates: Floats, noisy: Floats, trail: AnswerTrail) -> int:
         """Go on for as long as nothing has to be decided; how many queries were answered."""
         if self.edges is not None:
             draws = self._random.random(len(coordinates))
@@ -327,7 +327,7 @@ class AutomaticKalman:
     def _until_look(self) -> int:
         return 2**62 if self._given_up else LOOK_EVERY - self._seen % LOOK_EVERY
 
-    def _probe(self, x: Floats, noisy: float, trail: Trail) -> None:
+    def _probe(self, x: Floats, noisy: float, trail: AnswerTrail) -> None:
         """One probe of a stream."""
         self._draw, self._seen = self._random.random(), self._seen + 1
         trail.answers[0] = self.bank.mean @ x

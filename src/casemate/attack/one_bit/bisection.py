@@ -174,7 +174,7 @@ def advance(stream: Any, span: Any, state: Any, said: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Errata:
     """Which errata are corrected; a field that is False follows the printed text.
 
     >>> Reading(threshold_in_the_middle=False) == Reading()
@@ -191,17 +191,17 @@ class Reading:
     """A basis that has to be found is where queries concentrate; printed: principal components."""
 
     @classmethod
-    def as_printed(cls) -> "Reading":
+    def as_printed(cls) -> "Errata":
         """The text as it stands."""
         return cls(False, False, False)
 
 
-CORRECTED = Reading()
+CORRECTED = Errata()
 """Every erratum corrected."""
 
 
 @dataclass(frozen=True)
-class Constants:
+class BisectionConstants:
     """How much evidence a decision needs, and which queries give it."""
 
     observations: float = 30.0
@@ -233,10 +233,10 @@ class Constants:
         return printed_angle(directions) if self.angle is None else self.angle
 
 
-PRINTED = Constants()
+PRINTED = BisectionConstants()
 """The constants of the source: 30 and one eighth."""
 
-TIGHT = Constants(observations=6.0, exact_gap=True)
+TIGHT = BisectionConstants(observations=6.0, exact_gap=True)
 """The same chance of failure from Hoeffding's inequality and the exact gap: a quarter the error."""
 
 
@@ -281,7 +281,7 @@ def extent(share: float, angle: float, directions: int) -> float:
 # Decisions ----------------------------------------------------------------------------------------
 
 
-def gaps(sides: Floats, constants: Constants) -> Floats:
+def gaps(sides: Floats, constants: BisectionConstants) -> Floats:
     """How far w . q is at least from the middle, for each direction whose outer quarter holds w.
 
     With u and v the parts of a query along and across its direction, the middle is passed by at
@@ -296,7 +296,7 @@ def gaps(sides: Floats, constants: Constants) -> Floats:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class HalfEvidence:
     """What the bits near one direction say about the half of its interval that holds w."""
 
     least: float  # p1
@@ -306,7 +306,7 @@ class Evidence:
     """And at least so much more when it is in the highest."""
 
     @classmethod
-    def of(cls, law: Law | None, gap: float) -> "Evidence":
+    def of(cls, law: Law | None, gap: float) -> "HalfEvidence":
         """The evidence of bits whose thresholds are so far from the truth."""
         if gap <= 0:
             return cls(0.0, 0.0)
@@ -315,7 +315,7 @@ class Evidence:
         above, below = float(law.cdf(gap)), float(law.cdf(-gap))
         return cls(1 - above, above - below)
 
-    def needed(self, constants: Constants, horizon: int) -> int:  # N_crit
+    def needed(self, constants: BisectionConstants, horizon: int) -> int:  # N_crit
         """How many bits decide, except with a chance of horizon^-3."""
         squared = self.difference**2
         if squared == 0:
@@ -342,7 +342,7 @@ def stopping_side(horizon: int, directions: int) -> float:
 
 
 @dataclass(frozen=True)
-class Setting:
+class StreamSetting:
     """A stream: D, d, T, the noise on an answer, and the share of queries near each direction."""
 
     dimension: int  # D
@@ -353,16 +353,16 @@ class Setting:
     longest: float | None = None
     """The largest Euclidean length of a query; None is sqrt(D)."""
 
-    def phases(self, constants: Constants) -> Iterator[tuple[float, int]]:
+    def phases(self, constants: BisectionConstants) -> Iterator[tuple[float, int]]:
         """The side and the observations needed of every phase, until the stopping side."""
         side = first_side(self.dimension)
         while side > stopping_side(self.horizon, self.directions):
             gap = float(gaps(np.full(self.directions, side), constants)[0])
-            yield side, Evidence.of(self.law, gap).needed(constants, self.horizon)
+            yield side, HalfEvidence.of(self.law, gap).needed(constants, self.horizon)
             side *= SHRINK
 
 
-def error_bound(setting: Setting, constants: Constants) -> float:
+def error_bound(setting: StreamSetting, constants: BisectionConstants) -> float:
     """Theorem 2.1 with constants: the average error while w stays in the box.
 
     A phase takes at most 2 N_crit / p queries (all d directions in one count, Chernoff), and a
@@ -379,18 +379,18 @@ def error_bound(setting: Setting, constants: Constants) -> float:
     return (total + left * worst * side) / setting.horizon
 
 
-def loss_bound(setting: Setting, constants: Constants) -> float:
+def loss_bound(setting: StreamSetting, constants: BisectionConstants) -> float:
     """The chance that w ever leaves the box: a union over phases and over directions."""
     chance = 0.0
     for side, needed in setting.phases(constants):
         if needed > setting.horizon:
             break
         gap = float(gaps(np.full(setting.directions, side), constants)[0])
-        chance += wrong_side(needed, Evidence.of(setting.law, gap).difference)
+        chance += wrong_side(needed, HalfEvidence.of(setting.law, gap).difference)
     return min(1.0, setting.directions * chance)
 
 
-def delay_bound(setting: Setting, constants: Constants) -> float:
+def delay_bound(setting: StreamSetting, constants: BisectionConstants) -> float:
     """The chance that some phase takes more queries than `error_bound` counts.
 
     Of 2 N / p queries at least N are near a direction except with a chance of exp(-N / 4).
@@ -410,7 +410,7 @@ def batch_claim(dimension: int, horizon: int) -> float:
 Counts = NDArray[np.int64]
 
 
-class Box:
+class SecretBox:
     """An interval for each coordinate of the secret, and what was observed about each.
 
     >>> box = Box.around(directions=2, reach=4.0)
@@ -427,7 +427,7 @@ class Box:
         self.seen: Counts = np.zeros(len(low), np.int64)  # N+ + N-
 
     @classmethod
-    def around(cls, directions: int, reach: float) -> "Box":
+    def around(cls, directions: int, reach: float) -> "SecretBox":
         """The cube of all points none of whose coordinates is further from 0 than this."""
         return cls(np.full(directions, -reach), np.full(directions, reach))
 
@@ -494,8 +494,8 @@ class BisectionSearch:
         law: Law | None,
         *,
         horizon: int | None = None,  # T
-        reading: Reading = CORRECTED,
-        constants: Constants = PRINTED,
+        reading: Errata = CORRECTED,
+        constants: BisectionConstants = PRINTED,
     ) -> None:
         if not 1 <= directions <= dimension:
             raise ValueError(
@@ -504,12 +504,12 @@ class BisectionSearch:
         if horizon is not None and horizon < 2:
             raise ValueError(f"need a horizon of at least 2 queries, got {horizon}")
         self.law, self.reading, self.constants = law, reading, constants
-        self.box = Box.around(directions, first_side(dimension) / 2)
+        self.box = SecretBox.around(directions, first_side(dimension) / 2)
         self.horizon = FIRST_HORIZON if horizon is None else horizon
         self.doubles = horizon is None
         self.queries = self.shrinks = 0
         self._angle = constants.angle_for(directions)
-        self._evidence = [Evidence(0.0, 0.0)] * directions
+        self._evidence = [HalfEvidence(0.0, 0.0)] * directions
         self._weigh()
         self._start_phase(np.ones(directions, np.bool_))
 
@@ -600,7 +600,7 @@ class BisectionSearch:
         """
         distances = gaps(self.box.sides, self.constants)
         for i, gap in enumerate(distances):
-            fresh = Evidence.of(self.law, float(gap))
+            fresh = HalfEvidence.of(self.law, float(gap))
             soon = fresh.needed(self.constants, self.horizon)
             if ended[i] or soon < self.needed[i] - self.box.seen[i]:
                 self._evidence[i] = fresh
@@ -640,8 +640,8 @@ class OnlineBisection:
         basis: Floats | None = None,  # C
         directions: int | None = None,  # d
         horizon: int | None = None,  # T
-        reading: Reading = CORRECTED,
-        constants: Constants = PRINTED,
+        reading: Errata = CORRECTED,
+        constants: BisectionConstants = PRINTED,
         preliminary: int | None = None,
     ) -> None:
         if basis is None and directions is None:

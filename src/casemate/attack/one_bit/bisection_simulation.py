@@ -12,9 +12,9 @@ import numpy as np
 
 from casemate.attack.one_bit.bisection import BisectionSearch
 from casemate.attack.one_bit.laws import Law
-from casemate.attack.one_bit.oracle import Bits, Floats, Trail
+from casemate.attack.one_bit.oracle import AnswerTrail, Bits, Floats
 
-NOT_KEPT = Trail(np.empty(0), np.empty(0), np.empty(0, np.bool_))
+NOT_KEPT = AnswerTrail(np.empty(0), np.empty(0), np.empty(0, np.bool_))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def feed(
     coordinates: Floats,
     secret: Floats,
     noise: Floats,
-    said: Trail = NOT_KEPT,
+    said: AnswerTrail = NOT_KEPT,
 ) -> tuple[float, list[int]]:
     """Go through queries with this noise: the sum of errors, and when the box shrank."""
     from casemate.attack.one_bit.bisection import advance
@@ -83,10 +83,10 @@ def feed(
 
 def simulate_trail(
     search: BisectionSearch, coordinates: Floats, secret: Floats, noise: Floats
-) -> Trail:
+) -> AnswerTrail:
     """Everything that is said about each query."""
     count = len(coordinates)
-    said = Trail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
+    said = AnswerTrail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
     feed(search, coordinates, secret, noise, said)
     return said
 

@@ -26,7 +26,7 @@ UNSHIFTED = 1e-9
 """A median of the noise below this part of its scale is none."""
 
 
-class LearnerName(StrEnum):
+class OneBitLearnerName(StrEnum):
     """The learners that can be asked for."""
 
     AUTO = "auto"
@@ -36,7 +36,7 @@ class LearnerName(StrEnum):
     AUTOMATIC = "automatic"
 
 
-class Told(StrEnum):
+class KnownNoise(StrEnum):
     """What the attacker knows of the noise: its law, its scale only, or nothing."""
 
     LAW = "law"
@@ -44,7 +44,7 @@ class Told(StrEnum):
     NOTHING = "nothing"
 
 
-class Learner(Protocol):
+class StreamLearner(Protocol):
     """Answers a stream in blocks, and says in the end what it believes of each group."""
 
     def follow(self, queries: Floats, noisy: Floats) -> Floats:
@@ -56,36 +56,38 @@ class Learner(Protocol):
         ...
 
 
-def chosen(name: LearnerName, told: Told, law: Law, queries: int, groups: int) -> LearnerName:
+def chosen(
+    name: OneBitLearnerName, told: KnownNoise, law: Law, queries: int, groups: int
+) -> OneBitLearnerName:
     """The learner that is used; `auto` becomes one of the others."""
-    if name in (LearnerName.EDGE, LearnerName.BISECTION) and told is not Told.LAW:
+    if name in (OneBitLearnerName.EDGE, OneBitLearnerName.BISECTION) and told is not KnownNoise.LAW:
         raise Misconfigured(
             f"the learner {name} has to know the law of the noise; use --told law, or the learner "
             f"kalman"
         )
-    if name is not LearnerName.AUTO:
+    if name is not OneBitLearnerName.AUTO:
         return name
-    if told is Told.NOTHING and not middle(law):
-        return LearnerName.AUTOMATIC
+    if told is KnownNoise.NOTHING and not middle(law):
+        return OneBitLearnerName.AUTOMATIC
     pays = edge_pays_after(law) * groups <= queries or bit_information(law).kind == "supremum"
-    return LearnerName.EDGE if told is Told.LAW and pays else LearnerName.KALMAN
+    return OneBitLearnerName.EDGE if told is KnownNoise.LAW and pays else OneBitLearnerName.KALMAN
 
 
 def learner_for(
-    name: LearnerName,
-    told: Told,
+    name: OneBitLearnerName,
+    told: KnownNoise,
     law: Law,
     reach: Floats,
     *,
     queries: int,
     random: np.random.Generator,
-) -> Learner:
+) -> StreamLearner:
     """A learner before its first query."""
-    if name is LearnerName.BISECTION:
+    if name is OneBitLearnerName.BISECTION:
         return Bisecting(law, reach, queries)
-    if name is LearnerName.EDGE:
+    if name is OneBitLearnerName.EDGE:
         return AtTheEdge(law, len(reach), random)
-    if name is LearnerName.AUTOMATIC:
+    if name is OneBitLearnerName.AUTOMATIC:
         return Looking(reach, random)
     return Filtering(told, law, reach, random)
 
@@ -93,14 +95,16 @@ def learner_for(
 class Filtering:
     """`OneBitKalman` with one coordinate for each group."""
 
-    def __init__(self, told: Told, law: Law, reach: Floats, random: np.random.Generator) -> None:
+    def __init__(
+        self, told: KnownNoise, law: Law, reach: Floats, random: np.random.Generator
+    ) -> None:
         shift = 0.2 * float(reach.sum())  # where the noise is not centred, and nobody says how far
-        self._middle = middle(law) if told is Told.LAW else 0.0
+        self._middle = middle(law) if told is KnownNoise.LAW else 0.0
         self.kalman = OneBitKalman(
             len(reach),
             np.eye(len(reach)),
-            None if told is Told.NOTHING else effective_scale(law),
-            shift=shift if told is not Told.LAW and middle(law) else 0.0,
+            None if told is KnownNoise.NOTHING else effective_scale(law),
+            shift=shift if told is not KnownNoise.LAW and middle(law) else 0.0,
             widest=2 * float(reach.sum()),
             random=random,
         )

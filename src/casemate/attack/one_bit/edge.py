@@ -61,7 +61,7 @@ from casemate.attack.one_bit.edge_table import (
 )
 from casemate.attack.one_bit.kalman_bank import ScaleBank
 from casemate.attack.one_bit.laws import Law, effective_scale
-from casemate.attack.one_bit.oracle import Floats, Trail
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.attack.one_bit.potter import potter_update, predict
 from casemate.compiled import compiled
 
@@ -217,13 +217,13 @@ class EdgeKalman:
             random=self._later,
         )
 
-    def follow(self, coordinates: Floats, noisy: Floats) -> Trail:
+    def follow(self, coordinates: Floats, noisy: Floats) -> AnswerTrail:
         """Answer a whole stream, compiled: queries in the basis, and their noisy answers.
 
         Each noisy answer is compared with its threshold and used for nothing else.
         """
         count = len(coordinates)
-        trail = Trail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
+        trail = AnswerTrail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
         held = np.ascontiguousarray(coordinates, float)
         done = 0 if self.fallback is not None else self._advance(held, noisy, trail)
         if self.fallback is not None:
@@ -232,7 +232,7 @@ class EdgeKalman:
             trail.thresholds[done:] = rest.thresholds + self._middle
         return trail
 
-    def _advance(self, coordinates: Floats, noisy: Floats, trail: Trail) -> int:
+    def _advance(self, coordinates: Floats, noisy: Floats, trail: AnswerTrail) -> int:
         """Go on until the alarm; how many queries were answered."""
 
         guard = self.guard

@@ -51,7 +51,7 @@ _POWERS = np.stack([WEIGHTS, WEIGHTS * NODES, WEIGHTS * NODES**2])
 
 
 @dataclass(frozen=True)
-class Reading:
+class BitReading:
     """One bit, before it is known: the chance of `above`, and each bit's step and shrinking."""
 
     chance: float
@@ -69,13 +69,13 @@ class Reading:
         return self.step_below, self.shrink_below
 
 
-def reading_of(moments: tuple[float, float, float]) -> Reading:
+def reading_of(moments: tuple[float, float, float]) -> BitReading:
     """Bayes' rule for both bits, from E[H], E[vH] and E[v²H]."""
     chance, first, second = moments
     above, below = max(chance, RAREST), max(1 - chance, RAREST)
     up, down = first / above, -first / below
     left_above, left_below = second / above - up * up, (1 - second) / below - down * down
-    return Reading(chance, up, 1 - left_above, down, 1 - left_below)
+    return BitReading(chance, up, 1 - left_above, down, 1 - left_below)
 
 
 def uniform_moments(bound: float, offset: float, deviation: float) -> tuple[float, float, float]:
@@ -221,13 +221,13 @@ def _columns(law: Law, deviation: float, offset: float, lean: float) -> list[flo
     ]
 
 
-def law_reading(law: Law, offset: float, deviation: float) -> Reading:
+def law_reading(law: Law, offset: float, deviation: float) -> BitReading:
     """What a bit at any offset says under a law."""
     chance, first, second = law_moments(law, np.array([offset]), deviation)[0].tolist()
     return reading_of((chance, first, second))
 
 
-def is_counted(reading: Reading) -> bool:
+def is_counted(reading: BitReading) -> bool:
     """Whether one of the two bits is rare enough to be counted as a hit."""
     return min(reading.chance, 1 - reading.chance) < FEWEST_HITS
 
@@ -255,7 +255,7 @@ Compiled = tuple[float, float, float, Floats]
 """What compiled steps take from a rule: bound (0: none), squared scale, table scale, table rows."""
 
 
-class Rule(Protocol):
+class EdgeRule(Protocol):
     """Thresholds and readings for one law."""
 
     def lean(self, deviation: float) -> float:
@@ -266,7 +266,7 @@ class Rule(Protocol):
         """Where to ask on one side, counted from the mean of the belief."""
         ...
 
-    def read(self, deviation: float, offset: float) -> tuple[Reading, float, bool]:
+    def read(self, deviation: float, offset: float) -> tuple[BitReading, float, bool]:
         """The reading, the part of its shrinking to believe, and whether a guard counts it."""
         ...
 
@@ -276,7 +276,7 @@ class Rule(Protocol):
         ...
 
 
-def rule_for(law: Law) -> Rule:
+def rule_for(law: Law) -> EdgeRule:
     """The closed form where there is one, otherwise a table."""
     return UniformRule(law.u) if isinstance(law, Uniform) else TableRule(law)
 
@@ -299,7 +299,7 @@ class UniformRule:
         inside = deviation * (INWARD[0] + ratio * (INWARD[1] + ratio * INWARD[2]))
         return self.bound - inside if upper else inside - self.bound
 
-    def read(self, deviation: float, offset: float) -> tuple[Reading, float, bool]:
+    def read(self, deviation: float, offset: float) -> tuple[BitReading, float, bool]:
         """By the closed form."""
         reading = reading_of(uniform_moments(self.bound, offset, deviation))
         counted = is_counted(reading)
@@ -334,11 +334,11 @@ class TableRule:
         """From the table."""
         return float(self.table.rows[self.table.place(deviation), 0 if upper else 1, OFFSET])
 
-    def read(self, deviation: float, offset: float) -> tuple[Reading, float, bool]:
+    def read(self, deviation: float, offset: float) -> tuple[BitReading, float, bool]:
         """From the table if it is one of its offsets, otherwise by quadrature."""
         for row in self.table.rows[self.table.place(deviation)]:
             if abs(row[OFFSET] - offset) <= 1e-6 * deviation:
-                return Reading(*row[1:6].tolist()), 1.0, bool(row[COUNTED])
+                return BitReading(*row[1:6].tolist()), 1.0, bool(row[COUNTED])
         reading = law_reading(self.law, offset, deviation)
         return reading, damping(self.law, deviation, offset), is_counted(reading)
 

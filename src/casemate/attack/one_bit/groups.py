@@ -26,7 +26,7 @@ MOST_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Groups:
+class RecordGroups:
     """The group of each record, and how groups are called."""
 
     codes: Places
@@ -53,7 +53,7 @@ class _Piece:
     spans: Mapping[int, Span]
 
 
-def grouped(language: Language, most: int) -> Groups:
+def grouped(language: Language, most: int) -> RecordGroups:
     """At most so many groups; fewer where the public columns do not tell enough records apart."""
     if most < 1:
         raise ValueError(f"need at least one group, got {most}")
@@ -72,7 +72,7 @@ def grouped(language: Language, most: int) -> Groups:
     codes = np.empty(language.count, np.int64)
     for place, piece in enumerate(pieces):
         codes[piece.records] = place
-    return Groups(codes, tuple(_name(each.spans, language.axes) for each in pieces))
+    return RecordGroups(codes, tuple(_name(each.spans, language.axes) for each in pieces))
 
 
 def _cut(piece: _Piece, axes: Sequence[Axis]) -> list[_Piece] | None:

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from casemate.attack.one_bit.kalman_bank import ScaleBank
 from casemate.attack.one_bit.kalman_ladder import OffsetLadder
-from casemate.attack.one_bit.oracle import Floats, Trail
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.attack.one_bit.potter import KnownScale
 
 NEW = 1e-6
@@ -320,14 +320,14 @@ class OneBitKalman:
 
     # Whole streams, compiled
 
-    def follow(self, coordinates: Floats, noisy: Floats) -> Trail:
+    def follow(self, coordinates: Floats, noisy: Floats) -> AnswerTrail:
         """Answer a whole stream: queries in the given basis, and their noisy answers.
 
         Each noisy answer is compared with its threshold and used for nothing else.
         """
         return self._belief.follow(self._laid(coordinates), np.ascontiguousarray(noisy, float))
 
-    def follow_queries(self, queries: Floats, noisy: Floats) -> Trail:
+    def follow_queries(self, queries: Floats, noisy: Floats) -> AnswerTrail:
         """The same for queries as they are, in any basis, given or found."""
         rows = [self._columns(q) for q in queries]
         columns = np.zeros((len(rows), len(self._belief.mean)))

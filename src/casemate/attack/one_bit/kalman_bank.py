@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from casemate.attack.one_bit.oracle import Floats, Trail
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.attack.one_bit.potter import (
     bit_moments,
     empty_trail,
@@ -136,13 +136,13 @@ class ScaleBank:
         """What the best member has measured of the noise's cdf at 0: rise and run."""
         return float(self._fit[0][self._best]), float(self._fit[1][self._best])
 
-    def follow(self, columns: Floats, noisy: Floats) -> Trail:
+    def follow(self, columns: Floats, noisy: Floats) -> AnswerTrail:
         """A whole stream, compiled."""
         trail = empty_trail(len(columns))
         self.run((columns, noisy, self.chances(len(columns))), trail, halt=False)
         return trail
 
-    def run(self, stream: tuple[Floats, Floats, Floats], trail: Trail, *, halt: bool) -> int:
+    def run(self, stream: tuple[Floats, Floats, Floats], trail: AnswerTrail, *, halt: bool) -> int:
         """Answer a stream, or its head until the scale is fitted; how many were answered."""
 
         said = trail.answers, trail.thresholds, trail.above

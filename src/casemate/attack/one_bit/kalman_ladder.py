@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from casemate.attack.one_bit.kalman_bank import ScaleBank
-from casemate.attack.one_bit.oracle import Floats, Trail
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.attack.one_bit.potter import (
     MEDIAN_SHRINK,
     bit_moments,
@@ -127,7 +127,7 @@ class OffsetLadder:
         else:
             self._belief = widened(*self._belief, mean, root)
 
-    def follow(self, columns: Floats, noisy: Floats) -> Trail:
+    def follow(self, columns: Floats, noisy: Floats) -> AnswerTrail:
         """A whole stream, compiled."""
 
         trail, chances = empty_trail(len(columns)), self._bank.chances(len(columns))

@@ -556,7 +556,7 @@ class Shifted:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class MixtureLaw:
     """One of several laws, each with its weight."""
 
     laws: tuple[Law, ...]
@@ -819,7 +819,7 @@ __all__ = [
     "Laplace",
     "Law",
     "Logistic",
-    "Mixture",
+    "MixtureLaw",
     "RaisedCosine",
     "Shifted",
     "StudentT",

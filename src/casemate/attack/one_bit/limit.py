@@ -275,7 +275,7 @@ COUNTS_BELOW = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class OneBitLimit:
     """What the best learner can hope for on one stream.
 
     Where the kind is "none", an edge of the noise lets a learner do better than any such figure;
@@ -308,7 +308,9 @@ class Limit:
         return math.sqrt(self.full_information / self.information)
 
 
-def one_bit_limit(stream: Stream, law: Law, prior: Floats | None = None, levels: int = 2) -> Limit:
+def one_bit_limit(
+    stream: Stream, law: Law, prior: Floats | None = None, levels: int = 2
+) -> OneBitLimit:
     """The limit on a stream; `prior` is the learner's covariance in the stream's basis."""
     covariance = box_covariance(stream.basis) if prior is None else np.asarray(prior, float)
     bit, full = bit_information(law), full_information(law)
@@ -317,7 +319,7 @@ def one_bit_limit(stream: Stream, law: Law, prior: Floats | None = None, levels:
         kind, best = "supremum", level_information(law, levels).best
     reached = best if math.isfinite(best) else bit.median
     errors = MEAN_ABSOLUTE * deviations(stream.coordinates, covariance, reached)
-    return Limit(
+    return OneBitLimit(
         kind=kind,
         information=best,
         median_information=bit.median,

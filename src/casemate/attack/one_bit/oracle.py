@@ -30,7 +30,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.one_bit.groups import Groups, grouped
+from casemate.attack.one_bit.groups import RecordGroups, grouped
 from casemate.attack.one_bit.laws import Law, parse_law
 from casemate.attack.plan.language import read_language
 from casemate.attack.private_column import private_column
@@ -70,7 +70,7 @@ class ThresholdOracle(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Trail:
+class AnswerTrail:
     """What was said about each query of a stream, in order."""
 
     answers: Floats
@@ -78,10 +78,10 @@ class Trail:
     above: Bits
 
 
-def play(learner: OneBitLearner, oracle: ThresholdOracle, queries: Floats) -> Trail:
+def play(learner: OneBitLearner, oracle: ThresholdOracle, queries: Floats) -> AnswerTrail:
     """Put a learner before an oracle, one query after the other: the slow, obvious form."""
     count = len(queries)
-    trail = Trail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
+    trail = AnswerTrail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
     for place, q in enumerate(queries):
         trail.answers[place] = learner.answer(q)
         trail.thresholds[place] = learner.threshold(q)
@@ -136,7 +136,7 @@ class GroupTotals:
 
     private: str
     bounds: Bounds
-    groups: Groups
+    groups: RecordGroups
     means: Floats  # w
 
     @classmethod

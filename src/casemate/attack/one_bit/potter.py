@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.one_bit.oracle import Floats, Trail
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.compiled import compiled
 
 SILENT = 1e-12
@@ -78,7 +78,7 @@ class KnownScale:
         """Take in columns that have come since, as the prior has them."""
         self.mean, self.root = widened(self.mean, self.root, mean, root)
 
-    def follow(self, columns: Floats, noisy: Floats) -> Trail:
+    def follow(self, columns: Floats, noisy: Floats) -> AnswerTrail:
         """A whole stream, compiled."""
 
         trail, room = empty_trail(len(columns)), np.empty((2, len(self.mean)))
@@ -110,9 +110,9 @@ def widened(
     return wide, deep
 
 
-def empty_trail(count: int) -> Trail:
+def empty_trail(count: int) -> AnswerTrail:
     """Room for what is said about so many queries."""
-    return Trail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
+    return AnswerTrail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
 
 
 # Kalman kernel ----------------------------------------------------------------------------------

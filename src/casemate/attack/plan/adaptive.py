@@ -32,9 +32,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.plan.plan import Planner
-from casemate.attack.plan.result import Answer, DetectingMatrix, Determined, Planned, sums_needed
+from casemate.attack.plan.result import (
+    Answer,
+    DetectingMatrix,
+    DeterminedRecord,
+    Planned,
+    sums_needed,
+)
 from casemate.attack.plan.secret import Chosen, Subsets
-from casemate.attack.plan.setting import Setting
+from casemate.attack.plan.setting import PlanSetting
 from casemate.errors import Misconfigured
 from casemate.query.language import Scalar
 
@@ -48,7 +54,7 @@ class Oracle(Protocol):
 
 
 @dataclass
-class Asking:
+class CountedOracle:
     """Questions put to an oracle, each once, with their answers."""
 
     oracle: Oracle
@@ -68,7 +74,7 @@ Ends = tuple[Fraction, Fraction]
 
 
 @dataclass
-class _Asked:
+class _AskedQuery:
     """A query that was asked: whom it is about and is not settled yet, and their sum."""
 
     value: int
@@ -79,14 +85,14 @@ class _Asked:
 class Settling:
     """A run of a fixed plan; what a value may be lies between its ends, if they are known."""
 
-    def __init__(self, setting: Setting, plan: Planned, asking: Asking) -> None:
+    def __init__(self, setting: PlanSetting, plan: Planned, asking: CountedOracle) -> None:
         self._setting, self._plan, self._asking = setting, plan, asking
         self._reading = setting.read(plan.queries)
         self._kinds = len(setting.secret.asked)
         count = setting.language.count
         self._settled = [np.zeros(count, np.bool_) for _ in range(self._kinds)]
         self._values = [np.full(count, Fraction(0), object) for _ in range(self._kinds)]
-        self._open: list[_Asked] = []
+        self._open: list[_AskedQuery] = []
 
     def run(self) -> dict[int, Fraction]:
         """The number that stands for the value of each record that the plan is for."""
@@ -98,10 +104,10 @@ class Settling:
         return {place: self._value(place, each, answers) for place, each in self._wanted.items()}
 
     @cached_property
-    def _wanted(self) -> dict[int, Determined]:
+    def _wanted(self) -> dict[int, DeterminedRecord]:
         if not self._plan.combination:
             return {self._setting.place(each.record): each for each in self._plan.determined}
-        whole = Determined(self._plan.target, dict(enumerate(self._plan.combination)))
+        whole = DeterminedRecord(self._plan.target, dict(enumerate(self._plan.combination)))
         return {self._setting.place(self._plan.target): whole}
 
     @cached_property
@@ -133,7 +139,7 @@ class Settling:
         if not left.any():
             return known
         total = self._asking.ask(self._plan.queries[query])
-        self._open.append(_Asked(value, left, total - known))
+        self._open.append(_AskedQuery(value, left, total - known))
         self._settle()
         return total
 
@@ -146,7 +152,7 @@ class Settling:
                 changed |= self._settle_one(asked, *(self._ends or (Fraction(0), Fraction(0))))
             self._open = [asked for asked in self._open if asked.left.any()]
 
-    def _settle_one(self, asked: _Asked, low: Fraction, high: Fraction) -> bool:
+    def _settle_one(self, asked: _AskedQuery, low: Fraction, high: Fraction) -> bool:
         """Whether somebody is settled by one query, given what is settled already."""
         done = asked.left & self._settled[asked.value]
         if done.any():
@@ -159,7 +165,7 @@ class Settling:
         self._values[asked.value][asked.left] = asked.total / size
         return True
 
-    def _value(self, place: int, each: Determined, answers: dict[int, Fraction]) -> Fraction:
+    def _value(self, place: int, each: DeterminedRecord, answers: dict[int, Fraction]) -> Fraction:
         """A record's number: settled on the way, or what its combination adds up to."""
         if all(settled[place] for settled in self._settled):
             parts = zip(self._setting.secret.asked, self._values, strict=True)
@@ -199,7 +205,7 @@ class Splitting:
     """A run that finds the value of every record, asking as it goes."""
 
     subsets: Subsets
-    asking: Asking
+    asking: CountedOracle
     low: Fraction
     high: Fraction
     bits: bool
@@ -262,7 +268,7 @@ class Splitting:
 
 
 @dataclass(frozen=True)
-class Learned:
+class AdaptiveFindings:
     """What an adaptive plan found out, and the queries that it asked, with their answers."""
 
     values: dict[Scalar, Scalar | Fraction] = field(repr=False)
@@ -275,7 +281,7 @@ class AdaptivePlan:
 
     def __init__(self, planner: Planner, target: Scalar, seconds: float | None = None) -> None:
         self.fixed: Planned = planner.plan(target, None, seconds)
-        self._setting: Setting = planner.setting
+        self._setting: PlanSetting = planner.setting
         if not self.fixed.queries:
             raise Misconfigured(f"there is nothing to ask: {self.fixed.reason}")
 
@@ -284,22 +290,22 @@ class AdaptivePlan:
         """The most queries that it asks: one more than the fixed plan has."""
         return len(self.fixed.queries) + 1
 
-    def run(self, oracle: Oracle) -> Learned:
+    def run(self, oracle: Oracle) -> AdaptiveFindings:
         """Ask until everything that the fixed plan determines is known."""
-        asking = Asking(oracle)
+        asking = CountedOracle(oracle)
         splitting = self._splitting(asking)
         if splitting is None:
             found = Settling(self._setting, self.fixed, asking).run()
         else:
             found = dict(enumerate(splitting.run()))
         names = {self._setting.name(place): value for place, value in found.items()}
-        return Learned(
+        return AdaptiveFindings(
             {record: self.fixed.shown(value) for record, value in names.items()},
             tuple(asking.answers),
             tuple(asking.answers.values()),
         )
 
-    def _splitting(self, asking: Asking) -> Splitting | None:
+    def _splitting(self, asking: CountedOracle) -> Splitting | None:
         """Halving, where any set may be asked for and the values have ends."""
         subsets, secret = self._setting.subsets, self._setting.secret
         if self.fixed.combination or subsets is None or secret.bounds is None:

@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.plan.secret import Secret
+from casemate.attack.plan.secret import PlanSecret
 from casemate.errors import Unsupported
-from casemate.exact import Certificate, Lines, RowSpace, System, equations
+from casemate.exact import Certificate, IntegerRows, RowSpace, System, equations
 from casemate.query import Aggregate, Function
 from casemate.query.language import Literal
 from casemate.query.parse import parse
@@ -35,7 +35,7 @@ EMPTY = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
-class _Part:
+class _QueryPart:
     """A part of a query: so much of an unknown of every record that a predicate selects."""
 
     unknown: Unknown
@@ -44,14 +44,14 @@ class _Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ReadBack:
     """Queries as they are read back: the parts of each, and whom each predicate selects."""
 
-    parts: tuple[tuple[_Part, ...], ...]
+    parts: tuple[tuple[_QueryPart, ...], ...]
     members: Membership
 
     @classmethod
-    def of(cls, queries: Sequence[str], policy: Policy, source: Source, dialect: str) -> "Reading":
+    def of(cls, queries: Sequence[str], policy: Policy, source: Source, dialect: str) -> "ReadBack":
         """Parse the queries, and decide on public columns alone whom they select."""
         predicates: dict[Aggregate, int] = {}
         parts = [tuple(_parts(sql, policy, dialect, predicates)) for sql in queries]
@@ -83,7 +83,9 @@ class Reading:
         return System(len(queries), count * len(unknowns), row, column, value), factors, unknowns
 
 
-def _parts(sql: str, policy: Policy, dialect: str, predicates: dict[Aggregate, int]) -> list[_Part]:
+def _parts(
+    sql: str, policy: Policy, dialect: str, predicates: dict[Aggregate, int]
+) -> list[_QueryPart]:
     """The parts of a query; the predicates get numbers as they come."""
     (aggregate,) = parse(sql, policy, dialect)
     parts = []
@@ -92,12 +94,12 @@ def _parts(sql: str, policy: Policy, dialect: str, predicates: dict[Aggregate, i
             raise Unsupported("a query of a plan adds up nothing but secrets", sql)
         counted = Aggregate(Function.COUNT, None, term.predicate)
         number = predicates.setdefault(counted, len(predicates))
-        parts.append(_Part(term.unknown, Fraction(str(term.coefficient.value)), number))
+        parts.append(_QueryPart(term.unknown, Fraction(str(term.coefficient.value)), number))
     return parts
 
 
 def proved(
-    reading: Reading, secret: Secret, wanted: Sequence[tuple[int, Combination]], least: int
+    reading: ReadBack, secret: PlanSecret, wanted: Sequence[tuple[int, Combination]], least: int
 ) -> bool:
     """Whether every query is large enough, and every combination is the secret of its record."""
     if not wanted or any(count < least for count in reading.counts):
@@ -107,13 +109,13 @@ def proved(
 
 
 def _group_proved(
-    reading: Reading, secret: Secret, wanted: Sequence[tuple[int, Combination]]
+    reading: ReadBack, secret: PlanSecret, wanted: Sequence[tuple[int, Combination]]
 ) -> bool:
     queries = sorted({query for _, combination in wanted for query in combination})
     system, factors, unknowns = reading.system(queries)
     if not set(secret.unknown) <= set(unknowns):
         return False
-    lines, count = Lines(system), len(reading.members.records)
+    lines, count = IntegerRows(system), len(reading.members.records)
     row = {query: i for i, query in enumerate(queries)}
     columns = {unknowns.index(each): share for each, share in secret.unknown.items()}
     for record, combination in wanted:

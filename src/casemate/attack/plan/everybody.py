@@ -18,8 +18,14 @@ import numpy as np
 from casemate.attack.plan.chains import best_chains
 from casemate.attack.plan.check import proved
 from casemate.attack.plan.language import Bits, Box, Language, Selections, Span, one_by_one
-from casemate.attack.plan.result import Design, Determined, Planned, sums_necessary, sums_needed
-from casemate.attack.plan.setting import Setting
+from casemate.attack.plan.result import (
+    Design,
+    DeterminedRecord,
+    Planned,
+    sums_necessary,
+    sums_needed,
+)
+from casemate.attack.plan.setting import PlanSetting
 from casemate.attack.plan.sides import Boxes, Effort, Friends, Unfinished
 from casemate.attack.plan.target import Targets, as_system, isolated
 from casemate.exact import certify, exposure
@@ -239,7 +245,9 @@ def _tighter(span: Span, own: int) -> Iterator[Span]:
 ALL = "all"
 
 
-def plan_everybody(setting: Setting, targets: Targets, most: int | None, seconds: float) -> Planned:
+def plan_everybody(
+    setting: PlanSetting, targets: Targets, most: int | None, seconds: float
+) -> Planned:
     """A plan for all records that can be told from the others, with as few queries as are found."""
     language = setting.language
     twins = one_by_one(language.everybody & ~language.alone)
@@ -253,7 +261,7 @@ def plan_everybody(setting: Setting, targets: Targets, most: int | None, seconds
     return _cut(plan, most or 0) if too_long else plan
 
 
-def _designed(plan: Planned, setting: Setting) -> Planned | None:
+def _designed(plan: Planned, setting: PlanSetting) -> Planned | None:
     """A detecting matrix, for bits that some public column tells apart."""
     count = setting.language.count
     if not setting.secret.bits or setting.subsets is None or sums_needed(count) + 1 >= count:
@@ -274,7 +282,7 @@ def _designed(plan: Planned, setting: Setting) -> Planned | None:
     )
 
 
-def _one_each(plan: Planned, found: Everybody, setting: Setting, targets: Targets) -> Planned:
+def _one_each(plan: Planned, found: Everybody, setting: PlanSetting, targets: Targets) -> Planned:
     """Queries of the language, and a combination of them for each record."""
     asked = setting.secret.asked
     wanted = [
@@ -293,7 +301,7 @@ def _one_each(plan: Planned, found: Everybody, setting: Setting, targets: Target
     return replace(
         plan,
         queries=queries,
-        determined=tuple(Determined(setting.name(place), each) for place, each in wanted),
+        determined=tuple(DeterminedRecord(setting.name(place), each) for place, each in wanted),
         counts=reading.counts,
         verified=proved(reading, setting.secret, wanted, setting.least),
         lower_bound=bound,
@@ -301,7 +309,7 @@ def _one_each(plan: Planned, found: Everybody, setting: Setting, targets: Target
     )
 
 
-def _all_proved(targets: Targets, setting: Setting) -> bool:
+def _all_proved(targets: Targets, setting: PlanSetting) -> bool:
     return setting.sure and not np.any(targets.reachable)
 
 

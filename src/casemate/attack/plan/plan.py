@@ -22,8 +22,8 @@ import numpy as np
 from casemate.attack.plan.check import proved
 from casemate.attack.plan.everybody import ALL, plan_everybody
 from casemate.attack.plan.result import Planned
-from casemate.attack.plan.setting import Setting
-from casemate.attack.plan.target import Found, Targets
+from casemate.attack.plan.setting import PlanSetting
+from casemate.attack.plan.target import ShortestPlan, Targets
 from casemate.errors import Misconfigured
 from casemate.query.language import Scalar
 from casemate.query.parse import DIALECT
@@ -31,12 +31,12 @@ from casemate.table import Table, opened_table
 
 
 def plan_one(
-    setting: Setting, targets: Targets, record: Scalar, most: int | None, seconds: float
+    setting: PlanSetting, targets: Targets, record: Scalar, most: int | None, seconds: float
 ) -> Planned:
     """The shortest plan for a record that is found, of at most so many queries."""
     place = setting.place(record)
     boxes = None if most is None else most // len(setting.secret.asked)
-    found = Found() if boxes == 0 else targets.plan(place, boxes, seconds)
+    found = ShortestPlan() if boxes == 0 else targets.plan(place, boxes, seconds)
     twins = tuple(setting.name(each) for each in setting.language.twins(place))
     plan = replace(setting.blank, target=setting.name(place), inseparable=twins)
     if found.terms:
@@ -44,7 +44,7 @@ def plan_one(
     return _nothing(plan, found, most, setting)
 
 
-def _written(plan: Planned, found: Found, place: int, setting: Setting) -> Planned:
+def _written(plan: Planned, found: ShortestPlan, place: int, setting: PlanSetting) -> Planned:
     queries = setting.queries([box for _, box in found.terms])
     weights = [i * weight for weight, _ in found.terms for i in setting.secret.asked]
     reading = setting.read(queries)
@@ -61,7 +61,7 @@ def _written(plan: Planned, found: Found, place: int, setting: Setting) -> Plann
     )
 
 
-def _nothing(plan: Planned, found: Found, most: int | None, setting: Setting) -> Planned:
+def _nothing(plan: Planned, found: ShortestPlan, most: int | None, setting: PlanSetting) -> Planned:
     """Why there is no plan, and whether that is proved."""
     bound = setting.bound(found.at_least)
     if found.impossible:
@@ -79,7 +79,7 @@ def _nothing(plan: Planned, found: Found, most: int | None, setting: Setting) ->
     return replace(plan, impossible=proved_, reason=reason, lower_bound=bound)
 
 
-def _why_impossible(plan: Planned, setting: Setting) -> str:
+def _why_impossible(plan: Planned, setting: PlanSetting) -> str:
     others, least = len(plan.inseparable), setting.least
     if others:
         whom = f"{others} other{'s' if others > 1 else ''}"
@@ -152,7 +152,7 @@ class Planner:
         dialect: str = DIALECT,
         random: np.random.Generator | None = None,
     ) -> None:
-        self.setting = Setting.of(table, private, min_count, dialect)
+        self.setting = PlanSetting.of(table, private, min_count, dialect)
         chosen = random or np.random.default_rng()
         self._targets = Targets(self.setting.language, min_count, chosen)
 

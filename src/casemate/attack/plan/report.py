@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from casemate.attack.plan.result import Determined, Planned
+from casemate.attack.plan.result import DeterminedRecord, Planned
 from casemate.query.language import Scalar
 from casemate.report import (
     Markup,
@@ -133,7 +133,7 @@ def _own_sum(plan: Planned) -> str:
     return written_sum(dict(enumerate(plan.combination)))
 
 
-def _sum(each: Determined) -> str:
+def _sum(each: DeterminedRecord) -> str:
     if len(each.combination) > MOST_TERMS:
         return f"a combination of {len(each.combination)} queries"
     return written_sum(each.combination)

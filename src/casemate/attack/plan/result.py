@@ -31,7 +31,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.plan.check import Reading
+from casemate.attack.plan.check import ReadBack
 from casemate.attack.plan.secret import Chosen, Subsets
 from casemate.query.language import Scalar
 
@@ -167,7 +167,7 @@ class Design:
             [total - each if self.subsets.turned(row) else each for row, each in pairs]
         )
 
-    def proved(self, reading: Reading) -> bool:
+    def proved(self, reading: ReadBack) -> bool:
         """Whether queries, read back, are about exactly these sets."""
         secret = self.subsets.secret.unknown
         return all(
@@ -186,7 +186,7 @@ Answer = Fraction | Decimal | int | float | None
 
 
 @dataclass(frozen=True)
-class Determined:
+class DeterminedRecord:
     """A record, and the queries (numbered from 0) that add up to its value, with coefficients."""
 
     record: Scalar
@@ -210,7 +210,7 @@ class Planned:
     min_count: int
     queries: tuple[str, ...] = ()
     combination: tuple[Fraction, ...] = ()
-    determined: tuple[Determined, ...] = ()
+    determined: tuple[DeterminedRecord, ...] = ()
     counts: tuple[int, ...] = ()
     verified: bool = False
     optimal: bool = False

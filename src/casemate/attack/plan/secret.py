@@ -22,7 +22,7 @@ from casemate.table import Column, ColumnType, Policy
 
 
 @dataclass(frozen=True)
-class Secret:
+class PlanSecret:
     """A private column and what stands for its value: a number, or the place among `values`.
 
     A number that is missing counts as 0. A category is asked about with one count for each of its
@@ -88,11 +88,11 @@ def _ends(values: Sequence[Scalar]) -> tuple[Scalar, Scalar]:
     return numbers[0], numbers[-1]
 
 
-def read_secret(policy: Policy, private: str | None) -> Secret:
+def read_secret(policy: Policy, private: str | None) -> PlanSecret:
     """The private column to plan for; with several, it has to be named."""
     column = private_column(policy, private)
     if column.type in NUMBERS:
-        return Secret(column)
+        return PlanSecret(column)
     values = possible_values(column)
     if values is not None and len(values) < 2:
         raise Misconfigured(
@@ -104,7 +104,7 @@ def read_secret(policy: Policy, private: str | None) -> Secret:
             f"the private column {column.name!r} is neither a number nor a category; "
             f"list its `values` in a policy"
         )
-    return Secret(column, (None, *values[:-1]) if column.nullable else values)
+    return PlanSecret(column, (None, *values[:-1]) if column.nullable else values)
 
 
 # Plan subsets -----------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Subsets:
 
     axis: Axis
     least: int
-    secret: Secret
+    secret: PlanSecret
     writer: Writer
 
     @property

@@ -7,10 +7,10 @@ from math import ceil
 
 import numpy as np
 
-from casemate.attack.plan.check import Reading
+from casemate.attack.plan.check import ReadBack
 from casemate.attack.plan.language import Box, Language, Writer, read_language
 from casemate.attack.plan.result import Planned
-from casemate.attack.plan.secret import Secret, Subsets, read_secret, telling_axis
+from casemate.attack.plan.secret import PlanSecret, Subsets, read_secret, telling_axis
 from casemate.errors import Misconfigured, shown_name
 from casemate.published import People, plain
 from casemate.query.language import Scalar
@@ -19,11 +19,11 @@ from casemate.table import PerPerson, Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Setting:
+class PlanSetting:
     """An open table, the private column to find out, and the least count of a query."""
 
     table: Table
-    secret: Secret
+    secret: PlanSecret
     language: Language
     least: int
     writer: Writer
@@ -31,7 +31,7 @@ class Setting:
     @classmethod
     def of(
         cls, table: Table, private: str | None, min_count: int, dialect: str = DIALECT
-    ) -> "Setting":
+    ) -> "PlanSetting":
         """Read the public columns of a table."""
         dialect_of(dialect)  # an unknown one is refused before any work is done
         secret = read_secret(table.policy, private)
@@ -97,9 +97,9 @@ class Setting:
             for place in places
         )
 
-    def read(self, queries: Sequence[str]) -> Reading:
+    def read(self, queries: Sequence[str]) -> ReadBack:
         """Queries read back from their texts."""
-        return Reading.of(queries, self.table.policy, self.table.source, self.writer.dialect)
+        return ReadBack.of(queries, self.table.policy, self.table.source, self.writer.dialect)
 
     def bound(self, at_least: int) -> int:
         """A number of queries that no plan is below, if it has at least so many boxes.

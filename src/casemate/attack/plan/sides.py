@@ -211,7 +211,7 @@ Sum = list[tuple[int, Box]]
 
 
 @dataclass(frozen=True)
-class Side:
+class Difference:
     """Two conditions on one axis: the record satisfies the wider one and not the narrower one."""
 
     axis: int
@@ -221,10 +221,10 @@ class Side:
     beyond: Bits  # who satisfies both
 
 
-def sides(language: Language, target: int, least: int) -> list[Side]:
+def sides(language: Language, target: int, least: int) -> list[Difference]:
     """Every side of a record with so many beyond it, those with the fewest others between first."""
     found = [
-        Side(number, wider, narrower, *_sets(language, number, wider, narrower))
+        Difference(number, wider, narrower, *_sets(language, number, wider, narrower))
         for number, axis in enumerate(language.axes)
         for wider, narrower in _pairs(axis, target)
         if axis.count(narrower) >= least
@@ -260,7 +260,7 @@ class Differences:
         self._own = 1 << target
         self.sides = sides(language, target, max(1, least - 1))
 
-    def by(self, chosen: Sequence[Side], least: int, effort: Effort) -> Iterator[Box]:
+    def by(self, chosen: Sequence[Difference], least: int, effort: Effort) -> Iterator[Box]:
         """Boxes in which the record is alone between the sides, with so many beyond all of them."""
         between, beyond = self._meeting(chosen)
         used = {side.axis for side in chosen}
@@ -275,10 +275,10 @@ class Differences:
                 return _signed(chosen, box)
         return None
 
-    def _choices(self, number: int) -> list[tuple[Side, ...]]:
+    def _choices(self, number: int) -> list[tuple[Difference, ...]]:
         """Sides on different axes with enough records beyond all, those that leave fewest first."""
         usable = [side for side in self.sides if side.beyond.bit_count() >= self._least]
-        found: list[tuple[int, int, tuple[Side, ...]]] = []
+        found: list[tuple[int, int, tuple[Difference, ...]]] = []
         for chosen in islice(combinations(usable, number), MOST_LOOKED_AT):
             if len({side.axis for side in chosen}) < number:
                 continue
@@ -287,7 +287,7 @@ class Differences:
                 found.append((between.bit_count(), len(found), chosen))
         return [chosen for _, _, chosen in sorted(found)[:MOST_CHOICES]]
 
-    def _meeting(self, chosen: Sequence[Side]) -> tuple[Bits, Bits]:
+    def _meeting(self, chosen: Sequence[Difference]) -> tuple[Bits, Bits]:
         """Who lies between all of some sides, and who beyond all of them."""
         between = beyond = self._language.everybody
         for side in chosen:
@@ -303,7 +303,7 @@ class Differences:
                     return found
         return self._two_values(effort)
 
-    def _completed(self, side: Side, box: Box) -> Iterator[Sum]:
+    def _completed(self, side: Difference, box: Box) -> Iterator[Sum]:
         """The narrower query is one record short of enough: what it would show, otherwise."""
         wider = [(1, _with(box, side.axis, side.wider))]
         axis = self._language.axes[side.axis]
@@ -370,7 +370,7 @@ def _with(box: Box, axis: int, span: Span | None) -> Box:
     return others if span is None else {**others, axis: span}
 
 
-def _signed(chosen: Sequence[Side], box: Box) -> Sum:
+def _signed(chosen: Sequence[Difference], box: Box) -> Sum:
     """Every choice of the wider or the narrower condition of each side, narrower ones negative."""
     plan: Sum = []
     for narrow in product((False, True), repeat=len(chosen)):

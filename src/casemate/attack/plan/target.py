@@ -227,7 +227,7 @@ MOST_SIDES = 4
 
 
 @dataclass(frozen=True)
-class Found:
+class ShortestPlan:
     """The shortest plan found, and what is proved: no plan has fewer than `at_least` queries.
 
     Without terms there is no plan, which is proved where `impossible`, or none was found.
@@ -273,35 +273,35 @@ class Targets:
     def _fewest(self) -> Fewest:
         return Fewest(self._matrix, self._random)
 
-    def plan(self, target: int, most: int | None = None, seconds: float = 10.0) -> Found:
+    def plan(self, target: int, most: int | None = None, seconds: float = 10.0) -> ShortestPlan:
         """The shortest plan that is found, of at most `most` queries."""
         effort = Effort(STEPS, time.monotonic() + seconds)
         if not self.reachable[target]:
-            return Found(impossible=True)
+            return ShortestPlan(impossible=True)
         limit = most or self.language.count
         found = self._exhaustive(target, limit, effort)
         if not found.terms and found.at_least <= limit:
             found = self._searched(target, limit, found.at_least, effort)
         return replace(found, terms=tuple(sorted(found.terms, key=_added_first)))
 
-    def _exhaustive(self, target: int, limit: int, effort: Effort) -> Found:
+    def _exhaustive(self, target: int, limit: int, effort: Effort) -> ShortestPlan:
         """Longer and longer plans, as far as all of them can be tried."""
         if self.every is None:
-            return Found()
+            return ShortestPlan()
         terms, length = _tried(self.every, self._fewest, target, range(1, limit + 1), effort)
-        return Found(terms, length)
+        return ShortestPlan(terms, length)
 
-    def _searched(self, target: int, limit: int, at_least: int, effort: Effort) -> Found:
+    def _searched(self, target: int, limit: int, at_least: int, effort: Effort) -> ShortestPlan:
         """The shortest of the plans that the other searches find."""
         alone = isolated(self.language, target) if self.least == 1 else None
         if alone is not None:
-            return Found(((Fraction(1), alone),), 1)
+            return ShortestPlan(((Fraction(1), alone),), 1)
         terms, bound = self._by_differences(target, max(2, at_least), effort)
         if len(terms) != bound and effort.seconds_left:
             other = self._from_pool(terms, target, bound, effort)
             terms = min((each for each in (terms, other) if each), key=len, default=())
         fits = len(terms) <= limit
-        return Found(terms if fits else (), bound)
+        return ShortestPlan(terms if fits else (), bound)
 
     def _by_differences(self, target: int, bound: int, effort: Effort) -> tuple[Terms, int]:
         """A plan of 2, 3, 4, 8 or 16 queries, and the length that is proved to be needed."""

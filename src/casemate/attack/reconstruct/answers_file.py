@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from casemate.errors import Misconfigured, checked_path
-from casemate.published import Column, Publication, presence, shown_cells
+from casemate.published import Publication, ShownColumn, presence, shown_cells
 from casemate.query import Select
 from casemate.query.engines import Key
 from casemate.query.language import KeyRef, Scalar
@@ -84,7 +84,7 @@ def with_answers(found: Publication, given: Sequence[Given], source: Source) -> 
             "queries; give answers to these only"
         )
     refused = {each.query for each in found.refused}
-    by_query: dict[int, list[Column]] = defaultdict(list)
+    by_query: dict[int, list[ShownColumn]] = defaultdict(list)
     for column in found.columns:
         by_query[column.query].append(column)
     for query in range(1, found.queries + 1):
@@ -93,13 +93,15 @@ def with_answers(found: Publication, given: Sequence[Given], source: Source) -> 
             raise Misconfigured(
                 f"query {query} has no answer; give one, or leave the query out of the log"
             )
-    columns: list[Column] = []
+    columns: list[ShownColumn] = []
     for query, shown in by_query.items():
         columns += _told(shown, [each for each in given if each.query == query], source)
     return replace(found, columns=tuple(columns), there=())
 
 
-def _told(shown: Sequence[Column], given: Sequence[Given], source: Source) -> Iterable[Column]:
+def _told(
+    shown: Sequence[ShownColumn], given: Sequence[Given], source: Source
+) -> Iterable[ShownColumn]:
     """The columns of one statement, each with the answers that are about it."""
     keys = {column.select: _keys(column.select, source) for column in shown}
     places = [(i, key) for i, column in enumerate(shown) for key in keys[column.select]]
@@ -128,13 +130,13 @@ def _told(shown: Sequence[Column], given: Sequence[Given], source: Source) -> It
 Cell = tuple[int, Key]
 
 
-def _names(shown: Sequence[Column], places: Sequence[Cell]) -> dict[str, Cell]:
+def _names(shown: Sequence[ShownColumn], places: Sequence[Cell]) -> dict[str, Cell]:
     """How each cell may be written: its keys where one column is of use, or also its column."""
     alone = {_name(key): (which, key) for which, key in places} if len(shown) == 1 else {}
     return alone | {_name(key, shown[which].output.name): (which, key) for which, key in places}
 
 
-def _beside(shown: Sequence[Column], keys: Mapping[Select, Sequence[Key]]) -> Iterator[str]:
+def _beside(shown: Sequence[ShownColumn], keys: Mapping[Select, Sequence[Key]]) -> Iterator[str]:
     """The cells of columns that tell nothing: an answer to one of them is passed over."""
     used = {column.output.name for column in shown}
     for select, cells in keys.items():

@@ -427,7 +427,7 @@ HALVINGS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class EstimateWithLaw:
     """Estimates, the deviations and the law of their errors, and the ranges known before."""
 
     centre: Floats
@@ -436,14 +436,14 @@ class Estimate:
     low: Floats
     high: Floats
 
-    def some(self, which: NDArray[Any]) -> "Estimate":
+    def some(self, which: NDArray[Any]) -> "EstimateWithLaw":
         """Those of some of the unknowns."""
         parts = (self.centre, self.deviation, self.low, self.high)
         centre, deviation, low, high = (part[which] for part in parts)
-        return Estimate(centre, deviation, self.law.some(which), low, high)
+        return EstimateWithLaw(centre, deviation, self.law.some(which), low, high)
 
 
-def intervals(estimate: Estimate, level: float) -> tuple[Floats, Floats]:
+def intervals(estimate: EstimateWithLaw, level: float) -> tuple[Floats, Floats]:
     """The ends of intervals that hold the true values with probability `level` each.
 
     >>> law = ErrorLaw.of("gaussian", np.zeros(2))
@@ -465,7 +465,7 @@ def intervals(estimate: Estimate, level: float) -> tuple[Floats, Floats]:
 class _Edge:
     """Which values are outside the interval, and on which side."""
 
-    def __init__(self, estimate: Estimate, miss: float) -> None:
+    def __init__(self, estimate: EstimateWithLaw, miss: float) -> None:
         self._estimate, self._miss = estimate, miss
         span = estimate.high - estimate.low
         quantile = NormalDist().inv_cdf(1 - miss / 2)
@@ -535,7 +535,7 @@ BLOCK = 4_096
 
 
 def whole_numbers(
-    estimate: Estimate, values: Floats, level: float
+    estimate: EstimateWithLaw, values: Floats, level: float
 ) -> tuple[Floats, Floats, Floats]:
     """The ends of the likeliest whole numbers, and the probability of the values given.
 
@@ -557,7 +557,9 @@ def whole_numbers(
     return low, high, probability
 
 
-def _counted(estimate: Estimate, values: Floats, level: float) -> tuple[Floats, Floats, Floats]:
+def _counted(
+    estimate: EstimateWithLaw, values: Floats, level: float
+) -> tuple[Floats, Floats, Floats]:
     """Number by number, within a window around the estimate."""
     ends = np.ceil(estimate.low), np.floor(estimate.high)
     middle = np.clip(np.round(estimate.centre), *ends)
@@ -589,7 +591,9 @@ def _fewest(chances: Floats, level: float) -> Flags:
     return kept
 
 
-def _integrated(estimate: Estimate, values: Floats, level: float) -> tuple[Floats, Floats, Floats]:
+def _integrated(
+    estimate: EstimateWithLaw, values: Floats, level: float
+) -> tuple[Floats, Floats, Floats]:
     """By the distribution function, where a whole number more or less changes little."""
     wide = replace(estimate, low=estimate.low - 0.5, high=estimate.high + 0.5)
     low, high = intervals(wide, level)
@@ -719,7 +723,9 @@ def _noise(problem: Problem, standard: Standard, found: Covariance) -> _Noise:
     return _Noise("gaussian", left, max(freedom, 1.0))
 
 
-def _estimate(problem: Problem, standard: Standard, found: Covariance, noise: _Noise) -> Estimate:
+def _estimate(
+    problem: Problem, standard: Standard, found: Covariance, noise: _Noise
+) -> EstimateWithLaw:
     """The estimate of every unknown: exact for known ones, without end for those not seen."""
     width, free = problem.equations.width, standard.free
     centre = np.where(problem.low == problem.high, problem.low, 0.0)
@@ -731,10 +737,10 @@ def _estimate(problem: Problem, standard: Standard, found: Covariance, noise: _N
     concentration[free] = found.concentration
     freedom[free] = 1 / np.maximum(1 / found.freedom + 1 / noise.freedom, 1 / MOST_FREEDOM)
     law = ErrorLaw.of(noise.kind, concentration, freedom)
-    return Estimate(centre, deviation, law, problem.low, problem.high)
+    return EstimateWithLaw(centre, deviation, law, problem.low, problem.high)
 
 
-def _soft(estimate: Estimate, noise: _Noise, level: float) -> tuple[Floats, Floats]:
+def _soft(estimate: EstimateWithLaw, noise: _Noise, level: float) -> tuple[Floats, Floats]:
     """The interval of each unknown by the law of its estimate; its range where there is none."""
     low, high = estimate.low.copy(), estimate.high.copy()
     seen = np.isfinite(estimate.deviation) & (low < high)
@@ -768,7 +774,10 @@ def _hard(
 
 
 def _make_whole(
-    whole: Flags, estimate: Estimate, level: float, found: tuple[Floats, Floats, Floats, Floats]
+    whole: Flags,
+    estimate: EstimateWithLaw,
+    level: float,
+    found: tuple[Floats, Floats, Floats, Floats],
 ) -> None:
     """Move values and intervals of whole numbers to whole numbers, and say how likely they are."""
     values, low, high, probability = found

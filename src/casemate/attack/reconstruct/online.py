@@ -25,7 +25,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.solvers.kaczmarz import Stream
+from casemate.attack.solvers.kaczmarz import EquationStream
 from casemate.attack.solvers.sgd import SigmoidStream
 from casemate.errors import Misconfigured, Unsupported
 from casemate.exact import Floats
@@ -167,7 +167,7 @@ class OnlineReconstruction:
 
 
 def _kaczmarz(width: int, box: tuple[float, float], noisy: bool) -> Seeing:
-    return Stream(width, low=box[0], high=box[1], averaged=noisy)
+    return EquationStream(width, low=box[0], high=box[1], averaged=noisy)
 
 
 def _sgd(width: int, box: tuple[float, float], noisy: bool) -> Seeing:

@@ -38,7 +38,7 @@ class Prior:
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class SumLimits:
     """Linear combinations of unknowns that lie between two numbers, either of them infinite."""
 
     rows: Rows
@@ -64,7 +64,7 @@ class Problem:
     whole: NDArray[np.bool_]
     noise: NoiseLaw | None = None
     spread: Floats = field(default_factory=lambda: np.zeros(0))
-    limits: Limits | None = None
+    limits: SumLimits | None = None
     total: float | None = None
     sparse: float = 0.0
     public: Floats | float = 0.0

@@ -24,7 +24,13 @@ from casemate.attack.reconstruct.confidence import trusted_equations
 from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.attack.reconstruct.problem import Prior, Problem
 from casemate.attack.reconstruct.reconstruction import Reconstruction, Solver, Watch
-from casemate.attack.reconstruct.solvers import MOST_VALUES, Found, Work, residual_at, solve
+from casemate.attack.reconstruct.solvers import (
+    MOST_VALUES,
+    SolverResult,
+    SolverWork,
+    residual_at,
+    solve,
+)
 from casemate.attack.solvers.least_squares import Progress, Solved
 from casemate.exact import Floats
 
@@ -43,10 +49,10 @@ class Chosen:
     """The solver that was chosen, and what it found where that is known already."""
 
     solver: Solver
-    found: Found | None = None
+    found: SolverResult | None = None
 
 
-def choose(problem: Problem, work: Work) -> Chosen:
+def choose(problem: Problem, work: SolverWork) -> Chosen:
     """The solver for a problem; some solving may be done on the way."""
     if problem.noise is not None:
         return _with_noise(problem, work)
@@ -59,7 +65,7 @@ def choose(problem: Problem, work: Work) -> Chosen:
     return Chosen(plain, found)
 
 
-def _with_noise(problem: Problem, work: Work) -> Chosen:
+def _with_noise(problem: Problem, work: SolverWork) -> Chosen:
     """With a law stated: count values where that can be done, unless the noise is louder."""
     plain = Solver.CONVEX if constrained(problem) else _linear(problem)
     found = solve(problem, plain, work)
@@ -75,7 +81,7 @@ def _with_noise(problem: Problem, work: Work) -> Chosen:
     return Chosen(plain, found)
 
 
-def _contradicting(problem: Problem, work: Work, plain: Chosen) -> Chosen:
+def _contradicting(problem: Problem, work: SolverWork, plain: Chosen) -> Chosen:
     """Answers that cannot all be true, and nobody said why."""
     outvoted = _junk(problem, work)
     if outvoted is not None:
@@ -85,7 +91,7 @@ def _contradicting(problem: Problem, work: Work, plain: Chosen) -> Chosen:
     return plain
 
 
-def _junk(problem: Problem, work: Work) -> Found | None:
+def _junk(problem: Problem, work: SolverWork) -> SolverResult | None:
     """The point that outvotes a few wrong answers, if that is what there are."""
     found = solve(problem, Solver.ROBUST, work)
     values = found.solved.values
@@ -176,7 +182,7 @@ def reconstructed(
     if confidence is not None and not 0 < confidence < 1:
         raise ValueError(f"the confidence must lie between 0 and 1, got {confidence}")
     start = time.process_time()
-    work = Work(random or np.random.default_rng(), Watch(progress), tolerance)
+    work = SolverWork(random or np.random.default_rng(), Watch(progress), tolerance)
     named, found, finished = _solved(problem, solver, work)
     try:
         sure = _sure(problem, named, found, confidence if finished else None, work)
@@ -198,7 +204,9 @@ def reconstructed(
     )
 
 
-def _solved(problem: Problem, solver: Solver | None, work: Work) -> tuple[Solver, Found, bool]:
+def _solved(
+    problem: Problem, solver: Solver | None, work: SolverWork
+) -> tuple[Solver, SolverResult, bool]:
     """The solver, what it found, and whether it was allowed to finish."""
     named = solver
     try:
@@ -214,11 +222,11 @@ def _solved(problem: Problem, solver: Solver | None, work: Work) -> tuple[Solver
         point = middle if watch.point is None else np.clip(watch.point, problem.low, problem.high)
         stopped = Solved(point, watch.residual, watch.steps, converged=False)
         seen = tuple(watch.history)
-        return named or Solver.LEAST_SQUARES, Found(stopped, history=seen), False
+        return named or Solver.LEAST_SQUARES, SolverResult(stopped, history=seen), False
 
 
 def _sure(
-    problem: Problem, solver: Solver, found: Found, level: float | None, work: Work
+    problem: Problem, solver: Solver, found: SolverResult, level: float | None, work: SolverWork
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Values, the ends of their intervals, and how likely whole ones are right."""
     if found.chances is not None and level is not None:

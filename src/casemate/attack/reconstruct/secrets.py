@@ -13,7 +13,7 @@ from casemate.table import Policy
 
 
 @dataclass(frozen=True, repr=False)
-class Secret:
+class ReconstructedSecret:
     """What an attack says about one private value of one record.
 
     `low` and `high` are None for categories, and where a number has no end; `probability` is how
@@ -35,7 +35,7 @@ class Secret:
 
 def secrets(
     equations: Equations, policy: Policy, reconstruction: Reconstruction
-) -> Iterator[Secret]:
+) -> Iterator[ReconstructedSecret]:
     """What was found about every secret that anything was published about, by record."""
     for record, columns in sorted(_columns_of(equations).items()):
         unknown = _unknown(columns[0], equations)
@@ -45,7 +45,7 @@ def secrets(
             else _category(columns, equations, policy, reconstruction)
         )
         place, people = record[0], equations.people
-        yield Secret(people.record(place), people.person(place), unknown.column, *sure)
+        yield ReconstructedSecret(people.record(place), people.person(place), unknown.column, *sure)
 
 
 def _columns_of(equations: Equations) -> dict[tuple[int, str], list[int]]:

@@ -15,7 +15,7 @@ from casemate.attack.reconstruct.reconstruction import Solver, Watch
 from casemate.attack.solvers.box_squares import box_squares
 from casemate.attack.solvers.cgmn import swept_squares
 from casemate.attack.solvers.convex import convex
-from casemate.attack.solvers.convex_losses import Ranges
+from casemate.attack.solvers.convex_losses import RangeConstraints
 from casemate.attack.solvers.decoding import (
     exact_decoding,
     least_absolute,
@@ -23,10 +23,10 @@ from casemate.attack.solvers.decoding import (
     within_noise,
 )
 from casemate.attack.solvers.kaczmarz import kaczmarz_blocks
-from casemate.attack.solvers.laws import Law
+from casemate.attack.solvers.laws import AnswerLaw
 from casemate.attack.solvers.least_squares import Solved, Weighted, after, least_squares
 from casemate.attack.solvers.posterior import Posterior, posterior
-from casemate.attack.solvers.projected_gradient import Total
+from casemate.attack.solvers.projected_gradient import TotalRange
 from casemate.attack.solvers.sgd import sgd
 from casemate.attack.solvers.whole_decoding import whole_decoding
 from casemate.errors import Misconfigured
@@ -52,7 +52,7 @@ EVEN = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class SolverWork:
     """What a solver is given beside the problem."""
 
     random: np.random.Generator
@@ -61,7 +61,7 @@ class Work:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SolverResult:
     """What a solver found; `chances` where it counted the possible values of whole numbers.
 
     `history` has the relative residual after so many steps.
@@ -72,7 +72,7 @@ class Found:
     history: tuple[tuple[int, float], ...] = ()
 
 
-def solve(problem: Problem, solver: Solver, work: Work) -> Found:
+def solve(problem: Problem, solver: Solver, work: SolverWork) -> SolverResult:
     """The point that the solver of this name finds."""
     watch = Watch(work.watch)  # the history of this solver alone
     found = SOLVERS[solver](problem, replace(work, watch=watch))
@@ -91,21 +91,21 @@ def weighted(problem: Problem) -> Passes:
     return problem.equations if even else Weighted(problem.equations, found)
 
 
-def _least_squares(problem: Problem, work: Work) -> Found:
+def _least_squares(problem: Problem, work: SolverWork) -> SolverResult:
     """Least squares with nothing but single known values beside the equations."""
     known = problem.low == problem.high
     if not known.any():
-        return Found(_unbounded(problem, work))
+        return SolverResult(_unbounded(problem, work))
     low, high = np.where(known, problem.low, -np.inf), np.where(known, problem.high, np.inf)
-    return Found(_within(problem, (low, high), None, work))
+    return SolverResult(_within(problem, (low, high), None, work))
 
 
-def _box(problem: Problem, work: Work) -> Found:
+def _box(problem: Problem, work: SolverWork) -> SolverResult:
     """Least squares within the box: of all solutions one near to the middle of what was known."""
-    return Found(_within(problem, (problem.low, problem.high), middle(problem), work))
+    return SolverResult(_within(problem, (problem.low, problem.high), middle(problem), work))
 
 
-def _unbounded(problem: Problem, work: Work, start: Floats | None = None) -> Solved:
+def _unbounded(problem: Problem, work: SolverWork, start: Floats | None = None) -> Solved:
     """Least squares and nothing else; by sweeps where the answers may all be true."""
     equations, right = weighted(problem), problem.answers
     often = problem.noise is None and equations.height >= ENOUGH * equations.width
@@ -126,7 +126,7 @@ def middle(problem: Problem) -> Floats:
 
 
 def _within(
-    problem: Problem, box: tuple[Floats, Floats], start: Floats | None, work: Work
+    problem: Problem, box: tuple[Floats, Floats], start: Floats | None, work: SolverWork
 ) -> Solved:
     """Least squares within a box, from the solution without one that is nearest to the start."""
     free = _unbounded(problem, work, start)
@@ -142,11 +142,11 @@ def _within(
     return replace(found, iterations=free.iterations + found.iterations)
 
 
-def _robust(problem: Problem, work: Work) -> Found:
+def _robust(problem: Problem, work: SolverWork) -> SolverResult:
     found = least_deviations(
         weighted(problem), problem.answers, tolerance=work.tolerance, progress=work.watch
     )
-    return Found(_inside(problem, found))
+    return SolverResult(_inside(problem, found))
 
 
 def _inside(problem: Problem, found: Solved) -> Solved:
@@ -163,17 +163,17 @@ def residual_at(problem: Problem, values: Floats) -> float:
     return float(np.linalg.norm(right - problem.equations.times(values))) / size
 
 
-def _convex(problem: Problem, work: Work) -> Found:
+def _convex(problem: Problem, work: SolverWork) -> SolverResult:
     """Everything that is known, at once: ranges, a total, sums within limits, sparsity."""
     limits, width = problem.limits, problem.equations.width
-    return Found(
+    return SolverResult(
         convex(
             weighted(problem),
             problem.answers,
             low=problem.low,
             high=problem.high,
-            total=None if problem.total is None else Total.of(width, problem.total),
-            also=None if limits is None else Ranges(limits.rows, limits.low, limits.high),
+            total=None if problem.total is None else TotalRange.of(width, problem.total),
+            also=None if limits is None else RangeConstraints(limits.rows, limits.low, limits.high),
             sparsity=problem.sparse,
             centre=0.0 if problem.sparse else middle(problem),
             tolerance=work.tolerance,
@@ -195,11 +195,13 @@ def stored(problem: Problem, solver: Solver) -> Rows:
     )
 
 
-def _by_steps(solver: Solver, steps: Callable[..., Solved]) -> Callable[[Problem, Work], Found]:
+def _by_steps(
+    solver: Solver, steps: Callable[..., Solved]
+) -> Callable[[Problem, SolverWork], SolverResult]:
     """A solver that goes through the rows some at a time, and averages where they contradict."""
 
-    def solve_by_steps(problem: Problem, work: Work) -> Found:
-        return Found(
+    def solve_by_steps(problem: Problem, work: SolverWork) -> SolverResult:
+        return SolverResult(
             steps(
                 stored(problem, solver),
                 problem.answers,
@@ -218,18 +220,18 @@ def _by_steps(solver: Solver, steps: Callable[..., Solved]) -> Callable[[Problem
 # Linear programs ------------------------------------------------------------------------------
 
 
-def _lp(problem: Problem, work: Work) -> Found:
+def _lp(problem: Problem, work: SolverWork) -> SolverResult:
     """Values within the noise where that is bounded, else with the least absolute residuals."""
     equations = stored(problem, Solver.LP)
     box = {"low": problem.low, "high": problem.high}
     bound = None if problem.noise is None else problem.noise.bounded
     if bound is not None:
         limit = bound * np.abs(problem.spread)
-        return Found(
+        return SolverResult(
             within_noise(equations, problem.answers, bound=limit, progress=work.watch, **box)
         )
     spread = np.maximum(np.abs(problem.spread), 1e-300)
-    return Found(
+    return SolverResult(
         least_absolute(equations, problem.answers, spread=spread, progress=work.watch, **box)
     )
 
@@ -237,7 +239,7 @@ def _lp(problem: Problem, work: Work) -> Found:
 # Whole numbers --------------------------------------------------------------------------------
 
 
-def _integer(problem: Problem, work: Work) -> Found:
+def _integer(problem: Problem, work: SolverWork) -> SolverResult:
     """Whole values: by their chances where there is noise, else such as satisfy the equations."""
     equations = stored(problem, Solver.INTEGER)
     if not problem.whole.all():
@@ -247,10 +249,10 @@ def _integer(problem: Problem, work: Work) -> Found:
     near = _box(problem, work).solved
     reach = problem.high - problem.low
     if not np.isfinite(reach).all():
-        return Found(near)  # rounded later: nothing bounds what could be tried
+        return SolverResult(near)  # rounded later: nothing bounds what could be tried
     noise = _noise_of(problem, near)
     if noise is None:
-        return Found(_satisfying(problem, equations, near, work))
+        return SolverResult(_satisfying(problem, equations, near, work))
     law, spread = noise
     counted = posterior(
         equations,
@@ -266,10 +268,10 @@ def _integer(problem: Problem, work: Work) -> Found:
     values = counted.values
     steps = near.iterations + counted.sweeps
     solved = Solved(values, residual_at(problem, values), steps, counted.converged)
-    return Found(solved, counted)
+    return SolverResult(solved, counted)
 
 
-def _satisfying(problem: Problem, equations: Rows, near: Solved, work: Work) -> Solved:
+def _satisfying(problem: Problem, equations: Rows, near: Solved, work: SolverWork) -> Solved:
     """Whole values at which the equations hold, or nearly: by search, and exactly for few."""
     found = whole_decoding(
         equations,
@@ -298,26 +300,26 @@ def _satisfying(problem: Problem, equations: Rows, near: Solved, work: Work) -> 
     return replace(found, iterations=steps)
 
 
-LAWS = {"gaussian": Law.GAUSSIAN, "laplace": Law.LAPLACE, "uniform": Law.UNIFORM}
+LAWS = {"gaussian": AnswerLaw.GAUSSIAN, "laplace": AnswerLaw.LAPLACE, "uniform": AnswerLaw.UNIFORM}
 
 
-def _noise_of(problem: Problem, near: Solved) -> tuple[Law, Floats] | None:
+def _noise_of(problem: Problem, near: Solved) -> tuple[AnswerLaw, Floats] | None:
     """The law of the noise and its scale for each answer: stated, or seen in what is left."""
     spread = np.maximum(np.abs(problem.spread), 1e-12)
     if problem.noise is not None:
         kind, scale = problem.noise.kind, problem.noise.scale
         half = scale / 2 if kind == "round" else scale
-        return LAWS.get(kind, Law.UNIFORM), half * spread
+        return LAWS.get(kind, AnswerLaw.UNIFORM), half * spread
     freedom = problem.equations.height - problem.equations.width
     if near.residual <= SILENT or freedom <= 0:
         return None
     lengths = problem.equations.lengths
     left = (problem.answers - lengths * problem.equations.times(near.values)) / spread
     deviation = float(np.sqrt(left @ left / freedom))
-    return Law.GAUSSIAN, deviation * spread
+    return AnswerLaw.GAUSSIAN, deviation * spread
 
 
-SOLVERS: Mapping[Solver, Callable[[Problem, Work], Found]] = {
+SOLVERS: Mapping[Solver, Callable[[Problem, SolverWork], SolverResult]] = {
     Solver.LEAST_SQUARES: _least_squares,
     Solver.BOX: _box,
     Solver.CONVEX: _convex,

@@ -25,8 +25,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from casemate.attack.reconstruct.problem import Limits, Problem
-from casemate.attack.score.predictor import Decision, Forecast, Lesson, Mark, School, Split, marks
+from casemate.attack.reconstruct.problem import Problem, SumLimits
+from casemate.attack.score.predictor import (
+    Decision,
+    GuessForecast,
+    Lesson,
+    PredictorMark,
+    School,
+    Split,
+    marks,
+)
 from casemate.attack.score.rule import Rule
 from casemate.attack.solvers.box_squares import box_squares
 from casemate.attack.solvers.least_squares import Freed, least_squares
@@ -81,14 +89,14 @@ def _rows(rows: Rows, inside: Bits) -> Rows:
     return Rows(before[rows.starts], rows.columns[inside], values, rows.width)
 
 
-def _limits(limits: Limits | None, own: Floats, unknowns: Places) -> Limits | None:
+def _limits(limits: SumLimits | None, own: Floats, unknowns: Places) -> SumLimits | None:
     if limits is None:
         return None
     taken = sums(limits.rows, own)
     kept = np.ones(limits.rows.width, np.bool_)
     kept[unknowns] = False
     rows = _rows(limits.rows, kept[limits.rows.columns])
-    return Limits(rows, limits.low - taken, limits.high - taken)
+    return SumLimits(rows, limits.low - taken, limits.high - taken)
 
 
 def sums(equations: Passes, point: Floats) -> Floats:
@@ -209,7 +217,7 @@ def _predicted(
     ), best.predictor.name
 
 
-def _fraction(mark: Mark) -> float:
+def _fraction(mark: PredictorMark) -> float:
     return mark.fraction
 
 
@@ -223,17 +231,17 @@ class _Exam:
         every[learn] = classes
         self.lesson = Lesson(every, len(self._guesses), np.where(learn, values[:, 0], 0.0))
 
-    def judge(self, forecast: Forecast) -> tuple[float, Decision]:
+    def judge(self, forecast: GuessForecast) -> tuple[float, Decision]:
         """The better of the likeliest guess and, of a single number, the one expected."""
         decisions = [self._likeliest, self._expected][: 2 if self._values.shape[1] == 1 else 1]
         return max(((self._right(forecast, each), each) for each in decisions), key=lambda d: d[0])
 
-    def _right(self, forecast: Forecast, decide: Decision) -> float:
+    def _right(self, forecast: GuessForecast, decide: Decision) -> float:
         right = self._rule.right(decide(forecast), self._values)
         return float(right[self._learn].mean())
 
-    def _likeliest(self, forecast: Forecast) -> Floats:
+    def _likeliest(self, forecast: GuessForecast) -> Floats:
         return np.asarray(self._guesses[np.argmax(forecast.shares, axis=1)])
 
-    def _expected(self, forecast: Forecast) -> Floats:
+    def _expected(self, forecast: GuessForecast) -> Floats:
         return np.asarray(forecast.means[:, None])

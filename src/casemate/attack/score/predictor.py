@@ -46,7 +46,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
+class GuessForecast:
     """How likely each guess is to be right for each record asked about, and the number expected."""
 
     shares: Floats
@@ -74,7 +74,7 @@ class Predictor(Protocol):
     def name(self) -> str:
         """What it is called in a report."""
 
-    def predict(self, lesson: Lesson, split: Split) -> Forecast:
+    def predict(self, lesson: Lesson, split: Split) -> GuessForecast:
         """What to expect of the records asked about, having learned from the others."""
 
 
@@ -82,7 +82,7 @@ class Predictor(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellPredictor:
     """The records with the same public values, and a little of all others."""
 
     codes: Places
@@ -94,7 +94,7 @@ class Cells:
         """How many cells there are."""
         return int(self.codes.max(initial=0)) + 1
 
-    def predict(self, lesson: Lesson, split: Split) -> Forecast:
+    def predict(self, lesson: Lesson, split: Split) -> GuessForecast:
         """The shares and the mean of each record's cell, drawn towards those of all."""
         cells = _Grouping(self.codes[split.held], self.codes[split.asked], self.size)
         return _mixed(lesson, split.held, cells, self.strength)
@@ -109,7 +109,7 @@ class _Grouping:
     size: int
 
 
-def _mixed(lesson: Lesson, held: Places, cells: _Grouping, strength: float) -> Forecast:
+def _mixed(lesson: Lesson, held: Places, cells: _Grouping, strength: float) -> GuessForecast:
     """Shares and means of cells, to which `strength` records like the average are added."""
     width, asked = lesson.count + 1, cells.asked
     places = cells.learned * width + lesson.classes[held]
@@ -119,7 +119,7 @@ def _mixed(lesson: Lesson, held: Places, cells: _Grouping, strength: float) -> F
     weights = table.sum(axis=1)[asked] + strength
     shares = (table[asked] + strength * (table.sum(axis=0) / total)) / weights[:, None]
     means = (sums[asked] + strength * (sums.sum() / total)) / weights
-    return Forecast(shares[:, :-1], means)
+    return GuessForecast(shares[:, :-1], means)
 
 
 # A linear form --------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ class Ridge:
         """The design multiplied with itself, all records together."""
         return np.asarray(self.design.T @ self.design)
 
-    def predict(self, lesson: Lesson, split: Split) -> Forecast:
+    def predict(self, lesson: Lesson, split: Split) -> GuessForecast:
         """What the linear form comes to; each guess has one of its own."""
         held, other = split.held, self.design[~split.learn]
         right = np.zeros((len(held), lesson.count + 1))
@@ -149,21 +149,21 @@ class Ridge:
         squares[np.diag_indices_from(squares)] += PENALTY * max(1, len(held))
         slopes = np.linalg.solve(squares, self.design[held].T @ (right - level))
         found = level + self.design[split.asked] @ slopes
-        return Forecast(found[:, :-1], found[:, -1])
+        return GuessForecast(found[:, :-1], found[:, -1])
 
 
 # Neighbours -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class NearestRecords:
     """The records whose public columns are nearest."""
 
     near: Places
     count: int
     name: str = "neighbours"
 
-    def predict(self, lesson: Lesson, split: Split) -> Forecast:
+    def predict(self, lesson: Lesson, split: Split) -> GuessForecast:
         """The shares and the mean of the nearest that may be learned from."""
         near = self.near[split.asked]
         there = split.learn[near]
@@ -204,21 +204,21 @@ class School:
         self.folds = folds
         self._codes = [each.cells[places] for each in features.shared]
         self._names = [each.name for each in features.shared]
-        self._cells: dict[tuple[int, ...], Cells] = {}
+        self._cells: dict[tuple[int, ...], CellPredictor] = {}
         self.others: list[Predictor] = []
         design = features.design(places)
         if design.shape[1]:
             near = nearest(design, people)
-            self.others += [Ridge(design), *(Neighbours(near, count) for count in NEIGHBOURS)]
+            self.others += [Ridge(design), *(NearestRecords(near, count) for count in NEIGHBOURS)]
 
-    def cells(self, columns: tuple[int, ...], strength: float = 1.0) -> Cells:
+    def cells(self, columns: tuple[int, ...], strength: float = 1.0) -> CellPredictor:
         """The cells of some public columns together; of none, all records."""
         if columns not in self._cells:
             codes = combined([self._codes[i] for i in columns], len(self.folds))
             name = " x ".join(self._names[i] for i in columns) or "everybody"
-            self._cells[columns] = Cells(codes, name=name)
+            self._cells[columns] = CellPredictor(codes, name=name)
         kept = self._cells[columns]
-        return kept if strength == 1.0 else Cells(kept.codes, strength, kept.name)
+        return kept if strength == 1.0 else CellPredictor(kept.codes, strength, kept.name)
 
     @property
     def width(self) -> int:
@@ -232,22 +232,22 @@ class School:
         return [Split.of(learn & ~each, np.flatnonzero(learn & each)) for each in own]
 
 
-def crossed(predictor: Predictor, lesson: Lesson, splits: Sequence[Split]) -> Forecast:
+def crossed(predictor: Predictor, lesson: Lesson, splits: Sequence[Split]) -> GuessForecast:
     """What each record would be predicted to be from the records of other folds."""
     shares = np.zeros((len(lesson.classes), lesson.count))
     means = np.zeros(len(lesson.classes))
     for split in splits:
         found = predictor.predict(lesson, split)
         shares[split.asked], means[split.asked] = found.shares, found.means
-    return Forecast(shares, means)
+    return GuessForecast(shares, means)
 
 
-Decision = Callable[[Forecast], Floats]
+Decision = Callable[[GuessForecast], Floats]
 """Makes a guess of each row of a forecast."""
 
 
 @dataclass(frozen=True, eq=False)
-class Mark:
+class PredictorMark:
     """A way to predict, how its forecasts are made guesses, and the fraction right of these."""
 
     fraction: float
@@ -255,13 +255,13 @@ class Mark:
     decide: Decision
 
 
-Judge = Callable[[Forecast], tuple[float, Decision]]
+Judge = Callable[[GuessForecast], tuple[float, Decision]]
 """Says by which decision a forecast is right most often, and how often that is."""
 
 Scores = dict[tuple[int, ...], float]
 
 
-def marks(school: School, lesson: Lesson, learn: Bits, judge: Judge) -> Iterator[Mark]:
+def marks(school: School, lesson: Lesson, learn: Bits, judge: Judge) -> Iterator[PredictorMark]:
     """Every way to predict, with its fraction right among the records learned from.
 
     Cells are tried for every single column, then for the pairs whose columns did best alone, then
@@ -270,9 +270,9 @@ def marks(school: School, lesson: Lesson, learn: Bits, judge: Judge) -> Iterator
 
     splits = school.splits(learn)
 
-    def mark(predictor: Predictor) -> Mark:
+    def mark(predictor: Predictor) -> PredictorMark:
         fraction, decide = judge(crossed(predictor, lesson, splits))
-        return Mark(fraction, predictor, decide)
+        return PredictorMark(fraction, predictor, decide)
 
     scores: Scores = {}
     for wider in (_singles, _pairs, _triples):

@@ -33,7 +33,7 @@ from casemate.exact import Floats
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedComparison:
     """Fractions right of the same targets, their difference, and between what the latter lies."""
 
     targets: int
@@ -44,7 +44,7 @@ class Comparison:
     high: float
 
 
-class Pairs(NamedTuple):
+class PairedOutcomes(NamedTuple):
     """How many targets both, the one, the other, and neither got right."""
 
     both: int
@@ -53,9 +53,9 @@ class Pairs(NamedTuple):
     neither: int
 
 
-def compared(attack: Bits, leave_one_out: Bits, confidence: float) -> Comparison:
+def compared(attack: Bits, leave_one_out: Bits, confidence: float) -> PairedComparison:
     """Compare two verdicts on each of some targets; there must be one at least."""
-    pairs = Pairs(
+    pairs = PairedOutcomes(
         int((attack & leave_one_out).sum()),
         int((attack & ~leave_one_out).sum()),
         int((~attack & leave_one_out).sum()),
@@ -63,10 +63,12 @@ def compared(attack: Bits, leave_one_out: Bits, confidence: float) -> Comparison
     )
     first, second = float(attack.mean()), float(leave_one_out.mean())
     difference = (pairs.one - pairs.other) / sum(pairs)
-    return Comparison(len(attack), first, second, difference, *paired_interval(pairs, confidence))
+    return PairedComparison(
+        len(attack), first, second, difference, *paired_interval(pairs, confidence)
+    )
 
 
-def paired_interval(pairs: Pairs, confidence: float) -> tuple[float, float]:
+def paired_interval(pairs: PairedOutcomes, confidence: float) -> tuple[float, float]:
     """Between what the difference of the two true fractions lies.
 
     >>> [round(end, 4) for end in paired_interval(Pairs(20, 12, 2, 16), 0.95)]
@@ -99,7 +101,7 @@ def _wilson(part: int, count: int, confidence: float) -> tuple[float, float]:
     return share - low, high - share
 
 
-def _correlation(pairs: Pairs) -> float:
+def _correlation(pairs: PairedOutcomes) -> float:
     """The pairs' correlation; where it is above 0, corrected for small counts."""
     both, one, other, neither = pairs
     product = (both + one) * (other + neither) * (both + other) * (one + neither)
@@ -125,7 +127,7 @@ class Stratum:
 
     by: str
     which: str
-    comparison: Comparison
+    comparison: PairedComparison
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ class Score:
     coverage: float | None
     baseline: Baselines
     confidence: float
-    comparison: Comparison
+    comparison: PairedComparison
     strata: tuple[Stratum, ...]
     predictors: Mapping[str, int]
 

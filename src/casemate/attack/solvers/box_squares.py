@@ -77,7 +77,7 @@ def pivoting(
     >>> found.values.round(6).tolist(), found.converged
     ([3.0, 3.0], True)
     """
-    work = _Exchange(equations, right, ends(low, high, equations.width), start)
+    work = _EndExchange(equations, right, ends(low, high, equations.width), start)
     fewest, patience = equations.width + 1, PIVOTING_PATIENCE
     for _ in range(ROUNDS):
         changes = work.round(tolerance, most, progress)
@@ -90,7 +90,7 @@ def pivoting(
     return replace(work.solved(), converged=changes == 0)
 
 
-class _Exchange:
+class _EndExchange:
     """The point, and which end each value is at: -1 the low one, 1 the high one, 0 neither."""
 
     def __init__(
@@ -218,7 +218,7 @@ def _descended(
 ) -> Solved:
     """From where exchanging ended: by conjugate gradients, or by plain ones where those stall."""
     tolerance, most = limits
-    work = _Descent(equations, right / equations.lengths, box, found.values)
+    work = _BoxDescent(equations, right / equations.lengths, box, found.values)
     work.steps = found.iterations
     ended = descend(work, tolerance, work.steps + min(most, PATIENCE), progress)
     if ended.converged or most <= PATIENCE:
@@ -236,7 +236,7 @@ def _descended(
     return replace(last, iterations=ended.iterations + last.iterations)
 
 
-class _Descent:
+class _BoxDescent:
     """The point on its way, what is left of the equations there, and the direction to go."""
 
     def __init__(

@@ -29,14 +29,21 @@ from typing import Any
 
 import numpy as np
 
-from casemate.attack.solvers.convex_losses import Bowl, Distance, Ranges, Squares, Stacked, Walls
+from casemate.attack.solvers.convex_losses import (
+    Bowl,
+    Distance,
+    RangeConstraints,
+    Squares,
+    Stacked,
+    Walls,
+)
 from casemate.attack.solvers.least_squares import Progress, Solved, after, descend
 from casemate.attack.solvers.projected_gradient import (
     Accelerated,
     Allowed,
     Nearest,
     Residuals,
-    Total,
+    TotalRange,
 )
 from casemate.attack.solvers.watched_program import Entries, Program, run
 from casemate.exact import Floats, Passes, Status
@@ -101,7 +108,7 @@ class Rounds:
         self._work = Accelerated([self._bowl, self._walls], self._nearest, self.point)
 
 
-class Fitted:
+class ConstrainedLeastSquares:
     """Least squares among allowed points with sums in ranges, for `descend`."""
 
     def __init__(
@@ -109,7 +116,7 @@ class Fitted:
         equations: Passes,
         right: Floats,
         *,
-        also: Ranges,
+        also: RangeConstraints,
         nearest: Nearest,
         start: Floats,
         pull: bool,
@@ -149,7 +156,7 @@ class Nearby:
         good: Floats,
         centre: Floats,
         allowed: Allowed,
-        also: Ranges | None,
+        also: RangeConstraints | None,
     ) -> None:
         self._target, self._height = right / equations.lengths, equations.height
         self._size = float(np.linalg.norm(self._target)) or 1.0
@@ -175,7 +182,7 @@ class Nearby:
         self.point, self.steps = self._rounds.point, self.steps + 1
 
 
-def possible(allowed: Allowed, also: Ranges) -> bool:
+def possible(allowed: Allowed, also: RangeConstraints) -> bool:
     """Whether some values keep all constraints at once, by a linear program."""
     width, height = len(allowed.low), also.rows.height
     entries, low, high = [Entries.of(also.rows)], also.low, also.high
@@ -187,12 +194,12 @@ def possible(allowed: Allowed, also: Ranges) -> bool:
     return run(program).status is not Status.INFEASIBLE
 
 
-def _walls(rows: Passes, ranges: Ranges) -> Walls:
+def _walls(rows: Passes, ranges: RangeConstraints) -> Walls:
     low, high = ranges.low / rows.lengths, ranges.high / rows.lengths
     return Walls(rows, low, high, np.zeros(rows.height), FIRST_WEIGHT)
 
 
-def _fit(equations: Passes, good: Floats, also: Ranges | None) -> Walls:
+def _fit(equations: Passes, good: Floats, also: RangeConstraints | None) -> Walls:
     """The sums that a good point has, and what other sums must keep."""
     sums = equations.times(good)
     if also is None:
@@ -215,8 +222,8 @@ def convex(
     *,
     low: Floats | float = -np.inf,
     high: Floats | float = np.inf,
-    total: Total | None = None,
-    also: Ranges | None = None,
+    total: TotalRange | None = None,
+    also: RangeConstraints | None = None,
     sparsity: float = 0.0,
     centre: Floats | float = 0.0,
     tolerance: float = 1e-6,
@@ -248,7 +255,7 @@ def convex(
     work = (
         Residuals(equations, right, **way)
         if also is None
-        else Fitted(equations, right, also=also, **way)
+        else ConstrainedLeastSquares(equations, right, also=also, **way)
     )
     found = descend(work, tolerance, most, progress)
     if sparsity > 0 or (isinstance(work, Residuals) and not work.met_a_constraint):

@@ -93,7 +93,7 @@ class Walls:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranges:
+class RangeConstraints:
     """Weighted sums that are known to lie between two ends each: low <= C x <= high."""
 
     rows: Rows

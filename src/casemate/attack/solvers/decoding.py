@@ -39,9 +39,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from casemate.attack.solvers.box_squares import box_squares
-from casemate.attack.solvers.laws import Law, Noisy, plain_sums, spreads
+from casemate.attack.solvers.laws import AnswerLaw, Noisy, plain_sums, spreads
 from casemate.attack.solvers.least_squares import Progress, Solved, Weighted, least_squares
-from casemate.attack.solvers.watched_program import Entries, Outcome, Program, Watcher, run
+from casemate.attack.solvers.watched_program import Entries, Program, ProgramOutcome, Watcher, run
 from casemate.attack.solvers.whole_decoding import rounded, whole_decoding, whole_ends
 from casemate.exact import Floats, Passes, Rows, Status, ends
 
@@ -191,7 +191,7 @@ def _from_dual(
     """The values behind the prices, proved by what the prices add up to."""
     watch = _watcher(equations, right, box, progress)
 
-    def values(found: Outcome) -> tuple[Floats, bool]:
+    def values(found: ProgramOutcome) -> tuple[Floats, bool]:
         point = np.clip(-found.multipliers[: equations.width], *box)
         loss = lost(right - plain_sums(equations, point))
         close = loss + found.cost <= GAP * (1 + abs(loss))
@@ -312,10 +312,16 @@ def exact_decoding(
     ([0.0, 1.0, 1.0], 0.0, True)
     """
     low, high = box = whole_ends(low, high, equations.width)
-    answers = Noisy.of(equations, right, Law.LAPLACE, spread)
+    answers = Noisy.of(equations, right, AnswerLaw.LAPLACE, spread)
     near = box_squares(equations, right, low=low, high=high, tolerance=1e-2, most=START_STEPS)
     start = whole_decoding(
-        equations, right, start=near.values, low=low, high=high, law=Law.LAPLACE, spread=spread
+        equations,
+        right,
+        start=near.values,
+        low=low,
+        high=high,
+        law=AnswerLaw.LAPLACE,
+        spread=spread,
     ).values
     found = run(
         _program(answers, box),

@@ -382,7 +382,7 @@ class _Blocks:
 # Trail ------------------------------------------------------------------------------------------
 
 
-class Trail:
+class PathAverage:
     """The average of at least the last half of a path, and at most its last three quarters.
 
     >>> trail, point = Trail(1), np.zeros(1)
@@ -424,7 +424,7 @@ class Trail:
 # Kaczmarz ---------------------------------------------------------------------------------------
 
 
-__all__ = ["Stream", "drawn_rows", "kaczmarz", "shuffled_rows"]
+__all__ = ["EquationStream", "drawn_rows", "kaczmarz", "shuffled_rows"]
 
 
 def kaczmarz(
@@ -450,7 +450,9 @@ def kaczmarz(
     >>> kaczmarz(rows, np.array([5.0, 2.0]), random=draws).values.round(2).tolist()
     [3.0, 2.0]
     """
-    work = _Projections(equations, right, Stream(equations.width, low=low, high=high, start=start))
+    work = _Projections(
+        equations, right, EquationStream(equations.width, low=low, high=high, start=start)
+    )
     go, usual = (settle_averaged, shuffled_rows) if averaged else (settle, drawn_rows)
     return go(
         work,
@@ -467,7 +469,7 @@ def kaczmarz(
 class _Projections:
     """Projections on one equation after another."""
 
-    def __init__(self, equations: Rows, right: Floats, stream: "Stream") -> None:
+    def __init__(self, equations: Rows, right: Floats, stream: "EquationStream") -> None:
         self._equations, self._right = equations, right.astype(np.float64)
         self._box, self.point = stream.box, stream.point
 
@@ -483,7 +485,7 @@ class _Projections:
         self.point = point
 
 
-class Stream:
+class EquationStream:
     """A point that follows equations as they come, each seen once and then forgotten.
 
     With `averaged` its point is the average of the end of its path, which comes to rest where
@@ -507,7 +509,7 @@ class Stream:
     ) -> None:
         self.box = ends(low, high, width)
         self._last: Floats = np.clip(np.zeros(width) if start is None else start, *self.box)
-        self._trail = Trail(width) if averaged else None
+        self._trail = PathAverage(width) if averaged else None
 
     @property
     def point(self) -> Floats:

@@ -88,7 +88,7 @@ def change(system: Any, left: Any, unknown: Any, step: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class EquationsByUnknown:
     """The same equations as `Rows`: the equations of each unknown from `starts[j]` on.
 
     >>> from casemate.exact.system import System
@@ -103,7 +103,7 @@ class Columns:
     height: int
 
     @classmethod
-    def of(cls, equations: Rows) -> "Columns":
+    def of(cls, equations: Rows) -> "EquationsByUnknown":
         """The entries of stored equations, turned."""
 
         counts = np.bincount(equations.columns, minlength=equations.width)
@@ -133,7 +133,7 @@ def plain_sums(equations: Rows, point: Floats) -> Floats:
 # Law --------------------------------------------------------------------------------------------
 
 
-class Law(IntEnum):
+class AnswerLaw(IntEnum):
     """How answers differ from the truth; `spread` is always the scale of this law.
 
     A law is also a loss: its negative log-likelihood in units of the spread, which is half the
@@ -156,11 +156,11 @@ class Noisy:
 
     equations: Rows
     right: Floats
-    law: Law
+    law: AnswerLaw
     spread: Floats
 
     @classmethod
-    def of(cls, equations: Rows, right: Floats, law: Law, spread: Floats | float) -> "Noisy":
+    def of(cls, equations: Rows, right: Floats, law: AnswerLaw, spread: Floats | float) -> "Noisy":
         """Answers each of which has a spread."""
         return cls(equations, right, law, spreads(spread, equations.height))
 
@@ -182,7 +182,7 @@ class Noisy:
     @cached_property
     def system(self) -> Any:
         """Entries by unknown, inverse spreads and the law, for compiled loops."""
-        return (*Columns.of(self.equations).stored, 1 / self.spread, int(self.law))
+        return (*EquationsByUnknown.of(self.equations).stored, 1 / self.spread, int(self.law))
 
 
 def spreads(spread: Floats | float, height: int) -> Floats:

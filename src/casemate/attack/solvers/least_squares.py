@@ -142,7 +142,7 @@ class _Descent:
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class EquationView:
     """Equations behind others, of the same size and lengths."""
 
     equations: Passes
@@ -164,7 +164,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Freed(View):
+class Freed(EquationView):
     """Equations in the unknowns that are free; the others count as 0, and lengths stay."""
 
     free: NDArray[np.bool_]
@@ -179,7 +179,7 @@ class Freed(View):
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted(View):
+class Weighted(EquationView):
     """Equations multiplied by weights."""
 
     weights: Floats

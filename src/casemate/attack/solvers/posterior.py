@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.solvers.box_squares import box_squares
-from casemate.attack.solvers.laws import GAUSSIAN, Law, Noisy, change, parabola, saved
+from casemate.attack.solvers.laws import GAUSSIAN, AnswerLaw, Noisy, change, parabola, saved
 from casemate.attack.solvers.least_squares import Progress, inner_products
 from casemate.attack.solvers.whole_decoding import rounded, whole_ends
 from casemate.compiled import compiled
@@ -56,7 +56,7 @@ RENEWAL = 16
 """Sweeps after which sums that were kept up to date are computed afresh."""
 
 
-class Model:
+class PosteriorModel:
     """What chains share: the answers, the ranges, the prior, and the Gaussian stand-in."""
 
     def __init__(self, answers: Noisy, low: Floats, high: Floats, prior: Floats | None) -> None:
@@ -111,10 +111,12 @@ def log_prior(prior: Floats | None, unknowns: int, span: int) -> Floats:
         return np.maximum(np.log(table), -1e300)
 
 
-class Chain:
+class MarkovChain:
     """A point that wanders over the whole values, and the chances it has met."""
 
-    def __init__(self, model: Model, start: NDArray[Any], random: np.random.Generator) -> None:
+    def __init__(
+        self, model: PosteriorModel, start: NDArray[Any], random: np.random.Generator
+    ) -> None:
         self._model, self._random = model, random
         self.point: Floats = start.astype(np.float64)
         self.losses: list[float] = []
@@ -237,7 +239,7 @@ def posterior(
     equations: Rows,
     right: Floats,
     *,
-    law: Law,
+    law: AnswerLaw,
     spread: Floats | float,
     low: Floats | float,
     high: Floats | float,
@@ -265,7 +267,7 @@ def posterior(
         raise ValueError(f"need a sweep and no less than no warm-up, got {sweeps} and {warm_up}")
     box = whole_ends(low, high, equations.width)
     answers = Noisy.of(equations, right, law, spread)
-    model = Model(answers, *box, prior)
+    model = PosteriorModel(answers, *box, prior)
     chains = _chains(model, start, random)
     for sweep in range(warm_up):
         levels = _cooling(law, min(1.0, sweep / (COOL * warm_up)))
@@ -280,7 +282,9 @@ def posterior(
     return _combined(model, chains, warm_up + sweeps)
 
 
-def _chains(model: Model, start: Floats | None, random: np.random.Generator) -> tuple[Chain, Chain]:
+def _chains(
+    model: PosteriorModel, start: Floats | None, random: np.random.Generator
+) -> tuple[MarkovChain, MarkovChain]:
     """One from the start, or from least squares, and one from anywhere."""
     low, high, answers = model.low, model.high, model.answers
     if start is None:
@@ -288,29 +292,33 @@ def _chains(model: Model, start: Floats | None, random: np.random.Generator) -> 
             answers.equations, answers.right, low=low, high=high, tolerance=1e-2, most=START_STEPS
         ).values
     anywhere = random.integers(low.astype(np.int64), high.astype(np.int64), endpoint=True)
-    return Chain(model, rounded(start, low, high), random), Chain(model, anywhere, random)
+    return MarkovChain(model, rounded(start, low, high), random), MarkovChain(
+        model, anywhere, random
+    )
 
 
-def _cooling(law: Law, share: float) -> tuple[float, float]:
+def _cooling(law: AnswerLaw, share: float) -> tuple[float, float]:
     """How much the likelihood counts in each chain after this share of the cooling."""
-    if law is Law.UNIFORM:
+    if law is AnswerLaw.UNIFORM:
         return WALL**share, WALL**share
     return 1.0, HOT ** (1 - share)
 
 
-def _final(law: Law, chain: Chain) -> float:
+def _final(law: AnswerLaw, chain: MarkovChain) -> float:
     """How much it counts from then on: bounds that are kept are closed."""
-    if law is not Law.UNIFORM:
+    if law is not AnswerLaw.UNIFORM:
         return 1.0
     return CLOSED if chain.loss == 0 else OPEN
 
 
-def _tell(progress: Progress | None, sweep: int, answers: Noisy, chain: Chain) -> None:
+def _tell(progress: Progress | None, sweep: int, answers: Noisy, chain: MarkovChain) -> None:
     if progress is not None:
         progress(sweep, answers.residual(chain.left), chain.point)
 
 
-def _combined(model: Model, chains: tuple[Chain, Chain], sweeps: int) -> Posterior:
+def _combined(
+    model: PosteriorModel, chains: tuple[MarkovChain, MarkovChain], sweeps: int
+) -> Posterior:
     """The chances of both chains, or of the better one where the other is plainly stuck."""
     one, other = (chain.chances for chain in chains)
     apart = 0.5 * float(np.abs(one - other).sum()) / max(1, len(one))
@@ -319,7 +327,7 @@ def _combined(model: Model, chains: tuple[Chain, Chain], sweeps: int) -> Posteri
     if abs(gap) > usual:
         better = one if gap > 0 else other
         return Posterior(model.low, better, 1 - apart, converged=False, sweeps=sweeps)
-    kept = model.answers.law is not Law.UNIFORM or max(chain.loss for chain in chains) == 0
+    kept = model.answers.law is not AnswerLaw.UNIFORM or max(chain.loss for chain in chains) == 0
     agreed = 1 - apart >= AGREED and kept
     return Posterior(model.low, (one + other) / 2, 1 - apart, converged=agreed, sweeps=sweeps)
 

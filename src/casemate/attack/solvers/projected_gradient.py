@@ -42,7 +42,7 @@ EXACT = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class Total:
+class TotalRange:
     """What a weighted sum of all values is known to be: at least `low` and at most `high`."""
 
     weights: Floats
@@ -50,7 +50,7 @@ class Total:
     high: float
 
     @classmethod
-    def of(cls, width: int, low: float, high: float | None = None) -> "Total":
+    def of(cls, width: int, low: float, high: float | None = None) -> "TotalRange":
         """The plain sum: equal to `low`, or between two ends."""
         return cls(np.ones(width), low, low if high is None else high)
 
@@ -61,11 +61,11 @@ class Allowed:
 
     low: Floats
     high: Floats
-    total: Total | None = None
+    total: TotalRange | None = None
 
     @classmethod
     def of(
-        cls, width: int, low: Floats | float, high: Floats | float, total: Total | None = None
+        cls, width: int, low: Floats | float, high: Floats | float, total: TotalRange | None = None
     ) -> "Allowed":
         """A box for so many values, some of which have the total."""
         found = cls(*ends(low, high, width), total)
@@ -147,7 +147,7 @@ def _between(below: float, above: float, wish: float) -> float:
     return 2 * above if above < 0 else -1.0
 
 
-def _check(allowed: Allowed, total: Total) -> None:
+def _check(allowed: Allowed, total: TotalRange) -> None:
     if total.low > total.high:
         raise ValueError("the lower end of a total must not be above the upper one")
     weights, used = total.weights, total.weights != 0

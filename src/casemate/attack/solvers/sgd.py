@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from casemate.attack.solvers.kaczmarz import (
     NO_TRAIL,
     Order,
-    Trail,
+    PathAverage,
     at,
     coefficient,
     own,
@@ -66,7 +66,9 @@ def sgd(
     >>> sgd(rows, np.array([5.0, 2.0]), random=draws, low=0, high=9).values.round(2).tolist()
     [3.0, 2.0]
     """
-    work = _Descent(equations, right, _Behind(ends(low, high, equations.width), start), rate)
+    work = _StochasticDescent(
+        equations, right, _Behind(ends(low, high, equations.width), start), rate
+    )
     go = settle_averaged if averaged else settle
     return go(
         work,
@@ -112,7 +114,7 @@ class _Behind:
         self.point[inside] = self._low[inside] + self._span[inside] * share
 
 
-class _Descent:
+class _StochasticDescent:
     """Steps along the gradient of one equation after another."""
 
     def __init__(self, equations: Rows, right: Floats, behind: _Behind, rate: float | None) -> None:
@@ -165,7 +167,7 @@ class SigmoidStream:
     ) -> None:
         self._behind = _Behind(ends(low, high, width), start)
         self._rate = _checked(rate)
-        self._trail = Trail(width) if averaged else None
+        self._trail = PathAverage(width) if averaged else None
 
     @property
     def point(self) -> Floats:

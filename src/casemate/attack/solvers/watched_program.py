@@ -78,7 +78,7 @@ class Program:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ProgramOutcome:
     """How a run ended: the point, the multipliers of its rows, what it costs, and the steps."""
 
     status: Status
@@ -95,7 +95,7 @@ def run(
     watch: Watcher | None = None,
     seconds: float = np.inf,
     **options: Any,
-) -> Outcome:
+) -> ProgramOutcome:
     """Solve a program with these options of HiGHS, from a point that keeps its ends if given."""
     highs = _loaded(program, {"time_limit": float(seconds), **options})
     if start is not None:
@@ -178,7 +178,7 @@ def _set_start(highs: Any, start: Floats) -> None:
     highs.setSolution(solution)
 
 
-def _outcome(highs: Any, seen: _Seen) -> Outcome:
+def _outcome(highs: Any, seen: _Seen) -> ProgramOutcome:
     import highspy
 
     statuses = {
@@ -189,7 +189,7 @@ def _outcome(highs: Any, seen: _Seen) -> Outcome:
     }
     info, solution = highs.getInfo(), highs.getSolution()
     steps = max(info.simplex_iteration_count, info.ipm_iteration_count, seen.steps)
-    return Outcome(
+    return ProgramOutcome(
         statuses.get(highs.getModelStatus(), Status.STOPPED),
         np.array(solution.col_value, np.float64),
         np.array(solution.row_dual, np.float64),

@@ -19,7 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.solvers.laws import GAUSSIAN, Law, Noisy, change, parabola, saved, total_loss
+from casemate.attack.solvers.laws import (
+    GAUSSIAN,
+    AnswerLaw,
+    Noisy,
+    change,
+    parabola,
+    saved,
+    total_loss,
+)
 from casemate.attack.solvers.least_squares import Progress, Solved
 from casemate.compiled import compiled
 from casemate.exact import Floats, Rows, ends
@@ -63,7 +71,7 @@ def whole_decoding(
     start: Floats,
     low: Floats | float,
     high: Floats | float,
-    law: Law = Law.GAUSSIAN,
+    law: AnswerLaw = AnswerLaw.GAUSSIAN,
     spread: Floats | float = 1.0,
     near: int = NEAR,
     most: int = 1_000,
@@ -79,7 +87,7 @@ def whole_decoding(
     [0.0, 1.0, 0.0]
     """
     box = whole_ends(low, high, equations.width)
-    search = _Search(Noisy.of(equations, right, law, spread), rounded(start, *box), box)
+    search = _WholeSearch(Noisy.of(equations, right, law, spread), rounded(start, *box), box)
     for done in range(1, most + 1):
         settled = not (search.singles() or search.pairs(near))
         if progress is not None:
@@ -89,7 +97,7 @@ def whole_decoding(
     return Solved(search.point, search.residual, done, converged=settled)
 
 
-class _Search:
+class _WholeSearch:
     """A whole point, and what is left of the equations there, in spreads."""
 
     def __init__(self, answers: Noisy, start: Floats, box: tuple[Floats, Floats]) -> None:

@@ -22,15 +22,15 @@ from pathlib import Path
 
 from casemate.audit.block.model import (
     Block,
-    Cell,
     Certain,
+    PeopleCell,
     Person,
     Solutions,
     Statistic,
     certain,
     solve_block,
 )
-from casemate.audit.time_limit import Limit
+from casemate.audit.time_limit import SearchLimit
 from casemate.errors import Misconfigured
 
 NAME, AGE, COUNT = "statistic", "age", "count"
@@ -57,7 +57,7 @@ class PublishedBlock:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _BlockRow:
     """One row of the file: where it is, whom it is about, and what was published."""
 
     where: str
@@ -135,11 +135,11 @@ def _header(path: Path, names: Sequence[str]) -> list[str]:
     return header
 
 
-def _row(where: str, header: Sequence[str], cells: Sequence[str]) -> _Row:
+def _row(where: str, header: Sequence[str], cells: Sequence[str]) -> _BlockRow:
     if len(cells) != len(header):
         raise Misconfigured(f"{where} has {len(cells)} cells; expected {len(header)}")
     named = dict(zip(header, cells, strict=True))
-    row = _Row(
+    row = _BlockRow(
         where,
         {name: values for name in _filters(header) if (values := _alternatives(named[name]))},
         _span(named.get(AGE, ""), where, "age", "40, 18-64, 18+ or <18"),
@@ -187,12 +187,12 @@ def _decimals(text: str) -> int:
 # The file as statistics -----------------------------------------------------------------------
 
 
-def _statistic(row: _Row, unit: Fraction) -> Statistic:
+def _statistic(row: _BlockRow, unit: Fraction) -> Statistic:
     """A row as a statistic; a mean is within half a unit of its column's last decimal."""
     low, high = row.count
     exactly = row.exactly
     return Statistic(
-        Cell(row.filters, *row.age),
+        PeopleCell(row.filters, *row.age),
         (low or 0, PEOPLE_AT_MOST if high is None else high) if exactly is None else exactly,
         Fraction(row.median) if row.median else None,
         Fraction(row.mean) if row.mean else None,
@@ -200,7 +200,7 @@ def _statistic(row: _Row, unit: Fraction) -> Statistic:
     )
 
 
-def _size(path: Path, rows: Sequence[_Row]) -> int:
+def _size(path: Path, rows: Sequence[_BlockRow]) -> int:
     """How many people there are: the count of a row that is about everybody."""
     everybody = [row for row in rows if not row.filters and row.age == (None, None)]
     sizes = [row.exactly for row in everybody if row.exactly is not None]
@@ -216,7 +216,7 @@ def _size(path: Path, rows: Sequence[_Row]) -> int:
 
 
 def _attributes(
-    path: Path, header: Sequence[str], rows: Sequence[_Row]
+    path: Path, header: Sequence[str], rows: Sequence[_BlockRow]
 ) -> dict[str, tuple[str, ...]]:
     """The values of every attribute: all that the file names."""
     found = {}
@@ -264,9 +264,9 @@ def audit_block(
     """Enumerate up to `most` solutions of a file, and say who is in every one."""
     start, begun = time.process_time(), time.monotonic()
     published = read_block(path, ages)
-    found = solve_block(published.block, Limit(seconds), most)
+    found = solve_block(published.block, SearchLimit(seconds), most)
     left = max(seconds - (time.monotonic() - begun), 1e-3)
-    shared = _certain(published, found, Limit(left))
+    shared = _certain(published, found, SearchLimit(left))
     return BlockAudited(
         published.block.size,
         published.fields,
@@ -278,7 +278,7 @@ def audit_block(
     )
 
 
-def _certain(published: PublishedBlock, found: Solutions, limit: Limit) -> Certain:
+def _certain(published: PublishedBlock, found: Solutions, limit: SearchLimit) -> Certain:
     """Who is in every solution: seen from all of them, or decided without them."""
     if found.complete:
         return Certain(found.common, ())

@@ -20,7 +20,7 @@ from typing import Any
 
 from ortools.sat.python import cp_model
 
-from casemate.audit.time_limit import Clock, Limit
+from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.exact import Exact
 
 Person = tuple[int | str, ...]  # the number first, then one value for each attribute
@@ -28,7 +28,7 @@ Literal = Any  # a literal of the solver, or 1 for a condition that everybody me
 
 
 @dataclass(frozen=True)
-class Cell:
+class PeopleCell:
     """People with a number in a range and with certain values; everybody, by default."""
 
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Statistic:
     last digit that the table prints.
     """
 
-    cell: Cell
+    cell: PeopleCell
     count: int | tuple[int, int]
     median: Exact | None = None
     mean: Exact | None = None
@@ -71,7 +71,7 @@ class Block:
     high: int
     attributes: Mapping[str, tuple[str, ...]]
     statistics: tuple[Statistic, ...]
-    implications: tuple[tuple[Cell, Cell], ...] = ()
+    implications: tuple[tuple[PeopleCell, PeopleCell], ...] = ()
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.low > self.high:
@@ -129,7 +129,9 @@ class PersonModel:
         for person, times in Counter(people).items():
             number = int(person[0])
             values = dict(zip(self._block.attributes, person[1:], strict=True))
-            cell = Cell({name: (str(value),) for name, value in values.items()}, number, number)
+            cell = PeopleCell(
+                {name: (str(value),) for name, value in values.items()}, number, number
+            )
             fewer = self.model.new_bool_var("")
             self.model.add(sum(self._members(cell)) <= times - 1).only_enforce_if(fewer)
             lacks.append(fewer)
@@ -148,10 +150,10 @@ class PersonModel:
         for code, after in pairwise(codes):
             self.model.add_linear_constraint(after - code, 0, high - low)
 
-    def _members(self, cell: Cell) -> list[Literal]:
+    def _members(self, cell: PeopleCell) -> list[Literal]:
         return [self._inside(person, cell) for person in range(self._block.size)]
 
-    def _inside(self, person: int, cell: Cell) -> Literal:
+    def _inside(self, person: int, cell: PeopleCell) -> Literal:
         """The literal "this person is in the cell"."""
         wanted = [
             self._any_value(person, name, tuple(sorted(values)))
@@ -290,9 +292,11 @@ def shared(tables: Sequence[tuple[Person, ...]]) -> tuple[Person, ...]:
     return tuple(sorted(both.elements()))
 
 
-def solve_block(block: Block, limit: Limit | None = None, most: int | None = None) -> Solutions:
+def solve_block(
+    block: Block, limit: SearchLimit | None = None, most: int | None = None
+) -> Solutions:
     """Enumerate the solutions of a block, up to `most` of them."""
-    model, clock = PersonModel(block), Clock(limit or Limit())
+    model, clock = PersonModel(block), Clock(limit or SearchLimit())
     solver = clock.solver(math.inf)
     solver.parameters.num_workers = 1
     solver.parameters.enumerate_all_solutions = True
@@ -303,13 +307,13 @@ def solve_block(block: Block, limit: Limit | None = None, most: int | None = Non
 
 
 def certain(
-    block: Block, limit: Limit | None = None, among: tuple[Person, ...] | None = None
+    block: Block, limit: SearchLimit | None = None, among: tuple[Person, ...] | None = None
 ) -> Certain:
     """The people in every solution, without enumerating: look for one that lacks somebody.
 
     `among` are those that the solutions seen so far have in common, where some were seen.
     """
-    clock = Clock(limit or Limit())
+    clock = Clock(limit or SearchLimit())
     candidates = among
     while candidates is None or candidates:
         model = PersonModel(block)

@@ -69,7 +69,7 @@ def approximated(
     if left.contradiction:
         return Approximated()
     deadline = time.monotonic() + seconds
-    search = _Search(case, left, protect, frozenset(known), frozenset(near))
+    search = _InsiderSearch(case, left, protect, frozenset(known), frozenset(near))
     skipped = 0
     for insider in search.insiders:
         late = time.monotonic() >= deadline
@@ -86,7 +86,7 @@ class _Insider:
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _InsiderSearch:
     """The records' parts, and what insiders came to so far."""
 
     case: Case

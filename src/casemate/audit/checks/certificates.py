@@ -10,7 +10,7 @@ from math import lcm
 
 from casemate.audit.case import Case
 from casemate.audit.checks.exposed import in_numbers
-from casemate.audit.checks.rank import Determined, in_terms_of
+from casemate.audit.checks.rank import DeterminedByRank, in_terms_of
 from casemate.audit.result import Exposed, Proof
 from casemate.exact import Certificate, short
 from casemate.query.language import Scalar
@@ -26,7 +26,11 @@ Columns = tuple[int, ...]
 
 
 def certified(
-    case: Case, known: Determined, shown: Sequence[Exposed], first: int, seconds: float = SECONDS
+    case: Case,
+    known: DeterminedByRank,
+    shown: Sequence[Exposed],
+    first: int,
+    seconds: float = SECONDS,
 ) -> tuple[Exposed, ...]:
     """The same values, the first of them with certificates as short as the time allows."""
     columns = _columns_behind(case, known, shown)
@@ -50,7 +54,9 @@ def _with(case: Case, exposed: Exposed, certificate: Certificate) -> Exposed:
     return replace(exposed, certificate=in_numbers(case, certificate))
 
 
-def _columns_behind(case: Case, known: Determined, shown: Sequence[Exposed]) -> dict[int, Columns]:
+def _columns_behind(
+    case: Case, known: DeterminedByRank, shown: Sequence[Exposed]
+) -> dict[int, Columns]:
     """For each value that follows by rank the columns that say so: 0 each, for a last value."""
     by_secret: dict[tuple[Scalar, str], dict[object, int]] = {}
     for column in sorted(known.by):
@@ -77,7 +83,7 @@ def _own(case: Case, exposed: Exposed, columns: Mapping[object, int]) -> Columns
     return found if len(found) == len(others) else ()
 
 
-def _sum_of(known: Determined, columns: Columns) -> Certificate | None:
+def _sum_of(known: DeterminedByRank, columns: Columns) -> Certificate | None:
     """The certificates of some columns added up: over independent equations, it is the only one."""
     own = [known.singles[column] for column in columns if column in known.singles]
     if len(own) < len(columns) or not own:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.rank import Determined, in_terms_of
-from casemate.audit.region.collapse import Collapsed
+from casemate.audit.checks.rank import DeterminedByRank, in_terms_of
+from casemate.audit.region.collapse import CollapsedSystem
 from casemate.audit.region.groups import Combinations
 from casemate.exact import (
     Certificate,
@@ -32,7 +32,7 @@ from casemate.query.records import Category, Cut, Unknown
 
 
 @dataclass(frozen=True)
-class Part:
+class SecretPart:
     """One secret of a record, the columns it is made of, and the person's first row."""
 
     unknown: Unknown
@@ -47,15 +47,15 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class SecretParts:
     """The parts of a case, those of one column first, and the groups that their columns fall into.
 
     `columns` has all columns of those groups.
     """
 
-    listed: tuple[Part, ...]
+    listed: tuple[SecretPart, ...]
     columns: NDArray[np.int64]
-    collapsed: Collapsed
+    collapsed: CollapsedSystem
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:
@@ -104,7 +104,7 @@ class Parts:
         return [inside.target(i) if fine else None for i, fine in enumerate(alike.tolist())]
 
 
-def _added(listed: Sequence[Part], weights: Mapping[int, int]) -> dict[int, int]:
+def _added(listed: Sequence[SecretPart], weights: Mapping[int, int]) -> dict[int, int]:
     total: dict[int, int] = {}
     for place, weight in weights.items():
         for column, coefficient in listed[place].target(weight).items():
@@ -112,7 +112,7 @@ def _added(listed: Sequence[Part], weights: Mapping[int, int]) -> dict[int, int]
     return {column: weight for column, weight in total.items() if weight}
 
 
-def parts(case: Case, known: Determined, most: int) -> Parts:
+def parts(case: Case, known: DeterminedByRank, most: int) -> SecretParts:
     """The parts that the records of up to so many people may share."""
     equations, collapsed = case.equations, known.collapsed
     group = collapsed.group
@@ -121,7 +121,7 @@ def parts(case: Case, known: Determined, most: int) -> Parts:
     cut = np.array([isinstance(each.category, Cut) for each in equations.unknowns], np.bool_)
     ordinary = columns[~cut[equations.unknown[columns]]] if len(columns) else columns
     single = [_part(case, (column,)) for column in ordinary.tolist()]
-    return Parts((*single, *_last_values(case, ordinary)), columns, collapsed)
+    return SecretParts((*single, *_last_values(case, ordinary)), columns, collapsed)
 
 
 def _different(group: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -133,13 +133,13 @@ def _different(group: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np
     return np.bincount(mine[first])
 
 
-def _part(case: Case, columns: tuple[int, ...], unknown: Unknown | None = None) -> Part:
+def _part(case: Case, columns: tuple[int, ...], unknown: Unknown | None = None) -> SecretPart:
     record = int(case.equations.record[columns[0]])
     owner = int(case.equations.people.first[record])
-    return Part(unknown or case.unknown(columns[0]), columns, record, owner)
+    return SecretPart(unknown or case.unknown(columns[0]), columns, record, owner)
 
 
-def _last_values(case: Case, columns: NDArray[np.int64]) -> Iterable[Part]:
+def _last_values(case: Case, columns: NDArray[np.int64]) -> Iterable[SecretPart]:
     """The last value of each category of three or more whose other values are all asked about."""
     several: dict[tuple[int, str], list[int]] = {}
     for column in columns.tolist():
@@ -152,7 +152,7 @@ def _last_values(case: Case, columns: NDArray[np.int64]) -> Iterable[Part]:
             yield _part(case, tuple(own), Unknown(name, Category(declared[-1])))
 
 
-def splits(case: Case, known: Determined) -> bool:
+def splits(case: Case, known: DeterminedByRank) -> bool:
     """Whether what is known of each kind of secret follows from what is said of it alone.
 
     Then whoever knows several secrets of one record learns no more than from each by itself. It
@@ -196,7 +196,9 @@ class Proofs:
         return None if found is None else found.value(self.case.equations.low)
 
 
-def proofs(case: Case, known: Determined, parts: Parts, claims: Sequence[Weights]) -> Proofs:
+def proofs(
+    case: Case, known: DeterminedByRank, parts: SecretParts, claims: Sequence[Weights]
+) -> Proofs:
     """Prove as many of the claims as possible, all at once."""
     wanted = list({_key(each): each for each in claims}.values())
     targets = parts.targets(wanted)
@@ -212,7 +214,7 @@ def proofs(case: Case, known: Determined, parts: Parts, claims: Sequence[Weights
     return Proofs(case, {_key(wanted[k]): each for k, each in found.items()})
 
 
-def _is_determined(known: Determined, target: Weights) -> bool:
+def _is_determined(known: DeterminedByRank, target: Weights) -> bool:
     """Whether all groups of a target are determined, each by itself."""
     return all(known.found.determined[group] for group in target)
 

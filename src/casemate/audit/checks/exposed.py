@@ -6,10 +6,10 @@ from fractions import Fraction
 from math import gcd
 
 from casemate.audit.case import Case
-from casemate.audit.checks.rank import Determined
+from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.order.audit import Ordered
 from casemate.audit.region.bounds import Bounds
-from casemate.audit.result import Certificate, Exposed, Proof, Term
+from casemate.audit.result import CertificateTerm, Exposed, Proof, PublishedCertificate
 from casemate.exact import Bound
 from casemate.exact import Certificate as Combination
 from casemate.published import People, true_values
@@ -18,7 +18,7 @@ from casemate.query.records import Category, Cut
 
 
 def exposed(
-    case: Case, known: Determined, ranges: Bounds, ordered: Sequence[Ordered] = ()
+    case: Case, known: DeterminedByRank, ranges: Bounds, ordered: Sequence[Ordered] = ()
 ) -> tuple[Exposed, ...]:
     """Everybody whose value the numbers determine, with bounds and types, and was not known.
 
@@ -83,7 +83,7 @@ def without_known_rows(
     return tuple(total for total in reversed(each_once.values()) if is_news(total))
 
 
-def _solved(case: Case, known: Determined) -> dict[int, Bound]:
+def _solved(case: Case, known: DeterminedByRank) -> dict[int, Bound]:
     """The values that follow by rank: from their certificates, or as the table has them."""
     values: dict[int, Bound] = {
         c: combination.value(case.equations.low) for c, combination in known.singles.items()
@@ -131,7 +131,7 @@ def _number(
 
 
 def _exposure(
-    case: Case, column: int, value: Scalar | Fraction, known: Determined, proof: Proof
+    case: Case, column: int, value: Scalar | Fraction, known: DeterminedByRank, proof: Proof
 ) -> Exposed:
     record, person, name = case.name(column), case.person(column), case.secret(column)
     if column not in known.by:
@@ -144,12 +144,14 @@ def _exposure(
     return Exposed(record, person, name, value, certificate, known.by[column], proof)
 
 
-def in_numbers(case: Case, combination: Combination) -> Certificate:
+def in_numbers(case: Case, combination: Combination) -> PublishedCertificate:
     """A combination of equations as one of the numbers that were published, in lowest terms."""
     factor = case.equations.factor
     terms = sorted(combination.coefficients.items())
     weights = {row: w * factor[row].numerator // factor[row].denominator for row, w in terms}
     common = gcd(combination.divisor, *weights.values())
     places = case.equations.places
-    lowest = tuple(Term(places[row], weight // common) for row, weight in weights.items())
-    return Certificate(lowest, combination.divisor // common)
+    lowest = tuple(
+        CertificateTerm(places[row], weight // common) for row, weight in weights.items()
+    )
+    return PublishedCertificate(lowest, combination.divisor // common)

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.checks.claims import Part, Parts, Proofs, Weights
+from casemate.audit.checks.claims import Proofs, SecretPart, SecretParts, Weights
 from casemate.audit.region.groups import totals
 from casemate.audit.result import Exposed, Group
 from casemate.exact import Exposure, NullVectors
@@ -35,7 +35,7 @@ class Claimed:
         return [dict.fromkeys(group, 1) for group in self.groups]
 
 
-def claimed_groups(parts: Parts, found: Exposure, most: int) -> Claimed:
+def claimed_groups(parts: SecretParts, found: Exposure, most: int) -> Claimed:
     """Groups of up to `most` people, of one kind of secret each."""
     groups: list[Members] = []
     notes: list[str] = []
@@ -60,7 +60,7 @@ def _unsearched(unknown: Unknown, least: int) -> str:
     )
 
 
-def _kinds(parts: Parts, found: Exposure) -> dict[Unknown, list[int]]:
+def _kinds(parts: SecretParts, found: Exposure) -> dict[Unknown, list[int]]:
     """The undetermined parts by what they say about a record."""
     kinds: dict[Unknown, list[int]] = {}
     for index in np.flatnonzero(~found.determined).tolist():
@@ -68,7 +68,7 @@ def _kinds(parts: Parts, found: Exposure) -> dict[Unknown, list[int]]:
     return kinds
 
 
-def _atoms(parts: Parts, indices: Sequence[int]) -> Iterator[Members]:
+def _atoms(parts: SecretParts, indices: Sequence[int]) -> Iterator[Members]:
     """Parts that no equation tells apart; without those that belong with another kind of secret."""
     group, sizes = parts.collapsed.group, parts.collapsed.sizes
     classes: dict[tuple[int, ...], list[int]] = {}
@@ -99,7 +99,7 @@ def _summed(found: Exposure, atoms: Sequence[Members]) -> Exposure:
 
 
 def proved_groups(
-    case: Case, parts: Parts, claimed: Claimed, proofs: Proofs, shown: Sequence[Exposed]
+    case: Case, parts: SecretParts, claimed: Claimed, proofs: Proofs, shown: Sequence[Exposed]
 ) -> tuple[Group, ...]:
     """The groups whose totals are proved, without the records whose own values are known."""
     values = {(each.record, each.column): each.value for each in shown if not each.total}
@@ -122,7 +122,7 @@ def proved_groups(
     return tuple(found[key] for key in sorted(found, key=lambda key: (key[0], str(key[1]))))
 
 
-def _total(case: Case, listed: Sequence[Part], value: Fraction | None) -> Fraction | None:
+def _total(case: Case, listed: Sequence[SecretPart], value: Fraction | None) -> Fraction | None:
     """How much the parts add up to: by their proof, or as the table has it."""
     if value is not None:
         return value + sum(len(part.columns) > 1 for part in listed)
@@ -133,12 +133,14 @@ def _total(case: Case, listed: Sequence[Part], value: Fraction | None) -> Fracti
     return sum((_amount(part, true) for part in listed), Fraction(0))
 
 
-def _amount(part: Part, true: dict[int, Fraction]) -> Fraction:
+def _amount(part: SecretPart, true: dict[int, Fraction]) -> Fraction:
     total = sum((true[column] for column in part.columns), Fraction(0))
     return total if len(part.columns) == 1 else 1 - total
 
 
-def _public(case: Case, part: Part, values: Mapping[tuple[Scalar, str], object]) -> Fraction | None:
+def _public(
+    case: Case, part: SecretPart, values: Mapping[tuple[Scalar, str], object]
+) -> Fraction | None:
     """What a part is, where everybody knows it anyway."""
     if all(case.settled(column) for column in part.columns):
         box = {column: case.box.low[column] or Fraction(0) for column in part.columns}
@@ -152,13 +154,13 @@ def _public(case: Case, part: Part, values: Mapping[tuple[Scalar, str], object])
     return value if isinstance(value, Fraction) else None
 
 
-def _one_person(case: Case, listed: Sequence[Part]) -> bool:
+def _one_person(case: Case, listed: Sequence[SecretPart]) -> bool:
     """Whether these are all rows of one person, whose total is exposed as such."""
     owners = {part.owner for part in listed}
     return len(owners) == 1 and len(listed) == int(case.equations.people.sizes[listed[0].owner])
 
 
-def _group(case: Case, listed: Sequence[Part], total: Fraction | None) -> Group:
+def _group(case: Case, listed: Sequence[SecretPart], total: Fraction | None) -> Group:
     names = tuple(case.name(part.columns[0]) for part in listed)
     category = listed[0].unknown.category
     shown = category.value if isinstance(category, Category) else None

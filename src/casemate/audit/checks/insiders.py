@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.claims import Parts, Proofs, Weights, parts, proofs, splits, whole
+from casemate.audit.checks.claims import Proofs, SecretParts, Weights, parts, proofs, splits, whole
 from casemate.audit.checks.groups import claimed_groups, proved_groups
-from casemate.audit.checks.rank import Determined
+from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.region.coalition import BUDGET, Kin, coalitions, kin, vectors_for
 from casemate.audit.result import Exposed, Group, InsiderExposed
@@ -37,7 +37,7 @@ MOST_VECTORS = 32
 
 
 @dataclass(frozen=True)
-class Fact:
+class LearnedPart:
     """People who learn a part from parts of theirs."""
 
     knows: frozenset[int]
@@ -51,7 +51,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Family:
+class ProportionalParts:
     """Parts in proportion to each other; the first has the ratio 1."""
 
     ratios: Mapping[int, Fraction]
@@ -66,8 +66,8 @@ class Family:
 class ClaimedInsiders:
     """Families of parts of which each gives away the others, and what else is learned."""
 
-    families: tuple[Family, ...]
-    facts: tuple[Fact, ...]
+    families: tuple[ProportionalParts, ...]
+    facts: tuple[LearnedPart, ...]
     notes: tuple[str, ...]
     unread: int
 
@@ -77,15 +77,15 @@ class ClaimedInsiders:
         return [*leading, *(fact.claim for fact in self.facts)]
 
 
-def families(found: Exposure) -> tuple[list[Family], int]:
+def families(found: Exposure) -> tuple[list[ProportionalParts], int]:
     """The parts that give each other away, and how often a ratio was too large to be read."""
-    readable: list[Family] = []
+    readable: list[ProportionalParts] = []
     unread = 0
     for each in kin(found):
         led: dict[int, dict[int, Fraction]] = {}
         for place, column in enumerate(each.columns):
             _join(led, each, place, column)
-        readable += [Family(ratios) for ratios in led.values() if len(ratios) > 1]
+        readable += [ProportionalParts(ratios) for ratios in led.values() if len(ratios) > 1]
         unread += len(led) - 1
     return readable, unread
 
@@ -101,11 +101,11 @@ def _join(led: dict[int, dict[int, Fraction]], kin: Kin, place: int, column: int
 
 
 def claimed_insiders(
-    case: Case, known: Determined, parts: Parts, found: Exposure, most: int
+    case: Case, known: DeterminedByRank, parts: SecretParts, found: Exposure, most: int
 ) -> ClaimedInsiders:
     """What null vectors say that up to `most` people learn together."""
     related, unread = families(found) if most else ([], 0)
-    facts: list[Fact] = []
+    facts: list[LearnedPart] = []
     notes: list[str] = []
     together = list(_together(case, known, parts, found))
     for size in range(1, most + 1):
@@ -128,7 +128,9 @@ def _unsearched(size: int) -> str:
     return f"what {size} insiders learn together was not searched in full"
 
 
-def _together(case: Case, known: Determined, parts: Parts, found: Exposure) -> Iterator[list[int]]:
+def _together(
+    case: Case, known: DeterminedByRank, parts: SecretParts, found: Exposure
+) -> Iterator[list[int]]:
     """The undetermined parts that can have to do with each other."""
     free = np.flatnonzero(~found.determined).tolist()
     if not splits(case, known):
@@ -141,7 +143,7 @@ def _together(case: Case, known: Determined, parts: Parts, found: Exposure) -> I
     yield from kinds.values()
 
 
-def _several(parts: Parts, indices: Sequence[int]) -> int:
+def _several(parts: SecretParts, indices: Sequence[int]) -> int:
     """The most parts that one person has more than one of, or 0."""
     most = int(np.unique(parts.owner[list(indices)], return_counts=True)[1].max(initial=0))
     return most if most > 1 else 0
@@ -149,11 +151,13 @@ def _several(parts: Parts, indices: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class _Searched:
-    facts: tuple[Fact, ...]
+    facts: tuple[LearnedPart, ...]
     complete: bool
 
 
-def _searched(known: Determined, parts: Parts, indices: Sequence[int], size: int) -> _Searched:
+def _searched(
+    known: DeterminedByRank, parts: SecretParts, indices: Sequence[int], size: int
+) -> _Searched:
     """What coalitions of one size learn of these parts."""
     count = vectors_for(size, max(1, _several(parts, indices)))
     if count > MOST_VECTORS or len(indices) > BUDGET:
@@ -162,7 +166,7 @@ def _searched(known: Determined, parts: Parts, indices: Sequence[int], size: int
     chosen = NullVectors(null.prime, null.rank, null.vectors[:, list(indices)])
     search = coalitions(chosen, parts.owner[list(indices)], size)
     facts = tuple(
-        Fact(
+        LearnedPart(
             frozenset(each.knows),
             indices[each.point],
             {indices[k]: share for k, share in (each.shares or {}).items()},
@@ -176,17 +180,19 @@ def _searched(known: Determined, parts: Parts, indices: Sequence[int], size: int
 
 
 @dataclass(frozen=True, eq=False)
-class Learning:
+class InsiderFindings:
     """For each part who learns it, and how many claims could not be proved."""
 
-    by_part: Mapping[int, tuple[Fact, ...]]
+    by_part: Mapping[int, tuple[LearnedPart, ...]]
     unproved: int
     shortened: bool
 
 
-def proved_insiders(claimed: ClaimedInsiders, parts: Parts, proofs: Proofs) -> Learning:
+def proved_insiders(
+    claimed: ClaimedInsiders, parts: SecretParts, proofs: Proofs
+) -> InsiderFindings:
     """Keep what is proved, the smallest coalitions for each part."""
-    found: dict[int, list[Fact]] = {}
+    found: dict[int, list[LearnedPart]] = {}
     unproved, shortened = claimed.unread, False
     for family in claimed.families:
         failed = {part for part, claim in family.claims().items() if not proofs.holds(claim)}
@@ -200,24 +206,26 @@ def proved_insiders(claimed: ClaimedInsiders, parts: Parts, proofs: Proofs) -> L
             unproved += 1
         elif not any(other.knows <= fact.knows for other in found.get(fact.part, ())):
             found.setdefault(fact.part, []).append(fact)
-    return Learning({part: tuple(facts) for part, facts in found.items()}, unproved, shortened)
+    return InsiderFindings(
+        {part: tuple(facts) for part, facts in found.items()}, unproved, shortened
+    )
 
 
-def _mutual(members: Mapping[int, Fraction], parts: Parts) -> dict[int, list[Fact]]:
+def _mutual(members: Mapping[int, Fraction], parts: SecretParts) -> dict[int, list[LearnedPart]]:
     """Each member of a family learned by each other one, up to a number."""
     first = list(members)[: LISTED + 1]
-    found: dict[int, list[Fact]] = {}
+    found: dict[int, list[LearnedPart]] = {}
     for part in members:
         owner = parts.listed[part].owner
         others = [each for each in first if each != part and parts.listed[each].owner != owner]
         found[part] = [
-            Fact(frozenset({parts.listed[o].owner}), part, {o: members[part] / members[o]})
+            LearnedPart(frozenset({parts.listed[o].owner}), part, {o: members[part] / members[o]})
             for o in others[:LISTED]
         ]
     return found
 
 
-def unions(facts: Sequence[Fact], most: int) -> list[frozenset[int]]:
+def unions(facts: Sequence[LearnedPart], most: int) -> list[frozenset[int]]:
     """The coalitions that learn something, and those that put together what they learn."""
     found = dict.fromkeys(fact.knows for fact in facts)
     for size in range(2, most + 1):
@@ -240,12 +248,12 @@ class Learners:
     """The secrets that insiders may learn, and what everybody knows of them."""
 
     case: Case
-    parts: Parts
+    parts: SecretParts
     determined: NDArray[np.bool_]
     left: Bounds
 
     def listed(
-        self, learning: Learning, most: int, shown: Sequence[Exposed]
+        self, learning: InsiderFindings, most: int, shown: Sequence[Exposed]
     ) -> tuple[tuple[InsiderExposed, ...], bool]:
         """Everybody whose value follows for insiders, and whether some of those were left out."""
         seen = {(each.record, each.column) for each in shown}
@@ -258,8 +266,8 @@ class Learners:
                 found += entries[:LISTED]
         return tuple(found), cut
 
-    def _by_secret(self, learning: Learning) -> dict[Secret, list[Fact]]:
-        about: dict[Secret, list[Fact]] = {}
+    def _by_secret(self, learning: InsiderFindings) -> dict[Secret, list[LearnedPart]]:
+        about: dict[Secret, list[LearnedPart]] = {}
         for index, facts in learning.by_part.items():
             part = self.parts.listed[index]
             if not all(self.case.settled(column) for column in part.columns):
@@ -267,7 +275,7 @@ class Learners:
         return about
 
     def _entries(
-        self, secret: Secret, facts: Sequence[Fact], most: int
+        self, secret: Secret, facts: Sequence[LearnedPart], most: int
     ) -> Iterator[InsiderExposed]:
         """The smallest coalitions that learn the value."""
         done: list[frozenset[int]] = []
@@ -278,7 +286,7 @@ class Learners:
                 done.append(knows)
                 yield self._entry(secret, used)
 
-    def _entry(self, secret: Secret, used: Sequence[Fact]) -> InsiderExposed:
+    def _entry(self, secret: Secret, used: Sequence[LearnedPart]) -> InsiderExposed:
         people = self.case.equations.people
         rows = {self.parts.listed[part].record for fact in used for part in fact.shares}
         names = tuple(people.record(row) for row in sorted(rows))
@@ -336,7 +344,7 @@ class Together:
 
 def together(
     case: Case,
-    known: Determined,
+    known: DeterminedByRank,
     left: Bounds,
     shown: Sequence[Exposed],
     *,
@@ -361,7 +369,7 @@ def together(
     )
 
 
-def _more_notes(learning: Learning, cut: bool) -> Iterator[str]:
+def _more_notes(learning: InsiderFindings, cut: bool) -> Iterator[str]:
     if learning.unproved:
         yield (
             f"values that insiders may learn and that are left out, because the multiples that "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from casemate.audit.case import Case
 from casemate.audit.checks.whole import Whole, decidable, decide, whole_solution
 from casemate.audit.region.bounds import Bounds
-from casemate.audit.region.second import Change, Solution, components, part
+from casemate.audit.region.second import Change, RegionSolution, components, part
 from casemate.audit.time_limit import Clock
 from casemate.exact import Bound, Box, Region
 from casemate.published import true_values
@@ -44,7 +44,7 @@ def whole_numbers(case: Case, found: Bounds, known: Collection[int], clock: Cloc
         return Decided(found)
     skipped = np.zeros(region.system.columns, np.bool_)
     skipped[[*known, *found.fixed]] = True
-    search = _Search(case, region, found, clock)
+    search = _IntegerSearch(case, region, found, clock)
     for columns in _kinds(region, skipped):
         search.settle(columns, [c for c in columns.tolist() if not skipped[c]])
     undecided, changes = frozenset(search.undecided), tuple(search.changes)
@@ -90,7 +90,7 @@ def _moves(low: Bound, high: Bound) -> bool:
     return low is None or low != high
 
 
-class _Search:
+class _IntegerSearch:
     """What is shown so far, in the numbers of all columns."""
 
     def __init__(self, case: Case, region: Region, found: Bounds, clock: Clock) -> None:
@@ -112,12 +112,12 @@ class _Search:
         left = max(0.0, self._clock.seconds_left)
         self._note(decide(solution, [place[c] for c in asked], widths, left), solution, columns)
 
-    def _known(self, smaller: Region, columns: NDArray[np.int64]) -> Solution | None:
+    def _known(self, smaller: Region, columns: NDArray[np.int64]) -> RegionSolution | None:
         """The custodian's own values; where the answers are others, some whole solution."""
         true = true_values(self._case.equations, columns.tolist(), self._case.source)
         values = [true[column] for column in columns.tolist()]
         if smaller.contains(values):
-            return Solution(smaller, values)
+            return RegionSolution(smaller, values)
         left = self._clock.seconds_left
         if left <= 0 or not decidable(smaller):
             return None
@@ -128,9 +128,9 @@ class _Search:
         if found is None:
             self.impossible = True
             return None
-        return Solution(smaller, [Fraction(each) for each in found])
+        return RegionSolution(smaller, [Fraction(each) for each in found])
 
-    def _note(self, shown: Whole, solution: Solution, columns: NDArray[np.int64]) -> None:
+    def _note(self, shown: Whole, solution: RegionSolution, columns: NDArray[np.int64]) -> None:
         name = columns.tolist()
         self.undecided |= {name[c] for c in shown.undecided}
         self._fixed |= {name[c]: solution.values[c] for c in shown.fixed}

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from casemate.audit.case import Case
 from casemate.audit.region.bounds import Bounds, Proof, bounds
-from casemate.audit.result import Interval
+from casemate.audit.result import RemainingInterval
 from casemate.published import column_values
 from casemate.query.records import Unknown
 
@@ -20,10 +20,10 @@ def ranges(case: Case, seconds: float = float("inf")) -> Bounds:
     return Bounds(nothing, nothing, (proof,) * len(case.box))
 
 
-def intervals(case: Case, found: Bounds) -> tuple[Interval, ...]:
+def intervals(case: Case, found: Bounds) -> tuple[RemainingInterval, ...]:
     """The range of every private number of which something is known."""
     return tuple(
-        Interval(
+        RemainingInterval(
             case.name(column),
             case.secret(column),
             found.low[column],
@@ -37,7 +37,9 @@ def intervals(case: Case, found: Bounds) -> tuple[Interval, ...]:
     )
 
 
-def tight(case: Case, found: Sequence[Interval], protect: Fraction) -> tuple[Interval, ...]:
+def tight(
+    case: Case, found: Sequence[RemainingInterval], protect: Fraction
+) -> tuple[RemainingInterval, ...]:
     """The ranges in which every value is within a share of the true one."""
     bounded = [each for each in found if None not in (each.low, each.high)]
     names = {each.column for each in bounded}
@@ -49,7 +51,7 @@ def tight(case: Case, found: Sequence[Interval], protect: Fraction) -> tuple[Int
     )
 
 
-def is_tight(interval: Interval, true: Fraction, protect: Fraction) -> bool:
+def is_tight(interval: RemainingInterval, true: Fraction, protect: Fraction) -> bool:
     """Whether several values are possible, and all of them are near the true one."""
     low, high = interval.low, interval.high
     if low is None or high is None or low == high:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.region.collapse import Collapsed, collapse
+from casemate.audit.region.collapse import CollapsedSystem, collapse
 from casemate.exact import Certificate, Exposure, certify, exposure, prove, tipped_by
 
 
 @dataclass(frozen=True, eq=False)
-class Determined:
+class DeterminedByRank:
     """What follows by rank: the statement that tipped each column, and how each is put together.
 
     A column in `by` that is not in `singles` is proved together with the others: its own
@@ -21,7 +21,7 @@ class Determined:
 
     by: dict[int, int]
     singles: dict[int, Certificate]
-    collapsed: Collapsed
+    collapsed: CollapsedSystem
     found: Exposure
     jointly: bool = False
 
@@ -30,7 +30,7 @@ class Determined:
         return self.jointly or _proved(self.collapsed, self.found)
 
 
-def determined(case: Case) -> Determined:
+def determined(case: Case) -> DeterminedByRank:
     """Decide by rank, for all columns at once."""
     kept = case.exact
     collapsed = collapse(kept.system)
@@ -45,7 +45,7 @@ def determined(case: Case) -> Determined:
     column = {group: members[0] for group, members in _members(collapsed, alone).items()}
     tipping = tipped_by(found.block, alone)
     places = case.equations.places
-    return Determined(
+    return DeterminedByRank(
         {column[group]: places[kept.rows[row]].query for group, row in tipping.items()},
         {column[group]: combinations[group] for group in alone if group in combinations},
         collapsed,
@@ -54,11 +54,11 @@ def determined(case: Case) -> Determined:
     )
 
 
-def _proved(collapsed: Collapsed, found: Exposure) -> bool:
+def _proved(collapsed: CollapsedSystem, found: Exposure) -> bool:
     return prove(collapsed.system, found.block.rows, found.determined) is not None
 
 
-def _members(collapsed: Collapsed, groups: Sequence[int]) -> dict[int, list[int]]:
+def _members(collapsed: CollapsedSystem, groups: Sequence[int]) -> dict[int, list[int]]:
     wanted = set(groups)
     members: dict[int, list[int]] = {group: [] for group in groups}
     for column, group in enumerate(collapsed.group.tolist()):

@@ -31,13 +31,13 @@ from casemate.audit.case import Case
 from casemate.audit.checks.exposed import in_numbers
 from casemate.audit.checks.integers import Decided as WholeNumbers
 from casemate.audit.checks.integers import kinds, tightened
-from casemate.audit.checks.rank import Determined, in_terms_of
+from casemate.audit.checks.rank import DeterminedByRank, in_terms_of
 from casemate.audit.checks.whole import decide
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.region.groups import Combinations, single_values, spanned
-from casemate.audit.region.second import Change, Solution, part
+from casemate.audit.region.second import Change, RegionSolution, part
 from casemate.audit.region.twins import collapse
-from casemate.audit.result import Certificate, Exposed, Proof
+from casemate.audit.result import Exposed, Proof, PublishedCertificate
 from casemate.audit.time_limit import Clock
 from casemate.exact import Bound, Box, Region, System, Target, certify_targets
 from casemate.published import Equations, about_people, exact, true_values, with_sides
@@ -46,7 +46,7 @@ from casemate.query.records import Category
 
 
 @dataclass(frozen=True, eq=False)
-class Total:
+class PersonTotal:
     """(a combination of columns) / scale + offset: a sum over a person's rows, or a count.
 
     `counted` is the value whose occurrences are counted; None for a sum.
@@ -64,7 +64,7 @@ class Total:
         return amount / self.scale + self.offset
 
 
-def totals(case: Case) -> Iterator[Total]:
+def totals(case: Case) -> Iterator[PersonTotal]:
     """The totals of everybody with several rows that the published numbers could determine."""
     people = case.equations.people
     if people.alone:
@@ -74,7 +74,7 @@ def totals(case: Case) -> Iterator[Total]:
             yield from (_counts if case.declared(name) else _sums)(case, name)
 
 
-def _sums(case: Case, name: str) -> Iterator[Total]:
+def _sums(case: Case, name: str) -> Iterator[PersonTotal]:
     """The sum of a number over each person's rows, rows known beforehand among them."""
     people = case.equations.people
     settled = _settled_elsewhere(case, name)
@@ -85,7 +85,7 @@ def _sums(case: Case, name: str) -> Iterator[Total]:
         prior = all(case.settled(column) for column in columns.tolist())
         if all(row in settled for row in others) and not prior:
             offset = sum((settled[row] for row in others), Fraction(0))
-            yield Total(first, name, None, dict.fromkeys(columns.tolist(), 1), 1, offset)
+            yield PersonTotal(first, name, None, dict.fromkeys(columns.tolist(), 1), 1, offset)
 
 
 def _settled_elsewhere(case: Case, name: str) -> Mapping[int, Fraction]:
@@ -116,7 +116,7 @@ def _columns(case: Case, name: str, category: Category | None) -> dict[int, NDAr
     return dict(zip(firsts.tolist(), parts, strict=True))
 
 
-def _counts(case: Case, name: str) -> Iterator[Total]:
+def _counts(case: Case, name: str) -> Iterator[PersonTotal]:
     """How often each value of a category occurs in each person's rows, and their sum."""
     *values, last = case.declared(name)
     columns = [_columns(case, name, Category(value)) for value in values]
@@ -127,10 +127,10 @@ def _counts(case: Case, name: str) -> Iterator[Total]:
         whole = [len(each) == rows for each in own]
         for value, mine, complete in zip(values, own, whole, strict=True):
             if complete:
-                yield Total(first, name, Category(value), dict.fromkeys(mine.tolist(), 1))
+                yield PersonTotal(first, name, Category(value), dict.fromkeys(mine.tolist(), 1))
         if all(whole) and len(values) > 1:
             others = dict.fromkeys(np.concatenate(own).tolist(), 1)
-            yield Total(first, name, Category(last), others, -1, Fraction(rows))
+            yield PersonTotal(first, name, Category(last), others, -1, Fraction(rows))
             if all(_is_number(value) for value in (*values, last)):
                 yield _weighted(first, name, own, [*values, last])
 
@@ -141,7 +141,7 @@ def _is_number(value: Scalar) -> bool:
 
 def _weighted(
     first: int, name: str, own: Sequence[NDArray[np.int64]], values: Sequence[Scalar]
-) -> Total:
+) -> PersonTotal:
     """The sum of a category of numbers: the last value for each row, and what the others add."""
     *more, last = (exact(value) for value in values)
     scale = lcm(*((value - last).denominator for value in more))
@@ -150,7 +150,7 @@ def _weighted(
         for value, columns in zip(more, own, strict=True)
         for column in columns.tolist()
     }
-    return Total(first, name, None, target, scale, last * len(own[0]))
+    return PersonTotal(first, name, None, target, scale, last * len(own[0]))
 
 
 # Whole totals -----------------------------------------------------------------------------------
@@ -163,13 +163,17 @@ ONE = Fraction(1)
 class WholeTotals:
     """What combinations come to that have one value; those that move, and the undecided ones."""
 
-    values: dict[Total, Fraction] = field(default_factory=dict)
-    free: set[Total] = field(default_factory=set)
-    undecided: set[Total] = field(default_factory=set)
+    values: dict[PersonTotal, Fraction] = field(default_factory=dict)
+    free: set[PersonTotal] = field(default_factory=set)
+    undecided: set[PersonTotal] = field(default_factory=set)
 
 
 def whole_totals(
-    case: Case, region: Region, wanted: Iterable[Total], changes: Sequence[Change], clock: Clock
+    case: Case,
+    region: Region,
+    wanted: Iterable[PersonTotal],
+    changes: Sequence[Change],
+    clock: Clock,
 ) -> WholeTotals:
     """Decide the totals of whole numbers, given what is left of every range."""
     listed = [each for each in wanted if all(region.box.integer[c] for c in each.target)]
@@ -191,7 +195,7 @@ def whole_totals(
     return found
 
 
-def _is_changed(total: Total, changes: Sequence[Change], values: Sequence[Fraction]) -> bool:
+def _is_changed(total: PersonTotal, changes: Sequence[Change], values: Sequence[Fraction]) -> bool:
     """Whether a second table that is known already has another total."""
     return any(
         sum((w * (each[c] - values[c]) for c, w in total.target.items() if c in each), Fraction(0))
@@ -209,7 +213,7 @@ class _Exchange:
         for column, group in enumerate(self._group.tolist()):
             self._members.setdefault(group, []).append(column)
 
-    def changes(self, total: Total) -> bool:
+    def changes(self, total: PersonTotal) -> bool:
         """Whether giving or taking with somebody else's column moves the total."""
         return any(
             self._moves(column, other)
@@ -232,7 +236,9 @@ class _Exchange:
 class _Longer:
     """A region with one more column for each total, and the values of all columns."""
 
-    def __init__(self, region: Region, values: Sequence[Fraction], wanted: Sequence[Total]) -> None:
+    def __init__(
+        self, region: Region, values: Sequence[Fraction], wanted: Sequence[PersonTotal]
+    ) -> None:
         system, size = region.system, region.system.columns
         entries = list(_defining(wanted, system.rows, size))
         rows, columns, weights = (
@@ -263,14 +269,16 @@ class _Longer:
         )
 
 
-def _defining(wanted: Sequence[Total], rows: int, columns: int) -> Iterator[tuple[int, int, int]]:
+def _defining(
+    wanted: Sequence[PersonTotal], rows: int, columns: int
+) -> Iterator[tuple[int, int, int]]:
     """The entries of the equations that say what each total is."""
     for k, total in enumerate(wanted):
         yield from ((rows + k, column, weight) for column, weight in total.target.items())
         yield rows + k, columns + k, -1
 
 
-def _ends(total: Total, box: Box) -> tuple[Bound, Bound]:
+def _ends(total: PersonTotal, box: Box) -> tuple[Bound, Bound]:
     """The least and the greatest that the ranges of a total's columns allow."""
     low, high = Fraction(0), Fraction(0)
     open_low = open_high = False
@@ -289,7 +297,7 @@ def _search(longer: _Longer, found: WholeTotals, clock: Clock) -> None:
     asked[longer.first :] = True
     for columns in kinds(longer.region, [asked]):
         smaller = part(longer.region, columns)
-        solution = Solution(smaller, [longer.values[c] for c in columns.tolist()])
+        solution = RegionSolution(smaller, [longer.values[c] for c in columns.tolist()])
         mine = {i: c for i, c in enumerate(columns.tolist()) if c >= longer.first}
         shown = decide(solution, mine, [ONE] * len(columns), max(0.0, clock.seconds_left))
         for place, column in mine.items():
@@ -306,12 +314,12 @@ def _search(longer: _Longer, found: WholeTotals, clock: Clock) -> None:
 
 
 @dataclass(frozen=True)
-class Fact:
+class KnownTotal:
     """A total that follows, and how."""
 
-    total: Total
+    total: PersonTotal
     value: Fraction
-    certificate: Certificate | None
+    certificate: PublishedCertificate | None
     by: int | None
     proof: Proof
 
@@ -320,7 +328,7 @@ Found = tuple[tuple[Exposed, ...], tuple[Scalar, ...]]
 """Whose totals follow, and for whom that was not decided, named by the person's first row."""
 
 
-def exposed_totals(case: Case, known: Determined, whole: WholeNumbers, clock: Clock) -> Found:
+def exposed_totals(case: Case, known: DeterminedByRank, whole: WholeNumbers, clock: Clock) -> Found:
     """Whose totals follow, where not every row by itself does."""
     singles = {*known.by, *whole.ranges.fixed}
     wanted = [each for each in totals(case) if not singles.issuperset(each.target)]
@@ -340,28 +348,28 @@ def exposed_totals(case: Case, known: Determined, whole: WholeNumbers, clock: Cl
 # Which of them follow -------------------------------------------------------------------------
 
 
-Decided = tuple[dict[Total, Fact], set[Total]]
+Decided = tuple[dict[PersonTotal, KnownTotal], set[PersonTotal]]
 """The totals that follow, and those of which that is not proved."""
 
 
-def _by_rank(case: Case, known: Determined, wanted: Sequence[Total]) -> Decided:
+def _by_rank(case: Case, known: DeterminedByRank, wanted: Sequence[PersonTotal]) -> Decided:
     """Totals with a checked certificate, and those that follow without a readable one."""
     combinations = Combinations.of([each.target for each in wanted])
     inside, determined = spanned(combinations, known.collapsed, known.found)
     chosen = np.flatnonzero(determined).tolist()
     targets = [inside.target(i) for i in chosen]
     place = {id(target): wanted[i] for target, i in zip(targets, chosen, strict=True)}
-    facts: dict[Total, Fact] = {}
+    facts: dict[PersonTotal, KnownTotal] = {}
     for found in certify_targets(known.collapsed.system, known.found.block, targets):
         total = place[id(found.target)]
         combination = in_terms_of(case.exact.rows, found)
         value = total.value(combination.value(case.equations.low))
         by = case.equations.places[max(combination.coefficients)].query
-        facts[total] = Fact(total, value, in_numbers(case, combination), by, Proof.RANK)
+        facts[total] = KnownTotal(total, value, in_numbers(case, combination), by, Proof.RANK)
     return facts, {wanted[i] for i in chosen} - facts.keys()
 
 
-def _bounds_say_more(case: Case, known: Determined, left: Bounds) -> bool:
+def _bounds_say_more(case: Case, known: DeterminedByRank, left: Bounds) -> bool:
     """Whether bounds leave less than the equations do: they fix columns, or there are ranges."""
     region, box = case.region, case.box
     ranges = any(low != high for low, high in zip(region.low, region.high, strict=True))
@@ -369,7 +377,9 @@ def _bounds_say_more(case: Case, known: Determined, left: Bounds) -> bool:
     return bounded and not left.contradiction and (ranges or not known.by.keys() >= {*left.fixed})
 
 
-def _by_bounds(case: Case, whole: WholeNumbers, wanted: Sequence[Total], clock: Clock) -> Decided:
+def _by_bounds(
+    case: Case, whole: WholeNumbers, wanted: Sequence[PersonTotal], clock: Clock
+) -> Decided:
     """Totals that have one value within what is left of every range, and among whole numbers."""
     region = case.region.within(tightened(case.box, whole.ranges))
     found = single_values(region, Combinations.of([each.target for each in wanted]))
@@ -378,7 +388,7 @@ def _by_bounds(case: Case, whole: WholeNumbers, wanted: Sequence[Total], clock: 
     second = whole_totals(case, region, rest, whole.changes, clock)
     proofs |= {total: (amount, Proof.INTEGER) for total, amount in second.values.items()}
     facts = {
-        total: Fact(total, total.value(amount), None, None, proof)
+        total: KnownTotal(total, total.value(amount), None, None, proof)
         for total, (amount, proof) in proofs.items()
     }
     unproved = {wanted[i] for i in found.undecided} - second.free - facts.keys()
@@ -388,9 +398,9 @@ def _by_bounds(case: Case, whole: WholeNumbers, wanted: Sequence[Total], clock: 
 # What is shown of them ------------------------------------------------------------------------
 
 
-def _entries(case: Case, facts: Sequence[Fact]) -> list[Exposed]:
+def _entries(case: Case, facts: Sequence[KnownTotal]) -> list[Exposed]:
     """One entry for each person and column, by the first fact about them that shows something."""
-    grouped: dict[tuple[int, str], list[Fact]] = {}
+    grouped: dict[tuple[int, str], list[KnownTotal]] = {}
     for fact in facts:
         grouped.setdefault((fact.total.first, fact.total.column), []).append(fact)
     entries = []
@@ -401,11 +411,13 @@ def _entries(case: Case, facts: Sequence[Fact]) -> list[Exposed]:
     return entries
 
 
-def _entry(person: Scalar, name: str, value: Fraction | tuple[Scalar, ...], fact: Fact) -> Exposed:
+def _entry(
+    person: Scalar, name: str, value: Fraction | tuple[Scalar, ...], fact: KnownTotal
+) -> Exposed:
     return Exposed(None, person, name, value, fact.certificate, fact.by, fact.proof, total=True)
 
 
-def _shown(case: Case, about: Sequence[Fact]) -> Fraction | tuple[Scalar, ...] | None:
+def _shown(case: Case, about: Sequence[KnownTotal]) -> Fraction | tuple[Scalar, ...] | None:
     """The values that occur as often as is known, else the sum; None if only absences follow."""
     total = about[0].total
     counts = {f.total.counted: int(f.value) for f in about if f.total.counted is not None}

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.region.second import Change, Solution, components, cut, exchanges, witness
-from casemate.audit.time_limit import Clock, Limit
+from casemate.audit.region.second import Change, RegionSolution, components, cut, exchanges, witness
+from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.exact import Region
 
 LARGEST = 2**40
@@ -67,14 +67,14 @@ def backbone(
     >>> sorted(backbone(region, [1, 0, 1], range(3)).fixed)
     [2]
     """
-    solution = Solution(region, [Fraction(value) for value in known])
+    solution = RegionSolution(region, [Fraction(value) for value in known])
     _check_size(region)
     widths = [width] * len(known) if isinstance(width, int) else list(width)
     left = set(columns)
     if seconds <= 0:
         return Backbone((), frozenset(), frozenset(), frozenset(left))
-    search = _Search(solution, widths, left)
-    search.run(Clock(Limit(seconds=seconds)))
+    search = _WholePartSearch(solution, widths, left)
+    search.run(Clock(SearchLimit(seconds=seconds)))
     return Backbone(
         tuple(search.changes),
         frozenset(search.free),
@@ -88,10 +88,10 @@ def decidable(region: Region) -> bool:
     return not _obstacle(region)
 
 
-class _Search:
+class _WholePartSearch:
     """What is shown so far about the columns, part by part."""
 
-    def __init__(self, known: Solution, width: Sequence[int], left: set[int]) -> None:
+    def __init__(self, known: RegionSolution, width: Sequence[int], left: set[int]) -> None:
         self.changes: list[Change] = []
         self.free: set[int] = set()
         self.fixed: set[int] = set()
@@ -108,7 +108,7 @@ class _Search:
             parts = [part for part in parts if self._settle(part, clock, patience)]
             patience *= 2
 
-    def _parts(self) -> list["_Part"]:
+    def _parts(self) -> list["_LinkedPart"]:
         """The parts that hold a column asked for, smallest first."""
         system = self._known.region.system
         label = components(system, self._low < self._high)
@@ -117,10 +117,10 @@ class _Search:
         for row, name in zip(system.row.tolist(), label[system.column].tolist(), strict=True):
             if name in rows:
                 rows[name].add(row)
-        parts = [_Part(np.flatnonzero(label == each).tolist(), rows[each]) for each in wanted]
+        parts = [_LinkedPart(np.flatnonzero(label == each).tolist(), rows[each]) for each in wanted]
         return sorted(parts, key=lambda part: (len(part.columns), part.columns))
 
-    def _settle(self, part: "_Part", clock: Clock, patience: float) -> bool:
+    def _settle(self, part: "_LinkedPart", clock: Clock, patience: float) -> bool:
         """Maximise how many columns of a part move; whether some of it is still open."""
         from casemate.audit.order.literals import settle, values_of
 
@@ -137,13 +137,13 @@ class _Search:
         self.fixed |= set(settled.unmovable.tolist())
         return bool(len(settled.undecided))
 
-    def _model(self, part: "_Part") -> tuple[Any, dict[int, Any]]:
+    def _model(self, part: "_LinkedPart") -> tuple[Any, dict[int, Any]]:
         """One part as a CP-SAT model, and a literal for each open column that it has moved."""
         from ortools.sat.python import cp_model
 
-        from casemate.audit.order.model import Model
+        from casemate.audit.order.model import IntegerModel
 
-        region, model = self._known.region, Model(self._low, self._high, self._truth)
+        region, model = self._known.region, IntegerModel(self._low, self._high, self._truth)
         for row in sorted(part.rows):
             line = region.equations[row]
             terms = [(model.value(j), a) for j, a in line]
@@ -172,7 +172,7 @@ class _Search:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _LinkedPart:
     """Columns that equations link, and those equations."""
 
     columns: list[int]
@@ -276,7 +276,7 @@ class Whole:
 
 
 def decide(
-    known: Solution,
+    known: RegionSolution,
     columns: Iterable[int],
     width: Sequence[Fraction],
     seconds: float = float("inf"),
@@ -304,7 +304,7 @@ def decide(
 
 
 def _by_search(
-    known: Solution,
+    known: RegionSolution,
     left: set[int],
     width: Sequence[Fraction],
     deadline: float,

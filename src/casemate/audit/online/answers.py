@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 from casemate.audit.online.columns import EXTREMES, counted_form, public_form, results
-from casemate.audit.online.questions import Cells
+from casemate.audit.online.questions import CellUnknowns
 from casemate.published import exact_value
 from casemate.query import Aggregate, Function, Output, Select, Statement
-from casemate.query.engines import Answer, Key, answers, average, values
+from casemate.query.engines import Key, StatementAnswer, answers, average, values
 from casemate.query.language import LARGEST_DOUBLE, KeyRef, ResultRef, Scalar, evaluate
 from casemate.table import ColumnType
 from casemate.table.sources import Frame, Source
@@ -27,14 +27,16 @@ PRINTED = Context(prec=28)
 Totals = Mapping[Key, Fraction | None]
 
 
-def answered(statement: Statement, cells: Cells | None, source: Source) -> Answer:
+def answered(statement: Statement, cells: CellUnknowns | None, source: Source) -> StatementAnswer:
     """What a statement shows, given the cells behind its sums of private numbers."""
     names = tuple(output.name for output in statement.selects[0].outputs)
     rows = (row for select in statement.selects for row in _rows(select, cells, source))
-    return Answer(names, tuple(rows))
+    return StatementAnswer(names, tuple(rows))
 
 
-def _rows(select: Select, cells: Cells | None, source: Source) -> Iterable[tuple[Scalar, ...]]:
+def _rows(
+    select: Select, cells: CellUnknowns | None, source: Source
+) -> Iterable[tuple[Scalar, ...]]:
     there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
     private = [each for each in select.aggregates if is_private_sum(each)]
     counts = {each: form for each in private if (form := counted_form(each)) is not None}
@@ -67,7 +69,9 @@ def _count(value: Scalar) -> int:
     return int(str(value or 0))
 
 
-def _total(aggregate: Aggregate, key: Key, count: int, cells: Cells | None) -> Fraction | None:
+def _total(
+    aggregate: Aggregate, key: Key, count: int, cells: CellUnknowns | None
+) -> Fraction | None:
     """A sum over so many rows; NULL over none."""
     return cells.total(aggregate, key) if cells is not None and count else None
 

@@ -33,7 +33,13 @@ from typing import Self
 
 from casemate.audit.online.answers import answered
 from casemate.audit.online.fingerprints import MOST_COLUMNS, FingerprintedTable
-from casemate.audit.online.questions import ExtremeQuestion, Family, Questions, Snapshot, weighing
+from casemate.audit.online.questions import (
+    ExtremeQuestion,
+    Family,
+    Snapshot,
+    StatementQuestions,
+    weighing,
+)
 from casemate.audit.online.scan import Scan, Scanned, ridden_columns
 from casemate.audit.online.sums import OnlineScans, OnlineSums, would_expose
 from casemate.audit.order.online import OnlineExtremes
@@ -42,7 +48,7 @@ from casemate.errors import Misconfigured, Refused, Unsupported
 from casemate.exact import RandomBytes
 from casemate.published import People, check_constant, exact
 from casemate.query import Statement
-from casemate.query.engines import PROTECTED, Answer, answers, quote, tables, values
+from casemate.query.engines import PROTECTED, StatementAnswer, answers, quote, tables, values
 from casemate.query.language import LARGEST_DOUBLE, NUMBERS
 from casemate.query.parse import DIALECT, parse_statement
 from casemate.query.records import all_records
@@ -97,7 +103,7 @@ class _Considered:
     sql: str
     decision: Decision
     statement: Statement | None = None
-    questions: Questions = field(default_factory=Questions)
+    questions: StatementQuestions = field(default_factory=StatementQuestions)
     scanned: Scanned | None = None
 
 
@@ -173,7 +179,7 @@ answers and refusals give values away; exact answers under audit need a column w
         """
         self._take(self._considered(query), given)
 
-    def ask(self, query: str) -> Answer:
+    def ask(self, query: str) -> StatementAnswer:
         """Answer a statement and take note of it; raises Refused if it must not be answered.
 
         Rows come in no particular order, and LIMIT is read as if absent.
@@ -240,7 +246,7 @@ answers and refusals give values away; exact answers under audit need a column w
         exposing = self._sums.sums_would_expose(scanned.sums)
         return Decision(not exposing, BY_SUM if exposing else HARMLESS, Family.SUMS)
 
-    def _decided(self, questions: Questions) -> Decision:
+    def _decided(self, questions: StatementQuestions) -> Decision:
         if not questions.families:
             return Decision(True, PUBLIC)
         if len(questions.families) > 1:
@@ -257,11 +263,11 @@ answers and refusals give values away; exact answers under audit need a column w
             reason = BY_EXTREME
         return Decision(not exposing, reason if exposing else HARMLESS, family)
 
-    def _weighing(self, questions: Questions) -> Fraction:
+    def _weighing(self, questions: StatementQuestions) -> Fraction:
         """How far weights could carry from one record to another, over all sums answered."""
         return math.prod(map(weighing, questions.sums), start=self._weighed)
 
-    def _would_mix(self, questions: Questions, family: Family) -> bool:
+    def _would_mix(self, questions: StatementQuestions, family: Family) -> bool:
         """Whether a question is about records that the other family has linked."""
         asked = {self._column(each) for each in questions.extremes}
         if asked & self._linked:

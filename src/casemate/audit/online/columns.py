@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from casemate.audit.order.online import Extreme
 from casemate.errors import Refused
-from casemate.published import Shown, shown_as
+from casemate.published import ShownForm, shown_as
 from casemate.query import Aggregate, Function, Output, Select, Statement
 from casemate.query.language import (
     Call,
@@ -33,7 +33,7 @@ class SumColumn:
     """A column of weighted sums and averages of private numbers."""
 
     select: Select
-    form: Shown
+    form: ShownForm
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

@@ -26,7 +26,7 @@ from casemate.exact import WIDE, RandomBytes, random_below
 from casemate.query import Join
 from casemate.query.engines import Key, grouped, pieces, rows, values
 from casemate.query.language import TRUE, Expression
-from casemate.query.sketch import HALF, Keys, hashed
+from casemate.query.sketch import HALF, HashKeys, hashed
 from casemate.table.sources import Frame, Source
 
 BITS = 56
@@ -48,7 +48,7 @@ Place = tuple[tuple[Join, ...], Expression, tuple[Expression, ...]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tally:
+class CellTally:
     """One cell of a scan: the sum of its records' numbers, and those of the sample, in order."""
 
     numbers: int
@@ -63,15 +63,15 @@ class FingerprintedTable:
     ) -> None:
         self.source = source
         self._whole = records.dtype == np.int64
-        self._keys = Keys.drawn(random)
+        self._keys = HashKeys.drawn(random)
         self._factors: list[int] = [
             1 + random_below(2**WIDE - 1, random) for _ in range(MOST_COLUMNS)
         ]
         self.below = min(_ALL, _ALL * SAMPLE // max(1, len(records)))
         self.size = len(records)
         self.sample, _ = self.members((), f"v < {self.below}")
-        self._known: dict[Place, dict[Key, Tally]] = {
-            ((), TRUE, ()): {(): Tally(self._everybody(), self.sample)}
+        self._known: dict[Place, dict[Key, CellTally]] = {
+            ((), TRUE, ()): {(): CellTally(self._everybody(), self.sample)}
         }
 
     def fingerprint(self, name: int) -> int:
@@ -99,11 +99,11 @@ class FingerprintedTable:
 
     # What earlier scans said ----------------------------------------------------------------------
 
-    def known(self, place: Place) -> dict[Key, Tally] | None:
+    def known(self, place: Place) -> dict[Key, CellTally] | None:
         """The cells of a predicate and keys, where they were scanned before."""
         return self._known.get(place)
 
-    def keep(self, place: Place, cells: dict[Key, Tally]) -> None:
+    def keep(self, place: Place, cells: dict[Key, CellTally]) -> None:
         """Remember the cells of a scan, and forget the oldest where there are many."""
         self._known[place] = cells
         if len(self._known) > MOST_KNOWN:

@@ -55,12 +55,14 @@ class ExtremeQuestion:
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class StatementQuestions:
     """Everything that a statement asks about private numbers."""
 
     sums: tuple[Equation, ...] = ()
     extremes: tuple[ExtremeQuestion, ...] = ()
-    cells: "Cells | None" = field(default=None, repr=False)  # behind its sums, where it has some
+    cells: "CellUnknowns | None" = field(
+        default=None, repr=False
+    )  # behind its sums, where it has some
 
     @cached_property
     def members(self) -> tuple[tuple[Family, NDArray[np.int64]], ...]:
@@ -115,18 +117,18 @@ class Snapshot:
         found = [own if each is None else each for each in places]
         return np.concatenate([each + count * c for c, each in enumerate(found)])
 
-    def questions(self, statement: Statement) -> Questions:
+    def questions(self, statement: Statement) -> StatementQuestions:
         """What the statement asks; raises Refused where that cannot be decided beforehand."""
         columns = secret_columns(statement, self.names)
         if not columns:
-            return Questions()
+            return StatementQuestions()
         sums = [each for each in columns if isinstance(each, SumColumn)]
         extremes = [each for each in columns if isinstance(each, ExtremeColumn)]
         needed = [a for each in sums for a in each.aggregates] + [e.aggregate for e in extremes]
-        cells = Cells(list(dict.fromkeys(needed)), self)
+        cells = CellUnknowns(list(dict.fromkeys(needed)), self)
         asked = [question for each in sums for question in _sums(each, cells)]
         ordered = [question for each in extremes for question in _extremes(each, cells)]
-        return Questions(tuple(asked), tuple(ordered), cells)
+        return StatementQuestions(tuple(asked), tuple(ordered), cells)
 
     @cached_property
     def numbers(self) -> tuple[NDArray[Any], int]:
@@ -136,7 +138,7 @@ class Snapshot:
         return numerators([values[record] for values in found for record in records])
 
 
-class Cells:
+class CellUnknowns:
     """The unknowns behind each cell of some aggregates."""
 
     def __init__(self, aggregates: Sequence[Aggregate], snapshot: Snapshot) -> None:
@@ -217,7 +219,7 @@ def _reader(
 # From cells to questions ------------------------------------------------------------------------
 
 
-def _extremes(column: ExtremeColumn, cells: Cells) -> list[ExtremeQuestion]:
+def _extremes(column: ExtremeColumn, cells: CellUnknowns) -> list[ExtremeQuestion]:
     """One question for each cell; constant columns count a person once."""
     asked = []
     for key in cells.keys(column.select, [column.aggregate]):
@@ -227,7 +229,7 @@ def _extremes(column: ExtremeColumn, cells: Cells) -> list[ExtremeQuestion]:
     return asked
 
 
-def _sums(column: SumColumn, cells: Cells) -> list[Equation]:
+def _sums(column: SumColumn, cells: CellUnknowns) -> list[Equation]:
     """One equation for each cell in which something private is left."""
     aggregates = column.select.aggregates
     weights = [(aggregates[i], w) for i, w in column.form.weights]

@@ -23,13 +23,22 @@ from casemate.audit.online.answers import (
     sql_results,
 )
 from casemate.audit.online.columns import SecretColumn, SumColumn, secret_columns
-from casemate.audit.online.fingerprints import FingerprintedTable, Place, Tally, among
+from casemate.audit.online.fingerprints import CellTally, FingerprintedTable, Place, among
 from casemate.audit.online.questions import shown_keys
 from casemate.audit.online.sums import PlainSum
 from casemate.audit.region.summed_space import Names
 from casemate.published import exact
 from casemate.query import Aggregate, Function, Select, Statement
-from casemate.query.engines import Answer, Key, answers, batches, grouped, rows, shown_rows, values
+from casemate.query.engines import (
+    Key,
+    StatementAnswer,
+    answers,
+    batches,
+    grouped,
+    rows,
+    shown_rows,
+    values,
+)
 from casemate.query.language import (
     TRUE,
     Call,
@@ -49,7 +58,7 @@ from casemate.table.sources import Frame
 KEYS = (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN, ColumnType.DECIMAL)
 """Types of keys whose values come back from an engine as they went in."""
 
-Found = dict[Place, dict[Key, Tally]]
+Found = dict[Place, dict[Key, CellTally]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +66,7 @@ class Scanned:
     """The sums of a statement, as they are decided about, and its answer if that was asked for."""
 
     sums: tuple[PlainSum, ...]
-    answer: Answer | None
+    answer: StatementAnswer | None
 
 
 @dataclass(frozen=True)
@@ -154,7 +163,7 @@ class Scan:
         cells = [shown_rows(each, _keys_there(each, found, results), results) for each in selects]
         shown = {each: set(some) for each, some in zip(selects, cells, strict=True)}
         names = tuple(output.name for output in selects[0].outputs)
-        answer = Answer(names, tuple(row for some in cells for row in some.values()))
+        answer = StatementAnswer(names, tuple(row for some in cells for row in some.values()))
         return Scanned(self._sums(found, shown), answer)
 
     def _rides(self, aggregate: Aggregate) -> bool:
@@ -178,7 +187,7 @@ class Scan:
 
     def _read(
         self, first: Aggregate, batch: Sequence[Aggregate]
-    ) -> tuple[dict[Aggregate, ShownCells], dict[Key, Tally]]:
+    ) -> tuple[dict[Aggregate, ShownCells], dict[Key, CellTally]]:
         """Results that share predicate and keys with the first, and the records behind them."""
         place = _place(first)
         known = self._table.known(place)
@@ -250,13 +259,13 @@ class Scan:
         """What the decision needs of a cell."""
         return {"t": "sum(v)", "m": _listed(f" FILTER (WHERE v < {self._table.below})")}
 
-    def _with_others(self, cells: dict[Key, Tally], first: Aggregate) -> dict[Key, Tally]:
+    def _with_others(self, cells: dict[Key, CellTally], first: Aggregate) -> dict[Key, CellTally]:
         """The cells with the further records that are in them."""
         if not len(self._also):
             return cells
         also, nobody = self._also_there(first), _numbers(None)
         return {
-            key: Tally(cell.numbers, np.append(cell.members, also.get(key, nobody)))
+            key: CellTally(cell.numbers, np.append(cell.members, also.get(key, nobody)))
             for key, cell in cells.items()
         }
 
@@ -271,10 +280,11 @@ class Scan:
         return {key: _numbers(m) for key, m in zip(found, values(frame["m"]), strict=True)}
 
 
-def _cells(keys: Sequence[Key], frame: Frame) -> dict[Key, Tally]:
+def _cells(keys: Sequence[Key], frame: Frame) -> dict[Key, CellTally]:
     totals, members = (values(frame[name]) for name in ("t", "m"))
     return {
-        key: Tally(_whole(t), _numbers(m)) for key, t, m in zip(keys, totals, members, strict=True)
+        key: CellTally(_whole(t), _numbers(m))
+        for key, t, m in zip(keys, totals, members, strict=True)
     }
 
 

@@ -29,14 +29,14 @@ from numpy.typing import NDArray
 from casemate.audit.online.fingerprints import BITS, FingerprintedTable, among, between, is_in
 from casemate.audit.online.questions import ExtremeQuestion, Family
 from casemate.audit.order.online import OnlineExtremes
-from casemate.audit.region.summed_space import Candidates, Components, Names, SummedSpace
+from casemate.audit.region.summed_space import CandidateUnknowns, Components, Names, SummedSpace
 from casemate.errors import Refused
 from casemate.exact import Equation, RandomBytes, RowSpace
 from casemate.query.language import TRUE, Expression
 
 
 @dataclass(frozen=True, eq=False)
-class _Considered:
+class _ConsideredSums:
     """Equations as each space sees them, and the spaces with them added if they are several."""
 
     equations: tuple[Equation, ...]
@@ -60,7 +60,7 @@ class OnlineSums:
         self._order = np.argsort(persons, kind="stable")
         self._start = np.searchsorted(persons[self._order], np.arange(size + 1))
         self._spaces = [RowSpace(size, random) for _ in range(2 if several else 1)]
-        self._last: _Considered | None = None
+        self._last: _ConsideredSums | None = None
 
     @property
     def rank(self) -> int:
@@ -82,24 +82,24 @@ class OnlineSums:
                     space.add(equation)
         self._last = None
 
-    def _considered(self, equations: tuple[Equation, ...]) -> _Considered:
+    def _considered(self, equations: tuple[Equation, ...]) -> _ConsideredSums:
         """Sums asked about and then recorded are looked at once."""
         if self._last is None or self._last.equations is not equations:
             self._last = self._consider(equations)
         return self._last
 
-    def _consider(self, equations: tuple[Equation, ...]) -> _Considered:
+    def _consider(self, equations: tuple[Equation, ...]) -> _ConsideredSums:
         seen = [list(equations)]
         if len(self._spaces) > 1:
             seen.append([self._by_totals(each) for each in equations])
         if len(equations) == 1:
             asked = zip(self._spaces, seen, strict=True)
             exposing = any(space.would_determine(each[0]) for space, each in asked)
-            return _Considered(equations, seen, None, exposing)
+            return _ConsideredSums(equations, seen, None, exposing)
         spaces = [space.copy() for space in self._spaces]
         asked = zip(spaces, seen, strict=True)
         exposing = any(_determines(space, each) for space, each in asked)
-        return _Considered(equations, seen, None if exposing else spaces, exposing)
+        return _ConsideredSums(equations, seen, None if exposing else spaces, exposing)
 
     def _by_totals(self, equation: Equation) -> Equation:
         """The same sum with x1 = total - x2 - ... - xk put in for every first unknown x1."""
@@ -238,7 +238,7 @@ class TableUnknowns:
 
     def candidates(
         self, asked: AskedSum, kept: Sequence[AskedSum], turn: int
-    ) -> Iterator[Candidates]:
+    ) -> Iterator[CandidateUnknowns]:
         """The sample, then the records of a sum over few, then everybody."""
         own = [asked.column] if isinstance(asked, PlainSum) else []
         order = [*own, *(each for each in self._columns if each not in own)]
@@ -253,7 +253,7 @@ class TableUnknowns:
 
     def _sampled(
         self, column: int, asked: AskedSum, kept: Sequence[AskedSum], turn: int
-    ) -> Iterator[Candidates]:
+    ) -> Iterator[CandidateUnknowns]:
         """Records of the sample, those of the sum first, beginning elsewhere each turn."""
         own, lines = asked.on_sample(column), [each.on_sample(column) for each in kept]
         names = self.table.sample | column << BITS
@@ -261,7 +261,7 @@ class TableUnknowns:
             for part in _parts(turn * _STRIDE % max(1, len(places)), len(places)):
                 some = places[part]
                 there = _columns([line[some] for line in lines], len(some))
-                yield Candidates(names[some], own[some], there)
+                yield CandidateUnknowns(names[some], own[some], there)
 
     def _read(
         self,
@@ -270,7 +270,7 @@ class TableUnknowns:
         kept: Sequence[AskedSum],
         condition: str,
         within: Expression = TRUE,
-    ) -> Candidates:
+    ) -> CandidateUnknowns:
         """Records of a condition: the engine says which of the plain sums each is in."""
         sums = [asked, *kept]
         plain = {i: s for i, s in enumerate(sums) if isinstance(s, PlainSum) and s.column == column}
@@ -279,7 +279,7 @@ class TableUnknowns:
         names = numbers | column << BITS
         by_engine = dict(zip(plain, held.T.astype(np.int8), strict=True))
         lines = [by_engine[i] if i in by_engine else each.on(names) for i, each in enumerate(sums)]
-        return Candidates(names, lines[0], _columns(lines[1:], len(names)))
+        return CandidateUnknowns(names, lines[0], _columns(lines[1:], len(names)))
 
 
 def _parts(begin: int, count: int) -> Iterator[slice]:

@@ -13,11 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.order.case import Exposed, Free, Undecided, Verdicts, Witness
+from casemate.audit.order.case import ExposedValue, Free, Undecided, Verdicts, Witness
 from casemate.audit.order.decide import audit_order
-from casemate.audit.order.nodes import Asked, Extremes, Log, Nodes, audit_totals, name_of
+from casemate.audit.order.nodes import (
+    Extremes,
+    NodeQuestion,
+    Nodes,
+    OrderLog,
+    audit_totals,
+    name_of,
+)
 from casemate.audit.time_limit import Clock
-from casemate.exact import Domain, Exact, Question
+from casemate.exact import Domain, Exact, OrderQuestion
 from casemate.published import whole_answer
 from casemate.query.records import Cut
 
@@ -37,7 +44,7 @@ class Ordered:
     exposed: Values
     undecided: tuple[tuple[int, str], ...]  # by record and private column
     totals: Values  # of all rows of a person, by the first of them
-    log: Log
+    log: OrderLog
     tied: frozenset[int] = frozenset()  # positions that repeat another row of the same person
     witnesses: tuple[Witness, ...] = ()
     contradicted: tuple[int, ...] = ()  # statements whose given answers the table does not give
@@ -102,7 +109,7 @@ class _Share:
         for place, which in (*self._own.items(), *self._extras.items()):
             self._position[which] = place
 
-    def audit(self, asked: Sequence[Asked], clock: Clock) -> Ordered:
+    def audit(self, asked: Sequence[NodeQuestion], clock: Clock) -> Ordered:
         """Audit everything in these parts together."""
         inside = [each for each in asked if self._mine[each.question.members[0]]]
         sums, unsure = self._nodes.sums(self._mine)
@@ -129,12 +136,12 @@ class _Share:
             frozenset(each.query for each in inside if each.query is not None),
         )
 
-    def _exposed(self, log: Log, verdicts: Verdicts) -> tuple[Values, Values]:
+    def _exposed(self, log: OrderLog, verdicts: Verdicts) -> tuple[Values, Values]:
         """The values that are proved: of records, and of other columns of the equations."""
         found = {
             place: (Fraction(verdict.value), str(verdict.proof))
             for place, verdict in enumerate(verdicts.records)
-            if isinstance(verdict, Exposed)
+            if isinstance(verdict, ExposedValue)
         }
         tied = self._extremes[self._name].tied
         own = [p for p in self._own if p in found and p not in tied and not log.settled(p)]
@@ -142,7 +149,7 @@ class _Share:
         others = {c: found[place] for place, c in columns.items() if c is not None}
         return {place: found[place] for place in own}, others
 
-    def _log(self, asked: Sequence[Asked]) -> Log:
+    def _log(self, asked: Sequence[NodeQuestion]) -> OrderLog:
         """The questions about positions, and what is known of each position."""
         nodes, places = self._nodes, {**self._own, **self._extras}
         truth: list[Exact] = [*self._extremes[self._name].truth, *[Fraction(0)] * len(self._extras)]
@@ -157,9 +164,9 @@ class _Share:
         if integer:
             questions = list(map(whole_answer, questions))
         elif whole:
-            questions.append(Question.whole(whole))
+            questions.append(OrderQuestion.whole(whole))
         extras = {place: nodes.node(which) for place, which in self._extras.items()}
-        return Log(questions, Domain(tuple(low), tuple(high), integer), truth, extras)
+        return OrderLog(questions, Domain(tuple(low), tuple(high), integer), truth, extras)
 
     def _true(self, which: int) -> Fraction:
         node = self._nodes.node(which)
@@ -167,21 +174,21 @@ class _Share:
             return self._extremes[node.unknown.column].truth[node.place]
         return self._nodes.true(node.column)
 
-    def _placed(self, question: Question) -> Question:
+    def _placed(self, question: OrderQuestion) -> OrderQuestion:
         return replace(question, members=self._position[question.members])
 
-    def _verdicts(self, log: Log, clock: Clock) -> Verdicts:
+    def _verdicts(self, log: OrderLog, clock: Clock) -> Verdicts:
         """What the engines say; nothing, where the table itself is not possible."""
         if not log.possible():
             return Verdicts((Undecided(),) * len(log.truth), (), (), 0)
         return audit_order(log.questions, log.domain, log.truth, 0, clock.left)
 
-    def _misses(self, log: Log) -> bool:
+    def _misses(self, log: OrderLog) -> bool:
         """Whether numbers that may be missing are not whole: their sums do not say it all."""
         numbers = (*self._own.values(), *self._extras.values())
         return not log.domain.integer and any(map(self._nodes.may_be_missing, numbers))
 
-    def _undecided(self, log: Log, verdicts: Verdicts, doubted: bool) -> set[tuple[int, str]]:
+    def _undecided(self, log: OrderLog, verdicts: Verdicts, doubted: bool) -> set[tuple[int, str]]:
         """The secrets that are neither exposed nor shown to be free."""
         wrong = set() if log.domain.integer else self._at_open_ends(log, verdicts)
         open_, free = set[tuple[int, str]](), set[tuple[int, str]]()
@@ -190,11 +197,11 @@ class _Share:
             secret = node.place, node.unknown.column
             if isinstance(verdict, Free) and not doubted and verdict.witness not in wrong:
                 free.add(secret)
-            elif not isinstance(verdict, Exposed):
+            elif not isinstance(verdict, ExposedValue):
                 open_.add(secret)
         return open_ - free
 
-    def _at_open_ends(self, log: Log, verdicts: Verdicts) -> set[int]:
+    def _at_open_ends(self, log: OrderLog, verdicts: Verdicts) -> set[int]:
         """The second tables with a sum at an end that would have been shown as another number."""
         found, rows = set[int](), self._nodes.open_rows(self._mine)
         for number, witness in enumerate(verdicts.witnesses if rows else ()):

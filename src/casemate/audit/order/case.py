@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact import THRESHOLDS, Domain, Exact, Question, denominator_of, integers
+from casemate.exact import THRESHOLDS, Domain, Exact, OrderQuestion, denominator_of, integers
 
 REFINEMENT = 2  # reals are looked for on a grid this much finer than the published numbers
 
@@ -30,7 +30,7 @@ class Incidence:
     start: NDArray[np.int64]  # where each record's begin in it
 
     @classmethod
-    def of(cls, questions: Sequence[Question], size: int) -> "Incidence":
+    def of(cls, questions: Sequence[OrderQuestion], size: int) -> "Incidence":
         """The incidence of `size` records with these questions."""
         sizes = [len(question.members) for question in questions]
         record = np.concatenate([np.empty(0, np.int64), *(each.members for each in questions)])
@@ -52,10 +52,10 @@ class Incidence:
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class IntegerCase:
     """A consistent log over integers; where no bound is known, one beyond everything stands in."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[OrderQuestion, ...]
     truth: NDArray[Any]
     low: NDArray[Any]
     high: NDArray[Any]
@@ -96,11 +96,11 @@ class Case:
 
 
 def case_of(
-    questions: Sequence[Question],
+    questions: Sequence[OrderQuestion],
     domain: Domain,
     truth: Sequence[Exact],
     width: Exact | Sequence[Exact],
-) -> tuple[Case, tuple[int, ...]]:
+) -> tuple[IntegerCase, tuple[int, ...]]:
     """The case of the questions that the truth answers, and the places of those it contradicts."""
     widths = list(width) if isinstance(width, Sequence) else [width] * len(domain)
     _check(questions, domain, truth, widths)
@@ -110,7 +110,7 @@ def case_of(
     low, high = _bounds(domain, scale, _beyond(asked, domain, table, widths, scale))
     _check_inside(table, low, high)
     answered, contradicted = _answered(asked, table)
-    case = Case(
+    case = IntegerCase(
         answered,
         table,
         low,
@@ -137,8 +137,8 @@ def _are_known(ends: Sequence[Exact | None]) -> NDArray[np.bool_]:
 
 
 def _answered(
-    asked: Sequence[Question], table: NDArray[Any]
-) -> tuple[tuple[Question, ...], tuple[int, ...]]:
+    asked: Sequence[OrderQuestion], table: NDArray[Any]
+) -> tuple[tuple[OrderQuestion, ...], tuple[int, ...]]:
     """The questions that the table answers, and the places of those it contradicts."""
     holds = [question.holds(table) for question in asked]
     answered = tuple(question for question, good in zip(asked, holds, strict=True) if good)
@@ -146,7 +146,7 @@ def _answered(
 
 
 def _check(
-    questions: Sequence[Question],
+    questions: Sequence[OrderQuestion],
     domain: Domain,
     truth: Sequence[Exact],
     widths: Sequence[Exact],
@@ -172,7 +172,7 @@ def _check_inside(table: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) ->
 
 
 def _fine_denominator(
-    questions: Sequence[Question],
+    questions: Sequence[OrderQuestion],
     domain: Domain,
     truth: Sequence[Exact],
     widths: Sequence[Exact],
@@ -184,7 +184,7 @@ def _fine_denominator(
 
 
 def _beyond(
-    questions: Sequence[Question],
+    questions: Sequence[OrderQuestion],
     domain: Domain,
     table: NDArray[Any],
     widths: Sequence[Exact],
@@ -209,7 +209,7 @@ Proof = Literal["order", "bounds", "integer"]
 
 
 @dataclass(frozen=True)
-class Exposed:
+class ExposedValue:
     """Every table that gives the published answers has this value here."""
 
     value: Exact
@@ -233,7 +233,7 @@ class Undecided:
     """Neither was shown within the limit; it counts as not safe."""
 
 
-Verdict = Exposed | Free | Tight | Undecided
+Verdict = ExposedValue | Free | Tight | Undecided
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +275,7 @@ class Verdicts:
 class Findings:
     """What an audit has shown so far; a second table is re-evaluated before it is believed."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: IntegerCase) -> None:
         size = len(case.truth)
         self.case = case
         self.exposed = np.zeros(size, bool)
@@ -334,7 +334,7 @@ class Findings:
     def _verdict(self, record: int) -> Verdict:
         if self.exposed[record]:
             truth = self.case.unscaled(self.case.truth[record])
-            return Exposed(truth, self._proof[record])
+            return ExposedValue(truth, self._proof[record])
         if self.free[record]:
             return Free(int(self._witness_of[record]))
         return Tight() if self.narrow[record] else Undecided()

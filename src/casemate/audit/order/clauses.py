@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact import Contradictory, Kind, Question
+from casemate.exact import Contradictory, Kind, OrderQuestion
 
 TOP, BOTTOM = 1, -1
 
 
 @dataclass(frozen=True, eq=False)
-class Clauses:
+class ExtremeClauses:
     """For each extreme, the records that can attain it; entries are sorted by clause.
 
     `side` is TOP for a maximum and BOTTOM for a minimum. Clauses that a record with equal bounds
@@ -41,7 +41,7 @@ class Clauses:
     question: NDArray[np.int64]
     start: NDArray[np.int64]
     record: NDArray[np.int64]
-    asked: Sequence[Question]
+    asked: Sequence[OrderQuestion]
 
     @property
     def clause(self) -> NDArray[np.int64]:
@@ -72,7 +72,9 @@ class Clauses:
         return named
 
 
-def clauses_of(questions: Sequence[Question], low: NDArray[Any], high: NDArray[Any]) -> Clauses:
+def clauses_of(
+    questions: Sequence[OrderQuestion], low: NDArray[Any], high: NDArray[Any]
+) -> ExtremeClauses:
     """The clauses of a log of exact maxima and minima about at least one record each."""
     if any(not len(question.members) for question in questions):
         empty = [place for place, each in enumerate(questions) if not len(each.members)]
@@ -96,10 +98,10 @@ def clauses_of(questions: Sequence[Question], low: NDArray[Any], high: NDArray[A
     keep = attains & ~satisfied[question]
     kept = np.unique(question[keep])
     start = np.concatenate([[0], np.cumsum(np.bincount(question[keep], minlength=len(side))[kept])])
-    return Clauses(low, high, side[kept], kept, start, record[keep], questions)
+    return ExtremeClauses(low, high, side[kept], kept, start, record[keep], questions)
 
 
-def _name_crossing(questions: Sequence[Question], record: int) -> None:
+def _name_crossing(questions: Sequence[OrderQuestion], record: int) -> None:
     """Raise with the maximum and the minimum that leave a record no value."""
     about = [place for place, each in enumerate(questions) if record in each.members]
     maxima = [place for place in about if questions[place].kind == "max"]
@@ -111,7 +113,7 @@ def _name_crossing(questions: Sequence[Question], record: int) -> None:
 
 
 def _name_unattained(
-    questions: Sequence[Question],
+    questions: Sequence[OrderQuestion],
     attained: NDArray[np.int64],
     high: NDArray[Any],
     low: NDArray[Any],
@@ -126,7 +128,7 @@ def _name_unattained(
 
 
 def _pressing(
-    questions: Sequence[Question], place: int, low: NDArray[Any], high: NDArray[Any]
+    questions: Sequence[OrderQuestion], place: int, low: NDArray[Any], high: NDArray[Any]
 ) -> set[int]:
     """One question for each member that is kept from attaining an answer by another answer."""
     question = questions[place]
@@ -136,16 +138,16 @@ def _pressing(
     return {each for each in found if each is not None}
 
 
-def _presses(questions: Sequence[Question], kind: Kind, record: int, end: int) -> int | None:
+def _presses(questions: Sequence[OrderQuestion], kind: Kind, record: int, end: int) -> int | None:
     """The first question of a kind that gives a record this bound; None if it was declared."""
     same = (place for place, each in enumerate(questions) if (each.kind, each.low) == (kind, end))
     return next((place for place in same if record in questions[place].members), None)
 
 
-class Propagation:
+class UnitPropagation:
     """Which literals a set of clauses forces, one clause at a time, and why."""
 
-    def __init__(self, clauses: Clauses) -> None:
+    def __init__(self, clauses: ExtremeClauses) -> None:
         self._clauses = clauses
         self.forced = np.zeros(len(clauses.low), np.int64)  # TOP, BOTTOM, or 0 for neither
         self.satisfied = np.zeros(len(clauses.side), bool)
@@ -216,7 +218,7 @@ def linked(size: int, groups: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
     return np.array([root(record) for record in range(size)], np.int64)
 
 
-def parts(clauses: Clauses, propagation: Propagation) -> list[list[int]]:
+def parts(clauses: ExtremeClauses, propagation: UnitPropagation) -> list[list[int]]:
     """The clauses that propagation left open, in connected parts."""
     open_clauses = np.flatnonzero(~propagation.satisfied).tolist()
     members = [np.array(clauses.records_of(clause), np.int64) for clause in open_clauses]

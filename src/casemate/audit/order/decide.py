@@ -14,22 +14,22 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import Case, Findings, Verdicts, case_of
-from casemate.audit.order.clauses import Propagation, clauses_of, linked
+from casemate.audit.order.case import Findings, IntegerCase, Verdicts, case_of
+from casemate.audit.order.clauses import UnitPropagation, clauses_of, linked
 from casemate.audit.order.distinct import audit_distinct
 from casemate.audit.order.extremes import audit_extremes, expose_forced, is_extreme
 from casemate.audit.order.interval import Intervals
 from casemate.audit.order.moves import swap
-from casemate.audit.time_limit import Clock, Limit
-from casemate.exact import Domain, Exact, Question
+from casemate.audit.time_limit import Clock, SearchLimit
+from casemate.exact import Domain, Exact, OrderQuestion
 
 
 def audit_order(
-    questions: Sequence[Question],
+    questions: Sequence[OrderQuestion],
     domain: Domain,
     truth: Sequence[Exact],
     width: Exact | Sequence[Exact] = 1,
-    limit: Limit | None = None,
+    limit: SearchLimit | None = None,
 ) -> Verdicts:
     """Say of every record whether the answers determine it, with proofs and second tables.
 
@@ -41,7 +41,7 @@ def audit_order(
     Exposed(value=7, proof='bounds')
     """
     case, contradicted = case_of(questions, domain, truth, width)
-    findings, clock = Findings(case), Clock(limit or Limit())
+    findings, clock = Findings(case), Clock(limit or SearchLimit())
     if not all(map(is_extreme, case.questions)) or (case.distinct and case.integer):
         _audit_mixture(findings, clock)
     elif case.distinct:
@@ -56,7 +56,7 @@ def _audit_mixture(findings: Findings, clock: Clock) -> None:
     case = findings.case
     extremes = [question for question in case.questions if is_extreme(question)]
     clauses = clauses_of(extremes, case.low, case.high)
-    propagation = Propagation(clauses)
+    propagation = UnitPropagation(clauses)
     expose_forced(findings, clauses, propagation)
     part = _parts(case)
     more = {int(part[q.members[0]]) for q in case.questions if len(q.members) and not is_extreme(q)}
@@ -69,7 +69,7 @@ def _audit_mixture(findings: Findings, clock: Clock) -> None:
         _judge_parts(findings, part, mixed, clock)
 
 
-def _parts(case: Case) -> NDArray[np.int64]:
+def _parts(case: IntegerCase) -> NDArray[np.int64]:
     """The part of each record; values declared distinct link all of them."""
     if case.distinct:
         return np.zeros(len(case.truth), np.int64)
@@ -83,7 +83,7 @@ def _judge_parts(
 
     names, where = np.unique(part[mixed], return_inverse=True)
     judge = Judge(findings, Intervals(findings.case), clock)
-    of_part: dict[int, list[Question]] = {int(name): [] for name in names}
+    of_part: dict[int, list[OrderQuestion]] = {int(name): [] for name in names}
     for question in findings.case.questions:
         if len(question.members) and int(part[question.members[0]]) in of_part:
             of_part[int(part[question.members[0]])].append(question)

@@ -6,22 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.order.case import Findings
-from casemate.audit.order.clauses import Clauses, Propagation, clauses_of
+from casemate.audit.order.clauses import ExtremeClauses, UnitPropagation, clauses_of
 from casemate.audit.order.moves import Moves
 from casemate.audit.time_limit import Clock
-from casemate.exact import Question
+from casemate.exact import OrderQuestion
 
 
 def audit_extremes(
     findings: Findings,
-    questions: Sequence[Question],
+    questions: Sequence[OrderQuestion],
     records: NDArray[np.bool_],
     clock: Clock,
 ) -> None:
     """Decide these records, about which nothing but these exact extremes was asked."""
     case = findings.case
     clauses = clauses_of(questions, case.low, case.high)
-    propagation = Propagation(clauses)
+    propagation = UnitPropagation(clauses)
     expose_forced(findings, clauses, propagation)
     reach = np.maximum(clauses.high - case.truth, case.truth - clauses.low)
     findings.confine(np.flatnonzero(records & (reach < case.width)))
@@ -33,12 +33,14 @@ def audit_extremes(
         settle_literals(findings, clauses, propagation, moves, clock)
 
 
-def expose_forced(findings: Findings, clauses: Clauses, propagation: Propagation) -> None:
+def expose_forced(
+    findings: Findings, clauses: ExtremeClauses, propagation: UnitPropagation
+) -> None:
     """Name whom the clauses determine on their own; true whatever else was published."""
     forced = (clauses.low == clauses.high) | (propagation.forced != 0)
     findings.expose(np.flatnonzero(forced), "order")
 
 
-def is_extreme(question: Question) -> bool:
+def is_extreme(question: OrderQuestion) -> bool:
     """Whether this is an exact maximum or minimum."""
     return question.kind in ("max", "min") and question.exact

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import Case
-from casemate.exact import Exact, Question
+from casemate.audit.order.case import IntegerCase
+from casemate.exact import Exact, OrderQuestion
 
 ROUNDS = 20
 Bound = Exact | None  # None: nothing is known
@@ -21,7 +21,7 @@ Bound = Exact | None  # None: nothing is known
 class Intervals:
     """The lower and upper bound of each record so far."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: IntegerCase) -> None:
         self._integer = case.integer
         self.low = _known(case.low, case.known_low)
         self.high = _known(case.high, case.known_high)
@@ -32,7 +32,7 @@ class Intervals:
                 for question in case.questions:
                     self._press(question)
 
-    def _press(self, question: Question) -> None:
+    def _press(self, question: OrderQuestion) -> None:
         """Apply one question."""
         members = question.members.tolist()
         if question.kind == "max":
@@ -46,7 +46,7 @@ class Intervals:
         elif question.kind == "step":
             self._press_step(question, *members)
 
-    def _press_sum(self, question: Question, members: list[int]) -> None:
+    def _press_sum(self, question: OrderQuestion, members: list[int]) -> None:
         size = len(members) if question.kind == "avg" else 1
         factors = [1] * len(members)
         if question.coefficients is not None:
@@ -59,7 +59,7 @@ class Intervals:
             least = _less(question.low * size, highs.without(high))
             self._set(record, *_divided(least, most, factor))
 
-    def _press_step(self, question: Question, record: int, reached: int) -> None:
+    def _press_step(self, question: OrderQuestion, record: int, reached: int) -> None:
         """What reaching a threshold says of a value, and the other way round."""
         low, high = self.low[record], self.high[record]
         if low is not None and question.reach(low):
@@ -103,13 +103,13 @@ class _Total:
         return self._known - (end or 0)
 
 
-def _next(question: Question, integer: bool) -> Bound:
+def _next(question: OrderQuestion, integer: bool) -> Bound:
     """The least value that reaches a threshold, or nearly so."""
     past = question.strict and integer and question.value is not None
     return math.floor(question.value) + 1 if past and question.value is not None else question.value
 
 
-def _last(question: Question, integer: bool) -> Bound:
+def _last(question: OrderQuestion, integer: bool) -> Bound:
     """The greatest value that does not reach a threshold, or nearly so."""
     if not integer or question.strict or question.value is None:
         return question.value

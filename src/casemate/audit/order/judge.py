@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from casemate.audit.order.case import Findings, Proof
 from casemate.audit.order.interval import Intervals
 from casemate.audit.order.literals import Settled
-from casemate.audit.order.mixture import Part, Turn, judge_alone, maximise
+from casemate.audit.order.mixture import LinkedRecords, Turn, judge_alone, maximise
 from casemate.audit.time_limit import Clock
-from casemate.exact import COUNTS, Question
+from casemate.exact import COUNTS, OrderQuestion
 
 COMPARING = ("max", "min", "step", "whole", *COUNTS)
 PATIENCE = 5.0  # for the first maximisation of a part that finds nobody, then for all balls
@@ -38,7 +38,7 @@ class Judge:
         self._low = _ends(case.low, [None if low is None else math.ceil(low) for low, _ in pairs])
         self._high = _ends(case.high, [None if up is None else math.floor(up) for _, up in pairs])
 
-    def run(self, parts: Sequence[tuple[NDArray[np.int64], Sequence[Question]]]) -> None:
+    def run(self, parts: Sequence[tuple[NDArray[np.int64], Sequence[OrderQuestion]]]) -> None:
         """Judge the parts, with more patience each time something stays open."""
         left = [self._part(*part) for part in parts]
         together = {id(part): len(part.records) for part in left}
@@ -55,19 +55,21 @@ class Judge:
         for part in judged:
             self._findings.give_up(min(together[id(part)], len(self._open(part))))
 
-    def _part(self, records: NDArray[np.int64], questions: Sequence[Question]) -> Part:
+    def _part(
+        self, records: NDArray[np.int64], questions: Sequence[OrderQuestion]
+    ) -> LinkedRecords:
         low, high, exposed = self._low.copy(), self._high.copy(), self._findings.exposed
         low[exposed] = high[exposed] = self._case.truth[exposed]
-        return Part(self._case, records, tuple(questions), low, high)
+        return LinkedRecords(self._case, records, tuple(questions), low, high)
 
-    def _proves(self, part: Part) -> bool:
+    def _proves(self, part: LinkedRecords) -> bool:
         known = self._case.integer and bool(self._known[part.records].all())
         return known or only_compared(part.questions, self._known)
 
-    def _open(self, part: Part) -> NDArray[np.int64]:
+    def _open(self, part: LinkedRecords) -> NDArray[np.int64]:
         return part.records[self._findings.open[part.records]]
 
-    def _whole(self, turn: Turn, part: Part, together: dict[int, int]) -> bool:
+    def _whole(self, turn: Turn, part: LinkedRecords, together: dict[int, int]) -> bool:
         """Judge a part by the maximiser, and say whether more patience could show more."""
         wanted = self._open(part)
         if part.too_large or not len(wanted):
@@ -85,7 +87,7 @@ class Judge:
         return bool(len(settled.undecided))
 
     def _maximised(
-        self, turn: Turn, part: Part, wanted: NDArray[np.int64], width: NDArray[Any]
+        self, turn: Turn, part: LinkedRecords, wanted: NDArray[np.int64], width: NDArray[Any]
     ) -> Settled:
         settled = maximise(turn, part, wanted, width)
         if self._proves(part):
@@ -98,7 +100,7 @@ class Judge:
         proof: Proof = "integer" if self._case.integer else "order"
         self._findings.expose(records[width[records] == 1], proof)
 
-    def _alone(self, turn: Turn, part: Part, record: int) -> None:
+    def _alone(self, turn: Turn, part: LinkedRecords, record: int) -> None:
         """Judge one record by the balls around it, by its width and then by the least."""
         while self._findings.open[record]:
             width = 1 if self._findings.narrow[record] else int(self._case.width[record])
@@ -108,7 +110,7 @@ class Judge:
             self._conclude(np.array([record]), np.full(len(self._least), width))
 
 
-def only_compared(questions: Iterable[Question], bounded: NDArray[np.bool_]) -> bool:
+def only_compared(questions: Iterable[OrderQuestion], bounded: NDArray[np.bool_]) -> bool:
     """Whether no value is added to another, except marks of steps and bounded whole numbers."""
     asked = list(questions)
     marks = {int(q.members[1]) for q in asked if q.kind == "step"}

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
 from casemate.audit.order.case import Findings
-from casemate.audit.order.clauses import BOTTOM, TOP, Clauses, Propagation, parts
+from casemate.audit.order.clauses import BOTTOM, TOP, ExtremeClauses, UnitPropagation, parts
 from casemate.audit.order.moves import Moves
 from casemate.audit.time_limit import Clock
 
@@ -83,7 +83,11 @@ class LiteralModel:
     """One connected part of the clauses that are still open, as a model of its literals."""
 
     def __init__(
-        self, clauses: Clauses, propagation: Propagation, open_clauses: list[int], integer: bool
+        self,
+        clauses: ExtremeClauses,
+        propagation: UnitPropagation,
+        open_clauses: list[int],
+        integer: bool,
     ) -> None:
         self.model = cp_model.CpModel()
         self._clauses, self._forced = clauses, propagation.forced
@@ -124,7 +128,11 @@ class LiteralModel:
 
 
 def settle_literals(
-    findings: Findings, clauses: Clauses, propagation: Propagation, moves: Moves, clock: Clock
+    findings: Findings,
+    clauses: ExtremeClauses,
+    propagation: UnitPropagation,
+    moves: Moves,
+    clock: Clock,
 ) -> None:
     """Decide the records that small moves did not free, one connected part at a time."""
     for part in parts(clauses, propagation):
@@ -162,7 +170,9 @@ def _settle_part(
     return settle(model.model, moved, accept, clock)
 
 
-def any_table(clauses: Clauses, propagation: Propagation, clock: Clock) -> NDArray[Any] | None:
+def any_table(
+    clauses: ExtremeClauses, propagation: UnitPropagation, clock: Clock
+) -> NDArray[Any] | None:
     """A table that satisfies all the clauses; None if there is none.
 
     Whoever need not be at an end is put halfway, so the ends are even numbers. Raises

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from casemate.audit.order.case import Case, Findings
+from casemate.audit.order.case import Findings, IntegerCase
 from casemate.audit.order.literals import Settled, settle, values_of
-from casemate.audit.order.model import LARGEST, Model, narrowed, publish
+from casemate.audit.order.model import LARGEST, IntegerModel, narrowed, publish
 from casemate.audit.time_limit import Clock
-from casemate.exact import Question
+from casemate.exact import OrderQuestion
 
 ENTRIES = 1_000_000  # members of all questions together, in a model of a whole part
 BALLS = (6, 12, 25, 50, 100, 200)
@@ -26,12 +26,12 @@ Wish = tuple[int, int]  # a record, and how far it is to move
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class LinkedRecords:
     """Some records with all the questions about them, and the bounds they come with."""
 
-    case: Case
+    case: IntegerCase
     records: NDArray[np.int64]
-    questions: tuple[Question, ...]
+    questions: tuple[OrderQuestion, ...]
     low: NDArray[Any]
     high: NDArray[Any]
 
@@ -47,23 +47,23 @@ class Part:
         return sum(len(question.members) for question in self.questions) > ENTRIES
 
     @cached_property
-    def around(self) -> dict[int, list[Question]]:
+    def around(self) -> dict[int, list[OrderQuestion]]:
         """The questions about each record, smallest first."""
-        found: dict[int, list[Question]] = {each: [] for each in self.records.tolist()}
+        found: dict[int, list[OrderQuestion]] = {each: [] for each in self.records.tolist()}
         for question in sorted(self.questions, key=lambda each: len(each.members)):
             for member in question.members.tolist():
                 found[member].append(question)
         return found
 
     def model(
-        self, questions: Iterable[Question], frozen: NDArray[np.bool_] | None = None
-    ) -> Model:
+        self, questions: Iterable[OrderQuestion], frozen: NDArray[np.bool_] | None = None
+    ) -> IntegerModel:
         """A model of some of the questions, with some records held at the truth."""
         asked = list(questions)
         low, high = narrowed(asked, self.low, self.high)
         if frozen is not None:
             low, high = (np.where(frozen, self.case.truth, end) for end in (low, high))
-        model = Model(low, high, self.case.truth)
+        model = IntegerModel(low, high, self.case.truth)
         for question in asked:
             publish(model, question)
         if self.case.distinct:
@@ -80,7 +80,9 @@ class Turn:
     patience: float  # for one call of the solver
 
 
-def maximise(turn: Turn, part: Part, wanted: NDArray[np.int64], width: NDArray[Any]) -> Settled:
+def maximise(
+    turn: Turn, part: LinkedRecords, wanted: NDArray[np.int64], width: NDArray[Any]
+) -> Settled:
     """Judge all the wanted records of a part at once."""
     findings = turn.findings
     model = part.model(part.questions)
@@ -105,7 +107,7 @@ def shown(findings: Findings, records: NDArray[np.int64], width: NDArray[Any]) -
     return found
 
 
-def judge_alone(turn: Turn, part: Part, wish: Wish) -> bool | None:
+def judge_alone(turn: Turn, part: LinkedRecords, wish: Wish) -> bool | None:
     """Whether a record can move, by growing balls around it; None if that stays open."""
     for size in BALLS:
         ball = _ball(part, wish[0], size)
@@ -120,7 +122,7 @@ def judge_alone(turn: Turn, part: Part, wish: Wish) -> bool | None:
     return None
 
 
-def _ball(part: Part, record: int, size: int) -> list[int]:
+def _ball(part: LinkedRecords, record: int, size: int) -> list[int]:
     """The records nearest to one, through small questions first."""
     found, order = {record}, [record]
     for each in order:
@@ -133,7 +135,7 @@ def _ball(part: Part, record: int, size: int) -> list[int]:
     return order
 
 
-def _moves_inside(turn: Turn, part: Part, wish: Wish, ball: Sequence[int]) -> bool:
+def _moves_inside(turn: Turn, part: LinkedRecords, wish: Wish, ball: Sequence[int]) -> bool:
     frozen = np.ones(len(part.case.truth), bool)
     frozen[list(ball)] = False
     touched = {id(each): each for inside in ball for each in part.around[inside]}
@@ -144,7 +146,7 @@ def _moves_inside(turn: Turn, part: Part, wish: Wish, ball: Sequence[int]) -> bo
     return turn.findings.offer(*values_of(solver.solver, model.variables))
 
 
-def _stays_inside(turn: Turn, part: Part, wish: Wish, ball: Sequence[int]) -> bool:
+def _stays_inside(turn: Turn, part: LinkedRecords, wish: Wish, ball: Sequence[int]) -> bool:
     members = set(ball)
     touched = {id(each): each for inside in ball for each in part.around[inside]}
     inside = [each for each in touched.values() if members.issuperset(each.members.tolist())]
@@ -158,7 +160,7 @@ class _Run:
     status: cp_model.CpSolverStatus
 
 
-def _solved(turn: Turn, model: Model, wish: Wish) -> _Run | None:
+def _solved(turn: Turn, model: IntegerModel, wish: Wish) -> _Run | None:
     """Look for a table in which the record has moved; None if its bounds leave no room."""
     moved = model.moved(*wish)
     if moved is None:

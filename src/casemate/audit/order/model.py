@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from casemate.exact import Exact, Question
+from casemate.exact import Exact, OrderQuestion
 
 LARGEST = 2**40  # of a value; sums of many must stay well inside the solver's 64 bits
 Term = cp_model.IntVar | int
 
 
-class Model:
+class IntegerModel:
     """Integer values of some records in their bounds; records with equal bounds are constants."""
 
     def __init__(self, low: NDArray[Any], high: NDArray[Any], truth: NDArray[Any]) -> None:
@@ -112,7 +112,7 @@ class Model:
 
 
 def narrowed(
-    questions: Iterable[Question], low: NDArray[Any], high: NDArray[Any]
+    questions: Iterable[OrderQuestion], low: NDArray[Any], high: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """The bounds after every maximum and minimum has pressed on its members."""
     low, high = low.copy(), high.copy()
@@ -125,7 +125,7 @@ def narrowed(
     return low, high
 
 
-def publish(model: Model, question: Question) -> None:
+def publish(model: IntegerModel, question: OrderQuestion) -> None:
     """Add what one published answer says; a maximum's or minimum's bound is in the model's."""
     members = question.members.tolist()
     low, high = question.low, question.high
@@ -146,7 +146,7 @@ def publish(model: Model, question: Question) -> None:
         model.between(terms, math.ceil(low * size), math.floor(high * size))
 
 
-def _step(model: Model, question: Question) -> None:
+def _step(model: IntegerModel, question: OrderQuestion) -> None:
     record, reached = question.members.tolist()
     value = Fraction(question.value or 0)
     least = math.floor(value) + 1 if question.strict else math.ceil(value)
@@ -158,7 +158,7 @@ def _not(literal: Any) -> Any:
     return 1 - literal if isinstance(literal, int) else ~literal
 
 
-def _terms(model: Model, members: list[int], question: Question) -> list[Any]:
+def _terms(model: IntegerModel, members: list[int], question: OrderQuestion) -> list[Any]:
     """What a sum, an average or a count adds up."""
     if question.value is None:
         factors = [1] * len(members) if question.coefficients is None else question.coefficients
@@ -172,7 +172,7 @@ def _terms(model: Model, members: list[int], question: Question) -> list[Any]:
     return reached
 
 
-def _odd_median(model: Model, members: list[int], question: Question) -> None:
+def _odd_median(model: IntegerModel, members: list[int], question: OrderQuestion) -> None:
     half = len(members) // 2 + 1
     reach = [model.at_least(each, math.ceil(question.low)) for each in members]
     exceed = [model.at_least(each, math.floor(question.high) + 1) for each in members]
@@ -180,7 +180,7 @@ def _odd_median(model: Model, members: list[int], question: Question) -> None:
     model.between(exceed, -math.inf, half - 1)
 
 
-def _even_median(model: Model, members: list[int], question: Question) -> None:
+def _even_median(model: IntegerModel, members: list[int], question: OrderQuestion) -> None:
     truth, half = model.truth_of(members), len(members) // 2
     order = sorted(range(len(members)), key=truth.__getitem__)
     upper_places = set(order[half:])
@@ -198,11 +198,11 @@ def _even_median(model: Model, members: list[int], question: Question) -> None:
 
 
 def _one_half(
-    model: Model,
+    model: IntegerModel,
     record: int,
     above: cp_model.IntVar,
     pair: tuple[cp_model.IntVar, cp_model.IntVar],
-    question: Question,
+    question: OrderQuestion,
 ) -> None:
     """A member is at most a or at least b, whichever half it is in."""
     value = model.value(record)
@@ -214,7 +214,7 @@ def _one_half(
 
 
 def _attained(
-    model: Model,
+    model: IntegerModel,
     members: list[int],
     half: Sequence[Any],
     at: int,
@@ -229,7 +229,7 @@ def _attained(
 
 
 def _middle_pair(
-    model: Model, members: list[int], hints: tuple[int, int]
+    model: IntegerModel, members: list[int], hints: tuple[int, int]
 ) -> tuple[cp_model.IntVar, cp_model.IntVar]:
     low, high = model.range_of(members)
     pair = model.model.new_int_var(low, high, ""), model.model.new_int_var(low, high, "")

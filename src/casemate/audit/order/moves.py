@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import Case, Findings
-from casemate.audit.order.clauses import BOTTOM, TOP, Clauses
+from casemate.audit.order.case import Findings, IntegerCase
+from casemate.audit.order.clauses import BOTTOM, TOP, ExtremeClauses
 from casemate.audit.time_limit import Clock
 
 HELPERS = 64  # members of a clause that are considered for stepping in
@@ -31,7 +31,7 @@ class Moves:
     def __init__(
         self,
         findings: Findings,
-        clauses: Clauses,
+        clauses: ExtremeClauses,
         forced: NDArray[np.int64],
         records: NDArray[np.bool_],
     ) -> None:
@@ -157,7 +157,7 @@ def swap(findings: Findings, records: NDArray[np.int64]) -> None:
             findings.offer(np.concatenate(before), truth[np.concatenate(after)])
 
 
-def _alike(case: Case, records: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def _alike(case: IntegerCase, records: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Records in the same questions with the same coefficients and the same bounds."""
     found: dict[tuple[object, ...], list[int]] = {}
     weights = _weights(case)
@@ -168,7 +168,7 @@ def _alike(case: Case, records: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return [np.array(group, np.int64) for group in found.values()]
 
 
-def _weights(case: Case) -> dict[int, tuple[int, ...]]:
+def _weights(case: IntegerCase) -> dict[int, tuple[int, ...]]:
     """The coefficients of each record in the sums that have them, in the order of the questions."""
     found: dict[int, tuple[int, ...]] = {}
     for question in case.questions:

@@ -24,16 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.order.case import Exposed, Undecided, Verdicts
+from casemate.audit.order.case import ExposedValue, Undecided, Verdicts
 from casemate.audit.order.decide import audit_order
 from casemate.audit.region.second import components
-from casemate.audit.time_limit import Limit
-from casemate.exact import Bound, Domain, Exact, Kind, Question, System
+from casemate.audit.time_limit import SearchLimit
+from casemate.exact import Bound, Domain, Exact, Kind, OrderQuestion, System
 from casemate.published import (
-    Column,
     Knowledge,
     People,
     Range,
+    ShownColumn,
     about_people,
     check_constant,
     column_values,
@@ -57,10 +57,10 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Asked:
+class NodeQuestion:
     """A question whose members are nodes, and the statement of an extreme or a median."""
 
-    question: Question
+    question: OrderQuestion
     query: int | None = None
 
 
@@ -152,12 +152,12 @@ class Nodes:
                 found.append(column)
         return found
 
-    def steps(self) -> Iterator[Asked]:
+    def steps(self) -> Iterator[NodeQuestion]:
         """What the cuts say of their numbers; of a number that may be missing, nothing simple."""
         for column in self.cuts:
             number, cut = self._number_of(column), self.case.unknown(column).category
             if isinstance(cut, Cut) and cut.value is not None and not self.may_be_missing(number):
-                yield Asked(Question.step(number, column, cut.value, cut.strict))
+                yield NodeQuestion(OrderQuestion.step(number, column, cut.value, cut.strict))
 
     @cached_property
     def _stepped(self) -> frozenset[int]:
@@ -176,7 +176,7 @@ class Nodes:
 
     # Parts ------------------------------------------------------------------------------------
 
-    def parts(self, asked: Sequence[Asked]) -> NDArray[np.int64]:
+    def parts(self, asked: Sequence[NodeQuestion]) -> NDArray[np.int64]:
         """The part of each node, or -1 where extremes, medians and comparisons do not reach."""
         system = self.case.region.system
         sizes = [len(each.question.members) for each in asked]
@@ -195,7 +195,7 @@ class Nodes:
         touched = np.union1d(touched, label[self.cuts])
         return np.where(np.isin(label, touched), label, -1)
 
-    def sums(self, wanted: NDArray[np.bool_]) -> tuple[list[Asked], bool]:
+    def sums(self, wanted: NDArray[np.bool_]) -> tuple[list[NodeQuestion], bool]:
         """The equations about wanted columns as questions, and whether one of them is none."""
         found, unsure = [], False
         region, published = self.case.region, self.case.equations.system.rows
@@ -208,7 +208,9 @@ class Nodes:
             if high is None:
                 high = self._furthest(columns, factors, up=True)
             if low is not None and high is not None:
-                found.append(Asked(Question("sum", columns, low, high, coefficients=factors)))
+                found.append(
+                    NodeQuestion(OrderQuestion("sum", columns, low, high, coefficients=factors))
+                )
             elif row < published:
                 unsure = True
         return found, unsure
@@ -257,10 +259,10 @@ def _is_cut(unknown: Unknown) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Log:
+class OrderLog:
     """What was published about one private number of every record, and the custodian's values."""
 
-    questions: Sequence[Question]
+    questions: Sequence[OrderQuestion]
     domain: Domain
     truth: Sequence[Exact]
     extras: Mapping[int, Node] = field(default_factory=dict)  # other secrets, behind the records
@@ -307,14 +309,14 @@ class Copies:
             found += more
         return np.array(sorted(found), np.int64)
 
-    def ties(self) -> Iterator[Question]:
+    def ties(self) -> Iterator[OrderQuestion]:
         """That each copy is equal to what it repeats."""
         for copy, owner in self.tied.items():
-            yield Question.of("sum", [owner, copy], 0, coefficients=[1, -1])
+            yield OrderQuestion.of("sum", [owner, copy], 0, coefficients=[1, -1])
 
 
 def audit_totals(
-    name: str, log: Log, verdicts: Verdicts, people: People, limit: Limit | None
+    name: str, log: OrderLog, verdicts: Verdicts, people: People, limit: SearchLimit | None
 ) -> tuple[Mapping[int, tuple[Fraction, str]], set[int]]:
     """The totals that follow, by the person's first row, and whose total was not decided."""
     left = [] if name in people.constant else _left(log, verdicts, people)
@@ -325,14 +327,14 @@ def audit_totals(
     about = zip(left, found.records[len(log.truth) :], strict=True)
     exposed, undecided = {}, set()
     for first, verdict in about:
-        if isinstance(verdict, Exposed):
+        if isinstance(verdict, ExposedValue):
             exposed[first] = Fraction(verdict.value), verdict.proof
         elif isinstance(verdict, Undecided):
             undecided.add(first)
     return exposed, undecided
 
 
-def _left(log: Log, verdicts: Verdicts, people: People) -> list[int]:
+def _left(log: OrderLog, verdicts: Verdicts, people: People) -> list[int]:
     """People with several rows, all asked about and not all exposed, whose total may be fixed.
 
     A second table in which a total differs shows it to be free.
@@ -346,24 +348,24 @@ def _left(log: Log, verdicts: Verdicts, people: People) -> list[int]:
             first = int(people.first[place])
             changes[first] = changes.get(first, 0) + value - log.truth[place]
         free.update(first for first, change in changes.items() if change)
-    known = set(verdicts.positions(Exposed))
+    known = set(verdicts.positions(ExposedValue))
     several = set(np.flatnonzero(people.sizes > 1).tolist()) - free
     rows = {first: set(people.rows(first).tolist()) for first in sorted(several)}
     return [first for first, own in rows.items() if own <= asked and not own <= known]
 
 
-def _with_totals(log: Log, people: Sequence[NDArray[np.int64]]) -> Log:
+def _with_totals(log: OrderLog, people: Sequence[NDArray[np.int64]]) -> OrderLog:
     """The log with one more unknown for each person: the total of these rows."""
     size, domain = len(log.truth), log.domain
     questions = [
-        Question.of("sum", [*rows.tolist(), size + k], 0, coefficients=[*[1] * len(rows), -1])
+        OrderQuestion.of("sum", [*rows.tolist(), size + k], 0, coefficients=[*[1] * len(rows), -1])
         for k, rows in enumerate(people)
     ]
     low = tuple(_added([domain.low[row] for row in rows]) for rows in people)
     high = tuple(_added([domain.high[row] for row in rows]) for rows in people)
     totals = [sum((log.truth[row] for row in rows), Fraction(0)) for rows in people]
     wider = Domain((*domain.low, *low), (*domain.high, *high), domain.integer, domain.distinct)
-    return Log([*log.questions, *questions], wider, [*log.truth, *totals], log.extras)
+    return OrderLog([*log.questions, *questions], wider, [*log.truth, *totals], log.extras)
 
 
 def _added(ends: Sequence[Exact | None]) -> Exact | None:
@@ -382,13 +384,13 @@ KINDS: dict[Function, Kind] = {
 }
 
 
-def name_of(column: Column) -> str:
+def name_of(column: ShownColumn) -> str:
     """The private number of which a column shows an extreme or a median."""
     (name,) = _aggregate(column).private_argument
     return name
 
 
-def _aggregate(column: Column) -> Aggregate:
+def _aggregate(column: ShownColumn) -> Aggregate:
     return column.select.aggregates[column.form.weights[0][0]]
 
 
@@ -408,7 +410,7 @@ class Extremes:
         """The rows that repeat another row of the same person, in medians."""
         return self._copies.tied
 
-    def questions(self) -> Iterator[Asked]:
+    def questions(self) -> Iterator[NodeQuestion]:
         """What was published, and that a value that counts twice is the same twice."""
         case = self._nodes.case
         columns = [each for each in case.publication.ordered if name_of(each) == self.name]
@@ -416,11 +418,11 @@ class Extremes:
         members = _Members(needed, lineage(needed, case.source), self._copies)
         for column in columns:
             for question in self._of(column, members):
-                yield Asked(self._about_nodes(question), column.query)
+                yield NodeQuestion(self._about_nodes(question), column.query)
         for tie in self._copies.ties():
-            yield Asked(self._about_nodes(tie))
+            yield NodeQuestion(self._about_nodes(tie))
 
-    def _of(self, column: Column, members: "_Members") -> Iterator[Question]:
+    def _of(self, column: ShownColumn, members: "_Members") -> Iterator[OrderQuestion]:
         """One question for each shown cell, with the answer that was given, or the table's."""
         aggregate, table = _aggregate(column), np.array(self.truth, object)
         for cell in shown_cells(column.select, self._nodes.case.source):
@@ -428,12 +430,12 @@ class Extremes:
             if len(inside):
                 # of a single record every one of these is its value
                 kind = KINDS[aggregate.function] if len(inside) > 1 else "max"
-                asked = Question(kind, inside, 0, 0)
+                asked = OrderQuestion(kind, inside, 0, 0)
                 given = column.answer(cell.key)
                 shown = exact(asked.answer(table) if given is None else given)
                 yield replace(asked, low=shown - column.within, high=shown + column.within)
 
-    def _about_nodes(self, question: Question) -> Question:
+    def _about_nodes(self, question: OrderQuestion) -> OrderQuestion:
         nodes = [self._nodes.number(self.name, place) for place in question.members.tolist()]
         return replace(question, members=np.array(nodes, np.int64))
 

@@ -22,11 +22,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import Case, Findings
-from casemate.audit.order.clauses import BOTTOM, TOP, Clauses, Propagation, clauses_of
+from casemate.audit.order.case import Findings, IntegerCase
+from casemate.audit.order.clauses import BOTTOM, TOP, ExtremeClauses, UnitPropagation, clauses_of
 from casemate.audit.order.extremes import audit_extremes
-from casemate.audit.time_limit import Clock, Limit
-from casemate.exact import Contradictory, Exact, Question
+from casemate.audit.time_limit import Clock, SearchLimit
+from casemate.exact import Contradictory, Exact, OrderQuestion
 
 Extreme = Literal["max", "min"]
 WORK = 5.0  # of a solver, on one candidate answer; repeatable, so that a refusal is too
@@ -45,7 +45,7 @@ class OnlineExtremes:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._questions: list[Question] = []
+        self._questions: list[OrderQuestion] = []
         self._about: dict[int, list[int]] = {}
 
     def would_expose(self, kind: Extreme, members: Iterable[int]) -> bool:
@@ -93,17 +93,17 @@ class OnlineExtremes:
             self._about.setdefault(member, []).append(len(self._questions))
         self._questions.append(question)
 
-    def _question(self, kind: Extreme, members: Iterable[int], answer: Exact) -> Question:
-        question = Question.of(kind, members, answer)
+    def _question(self, kind: Extreme, members: Iterable[int], answer: Exact) -> OrderQuestion:
+        question = OrderQuestion.of(kind, members, answer)
         inside = (question.members >= 0) & (question.members < self._size)
         if kind not in ("max", "min") or not inside.all():
             raise ValueError(f"need a max or min of positions among the {self._size} records")
         return question
 
-    def _connected(self, members: NDArray[np.int64]) -> list[Question]:
+    def _connected(self, members: NDArray[np.int64]) -> list[OrderQuestion]:
         """The past questions that are linked to these records, directly or through others."""
         seen, work = set(members.tolist()), members.tolist()
-        found: dict[int, Question] = {}
+        found: dict[int, OrderQuestion] = {}
         while work:
             for place in self._about.get(work.pop(), ()):
                 if place not in found:
@@ -114,7 +114,7 @@ class OnlineExtremes:
         return [found[place] for place in sorted(found)]
 
 
-def _ranked(questions: Sequence[Question], answers: Sequence[Exact]) -> list[Question]:
+def _ranked(questions: Sequence[OrderQuestion], answers: Sequence[Exact]) -> list[OrderQuestion]:
     """The questions with their answers replaced by 2, 6, 10, ... in the same order.
 
     Candidates are 0, 2, 4, ...: each of these, and one between any two. The odd numbers are left
@@ -122,14 +122,14 @@ def _ranked(questions: Sequence[Question], answers: Sequence[Exact]) -> list[Que
     """
     ranks = [4 * bisect_left(answers, question.low) + 2 for question in questions]
     return [
-        Question(question.kind, question.members, rank, rank)
+        OrderQuestion(question.kind, question.members, rank, rank)
         for question, rank in zip(questions, ranks, strict=True)
     ]
 
 
-def _exposes(past: Sequence[Question], asked: Question, candidate: int) -> bool:
+def _exposes(past: Sequence[OrderQuestion], asked: OrderQuestion, candidate: int) -> bool:
     """Whether the past with one more answer is possible and determines somebody."""
-    local = _local([*past, Question(asked.kind, asked.members, candidate, candidate)])
+    local = _local([*past, OrderQuestion(asked.kind, asked.members, candidate, candidate)])
     try:
         clauses, propagation = _propagated(local)
     except Contradictory:
@@ -141,37 +141,37 @@ def _exposes(past: Sequence[Question], asked: Question, candidate: int) -> bool:
     return _search(local, clauses, propagation, determined)
 
 
-def _is_possible(log: Sequence[Question]) -> bool:
+def _is_possible(log: Sequence[OrderQuestion]) -> bool:
     """Whether some table gives all these answers."""
     from casemate.audit.order.literals import any_table
 
     try:
         clauses, propagation = _propagated(_local(log))
-        clock = Clock(Limit(seconds=math.inf, work=WORK, workers=1))
+        clock = Clock(SearchLimit(seconds=math.inf, work=WORK, workers=1))
         return any_table(clauses, propagation, clock) is not None
     except (Contradictory, TimeoutError):
         return False
 
 
-def _local(log: Sequence[Question]) -> list[Question]:
+def _local(log: Sequence[OrderQuestion]) -> list[OrderQuestion]:
     """The same questions, with the records numbered from 0 without gaps."""
     _, where = np.unique(np.concatenate([each.members for each in log]), return_inverse=True)
     ends = np.cumsum([len(each.members) for each in log])[:-1]
     return [
-        Question(each.kind, members, each.low, each.high)
+        OrderQuestion(each.kind, members, each.low, each.high)
         for each, members in zip(log, np.split(where, ends), strict=True)
     ]
 
 
-def _propagated(local: Sequence[Question]) -> tuple[Clauses, Propagation]:
+def _propagated(local: Sequence[OrderQuestion]) -> tuple[ExtremeClauses, UnitPropagation]:
     """What the answers force, with bounds beyond all of them; raises if they cannot be."""
     known = 1 + max(int(each.members.max()) for each in local)
     beyond = np.full(known, 8 * (len(local) + 1), np.int64)
     clauses = clauses_of(local, -beyond, beyond)
-    return clauses, Propagation(clauses)
+    return clauses, UnitPropagation(clauses)
 
 
-def _spare(clauses: Clauses, propagation: Propagation) -> int:
+def _spare(clauses: ExtremeClauses, propagation: UnitPropagation) -> int:
     """The fewest members that an open clause has to itself: whom no clause of the other side names.
 
     With one each, all clauses can hold together; with two, nobody is needed for any of them.
@@ -191,12 +191,15 @@ def _spare(clauses: Clauses, propagation: Propagation) -> int:
 
 
 def _search(
-    questions: Sequence[Question], clauses: Clauses, propagation: Propagation, determined: bool
+    questions: Sequence[OrderQuestion],
+    clauses: ExtremeClauses,
+    propagation: UnitPropagation,
+    determined: bool,
 ) -> bool:
     """Decide with a solver; what stays open counts as exposing."""
     from casemate.audit.order.literals import any_table
 
-    clock = Clock(Limit(seconds=math.inf, work=WORK, workers=1))
+    clock = Clock(SearchLimit(seconds=math.inf, work=WORK, workers=1))
     try:
         table = any_table(clauses, propagation, clock)
     except TimeoutError:
@@ -206,7 +209,7 @@ def _search(
     size = len(clauses.low)
     ends = np.full(size, 8 * (len(questions) + 1), np.int64)
     unknown, width = np.zeros(size, bool), np.ones(size, np.int64)
-    case = Case(
+    case = IntegerCase(
         tuple(questions), table, -ends, ends, unknown, unknown, width, integer=False, distinct=False
     )
     findings = Findings(case)

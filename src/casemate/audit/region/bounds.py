@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.region.certify import contradiction, proved_minimum, reached
-from casemate.audit.region.propagation import Propagation, propagate
-from casemate.audit.region.twins import Collapsed, collapse, leverages, tighter
+from casemate.audit.region.propagation import BoundPropagation, propagate
+from casemate.audit.region.twins import TwinRegion, collapse, leverages, tighter
 from casemate.exact import (
     TOLERANCE,
     Bound,
@@ -144,7 +144,7 @@ def _unchecked(count: int) -> tuple[Proof, ...]:
 
 
 def _low_leverage(
-    region: Region, first: Propagation, collapsed: Collapsed, least: float
+    region: Region, first: BoundPropagation, collapsed: TwinRegion, least: float
 ) -> NDArray[np.bool_]:
     """The groups that the filter leaves out."""
     before, after = region.box, first.box
@@ -307,7 +307,7 @@ def _by_propagation(system: System) -> NDArray[np.bool_]:
     return ~linked
 
 
-def _spread(region: Region, box: Box, collapsed: Collapsed, search: _Search) -> Bounds:
+def _spread(region: Region, box: Box, collapsed: TwinRegion, search: _Search) -> Bounds:
     """From the groups' totals back to the columns, whole numbers propagated once more."""
     low, high = list(box.low), list(box.high)
     proof: list[Proof] = ["propagation"] * len(box)

@@ -190,14 +190,14 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Reach:
+class ReachedEnds:
     """The columns that reach their low end and those that reach their high end."""
 
     low: Flags
     high: Flags
 
 
-def reached(scaled: Scaled, low: Numbers, high: Numbers, point: Numbers) -> Reach:
+def reached(scaled: Scaled, low: Numbers, high: Numbers, point: Numbers) -> ReachedEnds:
     """The ends that are reached from an inner point of a box with finite ends."""
     room = np.minimum(point - low, high - point)
     solid = room > LEAST_ROOM * (high - low)
@@ -209,7 +209,7 @@ def reached(scaled: Scaled, low: Numbers, high: Numbers, point: Numbers) -> Reac
     others = 1 - leverage
     usable = solid & sound & (others > DEPENDENT)
     per_room = np.sqrt(np.maximum(leverage, 0) * largest) / np.where(usable, others, 1.0)
-    return Reach(
+    return ReachedEnds(
         usable & (per_room * (point - low) < MARGIN * room),
         usable & (per_room * (high - point) < MARGIN * room),
     )

@@ -148,7 +148,7 @@ Owners = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Learned:
+class CoalitionFinding:
     """Owners who learn one value: some multiples of theirs, and a number that is determined.
 
     `shares` is read off residues, so it is a proposal that a certificate must confirm; it is None
@@ -164,7 +164,7 @@ class Learned:
 class Coalitions:
     """The smallest coalitions found, and the sizes that were not searched in full."""
 
-    found: tuple[Learned, ...]
+    found: tuple[CoalitionFinding, ...]
     undecided: tuple[int, ...]
 
 
@@ -177,14 +177,14 @@ def coalitions(
     null: NullVectors, owner: NDArray[np.int64], size: int, budget: int = BUDGET
 ) -> Coalitions:
     """What exactly `size` owners learn together and no fewer of them do."""
-    search = _Search(null, owner)
+    search = _CoalitionSearch(null, owner)
     if search.cost(size) > budget:
         return Coalitions((), (size,))
     found = tuple(islice(search.run(size), MOST_FOUND + 1))
     return Coalitions(found[:MOST_FOUND], (size,) if len(found) > MOST_FOUND else ())
 
 
-class _Search:
+class _CoalitionSearch:
     """The undetermined values, by owner."""
 
     def __init__(self, null: NullVectors, owner: NDArray[np.int64]) -> None:
@@ -199,7 +199,7 @@ class _Search:
         seats = comb(len(self._owned), size - 1)
         return seats * (1 + len(self._several)) * int(self._vectors.shape[1])
 
-    def run(self, size: int) -> Iterator[Learned]:
+    def run(self, size: int) -> Iterator[CoalitionFinding]:
         """Every coalition of one size that learns something only together."""
         for others in combinations(sorted(self._owned), size - 1):
             left = seen_from(self._vectors, self._points(others), self._prime)
@@ -207,7 +207,7 @@ class _Search:
                 knows = tuple(sorted((*others, last)))
                 for point in points:
                     if self._all_needed(knows, point):
-                        yield Learned(knows, point, self._shares(knows, point))
+                        yield CoalitionFinding(knows, point, self._shares(knows, point))
 
     def _points(self, owners: Sequence[int]) -> list[int]:
         return [point for each in owners for point in self._owned[each]]

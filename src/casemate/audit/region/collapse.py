@@ -17,7 +17,7 @@ from casemate.exact import RandomBytes, System
 
 
 @dataclass(frozen=True, eq=False)
-class Collapsed:
+class CollapsedSystem:
     """A system whose unknowns are totals of groups, and the group of each original column."""
 
     system: System
@@ -25,7 +25,7 @@ class Collapsed:
     sizes: NDArray[np.int64]
 
 
-def collapse(system: System, random: RandomBytes | None = None) -> Collapsed:
+def collapse(system: System, random: RandomBytes | None = None) -> CollapsedSystem:
     """Replace columns with equal coefficients everywhere by one; groups come in order of columns.
 
     >>> small = collapse(System.of([[1, 1, 0, 2], [0, 0, 3, 0]]))
@@ -46,7 +46,7 @@ def collapse(system: System, random: RandomBytes | None = None) -> Collapsed:
         system.value[kept],
         system.right,
     )
-    return Collapsed(smaller, group, np.bincount(group, minlength=len(leaders)))
+    return CollapsedSystem(smaller, group, np.bincount(group, minlength=len(leaders)))
 
 
 def _numbered(hashes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

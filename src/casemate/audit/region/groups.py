@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from casemate.audit.region.bounds import NEARLY
 from casemate.audit.region.certify import proved_minimum
-from casemate.audit.region.collapse import Collapsed
+from casemate.audit.region.collapse import CollapsedSystem
 from casemate.audit.region.twins import collapse
 from casemate.exact import (
     Exposure,
@@ -50,7 +50,7 @@ Halves = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Groups:
+class MinimalGroups:
     """The minimal groups found, and the sizes that were too many to search."""
 
     found: tuple[ColumnGroup, ...]
@@ -62,7 +62,7 @@ def totals(
     largest: int,
     weights: Sequence[int] | None = None,
     budget: int = BUDGET,
-) -> Groups:
+) -> MinimalGroups:
     """Groups of undetermined unknowns, at least two, whose total is determined.
 
     With `weights` an unknown counts as so many, and `largest` limits what a group's add up to.
@@ -80,7 +80,7 @@ def totals(
         some = matches[heavy[matches].sum(axis=1) <= largest]
         news = [group for group in map(tuple, some.tolist()) if _is_minimal(group, found)]
         found |= dict.fromkeys(news)
-    return Groups(tuple(found), tuple(undecided))
+    return MinimalGroups(tuple(found), tuple(undecided))
 
 
 def _is_minimal(group: ColumnGroup, smaller: dict[ColumnGroup, None]) -> bool:
@@ -196,7 +196,7 @@ class Combinations:
 
 
 def spanned(
-    wanted: Combinations, collapsed: Collapsed, found: Exposure
+    wanted: Combinations, collapsed: CollapsedSystem, found: Exposure
 ) -> tuple[Combinations, NDArray[np.bool_]]:
     """The combinations in terms of the collapsed columns, and which of them are determined.
 
@@ -218,14 +218,14 @@ def spanned(
 
 
 @dataclass(frozen=True)
-class Singles:
+class SingleValued:
     """The combinations that have one possible value, and those that were not decided."""
 
     values: Mapping[int, Fraction]
     undecided: frozenset[int]
 
 
-def single_values(region: Region, wanted: Combinations) -> Singles:
+def single_values(region: Region, wanted: Combinations) -> SingleValued:
     """Which combinations have one possible value, given the range of every column.
 
     The region's box is what is left of each column: one that can move has two different ends.
@@ -243,13 +243,13 @@ def single_values(region: Region, wanted: Combinations) -> Singles:
     constants = Combinations(
         wanted.count, wanted.which[known], wanted.column[known], wanted.weight[known]
     ).values(fixed)
-    search = _Search(twins.region, inside, alike)
+    search = _GroupSearch(twins.region, inside, alike)
     search.run()
     values = {i: value + Fraction(constants[i]) for i, value in sorted(search.single.items())}
-    return Singles(values, frozenset(search.undecided))
+    return SingleValued(values, frozenset(search.undecided))
 
 
-class _Search:
+class _GroupSearch:
     """The combinations that no vertex has shown to be free."""
 
     def __init__(self, region: Region, wanted: Combinations, alike: NDArray[np.bool_]) -> None:

@@ -72,7 +72,7 @@ class Ends:
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class PropagationGrid:
     """A region on a grid: its entries, right sides, bounds, and each column's step."""
 
     unit: int
@@ -132,7 +132,7 @@ class _Side:
     bound: Integers
 
 
-def propagate_on(grid: Grid) -> Tightened | None:
+def propagate_on(grid: PropagationGrid) -> Tightened | None:
     """Pass over the active rows until nothing changes; None if a sum would not be exact."""
     passes = _Passes(grid)
     while passes.active.any() and passes.contradiction is None:
@@ -144,7 +144,7 @@ def propagate_on(grid: Grid) -> Tightened | None:
 class _Passes:
     """The current bounds, and the rows that have something new to read."""
 
-    def __init__(self, grid: Grid) -> None:
+    def __init__(self, grid: PropagationGrid) -> None:
         self.grid = grid
         self.low, self.high = grid.low.copy(), grid.high.copy()
         self.gains = np.zeros(len(self.low.value), np.int64)
@@ -218,7 +218,7 @@ class _Activity:
     row_greatest: "_Sums"
 
     @classmethod
-    def of(cls, grid: Grid, low: Ends, high: Ends, entries: Integers) -> Self | None:
+    def of(cls, grid: PropagationGrid, low: Ends, high: Ends, entries: Integers) -> Self | None:
         a, column, row = grid.value[entries], grid.column[entries], grid.row[entries]
         up = a > 0
         first, last = low.at(column), high.at(column)
@@ -233,7 +233,7 @@ class _Activity:
             entries, least, greatest, _Sums.of(row, least, rows), _Sums.of(row, greatest, rows)
         )
 
-    def impossible(self, grid: Grid, active: Flags) -> int | None:
+    def impossible(self, grid: PropagationGrid, active: Flags) -> int | None:
         """The first equation that no values within the bounds satisfy."""
         over = (self.row_least.open == 0) & ~grid.row_high.absent
         over &= self.row_least.value > grid.row_high.value
@@ -242,7 +242,7 @@ class _Activity:
         bad = np.flatnonzero((over | under) & active)
         return int(bad[0]) if len(bad) else None
 
-    def implied(self, grid: Grid, low: Ends, high: Ends) -> tuple[_Side, _Side]:
+    def implied(self, grid: PropagationGrid, low: Ends, high: Ends) -> tuple[_Side, _Side]:
         """Better bounds for the columns of these entries, low ones and high ones."""
         row, a = grid.row[self.entries], grid.value[self.entries]
         up = a > 0
@@ -256,7 +256,9 @@ class _Activity:
             self._news(grid, highs, _floor(highs.value, a, step), high, False),
         )
 
-    def _news(self, grid: Grid, room: Ends, bound: Integers, old: Ends, is_low: bool) -> _Side:
+    def _news(
+        self, grid: PropagationGrid, room: Ends, bound: Integers, old: Ends, is_low: bool
+    ) -> _Side:
         column = grid.column[self.entries]
         better = bound > old.value[column] if is_low else bound < old.value[column]
         news = ~room.absent & (old.absent[column] | better)
@@ -315,7 +317,7 @@ def _restored(old: tuple[Bound, ...], before: Ends, after: Ends, unit: int) -> t
 
 
 @dataclass(frozen=True)
-class Propagation:
+class BoundPropagation:
     """A box at most as large that holds the same solutions.
 
     `contradiction` is the equation that cannot hold within the bounds that the others imply, or
@@ -327,7 +329,7 @@ class Propagation:
     complete: bool
 
 
-def propagate(region: Region) -> Propagation:
+def propagate(region: Region) -> BoundPropagation:
     """Tighten the bounds of every column until no equation implies more.
 
     >>> from casemate.exact.system import System
@@ -337,25 +339,25 @@ def propagate(region: Region) -> Propagation:
     [1, 1, 0, 1, 1, 0]
     """
     region = region.within(region.box.inward())
-    grid = Grid.of(region)
+    grid = PropagationGrid.of(region)
     if grid is not None:
         done = propagate_on(grid)
         if done is not None:
             box = grid.box_of(done, region.box)
-            return Propagation(box, done.contradiction, done.complete)
+            return BoundPropagation(box, done.contradiction, done.complete)
     return propagate_rationals(region)
 
 
-def propagate_rationals(region: Region) -> Propagation:
+def propagate_rationals(region: Region) -> BoundPropagation:
     """The same with Python's rationals, for weights, huge numbers and mixed denominators."""
     state = _PropagationPasses(region)
     active = set(range(region.system.rows))
     while active and state.contradiction is None:
         active = state.one_pass(active)
     if state.contradiction is not None:
-        return Propagation(region.box, state.contradiction, True)
+        return BoundPropagation(region.box, state.contradiction, True)
     box = Box(tuple(state.low), tuple(state.high), region.box.integer)
-    return Propagation(box, None, state.complete)
+    return BoundPropagation(box, None, state.complete)
 
 
 class _PropagationPasses:

@@ -76,7 +76,7 @@ def witness(
     widths = [width] * len(true) if isinstance(width, Fraction) else list(width)
     if min(widths, default=1) <= 0 or not region.contains(true):
         raise ValueError("witnesses need a positive width and a true solution of the equations")
-    search = _Search(region, true, columns, widths, time.monotonic() + seconds)
+    search = _SecondSearch(region, true, columns, widths, time.monotonic() + seconds)
     for box in dict.fromkeys((cut(region.box, true, widths), region.box)):
         search.within(box)
     return Witnesses(tuple(search.tables), search.shown_by, frozenset(search.left))
@@ -94,7 +94,7 @@ def cut(box: Box, true: Sequence[Fraction], width: Sequence[Fraction]) -> Box:
     return Box(low, high, box.integer)
 
 
-class _Search:
+class _SecondSearch:
     """The columns that no solution found so far shows to be free."""
 
     def __init__(
@@ -210,7 +210,7 @@ Change = dict[int, Fraction]
 """The columns in which a second solution differs, and their values in it."""
 
 
-class Solution:
+class RegionSolution:
     """A solution of a region.
 
     >>> from casemate.exact.box import Box
@@ -326,7 +326,9 @@ def _shifted(ends: Sequence[Bound], shift: Sequence[Fraction]) -> tuple[Bound, .
 TURNS = 4  # how many ways of pairing up are tried
 
 
-def exchanges(known: Solution, columns: Iterable[int], width: Sequence[Fraction]) -> list[Change]:
+def exchanges(
+    known: RegionSolution, columns: Iterable[int], width: Sequence[Fraction]
+) -> list[Change]:
     """Changes that move many of the columns by their width, each a second solution.
 
     >>> from casemate.exact.box import Box, Region
@@ -350,7 +352,7 @@ def exchanges(known: Solution, columns: Iterable[int], width: Sequence[Fraction]
     return found
 
 
-def _alike(known: Solution) -> list[list[int]]:
+def _alike(known: RegionSolution) -> list[list[int]]:
     """Columns with room to move, by their coefficients, each group in the order of its values."""
     box, groups = known.region.box, defaultdict[Any, list[int]](list)
     for column, key in enumerate(signatures(known.region.system)):
@@ -360,7 +362,7 @@ def _alike(known: Solution) -> list[list[int]]:
 
 
 def _paired(
-    known: Solution, group: list[int], left: set[int], width: Sequence[Fraction], turn: int
+    known: RegionSolution, group: list[int], left: set[int], width: Sequence[Fraction], turn: int
 ) -> Change:
     """Columns still to be moved, each with a partner of its group that some turn decides."""
     change: Change = {}
@@ -372,7 +374,7 @@ def _paired(
     return change
 
 
-def _traded(known: Solution, one: int, other: int, width: Fraction) -> Change:
+def _traded(known: RegionSolution, one: int, other: int, width: Fraction) -> Change:
     """As much as two columns can trade, one way or the other."""
     box, values = known.region.box, known.values
     up = _least(_room(values[one], box.high[one]), _room(values[other], box.low[other]), width)
@@ -408,7 +410,7 @@ STILL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HeldSum:
     """A weighted sum of columns that may change only between `low` and `high`."""
 
     columns: NDArray[np.int64]
@@ -438,7 +440,7 @@ class Freedom:
         self._optimal = highspy.HighsModelStatus.kOptimal
         self._highs.addVars(len(low), low, high)
 
-    def admit(self, sums: Sequence[Held]) -> bool:
+    def admit(self, sums: Sequence[HeldSum]) -> bool:
         """Hold some more sums, unless no direction would be left."""
         scaled = [_scaled(each) for each in sums]
         if any(self._impossible(each) for each in scaled):
@@ -459,7 +461,7 @@ class Freedom:
             self._highs.setBasis(basis)
         return False
 
-    def _impossible(self, held: Held) -> bool:
+    def _impossible(self, held: HeldSum) -> bool:
         """Whether the columns' own ends already exclude it."""
         up, down = np.maximum(held.weights, 0), np.minimum(held.weights, 0)
         low, high = self._low[held.columns], self._high[held.columns]
@@ -467,15 +469,15 @@ class Freedom:
         most = _product(up, high) + _product(down, low)
         return least > held.high + STILL or most < held.low - STILL
 
-    def _is_held(self, held: Held) -> bool:
+    def _is_held(self, held: HeldSum) -> bool:
         change = float(held.weights @ self._now[held.columns])
         return held.low - STILL <= change <= held.high + STILL
 
 
-def _scaled(held: Held) -> Held:
+def _scaled(held: HeldSum) -> HeldSum:
     """The same, with weights of at most 1: an end that is not 0 is moved with them."""
     size = float(np.abs(held.weights).max(initial=0.0)) or 1.0
-    return Held(held.columns, held.weights / size, held.low / size, held.high / size)
+    return HeldSum(held.columns, held.weights / size, held.low / size, held.high / size)
 
 
 def _product(weights: Floats, ends: Floats) -> float:

@@ -32,7 +32,7 @@ from casemate.exact import (
     Pivot,
     PivotBasis,
     RandomBytes,
-    Step,
+    RankStep,
     Vector,
     random_primes,
     weighted_sum,
@@ -58,17 +58,17 @@ Sum_contra = TypeVar("Sum_contra", bound=Summed, contravariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class CandidateUnknowns:
     """Some unknowns, with their coefficients in a new equation and in each of the kept ones."""
 
     names: Names
     own: NDArray[Any]
     kept: NDArray[Any]  # unknowns x equations
 
-    def only(self, place: int) -> "Candidates":
+    def only(self, place: int) -> "CandidateUnknowns":
         """One of them."""
         one = slice(place, place + 1)
-        return Candidates(self.names[one], self.own[one], self.kept[one])
+        return CandidateUnknowns(self.names[one], self.own[one], self.kept[one])
 
 
 class Unknowns(Protocol[Sum_contra]):
@@ -79,7 +79,7 @@ class Unknowns(Protocol[Sum_contra]):
 
     def candidates(
         self, asked: Sum_contra, kept: Sequence[Sum_contra], turn: int
-    ) -> Iterator[Candidates]:
+    ) -> Iterator[CandidateUnknowns]:
         """All unknowns that any of the equations may have, in batches, the likely ones first.
 
         `turn` counts the pivots so far: whoever begins elsewhere each time meets fewer of them.
@@ -98,7 +98,7 @@ class SummedSpace(Generic[Sum]):
         self._unknowns = unknowns
         self._views = tuple(_View(each) for each in primes or random_primes(PRIMES, WIDE, random))
         self._kept: list[Sum] = []
-        self._last: tuple[Sum, list[Step]] | None = None
+        self._last: tuple[Sum, list[RankStep]] | None = None
 
     @property
     def rank(self) -> int:
@@ -138,38 +138,38 @@ class SummedSpace(Generic[Sum]):
         twin._kept, twin._last = list(self._kept), None
         return twin
 
-    def _steps(self, equation: Sum) -> list[Step]:
+    def _steps(self, equation: Sum) -> list[RankStep]:
         """What each view makes of it; an equation asked about and then added is looked at once."""
         if self._last is None or self._last[0] is not equation:
-            asked = _Asked(equation, self._kept, self._unknowns)
+            asked = _SpaceProbe(equation, self._kept, self._unknowns)
             self._last = equation, [view.consider(asked) for view in self._views]
         return self._last[1]
 
-    def _newly(self, steps: list[Step]) -> tuple[int, ...]:
+    def _newly(self, steps: list[RankStep]) -> tuple[int, ...]:
         found = {name for step in steps for name in step.determined}
         return tuple(sorted(found.difference(self.determined))) if found else ()
 
 
-class _Asked(Generic[Sum]):
+class _SpaceProbe(Generic[Sum]):
     """An equation beside the kept ones; what one view has found is tried first by the next."""
 
     def __init__(self, equation: Sum, kept: Sequence[Sum], unknowns: Unknowns[Sum]) -> None:
         self.equation, self.unknowns = equation, unknowns
         self._kept = kept
         self._on: tuple[Names, NDArray[Any]] | None = None
-        self._found: Candidates | None = None
+        self._found: CandidateUnknowns | None = None
 
     def on(self, names: Names) -> NDArray[Any]:
         if self._on is None or not np.array_equal(self._on[0], names):
             self._on = names, self.equation.on(names)
         return self._on[1]
 
-    def candidates(self, turn: int) -> Iterator[Candidates]:
+    def candidates(self, turn: int) -> Iterator[CandidateUnknowns]:
         if self._found is not None:
             yield self._found
         yield from self.unknowns.candidates(self.equation, self._kept, turn)
 
-    def take(self, found: Candidates) -> None:
+    def take(self, found: CandidateUnknowns) -> None:
         self._found = found
 
 
@@ -181,13 +181,13 @@ class _View:
         self.pivots: Names = np.zeros(0, np.int64)
         self._slots = np.zeros(0, np.int64)  # which of the kept equations are independent here
 
-    def consider(self, asked: _Asked[Sum]) -> Step:
+    def consider(self, asked: _SpaceProbe[Sum]) -> RankStep:
         def find(combination: Vector) -> Pivot:
             return self._differing(asked, combination)
 
         return self.basis.consider(asked.equation.total, asked.on(self.pivots), find)
 
-    def commit(self, step: Step, slot: int) -> None:
+    def commit(self, step: RankStep, slot: int) -> None:
         self.basis.commit(step)
         if step.pivot is not None:
             self.pivots = np.append(self.pivots, step.pivot.column)
@@ -198,7 +198,7 @@ class _View:
         twin.basis = self.basis.copy()
         return twin
 
-    def _differing(self, asked: _Asked[Sum], combination: Vector) -> Pivot:
+    def _differing(self, asked: _SpaceProbe[Sum], combination: Vector) -> Pivot:
         """Look for an unknown where the equation is not this combination of the kept ones."""
         weights = combination.astype(np.uint64)
         for batch in asked.candidates(self.basis.rank):

@@ -23,7 +23,7 @@ from casemate.exact import Bound, Box, Region, System
 
 
 @dataclass(frozen=True, eq=False)
-class Collapsed:
+class TwinRegion:
     """A region with one column per group of twins; `group` is -1 for a column with one value."""
 
     region: Region
@@ -45,7 +45,7 @@ class Collapsed:
         return tighter(floor, least, max), tighter(ceiling, most, min)
 
 
-def collapse(region: Region) -> Collapsed:
+def collapse(region: Region) -> TwinRegion:
     """Group the columns with equal coefficients and bounds, and drop those with one value."""
     system, box = region.system, region.box
     free = [low is None or low != high for low, high in zip(box.low, box.high, strict=True)]
@@ -59,7 +59,7 @@ def collapse(region: Region) -> Collapsed:
     size = np.bincount(group[kept], minlength=len(groups)).astype(np.int64)
     first = np.zeros(len(groups), np.int64)
     first[group[kept][::-1]] = kept[::-1]
-    return Collapsed(_totals(region, group, size, first), box, group, size, first)
+    return TwinRegion(_totals(region, group, size, first), box, group, size, first)
 
 
 def _totals(

@@ -27,10 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.exposure import Audit, Options
+from casemate.audit.exposure import Audit, AuditOptions
 from casemate.audit.repair.trials import Members, Trials
 from casemate.audit.result import Audited, Repaired, Verdict
-from casemate.audit.statements import Shown, Statement, Statements, Withheld, rows_shown
+from casemate.audit.statements import (
+    AuditedStatements,
+    LoggedStatement,
+    RowEvidence,
+    Withheld,
+    rows_shown,
+)
 from casemate.audit.witness.stakes import Stakes, swappable
 from casemate.errors import Misconfigured
 from casemate.exact import WIDE, Equation, RowSpace, random_prime
@@ -126,7 +132,7 @@ def repair(
     *,
     knowledge: Knowledge | None = None,
     private: str | Sequence[str] = (),
-    options: Options | None = None,
+    options: AuditOptions | None = None,
     dialect: str = DIALECT,
 ) -> Repaired:
     """Withhold rows of the queries until nobody is exposed, and audit what is left.
@@ -144,7 +150,7 @@ def repair(
     """
     with opened_table(table, private) as opened:
         log = [_unanswered(entry) for entry in read_queries(queries, dialect)]
-        wanted = replace(options or Options(), witness=False, approximate=False)
+        wanted = replace(options or AuditOptions(), witness=False, approximate=False)
         return _Repair(log, opened, knowledge or Knowledge(), wanted, dialect).run()
 
 
@@ -160,7 +166,7 @@ class _Repair:
         log: Sequence[Logged | Unread],
         table: Table,
         knowledge: Knowledge,
-        options: Options,
+        options: AuditOptions,
         dialect: str,
     ) -> None:
         self._table, self._dialect = table, dialect
@@ -175,11 +181,11 @@ class _Repair:
         system, found = verified_equations(found, policy, source)
         self._case = Case(system, policy, knowledge, found, source)
         listed = {
-            n: Statement(n, entry.sql, policy, source, dialect)
+            n: LoggedStatement(n, entry.sql, policy, source, dialect)
             for n, entry in enumerate(sound, start=1)
             if isinstance(entry, Logged)
         }
-        self._statements = Statements(listed, refused)
+        self._statements = AuditedStatements(listed, refused)
 
     def run(self) -> Repaired:
         """Choose rows, audit them, give back what was taken in vain, and audit the file."""
@@ -199,7 +205,7 @@ class _Repair:
                 return found
             kept = trials.narrowed(found.audited, kept)
 
-    def _audit(self, log: Sequence[Logged] | Path, options: Options) -> Audited:
+    def _audit(self, log: Sequence[Logged] | Path, options: AuditOptions) -> Audited:
         return Audit.of(
             log, self._table, knowledge=self._knowledge, options=options, dialect=self._dialect
         )
@@ -230,12 +236,12 @@ def _left_out(number: int, entry: Logged | Unread, refused: Mapping[int, str]) -
     return Unread(entry.sql, entry.line, refused[number])
 
 
-def offered(shown: Mapping[Withheld, Shown]) -> list[Offer]:
+def offered(shown: Mapping[Withheld, RowEvidence]) -> list[Offer]:
     """The rows as they are offered to be published."""
     return [Offer(row, tuple(each.equations), len(each.records)) for row, each in shown.items()]
 
 
-def _records(shown: Mapping[Withheld, Shown]) -> dict[Withheld, NDArray[np.int64]]:
+def _records(shown: Mapping[Withheld, RowEvidence]) -> dict[Withheld, NDArray[np.int64]]:
     return {row: each.records for row, each in shown.items()}
 
 

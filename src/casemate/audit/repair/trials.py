@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.result import Audited, Exposed, Verdict
-from casemate.audit.statements import Statements, Withheld
+from casemate.audit.statements import AuditedStatements, Withheld
 from casemate.published import People
 from casemate.query.language import Scalar
 from casemate.query.parse import Logged
@@ -62,7 +62,7 @@ class Members:
 class Trials:
     """Audits of the statements without some of their rows."""
 
-    def __init__(self, statements: Statements, members: Members, audit: Auditing) -> None:
+    def __init__(self, statements: AuditedStatements, members: Members, audit: Auditing) -> None:
         self._statements, self._members, self._audit = statements, members, audit
         self._rows = members.rows
 

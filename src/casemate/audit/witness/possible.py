@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.order.nodes import Log, Node
+from casemate.audit.order.nodes import Node, OrderLog
 from casemate.exact import Bound, within
 from casemate.published import column_values, exact
 from casemate.query.language import Scalar
@@ -32,7 +32,7 @@ class Possible:
     """What was published, and the custodian's own values."""
 
     case: Case
-    logs: Mapping[str, Log]  # of the columns of which extremes or medians were published
+    logs: Mapping[str, OrderLog]  # of the columns of which extremes or medians were published
     tied: Mapping[str, frozenset[int]]  # positions that repeat another row of the same person
 
     @cached_property
@@ -114,7 +114,7 @@ class Possible:
                 return False
         return True
 
-    def _order_holds(self, name: str, log: Log, values: Values) -> bool:
+    def _order_holds(self, name: str, log: OrderLog, values: Values) -> bool:
         """Whether extremes and medians are as published, and bounds and types are kept."""
         table = np.array(log.truth, object)
         asked = log.asked() - self.tied[name]

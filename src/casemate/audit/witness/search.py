@@ -12,7 +12,7 @@ from casemate.audit.order.audit import Ordered
 from casemate.audit.order.case import Witness
 from casemate.audit.order.decide import audit_order
 from casemate.audit.order.nodes import Node
-from casemate.audit.region.second import Change, Solution, part
+from casemate.audit.region.second import Change, RegionSolution, part
 from casemate.audit.time_limit import Clock
 from casemate.audit.witness.possible import Possible, Secret, Value, Values, candidates, value_of
 from casemate.exact import Box, LinearProgram, Region, Scaled, Status
@@ -173,7 +173,7 @@ class SecondSearch:
         for chosen in shares:
             smaller = part(region, chosen)
             names = chosen.tolist()
-            known = Solution(smaller, [self._numbers[c] for c in names])
+            known = RegionSolution(smaller, [self._numbers[c] for c in names])
             widths = [self._column_width(c, least) for c in names]
             asked = [i for i, c in enumerate(names) if c in columns]
             found = decide(known, asked, widths, seconds / len(shares))

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.region.collapse import Collapsed, collapse
-from casemate.audit.region.second import Floats, Freedom, Held
-from casemate.audit.statements import Shown, Withheld
+from casemate.audit.region.collapse import CollapsedSystem, collapse
+from casemate.audit.region.second import Floats, Freedom, HeldSum
+from casemate.audit.statements import RowEvidence, Withheld
 from casemate.exact import Bound, Equation, System
 from casemate.exact import equations as equations_of
 from casemate.published import column_values, true_values
@@ -119,7 +119,7 @@ class Stakes:
         return np.where(self.open, found, 0.0)
 
     @cached_property
-    def collapsed(self) -> Collapsed:
+    def collapsed(self) -> CollapsedSystem:
         """Columns that no equation tells apart and that move alike, taken together."""
         system = self._case.region.system
         marks = [self.low > 0, self.low == 0, self.high < 0, self.high == 0]
@@ -138,7 +138,7 @@ class Stakes:
             )
         )
 
-    def held(self, row: int) -> Held:
+    def held(self, row: int) -> HeldSum:
         """How the sum of an equation may change: not at all, or away from the end it is at."""
         line, region = self.lines[row], self._case.region
         total = sum(a * self.truth[column] for column, a in region.equations[row])
@@ -146,7 +146,7 @@ class Stakes:
         high = 0.0 if total == region.high[row] else math.inf
         return self._grouped(line.columns, line.values, low, high)
 
-    def leaving(self) -> list[Held]:
+    def leaving(self) -> list[HeldSum]:
         """That each family of categories of which none is known moves away from the last value."""
         return [
             self._grouped(np.array(family), np.ones(len(family)), 1.0, math.inf)
@@ -155,10 +155,10 @@ class Stakes:
 
     def _grouped(
         self, columns: NDArray[np.int64], values: NDArray[Any], low: float, high: float
-    ) -> Held:
+    ) -> HeldSum:
         group = self.collapsed.group[columns]
         places, first = np.unique(group, return_index=True)
-        return Held(places, values[first].astype(np.float64), low, high)
+        return HeldSum(places, values[first].astype(np.float64), low, high)
 
     def freedom(self) -> Freedom | None:
         """The room to move before anything is published; None if that is not to be looked at."""
@@ -180,7 +180,7 @@ Labels = NDArray[np.uint64]
 INSIDE = -1  # stands for being in a row at all, as extremes and medians see it
 
 
-def swappable(case: Case, rows: Mapping[Withheld, Shown]) -> list[Withheld]:
+def swappable(case: Case, rows: Mapping[Withheld, RowEvidence]) -> list[Withheld]:
     """As many rows as one of two orders admits: the small ones first, or the large ones."""
     lines = list(equations_of(case.equations.system))
     marks = {row: _marks(case, lines, rows[row], number) for number, row in enumerate(rows)}
@@ -214,7 +214,7 @@ def _differ(labels: Labels, codes: NDArray[np.int64]) -> bool:
     return bool((least < most).all())
 
 
-def _marks(case: Case, lines: Sequence[Equation], shown: Shown, number: int) -> Labels:
+def _marks(case: Case, lines: Sequence[Equation], shown: RowEvidence, number: int) -> Labels:
     """What a row adds to the label of each record: the same for records that it treats alike."""
     marks = [0] * len(case.equations.records)
     for record in shown.records.tolist():

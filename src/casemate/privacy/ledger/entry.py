@@ -24,7 +24,7 @@ START = bytes(32)
 Parsed = TypeVar("Parsed")
 
 
-class Kind(StrEnum):
+class RowKind(StrEnum):
     """What a row records."""
 
     TERMS = "terms"
@@ -44,7 +44,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One row, as stored; `cost` and `total` are read from their text when asked for."""
 
     number: int
@@ -108,10 +108,10 @@ class Entry:
             yield tag + len(data).to_bytes(8, "big") + data
 
 
-COLUMNS = tuple(Entry.__dataclass_fields__)
+COLUMNS = tuple(LedgerEntry.__dataclass_fields__)
 
 
-row_of: Callable[[Entry], tuple[int | str | bytes, ...]] = attrgetter(*COLUMNS)
+row_of: Callable[[LedgerEntry], tuple[int | str | bytes, ...]] = attrgetter(*COLUMNS)
 """The fields in the order of COLUMNS, the hash last."""
 
 
@@ -170,7 +170,7 @@ class State:
 class Draft:
     """What a new row says, before its number, totals and hash are known."""
 
-    kind: Kind
+    kind: RowKind
     key: str
     at: str
     principal: str = ""
@@ -179,12 +179,12 @@ class Draft:
     output: bytes = b""
 
 
-def extended(state: State, draft: Draft, principal_total: Total) -> tuple[Entry, State]:
+def extended(state: State, draft: Draft, principal_total: Total) -> tuple[LedgerEntry, State]:
     """The row that the draft becomes after `state`, and the state after it."""
     number = state.number + 1
     total = _after(state.total, draft.cost, number, state.currency)
     own = _after(principal_total, draft.cost, number, state.currency)
-    entry = Entry(
+    entry = LedgerEntry(
         number=number,
         kind=draft.kind.value,
         key=draft.key,
@@ -211,9 +211,9 @@ def _after(total: Total, cost: Cost | None, number: int, currency: Currency) -> 
     return total.plus(paid)
 
 
-def _moved(state: State, entry: Entry, total: Total) -> State:
+def _moved(state: State, entry: LedgerEntry, total: Total) -> State:
     state = replace(state, number=entry.number, hash=entry.hash, total=total)
-    if entry.kind == Kind.TERMS:
+    if entry.kind == RowKind.TERMS:
         terms = Terms.from_text(entry.purpose)
         state = replace(state, currency=terms.currency, budget=terms.budget)
     return state
@@ -227,9 +227,9 @@ class Walk:
         self._totals: dict[str, Total] = {}
         self._awaited = {(head.number, head.hash) for head in expected}
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: LedgerEntry) -> None:
         """Check the next row, which must be exactly what its own contents lead to."""
-        charge = entry.kind == Kind.CHARGE
+        charge = entry.kind == RowKind.CHARGE
         before = self._totals.get(entry.principal, NOTHING) if charge else NOTHING
         _require_chained(self.state, entry)
         again, self.state = _again(self.state, entry, before)
@@ -253,20 +253,20 @@ class Walk:
         return Head(self.state.number, self.state.hash.hex())
 
 
-def _require_chained(state: State, entry: Entry) -> None:
+def _require_chained(state: State, entry: LedgerEntry) -> None:
     if entry.number != state.number + 1:
         raise damaged(state.number + 1, "it is missing")
-    if entry.number == 0 and entry.kind != Kind.TERMS:
+    if entry.number == 0 and entry.kind != RowKind.TERMS:
         raise damaged(0, "it does not state the terms")
     if entry.digest(state.hash) != entry.hash:
         raise damaged(entry.number, "its contents do not have its hash")
 
 
-def _again(state: State, entry: Entry, principal_total: Total) -> tuple[Entry, State]:
+def _again(state: State, entry: LedgerEntry, principal_total: Total) -> tuple[LedgerEntry, State]:
     """Write the row once more, from what it says alone."""
     try:
         draft = Draft(
-            Kind(entry.kind),
+            RowKind(entry.kind),
             entry.key,
             entry.at,
             entry.principal,
@@ -279,7 +279,7 @@ def _again(state: State, entry: Entry, principal_total: Total) -> tuple[Entry, S
         raise damaged(entry.number, "it cannot be read") from reason
 
 
-def require_newest(stored: State, newest: Entry | None) -> None:
+def require_newest(stored: State, newest: LedgerEntry | None) -> None:
     """Refuse a store whose head does not name its newest row: rows were cut off or slipped in."""
     found = State() if newest is None else _at(stored, newest)
     if (stored.number, stored.hash, stored.total) != (found.number, found.hash, found.total):
@@ -288,5 +288,5 @@ def require_newest(stored: State, newest: Entry | None) -> None:
         )
 
 
-def _at(stored: State, newest: Entry) -> State:
+def _at(stored: State, newest: LedgerEntry) -> State:
     return replace(stored, number=newest.number, hash=newest.hash, total=newest.total)

@@ -25,13 +25,13 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from casemate.errors import CasemateError, LedgerDamaged, LedgerUnavailable
-from casemate.privacy.ledger.store import Book, Result
+from casemate.privacy.ledger.store import LedgerBook, Result
 
 PAUSE, PATIENCE = 0.002, 0.02
 MOST = 4096
 """Pieces of work in one transaction."""
 
-Work = Callable[[Book], Any]
+Work = Callable[[LedgerBook], Any]
 Ticket = tuple[Work, "Future[Any]"]
 
 
@@ -40,7 +40,7 @@ class GroupCommit:
 
     def __init__(
         self,
-        transaction: Callable[[], AbstractContextManager[Book]],
+        transaction: Callable[[], AbstractContextManager[LedgerBook]],
         finish: Callable[[], None],
     ) -> None:
         self.commits = 0
@@ -51,12 +51,12 @@ class GroupCommit:
         self._thread = threading.Thread(target=self._serve, name="ledger commits", daemon=True)
         self._thread.start()
 
-    def run(self, work: Callable[[Book], Result]) -> Result:
+    def run(self, work: Callable[[LedgerBook], Result]) -> Result:
         """Do the work in the next transaction, and return its result once that is durable."""
         result: Result = self.submit(work).result()
         return result
 
-    def submit(self, work: Callable[[Book], Result]) -> "Future[Result]":
+    def submit(self, work: Callable[[LedgerBook], Result]) -> "Future[Result]":
         """Queue the work; the future is done when its transaction is durable, or failed."""
         if os.getpid() != self._process:
             raise LedgerUnavailable("this ledger was opened before a fork; open it again after it")
@@ -125,7 +125,7 @@ class GroupCommit:
         return tickets
 
 
-def _outcome(work: Work, book: Book) -> Any:
+def _outcome(work: Work, book: LedgerBook) -> Any:
     """The result, or the refusal that belongs to this caller alone."""
     try:
         return work(book)

@@ -36,15 +36,15 @@ from casemate.errors import BudgetExhausted, Misconfigured, Refused, checked_pat
 from casemate.privacy.cost import Cost, Unbounded, epsilon_of, price
 from casemate.privacy.ledger.entry import (
     Draft,
-    Entry,
     Head,
-    Kind,
+    LedgerEntry,
+    RowKind,
     State,
     Walk,
     cost_to_text,
     extended,
 )
-from casemate.privacy.ledger.store import Book, MemoryStore, Store
+from casemate.privacy.ledger.store import LedgerBook, LedgerInMemory, LedgerStore
 from casemate.privacy.ledger.terms import NOTHING, Terms, Total, require_text
 
 
@@ -166,7 +166,7 @@ class Ledger:
 
     def __init__(
         self,
-        store: Store,
+        store: LedgerStore,
         terms: Terms,
         *,
         quotas: Mapping[str, Fraction] | None = None,
@@ -192,7 +192,7 @@ class Ledger:
         require_text("purpose", purpose, 0, 10_000)
         require_text("principal", principal, 0, 500)
         require_text("cost", cost_to_text(cost), 1, 10_000)
-        draft = Draft(Kind.CHARGE, key, self._clock(), principal, purpose, cost)
+        draft = Draft(RowKind.CHARGE, key, self._clock(), principal, purpose, cost)
         receipt, amount = self._store.run(lambda book: self._charge(book, draft, cost))
         self._own.amount += amount
         return receipt
@@ -210,12 +210,12 @@ class Ledger:
         require_text("key", key, 1, 500)
         if len(output) > MOST_OUTPUT:
             raise ValueError(f"an output has at most {MOST_OUTPUT} bytes, got {len(output)}")
-        draft = Draft(Kind.OUTPUT, key, self._clock(), output=bytes(output))
+        draft = Draft(RowKind.OUTPUT, key, self._clock(), output=bytes(output))
         return self._store.run(lambda book: _record(book, draft))
 
-    def _charge(self, book: Book, draft: Draft, cost: Cost) -> tuple[Receipt, Fraction]:
+    def _charge(self, book: LedgerBook, draft: Draft, cost: Cost) -> tuple[Receipt, Fraction]:
         """The receipt, and what was charged now."""
-        stored, output, amount = book.find(Kind.CHARGE, draft.key), None, Fraction(0)
+        stored, output, amount = book.find(RowKind.CHARGE, draft.key), None, Fraction(0)
         if stored is None:
             state, own = book.state(), _total_of(book, draft.principal)
             permit(cost, state, allow_unbounded=self._allow_unbounded)
@@ -229,7 +229,7 @@ class Ledger:
                 f"a different question needs a key of its own"
             )
         else:
-            output = book.find(Kind.OUTPUT, draft.key)
+            output = book.find(RowKind.OUTPUT, draft.key)
         bytes_ = None if output is None else output.output
         receipt = Receipt(stored.key, cost, stored.principal, stored.head, stored.at, bytes_)
         return receipt, amount
@@ -239,7 +239,7 @@ class Ledger:
     def outcome(self, key: str) -> bytes | None:
         """The output stored under this key, or None: then nothing has left under it."""
         require_text("key", key, 1, 500)
-        found = self._store.run(lambda book: book.find(Kind.OUTPUT, key))
+        found = self._store.run(lambda book: book.find(RowKind.OUTPUT, key))
         return None if found is None else found.output
 
     def spent(self, principal: str | None = None) -> Total:
@@ -281,7 +281,7 @@ class Ledger:
         assert terms is not None, "an open ledger has terms"
         return terms
 
-    def history(self) -> Iterator[Entry]:
+    def history(self) -> Iterator[LedgerEntry]:
         """Every row in order, read a page at a time."""
         first = 0
         while page := self._page(first)[0]:
@@ -301,18 +301,18 @@ class Ledger:
             for entry in page:
                 walk.add(entry)
 
-    def _page(self, first: int) -> tuple[Sequence[Entry], State]:
+    def _page(self, first: int) -> tuple[Sequence[LedgerEntry], State]:
         return self._store.run(lambda book: (book.rows(first, PAGE), book.state()))
 
     # Opening and closing ----------------------------------------------------------------------
 
-    def _agree(self, book: Book, terms: Terms) -> None:
+    def _agree(self, book: LedgerBook, terms: Terms) -> None:
         """Write the terms into a new ledger, or into an old one if they amend it."""
         state, stored = book.state(), _terms_of(book)
         agreed = agree(terms, stored, state)
         if agreed != stored:
             key, text = str(state.number + 1), agreed.to_text()
-            draft = Draft(Kind.TERMS, key, self._clock(), purpose=text)
+            draft = Draft(RowKind.TERMS, key, self._clock(), purpose=text)
             book.append(*extended(state, draft, NOTHING))
 
     @property
@@ -331,12 +331,12 @@ class Ledger:
         self.close()
 
 
-def _record(book: Book, draft: Draft) -> bytes:
+def _record(book: LedgerBook, draft: Draft) -> bytes:
     """Append the output unless one is stored, and return the stored one."""
-    stored = book.find(Kind.OUTPUT, draft.key)
+    stored = book.find(RowKind.OUTPUT, draft.key)
     if stored is not None:
         return stored.output
-    if book.find(Kind.CHARGE, draft.key) is None:
+    if book.find(RowKind.CHARGE, draft.key) is None:
         raise Refused(
             f"nothing was charged under the key {draft.key!r}, so no output may leave under it; "
             f"charge first"
@@ -345,13 +345,13 @@ def _record(book: Book, draft: Draft) -> bytes:
     return draft.output
 
 
-def _total_of(book: Book, principal: str) -> Total:
-    newest = book.latest(Kind.CHARGE, principal)
+def _total_of(book: LedgerBook, principal: str) -> Total:
+    newest = book.latest(RowKind.CHARGE, principal)
     return NOTHING if newest is None else newest.principal_total
 
 
-def _terms_of(book: Book) -> Terms | None:
-    newest = book.latest(Kind.TERMS, "")
+def _terms_of(book: LedgerBook) -> Terms | None:
+    newest = book.latest(RowKind.TERMS, "")
     return None if newest is None else Terms.from_text(newest.purpose)
 
 
@@ -411,11 +411,11 @@ def open_ledger(
         raise
 
 
-def _store_at(where: str | Path) -> tuple[Store, Head | None]:
+def _store_at(where: str | Path) -> tuple[LedgerStore, Head | None]:
     """The store, and the head that its folder remembers."""
     checked_path(where, "an SQLite file, a postgresql:// URL, or :memory:")
     if where == IN_MEMORY:
-        return MemoryStore(), None
+        return LedgerInMemory(), None
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         from casemate.privacy.ledger.postgres import open_postgres
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from casemate.errors import LedgerDamaged, Misconfigured
 from casemate.privacy.book.postgres_session import PostgresSession, address_and_prefix
 from casemate.privacy.ledger.group_commit import GroupCommit
-from casemate.privacy.ledger.sql import SqlBook, create
-from casemate.privacy.ledger.store import Book
+from casemate.privacy.ledger.sql import LedgerSqlBook, create
+from casemate.privacy.ledger.store import LedgerBook
 
 TRIGGERS = (
     """CREATE FUNCTION {prefix}refuse() RETURNS trigger LANGUAGE plpgsql
@@ -51,10 +51,10 @@ class _LedgerDatabase:
             self._prepare()
 
     @contextmanager
-    def transaction(self) -> Iterator[Book]:
+    def transaction(self) -> Iterator[LedgerBook]:
         """The book under the lock of its head row; durable when the block has ended."""
         with self._session.transaction():
-            book = SqlBook(self._session, self._prefix, lock=" FOR UPDATE")
+            book = LedgerSqlBook(self._session, self._prefix, lock=" FOR UPDATE")
             yield book
             book.flush()
 

@@ -11,11 +11,19 @@ from typing import Any, Protocol
 
 from casemate.errors import LedgerDamaged
 from casemate.privacy.cost import Currency
-from casemate.privacy.ledger.entry import COLUMNS, START, Entry, Kind, State, require_newest, row_of
+from casemate.privacy.ledger.entry import (
+    COLUMNS,
+    START,
+    LedgerEntry,
+    RowKind,
+    State,
+    require_newest,
+    row_of,
+)
 from casemate.privacy.ledger.terms import Total, whole_units
 
 
-class Session(Protocol):
+class LedgerSession(Protocol):
     """A connection of either engine; parameters stand at `?`."""
 
     def execute(self, sql: str, parameters: Sequence[Any], /) -> Any:
@@ -59,19 +67,19 @@ TABLES = (
 FIRST_HEAD = "INSERT INTO {prefix}head VALUES (1, -1, ?, '0', 'epsilon', '0', 0, 0)"
 
 
-class SqlBook:
+class LedgerSqlBook:
     """The rows of one ledger inside one transaction of a database.
 
     New rows are kept back and written together, since each statement may be a journey to a server.
     """
 
-    def __init__(self, session: Session, prefix: str, lock: str = "") -> None:
+    def __init__(self, session: LedgerSession, prefix: str, lock: str = "") -> None:
         self._session, self._prefix = session, prefix
         self._columns = ", ".join(COLUMNS)
         self.changed = False
-        self._unwritten: list[Entry] = []
-        self._found: dict[tuple[str, str], Entry] = {}  # rows of this transaction
-        self._latest: dict[tuple[str, str], Entry | None] = {}
+        self._unwritten: list[LedgerEntry] = []
+        self._found: dict[tuple[str, str], LedgerEntry] = {}  # rows of this transaction
+        self._latest: dict[tuple[str, str], LedgerEntry | None] = {}
         self._state = self._read(lock)
         require_newest(self._state, self._one("ORDER BY number DESC LIMIT 1"))
 
@@ -79,12 +87,12 @@ class SqlBook:
         """The state after the newest row, those of this transaction included."""
         return self._state
 
-    def find(self, kind: Kind, key: str) -> Entry | None:
+    def find(self, kind: RowKind, key: str) -> LedgerEntry | None:
         """The row of this kind and key."""
         new = self._found.get((kind, key))
         return new or self._one("WHERE kind = ? AND key = ?", kind.value, key)
 
-    def latest(self, kind: Kind, principal: str) -> Entry | None:
+    def latest(self, kind: RowKind, principal: str) -> LedgerEntry | None:
         """The newest row of this kind and principal."""
         place = (kind.value, principal)
         if place not in self._latest:
@@ -92,12 +100,12 @@ class SqlBook:
             self._latest[place] = self._one(newest, *place)
         return self._latest[place]
 
-    def rows(self, first: int, count: int) -> Sequence[Entry]:
+    def rows(self, first: int, count: int) -> Sequence[LedgerEntry]:
         """At most `count` rows in order, from number `first`."""
         self._write()
         return self._select("WHERE number >= ? ORDER BY number LIMIT ?", first, count)
 
-    def append(self, entry: Entry, state: State) -> None:
+    def append(self, entry: LedgerEntry, state: State) -> None:
         """Add the next row; it is written before the transaction ends."""
         self._unwritten.append(entry)
         self._found[entry.kind, entry.key] = entry
@@ -143,15 +151,15 @@ class SqlBook:
                 "the head of the ledger cannot be read; restore it from a copy that verifies"
             ) from reason
 
-    def _one(self, clauses: str, *parameters: object) -> Entry | None:
+    def _one(self, clauses: str, *parameters: object) -> LedgerEntry | None:
         return next(iter(self._select(clauses, *parameters)), None)
 
-    def _select(self, clauses: str, *parameters: object) -> list[Entry]:
+    def _select(self, clauses: str, *parameters: object) -> list[LedgerEntry]:
         sql = f"SELECT {self._columns} FROM {self._prefix}entries {clauses}"
-        return [Entry(*row) for row in self._session.execute(sql, parameters).fetchall()]
+        return [LedgerEntry(*row) for row in self._session.execute(sql, parameters).fetchall()]
 
 
-def create(session: Session, prefix: str, **types: str) -> None:
+def create(session: LedgerSession, prefix: str, **types: str) -> None:
     """Make the tables of an empty ledger."""
     for statement in TABLES:
         session.execute(statement.format(prefix=prefix, **types), ())

@@ -30,8 +30,8 @@ from casemate.privacy.book.files import (
 )
 from casemate.privacy.ledger.entry import Head, State
 from casemate.privacy.ledger.group_commit import GroupCommit
-from casemate.privacy.ledger.sql import SqlBook, create
-from casemate.privacy.ledger.store import Book
+from casemate.privacy.ledger.sql import LedgerSqlBook, create
+from casemate.privacy.ledger.store import LedgerBook
 
 TRIGGERS = (
     """CREATE TRIGGER entries_never_change BEFORE UPDATE ON entries
@@ -95,10 +95,10 @@ class _LedgerFile:
                     execute(trigger)
 
     @contextmanager
-    def transaction(self) -> Iterator[Book]:
+    def transaction(self) -> Iterator[LedgerBook]:
         """The book under the write lock; durable when the block has ended."""
         with _translated(self._path), locked(self._connection):
-            book = SqlBook(self._connection, "")
+            book = LedgerSqlBook(self._connection, "")
             yield book
             book.flush()
         if book.changed:

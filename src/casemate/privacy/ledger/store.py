@@ -8,36 +8,36 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from casemate.privacy.ledger.entry import Entry, Kind, State
+from casemate.privacy.ledger.entry import LedgerEntry, RowKind, State
 
 Result = TypeVar("Result")
 
 
-class Book(Protocol):
+class LedgerBook(Protocol):
     """The rows of one ledger inside a transaction."""
 
     def state(self) -> State:
         """The newest row's number and hash, and the totals after it."""
         ...
 
-    def find(self, kind: Kind, key: str) -> Entry | None:
+    def find(self, kind: RowKind, key: str) -> LedgerEntry | None:
         """The row of this kind and key; there is at most one."""
         ...
 
-    def latest(self, kind: Kind, principal: str) -> Entry | None:
+    def latest(self, kind: RowKind, principal: str) -> LedgerEntry | None:
         """The newest row of this kind and principal."""
         ...
 
-    def rows(self, first: int, count: int) -> Sequence[Entry]:
+    def rows(self, first: int, count: int) -> Sequence[LedgerEntry]:
         """At most `count` rows in order, from number `first`."""
         ...
 
-    def append(self, entry: Entry, state: State) -> None:
+    def append(self, entry: LedgerEntry, state: State) -> None:
         """Write the next row, and the state after it."""
         ...
 
 
-class Store(Protocol):
+class LedgerStore(Protocol):
     """Something that keeps a book."""
 
     @property
@@ -45,7 +45,7 @@ class Store(Protocol):
         """How many transactions were committed so far."""
         ...
 
-    def run(self, work: Callable[[Book], Result]) -> Result:
+    def run(self, work: Callable[[LedgerBook], Result]) -> Result:
         """Do the work in a transaction, and return its result once that is durable.
 
         Work that is refused raises before it writes anything, never after.
@@ -57,18 +57,18 @@ class Store(Protocol):
         ...
 
 
-class MemoryStore:
+class LedgerInMemory:
     """A ledger that ends with the process: for simulations, which promise nothing to anybody."""
 
     def __init__(self) -> None:
         self.commits = 0
         self._lock = threading.Lock()
         self._state = State()
-        self._rows: list[Entry] = []
-        self._found: dict[tuple[str, str], Entry] = {}
-        self._latest: dict[tuple[str, str], Entry] = {}
+        self._rows: list[LedgerEntry] = []
+        self._found: dict[tuple[str, str], LedgerEntry] = {}
+        self._latest: dict[tuple[str, str], LedgerEntry] = {}
 
-    def run(self, work: Callable[[Book], Result]) -> Result:
+    def run(self, work: Callable[[LedgerBook], Result]) -> Result:
         """Do the work while nobody else does any."""
         with self._lock:
             result = work(self)
@@ -82,19 +82,19 @@ class MemoryStore:
         """The state after the newest row."""
         return self._state
 
-    def find(self, kind: Kind, key: str) -> Entry | None:
+    def find(self, kind: RowKind, key: str) -> LedgerEntry | None:
         """The row of this kind and key."""
         return self._found.get((kind, key))
 
-    def latest(self, kind: Kind, principal: str) -> Entry | None:
+    def latest(self, kind: RowKind, principal: str) -> LedgerEntry | None:
         """The newest row of this kind and principal."""
         return self._latest.get((kind, principal))
 
-    def rows(self, first: int, count: int) -> Sequence[Entry]:
+    def rows(self, first: int, count: int) -> Sequence[LedgerEntry]:
         """At most `count` rows in order, from number `first`."""
         return self._rows[first : first + count]
 
-    def append(self, entry: Entry, state: State) -> None:
+    def append(self, entry: LedgerEntry, state: State) -> None:
         """Write the next row."""
         self._rows.append(entry)
         self._found[entry.kind, entry.key] = entry

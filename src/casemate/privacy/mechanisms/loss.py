@@ -29,27 +29,27 @@ PER_FACTOR = 16  # at most 9 roundings go into a table entry and its product; th
 REACH = 45  # exp(-45) is below UNIT
 
 
-class Interval(NamedTuple):
+class Enclosure(NamedTuple):
     """Two numbers with the true one between them."""
 
     lower: float
     upper: float
 
 
-class Column(NamedTuple):
+class ScaledNumbers(NamedTuple):
     """Positive numbers part * 2^power with 1/2 <= part < 1, which cannot underflow."""
 
     part: NDArray[np.float64]
     power: NDArray[np.int64]
 
-    def times(self, other: "Column") -> "Column":
+    def times(self, other: "ScaledNumbers") -> "ScaledNumbers":
         """The products, each rounded once."""
         part, carry = np.frexp(self.part * other.part)
-        return Column(part, self.power + other.power + carry)
+        return ScaledNumbers(part, self.power + other.power + carry)
 
-    def at(self, where: NDArray[np.int64]) -> "Column":
+    def at(self, where: NDArray[np.int64]) -> "ScaledNumbers":
         """The numbers at these positions."""
-        return Column(self.part[where], self.power[where])
+        return ScaledNumbers(self.part[where], self.power[where])
 
     def scaled(self, top: int) -> NDArray[np.float64]:
         """The numbers divided by 2^top, each within 2^-1074."""
@@ -57,7 +57,7 @@ class Column(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Output:
+class RunOutput:
     """What a run said, by answer: each entry is a question's value less its threshold."""
 
     below: tuple[int, ...] = ()
@@ -75,7 +75,7 @@ class Output:
         return max(map(abs, (0, *self.below, *self.above, *self.gaps)))
 
 
-class Law:
+class RunLaw:
     """The law of runs with these two scales, for outputs of limited length and reach."""
 
     def __init__(self, threshold: Fraction, query: Fraction, length: int, reach: int) -> None:
@@ -83,10 +83,10 @@ class Law:
         self.radius = reach + math.ceil((REACH + length * math.log(2)) * float(threshold)) + 1
         self._mass = _Laplace(threshold, self.radius).mass(0, self.radius)
         self._query = _Laplace(query, self.radius + reach + 1)
-        self._columns: dict[tuple[str, int], Column] = {}
-        self._known: dict[Output, Interval] = {}
+        self._columns: dict[tuple[str, int], ScaledNumbers] = {}
+        self._known: dict[RunOutput, Enclosure] = {}
 
-    def log_probability(self, output: Output) -> Interval:
+    def log_probability(self, output: RunOutput) -> Enclosure:
         """The logarithm of the probability that a run says this."""
         if output.length > self.length or output.reach > self.reach:
             raise ValueError(
@@ -97,16 +97,16 @@ class Law:
             self._known[output] = self._sum(output)
         return self._known[output]
 
-    def log_ratio(self, output: Output, neighbour: Output) -> Interval:
+    def log_ratio(self, output: RunOutput, neighbour: RunOutput) -> Enclosure:
         """The loss of one output: its log probability less its neighbour's."""
         here, there = self.log_probability(output), self.log_probability(neighbour)
-        return Interval(
+        return Enclosure(
             math.nextafter(here.lower - there.upper, -math.inf),
             math.nextafter(here.upper - there.lower, math.inf),
         )
 
-    def _sum(self, output: Output) -> Interval:
-        product_of_all = reduce(Column.times, self._factors(output), self._mass)
+    def _sum(self, output: RunOutput) -> Enclosure:
+        product_of_all = reduce(ScaledNumbers.times, self._factors(output), self._mass)
         top = int(product_of_all.power.max())
         terms = product_of_all.scaled(top)
         total = float(terms.sum())  # at least 1/2, so what `scaled` lost is far below one UNIT
@@ -116,15 +116,15 @@ class Law:
         edge = float(terms[0] + terms[-1]) + 2.0**-1070
         outside = edge * 2.0**output.length * float(self.threshold)
         lower, upper = total * (1 - rounding), (total + outside) * (1 + 2 * rounding)
-        return Interval(_log(lower, top).lower, _log(upper, top).upper)
+        return Enclosure(_log(lower, top).lower, _log(upper, top).upper)
 
-    def _factors(self, output: Output) -> Iterator[Column]:
+    def _factors(self, output: RunOutput) -> Iterator[ScaledNumbers]:
         """The probability of each answer, for each noise r on the threshold."""
         yield from (self._column(self._query.below, value) for value in output.below)
         yield from (self._column(self._query.above, value) for value in output.above)
         yield from (self._column(self._query.mass, value) for value in output.gaps)
 
-    def _column(self, law: Callable[[int, int], Column], value: int) -> Column:
+    def _column(self, law: Callable[[int, int], ScaledNumbers], value: int) -> ScaledNumbers:
         key = law.__name__, value
         if key not in self._columns:
             self._columns[key] = law(-value, self.radius)
@@ -133,7 +133,7 @@ class Law:
 
 def privacy_loss(
     calibration: Calibration, length: int, values: Iterable[int], *, gaps: bool = False
-) -> Interval:
+) -> Enclosure:
     """The worst loss of a run over all neighbouring sequences of at most `length` questions.
 
     A question's value less its threshold is one of `values`; a neighbour's may be any integer
@@ -141,25 +141,25 @@ def privacy_loss(
     """
     choices = sorted(set(values))
     reach = max(map(abs, choices)) + calibration.sensitivity
-    law = Law(calibration.threshold, calibration.query, length, reach)
+    law = RunLaw(calibration.threshold, calibration.query, length, reach)
     losses = [
         law.log_ratio(output, neighbour)
         for output in _outputs(calibration.positives, length, choices, gaps)
         for neighbour in _neighbours(output, calibration)
     ]
-    return Interval(max(loss.lower for loss in losses), max(loss.upper for loss in losses))
+    return Enclosure(max(loss.lower for loss in losses), max(loss.upper for loss in losses))
 
 
-def _outputs(positives: int, length: int, values: Sequence[int], gaps: bool) -> Iterator[Output]:
+def _outputs(positives: int, length: int, values: Sequence[int], gaps: bool) -> Iterator[RunOutput]:
     """Every output up to the order of the questions, on which the law does not depend."""
     for fired in range(min(positives, length) + 1):
         for quiet in range(fired == 0, length - fired + 1):
             for below in combinations_with_replacement(values, quiet):
                 for above in combinations_with_replacement(values, fired):
-                    yield Output(below, gaps=above) if gaps else Output(below, above)
+                    yield RunOutput(below, gaps=above) if gaps else RunOutput(below, above)
 
 
-def _neighbours(output: Output, calibration: Calibration) -> Iterator[Output]:
+def _neighbours(output: RunOutput, calibration: Calibration) -> Iterator[RunOutput]:
     """The neighbours that can be worst.
 
     A larger value only makes "below" less likely and "above" more likely, so those two take the
@@ -171,7 +171,7 @@ def _neighbours(output: Output, calibration: Calibration) -> Iterator[Output]:
         below = tuple(value + most for value in output.below)
         above = tuple(value + least for value in output.above)
         for gaps in product(*(range(value + least, value + most + 1) for value in output.gaps)):
-            yield Output(below, above, tuple(sorted(gaps)))
+            yield RunOutput(below, above, tuple(sorted(gaps)))
 
 
 class _Laplace:
@@ -182,53 +182,53 @@ class _Laplace:
         fine, coarse = _powers(scale, 1, side), _powers(scale, side, side)
         part, carry = np.frexp(np.outer(coarse.part, fine.part).ravel())
         power = np.add.outer(coarse.power, fine.power).ravel() + carry
-        powers = Column(part, power)  # p^0, p^1, p^2, ...
+        powers = ScaledNumbers(part, power)  # p^0, p^1, p^2, ...
         with localcontext(Context(prec=50)):
             p = (-Decimal(scale.denominator) / Decimal(scale.numerator)).exp()
             point, tail = float((1 - p) / (1 + p)), float(1 / (1 + p))
         self._point = powers.times(_constant(point))  # P(X = m) for m >= 0
         self._tail = powers.times(_constant(tail))  # P(X >= m) for m >= 1
 
-    def mass(self, shift: int, radius: int) -> Column:
+    def mass(self, shift: int, radius: int) -> ScaledNumbers:
         """P(X = r + shift) for each r in the window."""
         return self._point.at(np.abs(_window(shift, radius)))
 
-    def above(self, shift: int, radius: int) -> Column:
+    def above(self, shift: int, radius: int) -> ScaledNumbers:
         """P(X >= r + shift) for each r in the window."""
         where = _window(shift, radius)
         rare, common = self._tail.at(np.abs(where)), self._tail.at(np.abs(1 - where))
         part, power = np.frexp(1 - common.scaled(0))
-        return Column(
+        return ScaledNumbers(
             np.where(where >= 1, rare.part, part), np.where(where >= 1, rare.power, power)
         )
 
-    def below(self, shift: int, radius: int) -> Column:
+    def below(self, shift: int, radius: int) -> ScaledNumbers:
         """P(X < r + shift), which is P(X >= 1 - r - shift) by symmetry."""
         mirrored = self.above(1 - shift, radius)
-        return Column(mirrored.part[::-1], mirrored.power[::-1])
+        return ScaledNumbers(mirrored.part[::-1], mirrored.power[::-1])
 
 
-def _powers(scale: Fraction, step: int, count: int) -> Column:
+def _powers(scale: Fraction, step: int, count: int) -> ScaledNumbers:
     """exp(-step k / scale) for k below count, each correctly rounded or next to it."""
     with localcontext(Context(prec=50)):
         octaves = step * Decimal(scale.denominator) / (Decimal(scale.numerator) * Decimal(2).ln())
         powers = [-int(octaves * k) for k in range(count)]
         parts = [float((-(octaves * k + n) * Decimal(2).ln()).exp()) for k, n in enumerate(powers)]
     part, carry = np.frexp(parts)
-    return Column(part, np.array(powers) + carry)
+    return ScaledNumbers(part, np.array(powers) + carry)
 
 
-def _constant(number: float) -> Column:
+def _constant(number: float) -> ScaledNumbers:
     part, power = np.frexp([number])
-    return Column(part, power)
+    return ScaledNumbers(part, power)
 
 
 def _window(shift: int, radius: int) -> NDArray[np.int64]:
     return np.arange(-radius + shift, radius + shift + 1)
 
 
-def _log(number: float, exponent: int) -> Interval:
+def _log(number: float, exponent: int) -> Enclosure:
     """The logarithm of number * 2^exponent, correctly rounded and then widened by one step."""
     with localcontext(Context(prec=40)):
         exact = float(Decimal(number).ln() + exponent * Decimal(2).ln())
-    return Interval(math.nextafter(exact, -math.inf), math.nextafter(exact, math.inf))
+    return Enclosure(math.nextafter(exact, -math.inf), math.nextafter(exact, math.inf))

@@ -10,8 +10,8 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.query.engines.answering import (
-        Answer,
         Key,
+        StatementAnswer,
         answers,
         average,
         batches,

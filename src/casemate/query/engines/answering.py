@@ -31,7 +31,7 @@ Key = tuple[Scalar, ...]
 
 
 @dataclass(frozen=True)
-class Answer:
+class StatementAnswer:
     """What a statement shows: column names, and one tuple of values per row."""
 
     names: tuple[str, ...]
@@ -172,11 +172,11 @@ def _is_nan(value: Scalar) -> bool:
     return isinstance(value, float | Decimal) and math.isnan(value)
 
 
-def show(statement: Statement, source: Source) -> Answer:
+def show(statement: Statement, source: Source) -> StatementAnswer:
     """What the statement would print; ORDER BY and LIMIT are read as if absent."""
     names = tuple(output.name for output in statement.selects[0].outputs)
     shown = chain.from_iterable(_show_select(each, source) for each in statement.selects)
-    return Answer(names, tuple(shown))
+    return StatementAnswer(names, tuple(shown))
 
 
 def _show_select(select: Select, source: Source) -> Iterable[tuple[Scalar, ...]]:

@@ -9,8 +9,8 @@ Departure  A decimal here has 38 digits, and multiplying adds up the digits afte
 
 from casemate.query.engines.rendering import (
     SHARED,
-    Engine,
     Rule,
+    SqlDialect,
     Write,
     comparisons,
     digits_of,
@@ -186,7 +186,7 @@ def _stepped(name: str) -> Rule:
     return lambda call, write: f"{name}({write(call.arguments[0])})"
 
 
-DUCKDB = Engine(
+DUCKDB = SqlDialect(
     types=TYPES,
     rules={
         **comparisons(lambda written: written),

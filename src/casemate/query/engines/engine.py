@@ -6,7 +6,7 @@ from typing import TypeVar
 from casemate.query.aggregate import Join
 from casemate.query.engines.duckdb import DUCKDB
 from casemate.query.engines.postgres import POSTGRES
-from casemate.query.engines.rendering import PROTECTED, Engine, quote, render
+from casemate.query.engines.rendering import PROTECTED, SqlDialect, quote, render
 from casemate.query.language.expression import (
     TRUE,
     Call,
@@ -31,7 +31,7 @@ ENGINES = {"duckdb": DUCKDB, "postgres": POSTGRES}
 RECORD_COLUMN = f"{quote(PROTECTED)}.{quote(RECORD)}"
 
 
-def engine_of(source: Source) -> Engine:
+def engine_of(source: Source) -> SqlDialect:
     """How the source's engine writes expressions."""
     return ENGINES[source.dialect]
 
@@ -54,7 +54,7 @@ def rows(
     return f"SELECT {', '.join(written)} FROM {tables(source, joins)}{where and f' WHERE {where}'}"
 
 
-def condition(expression: Expression, engine: Engine) -> str:
+def condition(expression: Expression, engine: SqlDialect) -> str:
     """A condition of WHERE; one on columns and constants is left open to indexes and joins."""
     plain = isinstance(expression, Call) and expression.operation in SIMPLE
     written = render(expression, engine)

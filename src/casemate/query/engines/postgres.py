@@ -6,8 +6,8 @@ the planner from writing them twice after all, which takes exponential time.
 """
 
 from casemate.query.engines.rendering import (
-    Engine,
     Rule,
+    SqlDialect,
     Write,
     comparisons,
     digits_of,
@@ -181,7 +181,7 @@ def _extreme(name: str) -> Rule:
     return rule
 
 
-POSTGRES = Engine(
+POSTGRES = SqlDialect(
     types=TYPES,
     rules={
         **comparisons(order),

@@ -28,7 +28,7 @@ Rule = Callable[[Call, Write], str]
 
 
 @dataclass(frozen=True)
-class Engine:
+class SqlDialect:
     """How one engine writes what the others write differently."""
 
     types: Mapping[ColumnType, str]
@@ -41,7 +41,7 @@ class Engine:
     """A condition as it is safe in WHERE, unless it compares columns and constants alone."""
 
 
-def render(expression: Expression, engine: Engine) -> str:
+def render(expression: Expression, engine: SqlDialect) -> str:
     """The SQL text of an expression."""
     if isinstance(expression, Literal):
         return literal(expression, engine)
@@ -63,7 +63,7 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def column(reference: ColumnRef, engine: Engine) -> str:
+def column(reference: ColumnRef, engine: SqlDialect) -> str:
     """A column, as wide as the language computes with."""
     name = f"{quote(reference.alias or PROTECTED)}.{quote(reference.column.name)}"
     if reference.type in (ColumnType.INTEGER, ColumnType.DOUBLE):
@@ -71,7 +71,7 @@ def column(reference: ColumnRef, engine: Engine) -> str:
     return name
 
 
-def literal(expression: Literal, engine: Engine) -> str:
+def literal(expression: Literal, engine: SqlDialect) -> str:
     """A constant of a stated type."""
     kind = engine.types[expression.type]
     if expression.value is None:

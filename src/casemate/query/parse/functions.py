@@ -13,10 +13,10 @@ from casemate.query.aggregate import Aggregate, Function
 from casemate.query.language import operations as make
 from casemate.query.language.coercion import NUMBERS
 from casemate.query.language.expression import TRUE, Expression, ResultRef, all_of, private_columns
-from casemate.query.parse.scope import Rows, read_condition, resolve
+from casemate.query.parse.scope import SourceRows, read_condition, resolve
 from casemate.query.parse.translate import (
     DISCRETE_CALL,
-    Names,
+    NameReaders,
     Refusal,
     is_aggregation,
     is_quantile_call,
@@ -132,10 +132,10 @@ def is_aggregate(node: exp.Expr) -> bool:
 class Collector:
     """The aggregates of one grouping, in order of appearance."""
 
-    def __init__(self, source: Rows, keys: tuple[Expression, ...]) -> None:
+    def __init__(self, source: SourceRows, keys: tuple[Expression, ...]) -> None:
         self.source, self.keys = source, keys
         self.found: dict[Aggregate, int] = {}
-        self._names = Names(lambda column: resolve(column, source.columns))
+        self._names = NameReaders(lambda column: resolve(column, source.columns))
 
     def read(self, node: exp.Expr) -> Expression:
         """A reference to the aggregate that the node asks for."""

@@ -13,7 +13,7 @@ from casemate.query.language.coercion import Mismatch, unify
 from casemate.query.language.expression import Expression, all_of
 from casemate.query.parse.functions import is_aggregate
 from casemate.query.parse.scope import (
-    Cells,
+    AggregatedRows,
     Named,
     read_condition,
     resolve,
@@ -21,7 +21,7 @@ from casemate.query.parse.scope import (
     spelled,
     stars,
 )
-from casemate.query.parse.translate import Names, Refusal, only, translate
+from casemate.query.parse.translate import NameReaders, Refusal, only, translate
 
 Read = Callable[[exp.Expr], Expression]
 
@@ -100,7 +100,7 @@ def _row_count(clause: exp.Expr, count: exp.Expr | None) -> int | None:
 MOST_SELECTS = 4_096
 
 
-def overlay(node: exp.Select, cells: Cells) -> Cells:
+def overlay(node: exp.Select, cells: AggregatedRows) -> AggregatedRows:
     """A query around an aggregating one, over each of its selects."""
     for part in ("group", "having"):
         if node.args.get(part):
@@ -108,13 +108,15 @@ def overlay(node: exp.Select, cells: Cells) -> Cells:
     for item in node.expressions:
         if is_aggregate(item):
             raise Refusal(item, "aggregated values cannot be aggregated again")
-    return Cells(tuple(_overlay_select(node, select, cells.table) for select in cells.selects))
+    return AggregatedRows(
+        tuple(_overlay_select(node, select, cells.table) for select in cells.selects)
+    )
 
 
 def _overlay_select(node: exp.Select, select: Select, table: str) -> Select:
     """One select of the inner query as the outer query shows it."""
     visible = tuple(Named(table, each.name, each.expression) for each in select.outputs)
-    names = Names(lambda column: resolve(column, visible))
+    names = NameReaders(lambda column: resolve(column, visible))
     outputs: list[Output] = []
     for item in node.expressions:
         shown = stars(item, visible)
@@ -129,7 +131,7 @@ def _overlay_select(node: exp.Select, select: Select, table: str) -> Select:
     return changed(select, outputs=tuple(outputs), having=having, order=order)
 
 
-def union(node: exp.Expr, branches: Sequence[tuple[exp.Expr, Cells]]) -> Cells:
+def union(node: exp.Expr, branches: Sequence[tuple[exp.Expr, AggregatedRows]]) -> AggregatedRows:
     """UNION ALL: the branches' selects, under the names of the first and in common types."""
     first = branches[0][1].selects[0].outputs
     for branch, cells in branches:
@@ -145,7 +147,7 @@ def union(node: exp.Expr, branches: Sequence[tuple[exp.Expr, Cells]]) -> Cells:
         changed(select, outputs=tuple(map(Output, names, shown)))
         for select, shown in zip(selects, zip(*columns, strict=True), strict=True)
     ]
-    return Cells(tuple(_ordered(node, select) for select in renamed))
+    return AggregatedRows(tuple(_ordered(node, select) for select in renamed))
 
 
 def _common(node: exp.Expr, column: Sequence[Expression]) -> tuple[Expression, ...]:

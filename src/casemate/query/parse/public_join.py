@@ -40,7 +40,7 @@ from casemate.query.language.expression import (
 )
 from casemate.query.language.interpret import evaluate
 from casemate.query.language.operations import DEEPEST, LARGEST, check_digits
-from casemate.table import WHOLE, Attribute, ColumnType, Kind, Point, Policy, Universe
+from casemate.table import WHOLE, Attribute, AttributeKind, ColumnType, Point, Policy, Universe
 from casemate.table.sources import Source
 
 MOST_MET = 4096
@@ -191,7 +191,7 @@ def _domain(root: ColumnRef, universe: Universe) -> Sequence[Point]:
     if name not in universe.places:
         raise Unsupported(universe.why_not(name))
     attribute = universe.attributes[universe.places[name]]
-    if attribute.kind is Kind.VALUES:
+    if attribute.kind is AttributeKind.VALUES:
         return attribute.points
     if not _is_single(attribute):
         raise Unsupported(

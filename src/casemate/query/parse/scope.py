@@ -12,7 +12,7 @@ from casemate.query.aggregate import Join, Output, Select
 from casemate.query.language import operations as make
 from casemate.query.language.coercion import Mismatch
 from casemate.query.language.expression import TRUE, ColumnRef, Expression, replace
-from casemate.query.parse.translate import Names, Refusal, only, translate
+from casemate.query.parse.translate import NameReaders, Refusal, only, translate
 from casemate.table import Column, ColumnType, Policy, PublicTable, Role
 
 
@@ -30,7 +30,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Rows:
+class SourceRows:
     """What FROM gives: columns of single rows, never shown as they are.
 
     `positions` says whether the columns stand in SQL's own order; those of a table do not, since
@@ -45,7 +45,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Cells:
+class AggregatedRows:
     """What an aggregating query gives: its selects, whose outputs have names."""
 
     selects: tuple[Select, ...]
@@ -116,7 +116,7 @@ def _require_type(node: exp.Expr, expression: Expression) -> None:
 
 def read_condition(node: exp.Expr, visible: tuple[Named, ...]) -> Expression:
     """A condition on what is visible."""
-    expression = translate(node, Names(lambda column: resolve(column, visible)))
+    expression = translate(node, NameReaders(lambda column: resolve(column, visible)))
     return condition(node, expression)
 
 
@@ -150,7 +150,7 @@ class Tables:
     sql: str = ""
     protected_name: str | None = None
     aliases: int = 0
-    views: list[dict[str, Rows | Cells]] = field(default_factory=list)
+    views: list[dict[str, SourceRows | AggregatedRows]] = field(default_factory=list)
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -161,12 +161,12 @@ class Tables:
         finally:
             self.views.pop()
 
-    def view(self, name: str) -> Rows | Cells | None:
+    def view(self, name: str) -> SourceRows | AggregatedRows | None:
         """The nearest WITH query of this name; its joined tables are met anew each time."""
         found = next((each[name] for each in reversed(self.views) if name in each), None)
-        return realiased(found, self._fresh(found)) if isinstance(found, Rows) else found
+        return realiased(found, self._fresh(found)) if isinstance(found, SourceRows) else found
 
-    def _fresh(self, rows: Rows) -> dict[str, str]:
+    def _fresh(self, rows: SourceRows) -> dict[str, str]:
         start = self.aliases
         self.aliases += len(rows.joins)
         return {join.alias: f"j{start + i}" for i, join in enumerate(rows.joins, 1)}
@@ -175,7 +175,7 @@ class Tables:
         """The public table that the identifier names."""
         return next((t for t in self.policy.public_tables if spelled(identifier, t.name)), None)
 
-    def rows(self, node: exp.Table) -> Rows | Cells:
+    def rows(self, node: exp.Table) -> SourceRows | AggregatedRows:
         """What a table in FROM gives, under its alias."""
         only(node, frozenset({"this", "db", "alias"}))
         if not isinstance(node.this, exp.Identifier):
@@ -190,22 +190,22 @@ class Tables:
         found = self._public_rows(public) if public else self._protected_rows(node)
         return renamed(found, alias, node)
 
-    def _public_rows(self, public: PublicTable) -> Rows:
+    def _public_rows(self, public: PublicTable) -> SourceRows:
         self.aliases += 1
         alias = f"j{self.aliases}"
         columns = tuple(refer(column, alias) for column in public.columns if column.type)
-        return Rows(columns, protected=False, joins=(Join(public.name, alias, public.key),))
+        return SourceRows(columns, protected=False, joins=(Join(public.name, alias, public.key),))
 
-    def _protected_rows(self, node: exp.Table) -> Rows:
+    def _protected_rows(self, node: exp.Table) -> SourceRows:
         name = node.name.lower()
         if self.protected_name not in (None, name):
             raise Refusal(node, f"there is one protected table, and {node.name} is another name")
         self.protected_name = name
         return self.protected()
 
-    def protected(self) -> Rows:
+    def protected(self) -> SourceRows:
         """The protected table's own columns."""
-        return Rows(tuple(map(refer, self.policy.columns)), protected=True)
+        return SourceRows(tuple(map(refer, self.policy.columns)), protected=True)
 
 
 def refer(column: Column, alias: str = "") -> Named:
@@ -213,7 +213,7 @@ def refer(column: Column, alias: str = "") -> Named:
     return Named(alias, column.name, ColumnRef(column, column.type or ColumnType.TEXT, alias))
 
 
-def realiased(rows: Rows, aliases: Mapping[str, str]) -> Rows:
+def realiased(rows: SourceRows, aliases: Mapping[str, str]) -> SourceRows:
     """The same rows with other aliases for the joined tables."""
 
     def change(node: Expression) -> Expression | None:
@@ -235,15 +235,17 @@ def alias_of(node: exp.Expr) -> str:
     return folded(given.this) if given is not None else ""
 
 
-def renamed(found: Rows | Cells, alias: str, node: exp.Expr) -> Rows | Cells:
+def renamed(
+    found: SourceRows | AggregatedRows, alias: str, node: exp.Expr
+) -> SourceRows | AggregatedRows:
     """The same columns under another table's name, and new names if the alias lists them."""
     given = node.args.get("alias")
     if given is not None:
         only(given, frozenset({"this", "columns"}))
     names = [folded(each) for each in given.columns] if given is not None else []
-    if isinstance(found, Cells):
+    if isinstance(found, AggregatedRows):
         selects = tuple(_renamed_select(select, names, node) for select in found.selects)
-        return Cells(selects, alias)
+        return AggregatedRows(selects, alias)
     if names and not found.positions:
         raise Refusal(node, "name the columns in a SELECT: a table's own order is not known here")
     columns = tuple(

@@ -28,9 +28,9 @@ from casemate.query.language.expression import (
 from casemate.query.parse.functions import Collector, is_aggregate
 from casemate.query.parse.overlay import overlay, position, read_order, union
 from casemate.query.parse.scope import (
-    Cells,
+    AggregatedRows,
     Named,
-    Rows,
+    SourceRows,
     Tables,
     alias_of,
     condition,
@@ -45,7 +45,7 @@ from casemate.query.parse.scope import (
     spelled,
     stars,
 )
-from casemate.query.parse.translate import NULL, Names, Refusal, only, translate
+from casemate.query.parse.translate import NULL, NameReaders, Refusal, only, translate
 
 MOST_SETS = 256
 KeySet = tuple[Expression, ...]
@@ -122,7 +122,7 @@ CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"
 ENDING = frozenset({"order", "limit", "offset", "with_"})
 
 
-def read_query(node: exp.Expr, tables: Tables) -> Rows | Cells:
+def read_query(node: exp.Expr, tables: Tables) -> SourceRows | AggregatedRows:
     """What a query gives: rows of a view, or cells."""
     if isinstance(node, exp.Subquery):
         only(node, frozenset({"this", "alias"}))
@@ -137,17 +137,21 @@ def read_query(node: exp.Expr, tables: Tables) -> Rows | Cells:
     with tables.scope():
         read_views(node, tables)
         source = read_from(node, tables)
-        return overlay(node, source) if isinstance(source, Cells) else read_select(node, source)
+        return (
+            overlay(node, source)
+            if isinstance(source, AggregatedRows)
+            else read_select(node, source)
+        )
 
 
-def read_union(node: exp.Union, tables: Tables) -> Cells:
+def read_union(node: exp.Union, tables: Tables) -> AggregatedRows:
     """UNION ALL of aggregating queries: all of their cells."""
     with tables.scope():
         read_views(node, tables)
         branches = []
         for branch in union_branches(node):
             cells = read_query(branch, tables)
-            if not isinstance(cells, Cells):
+            if not isinstance(cells, AggregatedRows):
                 raise Refusal(branch, "nothing is aggregated here, and single rows are not shown")
             branches.append((branch, cells))
     return union(node, branches)
@@ -187,7 +191,7 @@ def read_views(node: exp.Expr, tables: Tables) -> None:
 # FROM ---------------------------------------------------------------------------------------
 
 
-def read_from(node: exp.Select, tables: Tables) -> Rows | Cells:
+def read_from(node: exp.Select, tables: Tables) -> SourceRows | AggregatedRows:
     """FROM and JOIN: the columns that can be seen, and the conditions that tie tables together."""
     clause = node.args.get("from_")
     if clause is None:
@@ -196,7 +200,7 @@ def read_from(node: exp.Select, tables: Tables) -> Rows | Cells:
     joins = node.args.get("joins") or []
     nested = clause.this.args.get("joins") or []
     source = read_source(clause.this, tables)
-    if isinstance(source, Cells):
+    if isinstance(source, AggregatedRows):
         for join in (*nested, *joins):
             raise Refusal(join, "an aggregated table cannot be joined")
         return source
@@ -205,7 +209,7 @@ def read_from(node: exp.Select, tables: Tables) -> Rows | Cells:
     return source
 
 
-def read_source(node: exp.Expr, tables: Tables) -> Rows | Cells:
+def read_source(node: exp.Expr, tables: Tables) -> SourceRows | AggregatedRows:
     """One table, view or derived table of FROM."""
     if isinstance(node, exp.Table):
         return tables.rows(node)
@@ -215,7 +219,7 @@ def read_source(node: exp.Expr, tables: Tables) -> Rows | Cells:
     raise Refusal(node, "only tables and derived tables are accepted here")
 
 
-def read_join(node: exp.Join, left: Rows, tables: Tables) -> Rows:
+def read_join(node: exp.Join, left: SourceRows, tables: Tables) -> SourceRows:
     """An inner join: both sides' columns, and the condition."""
     plain = not node.args.get("side") and not node.args.get("method")
     if not plain or node.args.get("kind") not in (None, "", "INNER", "CROSS"):
@@ -227,7 +231,7 @@ def read_join(node: exp.Join, left: Rows, tables: Tables) -> Rows:
     columns = merged(left.columns, right.columns, using)
     if node.args.get("on") is not None:
         conditions.append(read_condition(node.args["on"], columns))
-    return Rows(
+    return SourceRows(
         columns,
         left.protected or right.protected,
         (*left.joins, *right.joins),
@@ -236,9 +240,9 @@ def read_join(node: exp.Join, left: Rows, tables: Tables) -> Rows:
     )
 
 
-def joined(node: exp.Join, left: Rows, right: Rows | Cells) -> Rows:
+def joined(node: exp.Join, left: SourceRows, right: SourceRows | AggregatedRows) -> SourceRows:
     """The right side of a join, which must be another table under another name."""
-    if isinstance(right, Cells):
+    if isinstance(right, AggregatedRows):
         raise Refusal(node, "an aggregated table cannot be joined")
     if left.protected and right.protected:
         raise Refusal(node.this, "the protected table cannot be joined to itself")
@@ -248,7 +252,7 @@ def joined(node: exp.Join, left: Rows, right: Rows | Cells) -> Rows:
     return right
 
 
-def equated(name: exp.Expr, left: Rows, right: Rows) -> Expression:
+def equated(name: exp.Expr, left: SourceRows, right: SourceRows) -> Expression:
     """One column of USING: equality of the columns of that name on both sides."""
     sides = (named(name, name, side.columns) for side in (left, right))
     try:
@@ -274,7 +278,7 @@ def merged(
 # Views --------------------------------------------------------------------------------------
 
 
-def read_select(node: exp.Select, source: Rows) -> Rows | Cells:
+def read_select(node: exp.Select, source: SourceRows) -> SourceRows | AggregatedRows:
     """A query over rows: a view if nothing is aggregated, cells otherwise."""
     where = node.args.get("where")
     if where is not None:
@@ -286,12 +290,12 @@ def read_select(node: exp.Select, source: Rows) -> Rows | Cells:
     return read_cells(node, source)
 
 
-def read_view(node: exp.Select, source: Rows) -> Rows:
+def read_view(node: exp.Select, source: SourceRows) -> SourceRows:
     """A query without aggregates: expressions under new names, over the same rows."""
     for part in ("limit", "offset"):
         if node.args.get(part):
             raise Refusal(node.args[part], f"{part.upper()} on single rows is not accepted")
-    names = Names(lambda column: resolve(column, source.columns))
+    names = NameReaders(lambda column: resolve(column, source.columns))
     columns: list[Named] = []
     positions = True
     for item in node.expressions:
@@ -306,7 +310,7 @@ def read_view(node: exp.Select, source: Rows) -> Rows:
     return changed(source, columns=tuple(columns), positions=positions)
 
 
-def view_column(item: exp.Expr, names: Names, source: Rows) -> Expression:
+def view_column(item: exp.Expr, names: NameReaders, source: SourceRows) -> Expression:
     """One column of a view; an identifier may pass through it, to be refused where it is used."""
     inner = item.unalias()
     return (
@@ -317,7 +321,7 @@ def view_column(item: exp.Expr, names: Names, source: Rows) -> Expression:
 # Cells --------------------------------------------------------------------------------------
 
 
-def read_cells(node: exp.Select, source: Rows) -> Cells:
+def read_cells(node: exp.Select, source: SourceRows) -> AggregatedRows:
     """A query with aggregates: one select for each grouping set."""
     if not source.protected:
         raise Refusal(node.args["from_"].this, "this asks nothing about the protected table")
@@ -326,18 +330,18 @@ def read_cells(node: exp.Select, source: Rows) -> Cells:
             raise Refusal(item, "single rows are not shown; ask for an aggregate")
     source = realiased(source, {join.alias: f"j{i}" for i, join in enumerate(source.joins, 1)})
     sets, every = grouping_sets(node, lambda each: group_key(each, node, source))
-    return Cells(tuple(read_set(node, source, keys, every) for keys in sets))
+    return AggregatedRows(tuple(read_set(node, source, keys, every) for keys in sets))
 
 
-def group_key(item: exp.Expr, node: exp.Select, source: Rows) -> Expression:
+def group_key(item: exp.Expr, node: exp.Select, source: SourceRows) -> Expression:
     """One expression of GROUP BY: a position, a column, a name given in SELECT, or itself."""
     meant = grouped_item(item, node, source)
     if is_aggregate(meant):
         raise Refusal(meant, "an aggregate does not stand in GROUP BY")
-    return translate(meant, Names(lambda column: resolve(column, source.columns)))
+    return translate(meant, NameReaders(lambda column: resolve(column, source.columns)))
 
 
-def grouped_item(item: exp.Expr, node: exp.Select, source: Rows) -> exp.Expr:
+def grouped_item(item: exp.Expr, node: exp.Select, source: SourceRows) -> exp.Expr:
     """What an item of GROUP BY stands for; a column of FROM goes before a name of SELECT."""
     if isinstance(item, exp.Literal):
         return node.expressions[position(item, len(node.expressions), "GROUP BY")].unalias()  # type: ignore[no-any-return]  # sqlglot's own node
@@ -352,11 +356,14 @@ def grouped_item(item: exp.Expr, node: exp.Select, source: Rows) -> exp.Expr:
 
 
 def read_set(
-    node: exp.Select, source: Rows, keys: tuple[Expression, ...], every: tuple[Expression, ...]
+    node: exp.Select,
+    source: SourceRows,
+    keys: tuple[Expression, ...],
+    every: tuple[Expression, ...],
 ) -> Select:
     """One grouping set: aggregates by these keys; keys of other sets are NULL here."""
     collector = Collector(source, keys)
-    names = Names(lambda column: resolve(column, source.columns), collector.read)
+    names = NameReaders(lambda column: resolve(column, source.columns), collector.read)
 
     def read(item: exp.Expr) -> Expression:
         return over_cells(item, names, keys, every)
@@ -373,7 +380,7 @@ def read_set(
 
 def over_cells(
     node: exp.Expr,
-    names: Names,
+    names: NameReaders,
     keys: tuple[Expression, ...],
     every: tuple[Expression, ...],
 ) -> Expression:

@@ -14,7 +14,7 @@ from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Statement
 from casemate.query.parse.overlay import row_limit
 from casemate.query.parse.place import line_and_column, locate, parse_tokens, tokens_of
-from casemate.query.parse.scope import Cells, Tables
+from casemate.query.parse.scope import AggregatedRows, Tables
 from casemate.query.parse.select import read_query
 from casemate.query.parse.translate import Refusal
 from casemate.table import Policy
@@ -56,7 +56,7 @@ def _read(sql: str, tokens: list[Token], policy: Policy, dialect: str) -> Statem
     tree = single_query(sql, tokens, trees)
     try:
         found = read_query(tree, Tables(policy, sql))
-        if not isinstance(found, Cells):
+        if not isinstance(found, AggregatedRows):
             raise Refusal(tree, "nothing is aggregated here, and single rows are not shown")
         return Statement(sql, found.selects, row_limit(tree.unnest()))
     except Refusal as refusal:

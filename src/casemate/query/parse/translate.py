@@ -38,7 +38,7 @@ class Refusal(Exception):
 
 
 @dataclass(frozen=True)
-class Names:
+class NameReaders:
     """How the two context-dependent kinds of node are read: columns, and aggregates."""
 
     column: Callable[[exp.Column], Expression]
@@ -53,10 +53,10 @@ DISCRETE_CALL = "quantile_disc"
 QUANTILE_CALLS = ("quantile_cont", DISCRETE_CALL)
 """Functions of DuckDB that are understood in every dialect, as median(x) is."""
 
-Reading = Callable[[exp.Expr, Names], Expression]
+Reading = Callable[[exp.Expr, NameReaders], Expression]
 
 
-def translate(node: exp.Expr, names: Names) -> Expression:
+def translate(node: exp.Expr, names: NameReaders) -> Expression:
     """The expression a node means."""
     if isinstance(node, exp.Column):
         return names.column(node)
@@ -152,7 +152,7 @@ REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
 
 
 def _binary(build: Callable[..., Expression], *before: object) -> Reading:
-    def read(node: exp.Expr, names: Names) -> Expression:
+    def read(node: exp.Expr, names: NameReaders) -> Expression:
         return build(*before, translate(node.this, names), translate(node.expression, names))
 
     return read
@@ -163,7 +163,7 @@ def _unary(build: Callable[..., Expression], *before: object) -> Reading:
 
 
 def _listed(build: Callable[..., Expression], *before: object) -> Reading:
-    def read(node: exp.Expr, names: Names) -> Expression:
+    def read(node: exp.Expr, names: NameReaders) -> Expression:
         first = [node.this] if node.this is not None else []
         return build(*before, [translate(each, names) for each in (*first, *node.expressions)])
 
@@ -171,7 +171,7 @@ def _listed(build: Callable[..., Expression], *before: object) -> Reading:
 
 
 def _extreme(operation: Operation) -> Reading:
-    def read(node: exp.Expr, names: Names) -> Expression:
+    def read(node: exp.Expr, names: NameReaders) -> Expression:
         if not node.args.get("ignore_nulls"):
             raise Refusal(node, f"{operation} is NULL in this dialect where one value is; use CASE")
         return _listed(make.among, operation)(node, names)
@@ -180,39 +180,39 @@ def _extreme(operation: Operation) -> Reading:
 
 
 def _junction(operation: Operation) -> Reading:
-    def read(node: exp.Expr, names: Names) -> Expression:
+    def read(node: exp.Expr, names: NameReaders) -> Expression:
         terms = node.flatten(unnest=False)
         return make.conjoin(operation, [translate(each, names) for each in terms])
 
     return read
 
 
-def _literal(node: exp.Expr, _: Names) -> Expression:
+def _literal(node: exp.Expr, _: NameReaders) -> Expression:
     return Literal(node.this, ColumnType.TEXT) if node.args.get("is_string") else number(node.this)
 
 
-def _division(node: exp.Expr, names: Names) -> Expression:
+def _division(node: exp.Expr, names: NameReaders) -> Expression:
     left, right = translate(node.this, names), translate(node.expression, names)
     if not node.args.get("typed"):  # dialects in which 7 / 2 is 3.5
         left, right = (make.cast(each, ColumnType.DOUBLE) for each in (left, right))
     return make.arithmetic(Operation.DIVIDE, left, right)
 
 
-def _integer_division(node: exp.Expr, names: Names) -> Expression:
+def _integer_division(node: exp.Expr, names: NameReaders) -> Expression:
     left, right = translate(node.this, names), translate(node.expression, names)
     if (left.type, right.type) != (ColumnType.INTEGER, ColumnType.INTEGER):
         raise Mismatch("integer division needs integers")
     return make.arithmetic(Operation.DIVIDE, left, right)
 
 
-def _difference(node: exp.Expr, names: Names) -> Expression:
+def _difference(node: exp.Expr, names: NameReaders) -> Expression:
     same = make.compare(
         Operation.SAME, translate(node.this, names), translate(node.expression, names)
     )
     return make.negation(same)
 
 
-def _between(node: exp.Expr, names: Names) -> Expression:
+def _between(node: exp.Expr, names: NameReaders) -> Expression:
     value = translate(node.this, names)
     low, high = translate(node.args["low"], names), translate(node.args["high"], names)
     ends = (
@@ -222,7 +222,7 @@ def _between(node: exp.Expr, names: Names) -> Expression:
     return make.conjoin(Operation.AND, ends)
 
 
-def _in(node: exp.Expr, names: Names) -> Expression:
+def _in(node: exp.Expr, names: NameReaders) -> Expression:
     if not node.expressions:
         raise Refusal(node, "IN takes a list of values, not a subquery")
     return make.member(
@@ -230,12 +230,12 @@ def _in(node: exp.Expr, names: Names) -> Expression:
     )
 
 
-def _like(node: exp.Expr, names: Names, escape: str = "\\") -> Expression:
+def _like(node: exp.Expr, names: NameReaders, escape: str = "\\") -> Expression:
     pattern = translate(node.expression, names)
     return make.like(translate(node.this, names), pattern, Literal(escape, ColumnType.TEXT))
 
 
-def _escape(node: exp.Expr, names: Names) -> Expression:
+def _escape(node: exp.Expr, names: NameReaders) -> Expression:
     inner, escape = node.this, translate(node.expression, names)
     if not isinstance(inner, exp.Like) or not isinstance(escape, Literal):
         raise Refusal(node, "ESCAPE goes with LIKE and takes a constant")
@@ -244,7 +244,7 @@ def _escape(node: exp.Expr, names: Names) -> Expression:
     return make.negation(matched) if inner.args.get("negate") else matched
 
 
-def _is(node: exp.Expr, names: Names) -> Expression:
+def _is(node: exp.Expr, names: NameReaders) -> Expression:
     operand, what = translate(node.this, names), node.expression
     if isinstance(what, exp.Null):
         return make.is_null(operand)
@@ -253,7 +253,7 @@ def _is(node: exp.Expr, names: Names) -> Expression:
     raise Refusal(node, "IS goes with NULL, TRUE or FALSE")
 
 
-def _case(node: exp.Expr, names: Names) -> Expression:
+def _case(node: exp.Expr, names: NameReaders) -> Expression:
     subject = translate(node.this, names) if node.this is not None else None
     pairs = []
     for branch in node.args["ifs"]:
@@ -266,7 +266,7 @@ def _case(node: exp.Expr, names: Names) -> Expression:
     return make.choice(pairs, NULL if default is None else translate(default, names))
 
 
-def _cast(node: exp.Expr, names: Names) -> Expression:
+def _cast(node: exp.Expr, names: NameReaders) -> Expression:
     target = node.args["to"]
     kind = TYPES.get(target.this)
     if kind is None:
@@ -289,14 +289,14 @@ def _scale(node: exp.Expr, target: exp.Expr) -> int | None:
     return int(scale)
 
 
-def _round(node: exp.Expr, names: Names) -> Expression:
+def _round(node: exp.Expr, names: NameReaders) -> Expression:
     digits = node.args.get("decimals")
     return make.rounded(
         translate(node.this, names), None if digits is None else translate(digits, names)
     )
 
 
-def _substring(node: exp.Expr, names: Names) -> Expression:
+def _substring(node: exp.Expr, names: NameReaders) -> Expression:
     positions = [node.args[part] for part in ("start", "length") if node.args.get(part)]
     if node.args.get("start") is None:
         raise Refusal(node, "substr needs a position to start from")
@@ -307,12 +307,12 @@ def _substring(node: exp.Expr, names: Names) -> Expression:
     )
 
 
-def _extract(node: exp.Expr, names: Names) -> Expression:
+def _extract(node: exp.Expr, names: NameReaders) -> Expression:
     field = _unit(node, node.this)
     return make.temporal(Operation.EXTRACT, field, translate(node.expression, names))
 
 
-def _truncate(node: exp.Expr, names: Names) -> Expression:
+def _truncate(node: exp.Expr, names: NameReaders) -> Expression:
     unit = _unit(node, node.args["unit"])
     return make.temporal(Operation.TRUNCATE, unit, translate(node.this, names))
 

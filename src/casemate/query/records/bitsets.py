@@ -97,7 +97,7 @@ def pack(bits: NDArray[np.bool_]) -> Words:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Groups:
+class CellCodes:
     """The cell each record falls into: a position in `keys`, or -1 for none."""
 
     codes: NDArray[np.int32]
@@ -115,7 +115,7 @@ class Membership:
     records: NDArray[Any]
     words: Words
     count: int
-    groups: tuple[Groups | None, ...]
+    groups: tuple[CellCodes | None, ...]
 
     def __repr__(self) -> str:
         """How large it is; never who is selected."""
@@ -339,10 +339,10 @@ def _any_of(predicates: list[Expression]) -> Expression:
     return Call(Operation.OR, tuple(predicates), ColumnType.BOOLEAN)
 
 
-def _groups(aggregates: Sequence[Aggregate], records: Records) -> tuple[Groups | None, ...]:
+def _groups(aggregates: Sequence[Aggregate], records: Records) -> tuple[CellCodes | None, ...]:
     """The cells of aggregates with keys, each combination of tables and keys read once."""
-    known: dict[object, Groups] = {}
-    found: list[Groups | None] = []
+    known: dict[object, CellCodes] = {}
+    found: list[CellCodes | None] = []
     for each in aggregates:
         shared = (each.joins, each.keys, each.predicate if each.joins else None)
         if each.keys and shared not in known:
@@ -351,7 +351,7 @@ def _groups(aggregates: Sequence[Aggregate], records: Records) -> tuple[Groups |
     return tuple(found)
 
 
-def _read_groups(aggregate: Aggregate, records: Records) -> Groups:
+def _read_groups(aggregate: Aggregate, records: Records) -> CellCodes:
     if aggregate.joins and not aggregate.single_valued:
         raise Unsupported(
             "a record may meet several rows of a joined table here, so it may be in several "
@@ -364,4 +364,4 @@ def _read_groups(aggregate: Aggregate, records: Records) -> Groups:
     inner, tuples = factorise([frame[name] for name in keys], len(records_met))
     codes = np.full(records.count, -1, np.int32)
     codes[records.places(records_met)] = inner
-    return Groups(codes, tuple(tuples))
+    return CellCodes(codes, tuple(tuples))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from casemate.query.aggregate import Aggregate, Join
 from casemate.query.engines.answering import Key
 from casemate.query.engines.engine import RECORD_COLUMN, engine_of, grouped, pieces, rows, tables
-from casemate.query.engines.rendering import Engine, render
+from casemate.query.engines.rendering import SqlDialect, render
 from casemate.query.language.coercion import LARGEST_INTEGER
 from casemate.query.language.expression import Expression
 from casemate.query.records.coding import Codes, factorise
@@ -175,7 +175,7 @@ def _read_together(scans: Mapping[_Scan, Terms], source: Source) -> list[_Part]:
     return parts
 
 
-def inside(predicate: Expression, engine: Engine) -> str:
+def inside(predicate: Expression, engine: SqlDialect) -> str:
     """A predicate as a value that is true or false, never NULL."""
     return f"coalesce({render(predicate, engine)}, FALSE)"
 

@@ -65,7 +65,7 @@ class Inexact(Exception):
 
 
 @dataclass(frozen=True)
-class Reach:
+class ExactReach:
     """Between which numbers an expression lies, and how fine they are.
 
     `digits` after the point are enough for each of them (None: not even many are, it is a
@@ -78,7 +78,7 @@ class Reach:
     private: bool = False
 
 
-def reach(expression: Expression, given: Container[Expression] | None = None) -> Reach:
+def reach(expression: Expression, given: Container[Expression] | None = None) -> ExactReach:
     """What an expression can be where each step is exact, except in parts that are given.
 
     By default those are given that read nothing private. Raises Inexact where a step is not exact.
@@ -92,22 +92,22 @@ def reach(expression: Expression, given: Container[Expression] | None = None) ->
     try:
         operands = _operands(expression, given)
         private = any(each.private for each in operands)
-        return Reach(*RULES[expression.operation](expression, operands), private)
+        return ExactReach(*RULES[expression.operation](expression, operands), private)
     except KeyError:
         error = Inexact(expression, "is not computed exactly")
     except Inexact as found:
         error = found
     if private_columns(expression) if given is None else expression not in given:
         raise error
-    return Reach(*_any(expression))
+    return ExactReach(*_any(expression))
 
 
-def _operands(call: Call, given: Container[Expression] | None) -> list[Reach]:
+def _operands(call: Call, given: Container[Expression] | None) -> list[ExactReach]:
     """What the operands can be; conditions only choose between the others."""
     chosen = call.operation is Operation.CASE
     last = len(call.arguments) - 1
     return [
-        Reach(ZERO, 0, private=bool(private_columns(each)))
+        ExactReach(ZERO, 0, private=bool(private_columns(each)))
         if chosen and place % 2 == 0 and place < last
         else reach(each, given)
         for place, each in enumerate(call.arguments)
@@ -165,25 +165,25 @@ def _any(expression: Expression) -> Found:
     return RANGES.get(kind, nowhere), digits, digits or 0
 
 
-def _constant(literal: Literal) -> Reach:
+def _constant(literal: Literal) -> ExactReach:
     value = literal.value
     if value is None or isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         interval, digits, scale = _any(literal)
         nothing = Interval(Fraction(0), Fraction(0)) if value is None else interval
-        return Reach(nothing, digits, scale)
+        return ExactReach(nothing, digits, scale)
     number = Fraction(value)
     if isinstance(value, Decimal):
         digits = max(0, -int(value.as_tuple().exponent))
         fits = abs(value) < 10 ** (DIGITS - digits) if digits <= FRACTION_DIGITS else False
-        return Reach(Interval(number, number), digits if fits else None, digits)
-    return Reach(Interval(number, number), 0 if number.denominator == 1 else None)
+        return ExactReach(Interval(number, number), digits if fits else None, digits)
+    return ExactReach(Interval(number, number), 0 if number.denominator == 1 else None)
 
 
-def _column(reference: ColumnRef) -> Reach:
+def _column(reference: ColumnRef) -> ExactReach:
     """A column's bounds, or those of its type."""
     interval, digits, scale = _any(reference)
     if reference.type not in NUMBERS:
-        return Reach(interval, digits, scale, reference.private)
+        return ExactReach(interval, digits, scale, reference.private)
     low, high = _ends(reference.column)
     within = Interval(
         interval.low if low is None else max(low, interval.low),
@@ -191,7 +191,7 @@ def _column(reference: ColumnRef) -> Reach:
     )
     if reference.type is ColumnType.DECIMAL and reference.column.digits is not None:
         digits = reference.column.digits
-    return Reach(within, digits, scale, reference.private)
+    return ExactReach(within, digits, scale, reference.private)
 
 
 def _ends(column: Column) -> tuple[Fraction | None, Fraction | None]:
@@ -226,7 +226,7 @@ def _fitting(call: Call, interval: Interval, digits: int | None, scale: int) -> 
     return interval, digits, scale
 
 
-def _sum(call: Call, operands: list[Reach]) -> Found:
+def _sum(call: Call, operands: list[ExactReach]) -> Found:
     left, right = operands
     if call.operation is Operation.ADD:
         ends = left.interval.low + right.interval.low, left.interval.high + right.interval.high
@@ -239,7 +239,7 @@ def _sum(call: Call, operands: list[Reach]) -> Found:
     )
 
 
-def _product(call: Call, operands: list[Reach]) -> Found:
+def _product(call: Call, operands: list[ExactReach]) -> Found:
     left, right = operands
     sides = [(each.interval.low, each.interval.high) for each in operands]
     corners = [a * b for a, b in product(*sides)]
@@ -256,12 +256,12 @@ def _product(call: Call, operands: list[Reach]) -> Found:
     return _fitting(call, interval, both, FRACTION_DIGITS)
 
 
-def _choice(call: Call, operands: list[Reach]) -> Found:
+def _choice(call: Call, operands: list[ExactReach]) -> Found:
     *pairs, otherwise = operands
     return _one_of(call, [*pairs[1::2], otherwise])
 
 
-def _one_of(call: Call, results: list[Reach]) -> Found:
+def _one_of(call: Call, results: list[ExactReach]) -> Found:
     """One of several results; decimals are brought under one roof."""
     interval, digits = results[0].interval, results[0].digits
     for each in results[1:]:
@@ -275,7 +275,7 @@ def _one_of(call: Call, results: list[Reach]) -> Found:
     )
 
 
-def _cast(call: Call, operands: list[Reach]) -> Found:
+def _cast(call: Call, operands: list[ExactReach]) -> Found:
     """A cast between exact numbers that keeps all digits, or of whole numbers to doubles."""
     first, source = operands[0], call.arguments[0].type
     if source is call.type is ColumnType.DOUBLE:
@@ -309,7 +309,7 @@ ARITHMETIC = (Operation.ADD, Operation.SUBTRACT, Operation.MULTIPLY)
 TRANSCENDENTAL = (Operation.POWER, Operation.LN, Operation.EXP)
 EXACT = (ColumnType.INTEGER, ColumnType.DECIMAL)
 ZERO, UNIT = (Interval(Fraction(end), Fraction(end)) for end in (0, 1))
-RULES: dict[Operation, Callable[[Call, list[Reach]], Found]] = {
+RULES: dict[Operation, Callable[[Call, list[ExactReach]], Found]] = {
     Operation.ADD: _sum,
     Operation.SUBTRACT: _sum,
     Operation.MULTIPLY: _product,

@@ -49,7 +49,7 @@ Part = Sequence[Token]
 
 
 @dataclass(frozen=True)
-class Clauses:
+class SelectClauses:
     """The columns that a SELECT shows, its single keys, and its HAVING.
 
     `having` is the position after that word, None without one; `end` is where its condition ends,
@@ -62,7 +62,7 @@ class Clauses:
     end: int
 
 
-def clauses(tokens: Part, word: int) -> Clauses:
+def clauses(tokens: Part, word: int) -> SelectClauses:
     """The clauses of the SELECT whose first word is this token."""
     own = _own(tokens[word + 1 :])
     starts = [i for i, depth in enumerate(_depths(own)) if not depth and _is(own[i], STARTS)]
@@ -71,7 +71,7 @@ def clauses(tokens: Part, word: int) -> Clauses:
     group, having = places.get(TokenType.GROUP_BY), places.get(TokenType.HAVING)
     keys = own[group + 1 : having] if group is not None else ()
     last = own[-1] if own else tokens[word]
-    return Clauses(
+    return SelectClauses(
         tuple(_listed(own[:first])),
         tuple(_single(keys)),
         None if having is None else own[having].end + 1,

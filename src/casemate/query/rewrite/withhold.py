@@ -38,7 +38,7 @@ from casemate.query.parse.place import parse_tokens, tokens_of
 from casemate.query.parse.scope import folded, spelled
 from casemate.query.parse.select import union_branches
 from casemate.query.parse.sql import DIALECT, parse_statement, single_query
-from casemate.query.rewrite.clauses import Clauses, Part, clauses, hides, text_of
+from casemate.query.rewrite.clauses import Part, SelectClauses, clauses, hides, text_of
 from casemate.table import Policy
 
 MARK = 4_611_686_018_427_000_000
@@ -49,7 +49,7 @@ LINES = "\n  OR "
 
 
 @dataclass(frozen=True)
-class Row:
+class ShownRow:
     """A row that a statement shows: its site, and the value of each key there (NULL if without)."""
 
     site: int
@@ -57,7 +57,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Site:
+class SelectSite:
     """An aggregating SELECT: its keys as text, and where its HAVING begins (None) and ends."""
 
     keys: tuple[str, ...]
@@ -66,13 +66,13 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Shape:
+class SelectShape:
     """The site that a select of a statement comes from, and which of its own keys each key is."""
 
     site: int
     keys: tuple[int | None, ...]
 
-    def key(self, row: Row) -> Key | None:
+    def key(self, row: ShownRow) -> Key | None:
         """The key of a row in that select; None if it is not one of its rows."""
         if row.site != self.site or len(row.values) != len(self.keys):
             return None
@@ -95,12 +95,12 @@ class Withholding:
         self._sites = list(self._found())
         self._shapes = self._recognised()
 
-    def row(self, select: Select, key: Key) -> Row:
+    def row(self, select: Select, key: Key) -> ShownRow:
         """The row in which a cell of a select of this statement is shown."""
         shape = self._shapes[select]
-        return Row(shape.site, tuple(None if i is None else key[i] for i in shape.keys))
+        return ShownRow(shape.site, tuple(None if i is None else key[i] for i in shape.keys))
 
-    def without(self, rows: Collection[Row], present: Collection[Row]) -> str | None:
+    def without(self, rows: Collection[ShownRow], present: Collection[ShownRow]) -> str | None:
         """The text without these rows of all that are present; None if none would be left."""
         if set(present) <= set(rows):
             return None
@@ -123,7 +123,7 @@ class Withholding:
 
     # What stands where in the text ----------------------------------------------------------------
 
-    def _found(self) -> Iterator[Site]:
+    def _found(self) -> Iterator[SelectSite]:
         """The sites of the text, in its order."""
         tokens = tokens_of(self._sql, self._dialect)
         tree = single_query(self._sql, tokens, parse_tokens(self._sql, tokens, self._dialect))
@@ -135,8 +135,8 @@ class Withholding:
             if _aggregates(node):
                 yield self._site(clauses(tokens, word), node)
 
-    def _site(self, found: Clauses, node: exp.Select) -> Site:
-        bare = Site((), found.having, found.end)
+    def _site(self, found: SelectClauses, node: exp.Select) -> SelectSite:
+        bare = SelectSite((), found.having, found.end)
         items = list(_items(node))
         if len(items) != len(found.keys) or len(node.expressions) != len(found.shown):
             raise Unsupported("the keys of this statement cannot be told apart", self._sql)
@@ -148,7 +148,7 @@ class Withholding:
             keys.append(_operand(text_of(written, self._sql), shown.unalias()))
         return replace(bare, keys=tuple(dict.fromkeys(keys)))
 
-    def _meant(self, item: exp.Expr, part: Part, node: exp.Select, site: Site) -> int | None:
+    def _meant(self, item: exp.Expr, part: Part, node: exp.Select, site: SelectSite) -> int | None:
         """The column of SELECT that a position or a name in GROUP BY means; None for neither."""
         if isinstance(item, exp.Literal):
             return position(item, len(node.expressions), "GROUP BY")
@@ -159,7 +159,7 @@ class Withholding:
                 return None if self._is_visible(text_of(part, self._sql), site) else place
         return None
 
-    def _is_visible(self, name: str, site: Site) -> bool:
+    def _is_visible(self, name: str, site: SelectSite) -> bool:
         """Whether HAVING can use this name as it stands, which means a column of FROM."""
         try:
             self._read(_with(self._sql, [(site, f"{name} IS NULL")]))
@@ -173,7 +173,7 @@ class Withholding:
 
     # What the parser makes of it ------------------------------------------------------------------
 
-    def _recognised(self) -> dict[Select, Shape]:
+    def _recognised(self) -> dict[Select, SelectShape]:
         """Where each select comes from: read with a condition at each site that names its keys."""
         marked = {
             number: " OR ".join(
@@ -185,18 +185,18 @@ class Withholding:
         pairs = zip(self.statement.selects, read.selects, strict=True)
         return {old: self._shape(old, new) for old, new in pairs}
 
-    def _shape(self, old: Select, new: Select) -> Shape:
+    def _shape(self, old: Select, new: Select) -> SelectShape:
         for term in conjuncts(new.having):
             is_or = isinstance(term, Call) and term.operation is Operation.OR
             first, *keys = term.arguments if isinstance(term, Call) and is_or else (term,)
             number = _marked(first)
             if number is not None and number < len(self._sites):
-                shape = Shape(number, tuple(map(_named, keys)))
+                shape = SelectShape(number, tuple(map(_named, keys)))
                 if {i for i in shape.keys if i is not None} == set(range(len(old.keys))):
                     return shape
         raise Unsupported("the keys of this statement cannot be told apart", self._sql)
 
-    def _is(self, row: Row, missing: Collection[tuple[int, int]]) -> str:
+    def _is(self, row: ShownRow, missing: Collection[tuple[int, int]]) -> str:
         """That a row is this one; where a key may be NULL, the comparison must not be."""
         parts = []
         keys = self._sites[row.site].keys
@@ -209,7 +209,7 @@ class Withholding:
                 parts.append(f"{key} = {constant(value, self._dialect)}")
         return " AND ".join(parts) or "TRUE"
 
-    def _check(self, text: str, rows: Collection[Row], present: Iterable[Row]) -> None:
+    def _check(self, text: str, rows: Collection[ShownRow], present: Iterable[ShownRow]) -> None:
         """Read the new text: nothing but HAVING has changed, and that lets the right rows pass."""
         new, selects = self._read(text), self.statement.selects
         asked = [replace(select, having=TRUE) for select in new.selects]
@@ -237,7 +237,7 @@ def _operand(text: str, key: exp.Expr) -> str:
     return text if closed else f"({text})"
 
 
-def _with(sql: str, conditions: Iterable[tuple[Site, str]]) -> str:
+def _with(sql: str, conditions: Iterable[tuple[SelectSite, str]]) -> str:
     """The text with each condition added to the HAVING of its site, the last site first."""
     for site, condition in sorted(conditions, key=lambda pair: -pair[0].end):
         before, after = sql[: site.end], sql[site.end :]

@@ -33,7 +33,7 @@ FACTORS, PLACES = (0, 1, 3), 5
 
 
 @dataclass(frozen=True, eq=False)
-class Keys:
+class HashKeys:
     """The secret numbers of the two lanes: factors of 31 bits, odd, and terms."""
 
     lanes: NDArray[np.int64]  # 2 x 5
@@ -67,7 +67,7 @@ def lane(name: NDArray[np.int64], key: NDArray[np.int64]) -> NDArray[np.int64]:
     return folded
 
 
-def fingerprints(name: NDArray[np.int64], keys: Keys) -> NDArray[np.int64]:
+def fingerprints(name: NDArray[np.int64], keys: HashKeys) -> NDArray[np.int64]:
     """What each record adds to the total of an equation that it is in: from 1 to 2^38.
 
     >>> fixed = Keys(np.ones((2, 5), np.int64))
@@ -91,7 +91,9 @@ FENCE = {"duckdb": "", "postgres": " OFFSET 0"}
 """What keeps an engine from writing an inner expression out wherever it is used."""
 
 
-def hashed(inner: str, keys: Keys, dialect: str, whole: bool, columns: Sequence[str] = ()) -> str:
+def hashed(
+    inner: str, keys: HashKeys, dialect: str, whole: bool, columns: Sequence[str] = ()
+) -> str:
     """A SELECT of some columns and the two lanes, y and w, of the records r of another SELECT."""
     name = "r" if whole else WHOLE[dialect].format("r")
     kept = "".join(f"{column}, " for column in columns)

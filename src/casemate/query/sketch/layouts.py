@@ -22,8 +22,8 @@ from casemate.query.engines.answering import Key
 from casemate.query.language.expression import Expression
 from casemate.query.records.atoms import Subject
 from casemate.query.records.bitsets import (
+    CellCodes,
     Conditions,
-    Groups,
     Records,
     Restriction,
     Words,
@@ -46,7 +46,7 @@ class Coded:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class BitLayout:
     """Coded columns whose rows of bits, ANDed, say which predicates select a record.
 
     `conjunctions[i]` is the number of conjunctions of the predicate at bit i, in falling order.
@@ -77,7 +77,7 @@ class Layout:
         further = [np.arange(size) for size in layers(self.conjunctions)[1:]]
         return np.concatenate([np.zeros(0, np.int64), *further]).astype(np.int64)
 
-    def only(self, predicates: Iterable[Expression]) -> "Layout":
+    def only(self, predicates: Iterable[Expression]) -> "BitLayout":
         """The same for some of the predicates; columns that do not matter to them are left out."""
         chosen = sorted(predicates, key=lambda each: -self.conjunctions[self.bits[each]])
         places = [self.bits[each] for each in chosen]
@@ -90,7 +90,7 @@ class Layout:
         everything = pack(origin[None, :] >= 0)
         tables = [(which, _taken(table, origin)) for which, table in self._numbered()]
         matter = [each for each in tables if (each[1] != everything).any()] or tables[:1]
-        return Layout(
+        return BitLayout(
             {each: place for place, each in enumerate(chosen)},
             counts,
             self.codes,
@@ -123,7 +123,7 @@ def _taken(table: Words, origin: NDArray[np.int64]) -> Words:
 # Building it ----------------------------------------------------------------------------------
 
 
-def layout(predicates: Iterable[Expression], records: Records) -> Layout:
+def layout(predicates: Iterable[Expression], records: Records) -> BitLayout:
     """Read and code the columns that the predicates ask about."""
     terms = {each: conjunctions(each) for each in dict.fromkeys(predicates)}
     ordered = sorted(terms, key=lambda each: -len(terms[each]))
@@ -139,7 +139,7 @@ def layout(predicates: Iterable[Expression], records: Records) -> Layout:
     everyone = Coded(np.zeros(records.count, np.int32), pack(used[None, :]))
     read = (_widened(each, width) for each in restrictions(asked, records))
     columns = list(merged(sorted([everyone, *read], key=lambda column: len(column.table))))
-    return Layout(
+    return BitLayout(
         {each: place for place, each in enumerate(ordered)},
         counts,
         stacked([column.codes for column in columns], max(len(c.table) for c in columns)),
@@ -205,14 +205,14 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CodedCells:
     """The cell of each record for each list of keys, and the number of each cell."""
 
     codes: NDArray[np.int32]  # lists of keys x records
     numbers: Mapping[tuple[Expression, ...], Mapping[Key, int]]
 
     @classmethod
-    def of(cls, groups: Mapping[tuple[Expression, ...], Groups], count: int) -> "Cells":
+    def of(cls, groups: Mapping[tuple[Expression, ...], CellCodes], count: int) -> "CodedCells":
         """Cells read from a source."""
         codes = np.empty((len(groups), count), np.int32)
         for place, each in enumerate(groups.values()):
@@ -222,11 +222,11 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class PassShape:
     """Predicates, cells and equations as a compiled pass takes them."""
 
-    layout: Layout
-    cells: Cells
+    layout: BitLayout
+    cells: CodedCells
     selections: Sequence[Selection]
     dense: frozenset[int] = field(default=frozenset())  # bits that select more than half
 
@@ -277,18 +277,18 @@ class Shape:
         flips[list(self.dense)] = True
         return flips
 
-    def flipped(self, tried: Places) -> "Shape":
+    def flipped(self, tried: Places) -> "PassShape":
         """The same, with the zeros counted of bits that select more than half of these records."""
         share = self._bits(tried).mean(axis=0) if len(tried) else np.zeros(0)
         alone = {self.layout.bits[each.predicate] for each in self.selections if not each.keys}
         return replace(self, dense=frozenset(alone.intersection(np.flatnonzero(share > 0.5))))
 
-    def only(self, equations: Iterable[int]) -> "Shape":
+    def only(self, equations: Iterable[int]) -> "PassShape":
         """The same for some of the equations."""
         chosen = [self.selections[each] for each in equations]
         some = self.layout.only(dict.fromkeys(each.predicate for each in chosen))
         dense = (place for each, place in some.bits.items() if self.layout.bits[each] in self.dense)
-        return Shape(some, self.cells, chosen, frozenset(dense))
+        return PassShape(some, self.cells, chosen, frozenset(dense))
 
     def weights(self, combination: Iterable[int], modulus: int) -> tuple[NDArray[np.int64], int]:
         """What a combination of equations adds up to, as weights of a pass."""

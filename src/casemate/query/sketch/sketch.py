@@ -28,11 +28,11 @@ from casemate.query.engines.answering import Key, values
 from casemate.query.engines.engine import engine_of, tables
 from casemate.query.engines.rendering import render
 from casemate.query.language.expression import Expression, Scalar
-from casemate.query.records.bitsets import Groups, Records
+from casemate.query.records.bitsets import CellCodes, Records
 from casemate.query.records.coding import WIDEST_SPAN, codes_of, factorise
-from casemate.query.sketch.hash import MOST_ADDED, Keys, fingerprints, names
+from casemate.query.sketch.hash import MOST_ADDED, HashKeys, fingerprints, names
 from casemate.query.sketch.kernel import evaluate, strays, survey
-from casemate.query.sketch.layouts import Cells, Selection, Shape, layout
+from casemate.query.sketch.layouts import CodedCells, PassShape, Selection, layout
 from casemate.table import ColumnType
 from casemate.table.sources import Source
 
@@ -42,7 +42,7 @@ MOST_COUNTED = 2**26
 Codes = NDArray[Any]
 
 
-def cells_of(keys: Sequence[Expression], records: Records) -> Groups:
+def cells_of(keys: Sequence[Expression], records: Records) -> CellCodes:
     """The cell of every record, and the keys of each cell."""
     codes: Codes = np.zeros(records.count, np.int32)
     cells: list[Key] = [()]
@@ -51,7 +51,7 @@ def cells_of(keys: Sequence[Expression], records: Records) -> Groups:
         wide = codes.astype(np.int64) * len(shown) + inner
         codes, used = _in_use(wide, len(cells) * len(shown))
         cells = [(*cells[k // len(shown)], shown[k % len(shown)]) for k in used.tolist()]
-    return Groups(codes, tuple(cells))
+    return CellCodes(codes, tuple(cells))
 
 
 def _coded(key: Expression, records: Records) -> tuple[Codes, list[Scalar]]:
@@ -101,11 +101,11 @@ class CodedRecords:
     ) -> None:
         self._random = random or os.urandom
         self._records = Records(source)
-        self._keys = Keys.drawn(random)
+        self._keys = HashKeys.drawn(random)
         lists = dict.fromkeys(each.keys for each in selections if each.keys)
-        cells = Cells.of({keys: cells_of(keys, self._records) for keys in lists}, self.count)
+        cells = CodedCells.of({keys: cells_of(keys, self._records) for keys in lists}, self.count)
         self.layout = layout((each.predicate for each in selections), self._records)
-        self._shape = Shape(self.layout, cells, selections).flipped(self._sample(TRIED))
+        self._shape = PassShape(self.layout, cells, selections).flipped(self._sample(TRIED))
         self._totals: NDArray[Any] | None = None
 
     @property

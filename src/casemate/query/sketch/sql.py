@@ -40,7 +40,7 @@ from casemate.query.language.expression import (
     all_of,
 )
 from casemate.query.records.bitsets import membership
-from casemate.query.sketch.hash import MOST_ADDED, SMALL, Keys, hashed
+from casemate.query.sketch.hash import MOST_ADDED, SMALL, HashKeys, hashed
 from casemate.query.sketch.layouts import Family, Selection
 from casemate.table import ColumnType
 from casemate.table.sources import RECORD, Frame, Source
@@ -92,11 +92,11 @@ def _written(record: Scalar) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Statements:
+class SketchStatements:
     """SQL over the records of a source and their hashes."""
 
     source: Source
-    keys: Keys
+    keys: HashKeys
     whole: bool  # whether records are named by whole numbers
 
     def lanes(self, columns: Sequence[str] = ("r",), source: Source | None = None) -> str:
@@ -173,8 +173,8 @@ class SummedRecords:
         self._selections, self._source = selections, source
         first = source.read(f"SELECT {RECORD_COLUMN} AS r FROM {tables(source, ())} LIMIT 1")["r"]
         whole = first.values.dtype == np.int64
-        self._statements = Statements(source, Keys.drawn(random), whole)
-        self._chance = Statements(source, Keys.drawn(random), whole)
+        self._statements = SketchStatements(source, HashKeys.drawn(random), whole)
+        self._chance = SketchStatements(source, HashKeys.drawn(random), whole)
         self._families: dict[Family, list[int]] = defaultdict(list)
         for place, each in enumerate(selections):
             self._families[each.family].append(place)

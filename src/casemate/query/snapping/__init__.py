@@ -11,7 +11,7 @@ from casemate.facade import lazily
 if TYPE_CHECKING:
     from casemate.query.snapping.breakpoints import breaks
     from casemate.query.snapping.cells import StepFunction, merged, step_function
-    from casemate.query.snapping.groups import Groups, cells_of
+    from casemate.query.snapping.groups import KeyGroups, cells_of
     from casemate.query.snapping.histograms import (
         LARGEST,
         Summand,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from casemate.query.snapping.steps import (
         Condition,
-        Keys,
+        StepKeys,
         condition_of,
         keys_of,
         with_decided_cases,

@@ -28,8 +28,8 @@ from casemate.table import (
     PRECISE,
     WHOLE,
     Attribute,
+    AttributeKind,
     ColumnType,
-    Kind,
     Point,
     image,
     point,
@@ -47,7 +47,7 @@ Result = Callable[[Point | None], Scalar]
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellResults:
     """The results that an expression has in a cell, each with its measure."""
 
     results: dict[Scalar, Fraction]
@@ -63,26 +63,30 @@ class Cell:
         return max(self.results, key=self.results.__getitem__)
 
 
-def results(attribute: Attribute, compute: Result, broken: Callable[[], Breaks]) -> list[Cell]:
+def results(
+    attribute: Attribute, compute: Result, broken: Callable[[], Breaks]
+) -> list[CellResults]:
     """The results in every cell, the reserved one last; `broken` tells where they may change."""
-    reserved = Cell({compute(None): Fraction(1)})
-    if attribute.kind is Kind.VALUES:
-        single = [Cell({compute(value): Fraction(1)}) for value in attribute.points]
+    reserved = CellResults({compute(None): Fraction(1)})
+    if attribute.kind is AttributeKind.VALUES:
+        single = [CellResults({compute(value): Fraction(1)}) for value in attribute.points]
         return [*single, reserved]
     places = sorted(places_of(attribute, broken))
     return [*_bin_results(attribute, compute, places), reserved]
 
 
-def _bin_results(attribute: Attribute, compute: Result, places: list[Fraction]) -> Iterator[Cell]:
+def _bin_results(
+    attribute: Attribute, compute: Result, places: list[Fraction]
+) -> Iterator[CellResults]:
     """The results in each bin; bins between the same two breaks have the same one."""
-    known: dict[int, Cell] = {}
+    known: dict[int, CellResults] = {}
     for number, (start, end) in enumerate(pairwise(attribute.images)):
         passed = bisect_left(places, start)
         if bisect_right(places, end) > passed:
             yield _gathered(_pieces(attribute, number, places), compute)
             continue
         if passed not in known:
-            known[passed] = Cell({compute(attribute.edges[number]): Fraction(1)})
+            known[passed] = CellResults({compute(attribute.edges[number]): Fraction(1)})
         yield known[passed]
 
 
@@ -113,12 +117,12 @@ Piece = tuple[Point, Fraction]
 """A value of a column that stands for a piece of a bin, and the measure of the piece."""
 
 
-def _gathered(pieces: Iterable[Piece], compute: Result) -> Cell:
+def _gathered(pieces: Iterable[Piece], compute: Result) -> CellResults:
     found: dict[Scalar, Fraction] = {}
     for sample, measure in pieces:
         result = compute(sample)
         found[result] = found.get(result, Fraction(0)) + measure
-    return Cell(found)
+    return CellResults(found)
 
 
 def _pieces(attribute: Attribute, number: int, places: list[Fraction]) -> Iterator[Piece]:
@@ -197,7 +201,7 @@ class StepFunction:
     @property
     def samples(self) -> tuple[Point | None, ...]:
         """A value of each piece: its first."""
-        listed = self.pieces.kind is Kind.VALUES
+        listed = self.pieces.kind is AttributeKind.VALUES
         return (*(self.pieces.points if listed else self.pieces.edges[:-1]), None)
 
     def at(self, value: Point | None) -> Scalar:
@@ -213,7 +217,7 @@ def step_function(
     attribute: Attribute, compute: Result, broken: Callable[[], Breaks]
 ) -> StepFunction:
     """A function of a column; `broken` tells where it may change, by the images of values."""
-    if attribute.kind is Kind.VALUES:
+    if attribute.kind is AttributeKind.VALUES:
         return merged(attribute, [*map(compute, attribute.points), compute(None)])
     starts = _starts(attribute, places_of(attribute, broken))
     pieces = replace(attribute, points=tuple(starts))
@@ -222,7 +226,7 @@ def step_function(
 
 def merged(pieces: Attribute, results: Sequence[Scalar]) -> StepFunction:
     """The step function in which neighbouring pieces of one result are one piece."""
-    if pieces.kind is Kind.VALUES:
+    if pieces.kind is AttributeKind.VALUES:
         return StepFunction(pieces, tuple(results))
     *inside, reserved = results
     changes = [before != after for before, after in pairwise(inside)]

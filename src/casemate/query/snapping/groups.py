@@ -18,7 +18,7 @@ from casemate.query.engines.answering import Key
 from casemate.query.language.expression import ColumnRef, Expression, Scalar, columns_of
 from casemate.query.language.interpret import evaluate
 from casemate.query.snapping.breakpoints import breaks
-from casemate.query.snapping.cells import Cell, results
+from casemate.query.snapping.cells import CellResults, results
 from casemate.query.snapping.snapping import (
     Bits,
     Bracket,
@@ -29,7 +29,7 @@ from casemate.query.snapping.snapping import (
     listed,
     moved,
 )
-from casemate.table import WHOLE, Attribute, Kind, Universe
+from casemate.table import WHOLE, Attribute, AttributeKind, Universe
 
 EVERYBODY = Snapped(({},))
 MOST_GROUPS = 100_000
@@ -37,7 +37,7 @@ MOST_GROUPS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class KeyGroup:
     """One combination of keys, and the cells that have it: most of each, where a key is cut."""
 
     key: Key
@@ -50,10 +50,10 @@ class Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class KeyGroups:
     """Every group of a statement; `exact` unless a key changes within a cell."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[KeyGroup, ...]
     exact: bool = True
     notes: tuple[str, ...] = ()
 
@@ -66,25 +66,25 @@ class _Keys:
     note: str | None = None
 
 
-def cells_of(select: Select, universe: Universe) -> Groups:
+def cells_of(select: Select, universe: Universe) -> KeyGroups:
     """The groups of a statement: all combinations of its keys' declared values."""
     keys = [_keys(each, universe) for each in select.keys]
     if math.prod(len(each.values) for each in keys) > MOST_GROUPS:
         raise Unsupported(f"this has more than {MOST_GROUPS:,} groups; group by fewer columns")
-    groups: list[Group] = []
+    groups: list[KeyGroup] = []
     for chosen in product(*(each.values.items() for each in keys)):
         found = EVERYBODY
         for _, cells in chosen:
             found = found.within(cells)
         if found.products:
-            groups.append(Group(tuple(value for value, _ in chosen), found))
+            groups.append(KeyGroup(tuple(value for value, _ in chosen), found))
         elif found.outer:
             raise Unsupported(
                 "two keys change inside one cell, so that some groups may be narrower than it; "
                 "group by limits of bins, or declare more bins"
             )
     notes = tuple(dict.fromkeys(each.note for each in keys if each.note is not None))
-    return Groups(tuple(groups), not notes, notes)
+    return KeyGroups(tuple(groups), not notes, notes)
 
 
 def _keys(key: Expression, universe: Universe) -> _Keys:
@@ -108,7 +108,7 @@ def _nothing(_: object) -> None:
 
 def _check_single(attribute: Attribute) -> None:
     """A column can be a key itself if each of its cells is one value."""
-    if attribute.kind is Kind.VALUES:
+    if attribute.kind is AttributeKind.VALUES:
         return
     low, high = attribute.images[0], attribute.images[-1]
     if attribute.type not in WHOLE or high - low != len(attribute.points):
@@ -118,7 +118,7 @@ def _check_single(attribute: Attribute) -> None:
         )
 
 
-def _grouped(place: int, attribute: Attribute, cells: list[Cell]) -> _Keys:
+def _grouped(place: int, attribute: Attribute, cells: list[CellResults]) -> _Keys:
     """The cells by the key that most of each has; every key must have one."""
     usual = [cell.usual for cell in cells]
     named = sorted(dict.fromkeys(usual), key=lambda value: value is None)  # stable: NULL last
@@ -151,7 +151,7 @@ def _unions(
     return {value: ({place: mask},) for value, mask in masks.items()}
 
 
-def _note(attribute: Attribute, cells: list[Cell]) -> str:
+def _note(attribute: Attribute, cells: list[CellResults]) -> str:
     """What is said of keys that were snapped."""
     usual = [cells[number].usual for number in cut_cells(cells)]
     names = ["NULL" if each is None else str(each) for each in usual]

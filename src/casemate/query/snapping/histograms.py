@@ -34,9 +34,9 @@ from casemate.query.snapping.cells import StepFunction
 from casemate.table import (
     FRACTION_DIGITS,
     Attribute,
+    AttributeKind,
     Column,
     ColumnType,
-    Kind,
     Point,
     Universe,
     Value,
@@ -202,7 +202,7 @@ def _statement(scope: Sequence[_Coded], source: Source, summands: Sequence[Summa
 def grouped_first(scope: Sequence[Attribute]) -> list[Attribute]:
     """The attributes whose values, together, are few enough to be groups of their own."""
     found, groups = [], 1
-    for each in sorted(scope, key=lambda each: each.kind is Kind.BINS):
+    for each in sorted(scope, key=lambda each: each.kind is AttributeKind.BINS):
         groups *= _declared_values(each)
         if groups > MOST_GROUPS:
             break
@@ -212,7 +212,7 @@ def grouped_first(scope: Sequence[Attribute]) -> list[Attribute]:
 
 def _declared_values(attribute: Attribute) -> int:
     """How many values a column may have in a table that keeps to its policy."""
-    if attribute.kind is Kind.VALUES:
+    if attribute.kind is AttributeKind.VALUES:
         return attribute.size
     return (whole_values(*bounds_of(attribute.column), attribute.type) or MOST_GROUPS) + 1
 
@@ -294,7 +294,7 @@ def code(
     reference = reference or reference_to(attribute)
     labels = range(attribute.size) if labels is None else labels
     reserved = _whole(labels[attribute.reserved])
-    if attribute.kind is Kind.VALUES:
+    if attribute.kind is AttributeKind.VALUES:
         pairs = [
             part
             for label, value in zip(labels, attribute.points, strict=False)

@@ -46,8 +46,8 @@ from casemate.query.records.atoms import (
     terms,
 )
 from casemate.query.snapping.breakpoints import NONE, Breaks, breaks
-from casemate.query.snapping.cells import Cell, results
-from casemate.table import Attribute, ColumnType, Kind, Point, Universe, image
+from casemate.query.snapping.cells import CellResults, results
+from casemate.table import Attribute, AttributeKind, ColumnType, Point, Universe, image
 
 Bits = NDArray[np.bool_]
 Product = Mapping[int, Bits]
@@ -236,12 +236,12 @@ def selection(predicate: Expression, universe: Universe) -> Snapped:
     return Snapped(nearest, bracket=bracket, notes=tuple(sorted(set(notes))))
 
 
-Conjunction = Mapping[int, list[Cell]]
+Conjunction = Mapping[int, list[CellResults]]
 """By attribute: where the condition on it holds."""
 
 
 def _conjunction(term: Term, universe: Universe) -> Conjunction:
-    found: dict[int, list[Cell]] = {}
+    found: dict[int, list[CellResults]] = {}
     for about, condition in term.items():
         place = attribute_of(about, universe)
         found[place] = _decided(universe.attributes[place], condition)
@@ -249,7 +249,7 @@ def _conjunction(term: Term, universe: Universe) -> Conjunction:
 
 
 def _union(
-    conjunctions: Sequence[Conjunction], inside: Callable[[Cell], bool]
+    conjunctions: Sequence[Conjunction], inside: Callable[[CellResults], bool]
 ) -> tuple[Product, ...]:
     """The cells that are inside for all attributes of one conjunction at least."""
     products = [
@@ -262,7 +262,7 @@ def _union(
     return tuple(union)
 
 
-def mask_of(cells: Sequence[Cell], inside: Callable[[Cell], bool]) -> Bits:
+def mask_of(cells: Sequence[CellResults], inside: Callable[[CellResults], bool]) -> Bits:
     """The cells that are inside."""
     return np.array([inside(cell) for cell in cells], np.bool_)
 
@@ -282,7 +282,7 @@ def attribute_of(about: Subject, universe: Universe) -> int:
     return universe.places[about.column.name]
 
 
-def _decided(attribute: Attribute, condition: Formula) -> list[Cell]:
+def _decided(attribute: Attribute, condition: Formula) -> list[CellResults]:
     def compute(value: Point | None) -> bool:
         return holds(condition, value)
 
@@ -300,17 +300,17 @@ def holds(found: Formula, value: Point | None) -> bool:
     return all(parts) if isinstance(found, Both) else any(parts)
 
 
-def _is_in(cell: Cell) -> bool:
+def _is_in(cell: CellResults) -> bool:
     """Whether a condition holds on half of a cell or more."""
     true, false = (cell.results.get(result, 0) for result in (True, False))
     return True in cell.results and true >= false
 
 
-def _is_whole(cell: Cell) -> bool:
+def _is_whole(cell: CellResults) -> bool:
     return False not in cell.results
 
 
-def _is_touched(cell: Cell) -> bool:
+def _is_touched(cell: CellResults) -> bool:
     return True in cell.results
 
 
@@ -320,7 +320,7 @@ MOST_NAMED = 3
 """Cells, or runs of cells, that a note names."""
 
 
-def moved(attribute: Attribute, cells: Sequence[Cell], what: str, how: str) -> str:
+def moved(attribute: Attribute, cells: Sequence[CellResults], what: str, how: str) -> str:
     """The note on something that changes inside cells: where, and how it was answered."""
     names = [_bin_name(attribute, number) for number in cut_cells(cells)]
     one = len(names) == 1
@@ -330,12 +330,12 @@ def moved(attribute: Attribute, cells: Sequence[Cell], what: str, how: str) -> s
     )
 
 
-def cut_cells(cells: Sequence[Cell]) -> list[int]:
+def cut_cells(cells: Sequence[CellResults]) -> list[int]:
     """The numbers of the cells in which something changes."""
     return [number for number, cell in enumerate(cells) if not cell.constant]
 
 
-def _note(attribute: Attribute, cells: Sequence[Cell]) -> str:
+def _note(attribute: Attribute, cells: Sequence[CellResults]) -> str:
     values = _values(attribute, mask_of(cells, _is_in))
     return moved(attribute, cells, "a limit lies", f"answered as if for {values}")
 
@@ -387,7 +387,7 @@ def summed(argument: Expression, universe: Universe) -> tuple[int, list[Interval
 def _span(argument: Expression, attribute: Attribute, cell: int) -> Interval:
     if cell == attribute.reserved:
         return _exactly(argument, None)
-    if attribute.kind is Kind.VALUES:
+    if attribute.kind is AttributeKind.VALUES:
         return _exactly(argument, attribute.points[cell])
     low, high = attribute.images[cell : cell + 2]
     if attribute.type is ColumnType.INTEGER and cell + 2 < len(attribute.edges):

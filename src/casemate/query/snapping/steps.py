@@ -29,7 +29,7 @@ from casemate.query.snapping.breakpoints import NONE, breaks
 from casemate.query.snapping.cells import MOST_LISTED, StepFunction, combinations, step_function
 from casemate.query.snapping.histograms import code, missing, reference_to
 from casemate.query.snapping.snapping import attribute_of, holds
-from casemate.table import WHOLE, Attribute, ColumnType, Kind, Universe, point
+from casemate.table import WHOLE, Attribute, AttributeKind, ColumnType, Universe, point
 
 BOOLEAN = ColumnType.BOOLEAN
 ONE = Literal(1, ColumnType.INTEGER)
@@ -98,7 +98,7 @@ def decided(condition: Expression, attribute: Attribute) -> Expression:
 
 def _holds(function: StepFunction) -> Expression:
     """A step function of truth values, for an engine; a single run is left open to indexes."""
-    simple = _listed(function) if function.pieces.kind is Kind.VALUES else _run(function)
+    simple = _listed(function) if function.pieces.kind is AttributeKind.VALUES else _run(function)
     if simple is not None:
         return simple
     if len(function.results) > FEW_PIECES and _is_listable(function.pieces):
@@ -108,7 +108,7 @@ def _holds(function: StepFunction) -> Expression:
 
 
 def _is_listable(pieces: Attribute) -> bool:
-    few = pieces.kind is Kind.BINS and pieces.images[-1] - pieces.images[0] < MOST_LISTED
+    few = pieces.kind is AttributeKind.BINS and pieces.images[-1] - pieces.images[0] < MOST_LISTED
     return few and pieces.type in WHOLE
 
 
@@ -184,14 +184,14 @@ def with_decided_cases(expression: Expression, attribute: Attribute) -> Expressi
 
 
 @dataclass(frozen=True)
-class Keys:
+class StepKeys:
     """The keys of a statement, each as the number of its value, and the numbers of each group."""
 
     functions: tuple[StepFunction, ...]
     groups: tuple[tuple[int, ...], ...]
 
 
-def keys_of(keys: Sequence[Expression], groups: Sequence[Key], universe: Universe) -> Keys:
+def keys_of(keys: Sequence[Expression], groups: Sequence[Key], universe: Universe) -> StepKeys:
     """Keys of one column each, of which these are all combinations that can be.
 
     A constant key tells no groups apart, and is left out.
@@ -207,7 +207,7 @@ def keys_of(keys: Sequence[Expression], groups: Sequence[Key], universe: Univers
         for group in groups
     )
     _check_complete(functions, found)
-    return Keys(tuple(functions), found)
+    return StepKeys(tuple(functions), found)
 
 
 def _numbered(key: Expression, numbers: Mapping[Scalar, int], universe: Universe) -> StepFunction:

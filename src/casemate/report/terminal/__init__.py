@@ -21,6 +21,6 @@ if TYPE_CHECKING:
         check_seconds,
         check_seed,
     )
-    from casemate.report.terminal.output import Output, Progress, write_atomically
+    from casemate.report.terminal.output import OutputOptions, Progress, write_atomically
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -30,7 +30,7 @@ PATIENCE = 2.0
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """The options `--format`, `--output` and `--quiet`, and what they do to a result."""
 
     format: Annotated[Literal["text", "json", "html"], Parameter(help="Form of the result.")] = (

@@ -35,7 +35,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class Span:
+class NumberSpan:
     """The column is a number between two bounds."""
 
     low: int
@@ -47,51 +47,57 @@ class Span:
 YES_NO = Member((0, 1))
 INTEGER = ColumnType.INTEGER
 
-COLUMNS: dict[str, tuple[Member | Span | None, str]] = {
+COLUMNS: dict[str, tuple[Member | NumberSpan | None, str]] = {
     "plan": (Member(tuple(range(1, 20))), "the insurance plan, by number"),
     "site": (Member((1, 2, 3, 4, 5, 6)), "the place, by number"),
     "coins": (Member((0, 25, 50, 95, 100)), "per cent of a medical bill the family pays itself"),
     "tookphys": (YES_NO, "had a physical examination at the start"),
     "year": (Member((1, 2, 3, 4, 5)), "year of the study"),
     "zper": (None, "the person; the first digit is the site"),
-    "black": (Span(0, 1, 2), "is Black; a fraction where it was imputed"),
-    "income": (Span(0, 30_000, 15), "family income in dollars"),
-    "xage": (Span(0, 65, 13), "age in that year"),
+    "black": (NumberSpan(0, 1, 2), "is Black; a fraction where it was imputed"),
+    "income": (NumberSpan(0, 30_000, 15), "family income in dollars"),
+    "xage": (NumberSpan(0, 65, 13), "age in that year"),
     "female": (YES_NO, "is a woman or girl"),
-    "educdec": (Span(0, 25, 5), "years of schooling of the family's decision maker"),
-    "time": (Span(0, 1, 4), "share of the year in which the person was insured by the study"),
-    "outpdol": (Span(0, 3_000, 15), "outpatient dollars, without psychotherapy and drugs"),
-    "drugdol": (Span(0, 1_000, 10), "dollars for drugs, outpatient"),
-    "suppdol": (Span(0, 1_500, 15), "dollars for supplies, outpatient"),
-    "mentdol": (Span(0, 1_500, 15), "dollars for psychotherapy, outpatient"),
-    "inpdol": (Span(0, 40_000, 20), "inpatient dollars, for hospitals and doctors"),
-    "meddol": (Span(0, 40_000, 20), "medical dollars in all, without outpatient psychotherapy"),
-    "totadm": (Span(0, 10, 10, INTEGER), "admissions to hospital"),
+    "educdec": (NumberSpan(0, 25, 5), "years of schooling of the family's decision maker"),
+    "time": (NumberSpan(0, 1, 4), "share of the year in which the person was insured by the study"),
+    "outpdol": (NumberSpan(0, 3_000, 15), "outpatient dollars, without psychotherapy and drugs"),
+    "drugdol": (NumberSpan(0, 1_000, 10), "dollars for drugs, outpatient"),
+    "suppdol": (NumberSpan(0, 1_500, 15), "dollars for supplies, outpatient"),
+    "mentdol": (NumberSpan(0, 1_500, 15), "dollars for psychotherapy, outpatient"),
+    "inpdol": (NumberSpan(0, 40_000, 20), "inpatient dollars, for hospitals and doctors"),
+    "meddol": (
+        NumberSpan(0, 40_000, 20),
+        "medical dollars in all, without outpatient psychotherapy",
+    ),
+    "totadm": (NumberSpan(0, 10, 10, INTEGER), "admissions to hospital"),
     "inpmis": (YES_NO, "some inpatient charge is missing"),
-    "mentvis": (Span(0, 100, 10, INTEGER), "visits for psychotherapy"),
-    "mdvis": (Span(0, 100, 10, INTEGER), "visits to a doctor in person"),
-    "notmdvis": (Span(0, 150, 10, INTEGER), "visits in person to somebody who is not a doctor"),
-    "num": (Span(1, 15, 14, INTEGER), "people in the family"),
-    "mhi": (Span(0, 100, 10), "index of mental health at the start"),
-    "disea": (Span(0, 60, 12), "score of chronic diseases at the start"),
-    "physlm": (Span(0, 1, 2), "has a physical limitation; a fraction where it was imputed"),
-    "ghindx": (Span(0, 100, 10), "index of general health at the start"),
-    "mdeoff": (Span(0, 1_000, 10), "the most the family was asked to pay itself, dollars"),
-    "pioff": (Span(0, 1_300, 13), "incentive paid for taking part, dollars"),
+    "mentvis": (NumberSpan(0, 100, 10, INTEGER), "visits for psychotherapy"),
+    "mdvis": (NumberSpan(0, 100, 10, INTEGER), "visits to a doctor in person"),
+    "notmdvis": (
+        NumberSpan(0, 150, 10, INTEGER),
+        "visits in person to somebody who is not a doctor",
+    ),
+    "num": (NumberSpan(1, 15, 14, INTEGER), "people in the family"),
+    "mhi": (NumberSpan(0, 100, 10), "index of mental health at the start"),
+    "disea": (NumberSpan(0, 60, 12), "score of chronic diseases at the start"),
+    "physlm": (NumberSpan(0, 1, 2), "has a physical limitation; a fraction where it was imputed"),
+    "ghindx": (NumberSpan(0, 100, 10), "index of general health at the start"),
+    "mdeoff": (NumberSpan(0, 1_000, 10), "the most the family was asked to pay itself, dollars"),
+    "pioff": (NumberSpan(0, 1_300, 13), "incentive paid for taking part, dollars"),
     "child": (YES_NO, "is a child"),
     "fchild": (YES_NO, "is a girl"),
-    "lfam": (Span(0, 3, 6), "logarithm of the family's size"),
-    "lpi": (Span(0, 8, 8), "logarithm of the incentive"),
+    "lfam": (NumberSpan(0, 3, 6), "logarithm of the family's size"),
+    "lpi": (NumberSpan(0, 8, 8), "logarithm of the incentive"),
     "idp": (YES_NO, "the plan has a deductible for each person"),
-    "logc": (Span(0, 5, 5), "logarithm of coins + 1"),
-    "fmde": (Span(0, 9, 9), "logarithm of a function of mdeoff and coins"),
+    "logc": (NumberSpan(0, 5, 5), "logarithm of coins + 1"),
+    "fmde": (NumberSpan(0, 9, 9), "logarithm of a function of mdeoff and coins"),
     "hlthg": (YES_NO, "rates the own health good"),
     "hlthf": (YES_NO, "rates the own health fair"),
     "hlthp": (YES_NO, "rates the own health poor"),
-    "xghindx": (Span(0, 100, 10), "ghindx, imputed where it is missing"),
-    "linc": (Span(0, 11, 11), "logarithm of income + 1"),
-    "lnum": (Span(0, 3, 6), "logarithm of the family's size"),
-    "lnmeddol": (Span(-1, 11, 12), "logarithm of meddol; missing where nothing was spent"),
+    "xghindx": (NumberSpan(0, 100, 10), "ghindx, imputed where it is missing"),
+    "linc": (NumberSpan(0, 11, 11), "logarithm of income + 1"),
+    "lnum": (NumberSpan(0, 3, 6), "logarithm of the family's size"),
+    "lnmeddol": (NumberSpan(-1, 11, 12), "logarithm of meddol; missing where nothing was spent"),
     "binexp": (YES_NO, "something was spent"),
 }
 """What each column can hold and what it means, in the file's order."""
@@ -146,10 +152,10 @@ def _column(name: str) -> Column:
         name,
         _role(name),
         _type(name),
-        low=domain.low if isinstance(domain, Span) else None,
-        high=domain.high if isinstance(domain, Span) else None,
+        low=domain.low if isinstance(domain, NumberSpan) else None,
+        high=domain.high if isinstance(domain, NumberSpan) else None,
         values=domain.values if isinstance(domain, Member) else None,
-        bins=domain.bins if isinstance(domain, Span) else None,
+        bins=domain.bins if isinstance(domain, NumberSpan) else None,
         provenance=_provenance(name),
         nullable=name in NULLABLE,
         per_person=PerPerson.VARYING if name in VARYING else PerPerson.CONSTANT,
@@ -164,7 +170,7 @@ def _role(name: str) -> Role:
 
 def _type(name: str) -> ColumnType:
     domain, _ = COLUMNS[name]
-    return domain.type if isinstance(domain, Span) else INTEGER
+    return domain.type if isinstance(domain, NumberSpan) else INTEGER
 
 
 def _provenance(name: str) -> Provenance:

@@ -165,7 +165,7 @@ OFFSET = " ?(Z|[+-][0-9]{2}(:?[0-9]{2})?)"
 
 
 @dataclass(frozen=True)
-class Shape:
+class ColumnShape:
     """What the cells of a column look like, and the type of DuckDB's that reads them."""
 
     type: ColumnType
@@ -210,10 +210,10 @@ def _castable(engine_type: str, least: str | None = None) -> str:
 
 ZONED = "TIMESTAMP WITH TIME ZONE"
 SHAPES = (
-    Shape(ColumnType.BOOLEAN, "(?i)true|false", _named("BOOLEAN")),
-    Shape(ColumnType.INTEGER, WHOLE, _named("BIGINT"), castable=_castable("BIGINT")),
-    Shape(ColumnType.DECIMAL, PLAIN, _decimal()),
-    Shape(
+    ColumnShape(ColumnType.BOOLEAN, "(?i)true|false", _named("BOOLEAN")),
+    ColumnShape(ColumnType.INTEGER, WHOLE, _named("BIGINT"), castable=_castable("BIGINT")),
+    ColumnShape(ColumnType.DECIMAL, PLAIN, _decimal()),
+    ColumnShape(
         ColumnType.DOUBLE,
         NUMBER,
         _named("DOUBLE"),
@@ -224,14 +224,18 @@ SHAPES = (
         ),
         castable=_castable("DOUBLE"),
     ),
-    Shape(ColumnType.DATE, DAY, _named("DATE"), castable=_castable("DATE", "DATE '0001-01-01'")),
-    Shape(
+    ColumnShape(
+        ColumnType.DATE, DAY, _named("DATE"), castable=_castable("DATE", "DATE '0001-01-01'")
+    ),
+    ColumnShape(
         ColumnType.TIMESTAMP,
         f"{DAY}({TIME})?",
         _named("TIMESTAMP"),
         castable=_castable("TIMESTAMP", "TIMESTAMP '0001-01-01'"),
     ),
-    Shape(ColumnType.TIMESTAMP, DAY + TIME + OFFSET, _named(ZONED), castable=_castable(ZONED)),
+    ColumnShape(
+        ColumnType.TIMESTAMP, DAY + TIME + OFFSET, _named(ZONED), castable=_castable(ZONED)
+    ),
 )
 
 Ask = Callable[[str], Sequence[Any]]
@@ -264,7 +268,7 @@ def decide(
 
 
 def _verdicts(
-    ask: Ask, shape: Shape, table: str, names: Sequence[str], declared: Collection[str]
+    ask: Ask, shape: ColumnShape, table: str, names: Sequence[str], declared: Collection[str]
 ) -> Iterable[tuple[str, str | None]]:
     """For each column, the engine's type if the shape fits."""
     if not names:

@@ -18,7 +18,7 @@ import duckdb
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import ColumnType
-from casemate.table.sources.duckdb_cells import Reading, fetch, identity, read_cell, reading
+from casemate.table.sources.duckdb_cells import CellReading, fetch, identity, read_cell, reading
 from casemate.table.sources.exactness import NEEDS_KEY, check_key, no_column
 from casemate.table.sources.files import PROGRESS_BAR, Opening, Place, connected
 from casemate.table.sources.place import DuckDBTable
@@ -28,7 +28,7 @@ from casemate.table.sources.source import (
     READ_FAILED,
     RECORD,
     Frame,
-    Relation,
+    SelectedFrom,
     quoted,
 )
 from casemate.table.sources.types import ByPolicy
@@ -60,7 +60,7 @@ class DuckDBSource:
         folder = tempfile.mkdtemp(prefix="casemate-")
         self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._fields: dict[str | None, dict[str, ColumnType]] = {}
-        self._cells: dict[str | None, Relation] = {}
+        self._cells: dict[str | None, SelectedFrom] = {}
         self._left_out: dict[str, str] = {}
         self._stored: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -85,7 +85,7 @@ class DuckDBSource:
         """The columns of a relation and their types."""
         return self._fields[public]
 
-    def cells(self, public: str | None = None) -> Relation:
+    def cells(self, public: str | None = None) -> SelectedFrom:
         """A relation as the engine has it, before it is shown in casemate's types."""
         return self._cells[public]
 
@@ -144,7 +144,7 @@ class DuckDBSource:
         for name, (_, public_key) in public.items():
             check_key(self, public_key, public=name)
 
-    def _show(self, public: str | None, relation: Relation) -> None:
+    def _show(self, public: str | None, relation: SelectedFrom) -> None:
         """Make the view that queries see: casemate's types, and the record's identity first."""
         self._cells[public] = relation
         readings = {column: reading(word) for column, word in relation.columns.items()}
@@ -162,7 +162,7 @@ class DuckDBSource:
         )
         self._fields[public] = {column: how.type for column, how in usable.items()}
 
-    def _show_by_policy(self, relations: Sequence[Relation], by_policy: ByPolicy) -> None:
+    def _show_by_policy(self, relations: Sequence[SelectedFrom], by_policy: ByPolicy) -> None:
         """Make what queries see of the protected table, or its rows where a file's are loaded."""
         columns = relations[0].columns
         by_policy.require(columns)
@@ -178,7 +178,7 @@ class DuckDBSource:
             self._connection.execute(f"DROP TABLE {relations[0].text}")
         self._fields[None] = by_policy.types()
 
-    def _select_by_policy(self, relation: Relation, by_policy: ByPolicy) -> str:
+    def _select_by_policy(self, relation: SelectedFrom, by_policy: ByPolicy) -> str:
         columns = relation.columns
         shown = by_policy.shown(lambda name, wanted: read_cell(quoted(name), columns[name], wanted))
         record = relation.position
@@ -192,7 +192,7 @@ class DuckDBSource:
         return f"SELECT {', '.join(shown)} FROM {relation.text}"
 
 
-def _record(relation: Relation, usable: Mapping[str, Reading], key: str | None) -> str:
+def _record(relation: SelectedFrom, usable: Mapping[str, CellReading], key: str | None) -> str:
     """The expression that tells one record from all others."""
     if key is not None:
         if key not in usable:

@@ -50,7 +50,7 @@ TEXT = {"ENUM", "UUID", "JSON", '"NULL"'}
 
 
 @dataclass(frozen=True)
-class Reading:
+class CellReading:
     """How a column of an engine's type is shown: as which type, through which expression."""
 
     type: ColumnType
@@ -70,21 +70,23 @@ PLAIN_TYPES = {
     "DATE": ColumnType.DATE,
     "TIMESTAMP": ColumnType.TIMESTAMP,
 }
-READINGS: Mapping[str, Reading] = (
-    {word: Reading(type_) for word, type_ in PLAIN_TYPES.items()}
-    | {word: Reading(ColumnType.INTEGER, "CAST({} AS BIGINT)") for word in SMALL}
-    | {word: Reading(ColumnType.DECIMAL, "TRY_CAST({} AS DECIMAL(38, 0))") for word in LARGE}
-    | {"FLOAT": Reading(ColumnType.DOUBLE, "CAST({} AS DOUBLE)")}
-    | {word: Reading(ColumnType.TIMESTAMP, "CAST({} AS TIMESTAMP)") for word in NAIVE}
+READINGS: Mapping[str, CellReading] = (
+    {word: CellReading(type_) for word, type_ in PLAIN_TYPES.items()}
+    | {word: CellReading(ColumnType.INTEGER, "CAST({} AS BIGINT)") for word in SMALL}
+    | {word: CellReading(ColumnType.DECIMAL, "TRY_CAST({} AS DECIMAL(38, 0))") for word in LARGE}
+    | {"FLOAT": CellReading(ColumnType.DOUBLE, "CAST({} AS DOUBLE)")}
+    | {word: CellReading(ColumnType.TIMESTAMP, "CAST({} AS TIMESTAMP)") for word in NAIVE}
     | {
-        word: Reading(ColumnType.TIMESTAMP, "timezone('UTC', CAST({} AS TIMESTAMP WITH TIME ZONE))")
+        word: CellReading(
+            ColumnType.TIMESTAMP, "timezone('UTC', CAST({} AS TIMESTAMP WITH TIME ZONE))"
+        )
         for word in ZONED
     }
-    | {word: Reading(ColumnType.TEXT, "CAST({} AS VARCHAR)") for word in TEXT}
+    | {word: CellReading(ColumnType.TEXT, "CAST({} AS VARCHAR)") for word in TEXT}
 )
 
 
-def reading(engine_type: str) -> Reading | None:
+def reading(engine_type: str) -> CellReading | None:
     """How to show a column of DuckDB's type of this name; None when it is left out."""
     if engine_type.endswith("]"):  # a list or an array of what comes before
         return None

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from casemate.errors import Misconfigured, shown_name
 from casemate.table.schema import Policy
-from casemate.table.sources.source import RECORD, Frame, Relation, Source, quoted
+from casemate.table.sources.source import RECORD, Frame, SelectedFrom, Source, quoted
 from casemate.table.toml import nearest
 
 BEFORE, AFTER = 26, 12
@@ -36,7 +36,7 @@ WIDE_SUM = f"numbers whose sum may have more than {BEFORE} digits before the poi
 INFINITE_SUM = "numbers whose sum may be infinite"
 
 
-class Engine(Protocol):
+class CellEngine(Protocol):
     """The part of a source that knows its cells as its engine has them."""
 
     @property
@@ -44,7 +44,7 @@ class Engine(Protocol):
         """As in `Source`."""
         ...
 
-    def cells(self, public: str | None = None) -> Relation:
+    def cells(self, public: str | None = None) -> SelectedFrom:
         """The protected table, or the named public one."""
         ...
 
@@ -74,7 +74,7 @@ class Fault:
         return f"CASE WHEN {total} >= {self.limit} THEN count({cell}) ELSE 0 END"
 
 
-def check_exact(policy: Policy, source: Engine) -> None:
+def check_exact(policy: Policy, source: CellEngine) -> None:
     """Refuse the first column with cells that are not shown exactly, or a sum that may not be."""
     private = {column.name for column in policy.private()}
     named = {*(column.name for column in policy.columns), policy.key, policy.person}
@@ -84,7 +84,7 @@ def check_exact(policy: Policy, source: Engine) -> None:
 
 
 def _check(
-    source: Engine, public: str | None, private: Collection[str], names: Sequence[str]
+    source: CellEngine, public: str | None, private: Collection[str], names: Sequence[str]
 ) -> None:
     cells = source.cells(public)
     rules = {"duckdb": _duckdb, "postgres": _postgres}[source.dialect]
@@ -103,7 +103,7 @@ def _check(
 
 
 def _found(
-    source: Engine, cells: Relation, faults: Sequence[Fault]
+    source: CellEngine, cells: SelectedFrom, faults: Sequence[Fault]
 ) -> dict[Fault, tuple[int, int | None]]:
     """The faults that there are: in how many cells, and in which record first if rows have one."""
     if not faults:

@@ -36,7 +36,7 @@ from casemate.table.sources.csv import (
 )
 from casemate.table.sources.exactness import NEEDS_KEY
 from casemate.table.sources.place import DuckDBTable, FileFormat, Files
-from casemate.table.sources.source import Relation, Series, literal, quoted
+from casemate.table.sources.source import SelectedFrom, Series, literal, quoted
 
 POSITION = "casemate_position"
 CELLS = quoted("casemate_cells")
@@ -57,7 +57,7 @@ def load_csv(
     paths: Sequence[Path],
     into: str,
     declared: Mapping[str, ColumnType],
-) -> Relation:
+) -> SelectedFrom:
     """Load CSV files of the same columns, one after the other, into a table of typed columns."""
     names = list(load_cells(connection, paths).columns)
     types = _decided(connection, paths[0], names, declared)
@@ -66,7 +66,7 @@ def load_csv(
     connection.execute(f"CREATE TABLE {into} AS SELECT {POSITION}, {typed} FROM {CELLS}")
     connection.execute(f"DROP TABLE {CELLS}")
     found = describe(connection, into)
-    return Relation(into, {name: found[name] for name in names}, POSITION, cut)
+    return SelectedFrom(into, {name: found[name] for name in names}, POSITION, cut)
 
 
 def _cut(
@@ -82,7 +82,7 @@ def _cut(
     return found
 
 
-def load_cells(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> Relation:
+def load_cells(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> SelectedFrom:
     """Load CSV files of the same columns, one after the other, with every cell as it is written."""
     names = read_header(paths[0]).names
     columns = ", ".join(f"{quoted(name)} VARCHAR" for name in names)
@@ -90,7 +90,7 @@ def load_cells(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> 
     loaded = 0
     for path in paths:
         loaded += _load_file(connection, path, names, loaded)
-    return Relation(CELLS, dict.fromkeys(names, "VARCHAR"), POSITION, written=True)
+    return SelectedFrom(CELLS, dict.fromkeys(names, "VARCHAR"), POSITION, written=True)
 
 
 def _load_file(
@@ -161,7 +161,7 @@ def _decided(
 
 def scan_parquet(
     connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], *, mixed: bool = False
-) -> list[Relation]:
+) -> list[SelectedFrom]:
     """Parquet files of the same columns, read in place: those together whose types agree.
 
     Writers of files choose types by the cells, so one cell may give a file another type: `mixed`
@@ -185,7 +185,7 @@ def scan_parquet(
     for path, columns in schemas.items():
         groups.setdefault(tuple(columns.values()), []).append(path)
     return [
-        Relation(_parquet(_listed(group)), schemas[group[0]], _position(group, offsets))
+        SelectedFrom(_parquet(_listed(group)), schemas[group[0]], _position(group, offsets))
         for group in groups.values()
     ]
 
@@ -224,7 +224,7 @@ def load_columns(
     columns: Mapping[str, Series],
     types: Mapping[str, ColumnType],
     into: str,
-) -> Relation:
+) -> SelectedFrom:
     """Load columns that are in memory already."""
     length = len(next(iter(columns.values())).values)
     arrays: dict[str, NDArray[Any]] = {POSITION: np.arange(1, length + 1)}
@@ -242,7 +242,7 @@ def load_columns(
     )
     connection.unregister("casemate_arrays")
     found = describe(connection, into)
-    return Relation(into, {name: found[name] for name in columns}, POSITION)
+    return SelectedFrom(into, {name: found[name] for name in columns}, POSITION)
 
 
 ENGINE_TYPES = {
@@ -280,7 +280,7 @@ PROGRESS_BAR = "enable_progress_bar"
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnsInMemory:
     """A table that is in memory already, with the types of its columns."""
 
     source: str
@@ -288,7 +288,7 @@ class Columns:
     types: Mapping[str, ColumnType]
 
 
-Place = Files | DuckDBTable | Columns
+Place = Files | DuckDBTable | ColumnsInMemory
 
 
 class Opening:
@@ -300,11 +300,11 @@ class Opening:
         self._attached: dict[Path, str] = {}
         self._tables = 0
 
-    def relation(self, place: Place, types: Mapping[str, ColumnType]) -> Relation:
+    def relation(self, place: Place, types: Mapping[str, ColumnType]) -> SelectedFrom:
         """Load or find a table; `types` says how to read the columns of CSV files."""
         self._tables += 1
         into = quoted(f"casemate_data{self._tables}")
-        if isinstance(place, Columns):
+        if isinstance(place, ColumnsInMemory):
             return load_columns(self._connection, place.series, place.types, into)
         if isinstance(place, DuckDBTable):
             return self._table_of_file(place)
@@ -313,7 +313,7 @@ class Opening:
         self._readable += place.paths
         return scan_parquet(self._connection, place.paths)[0]
 
-    def raw(self, place: Place) -> list[Relation]:
+    def raw(self, place: Place) -> list[SelectedFrom]:
         """Load or find a table without deciding any type: one relation for each of a file's own."""
         if not isinstance(place, Files):
             return [self.relation(place, {})]
@@ -343,7 +343,7 @@ class Opening:
         self._connection.execute(f"SET allowed_configs = ['{PROGRESS_BAR}']")
         self._connection.execute("SET lock_configuration = true")
 
-    def _table_of_file(self, place: DuckDBTable) -> Relation:
+    def _table_of_file(self, place: DuckDBTable) -> SelectedFrom:
         text = quoted(self._catalog(place.path), *_full_name(place))
         try:
             columns = describe(self._connection, text)
@@ -352,7 +352,7 @@ class Opening:
                 f"{place.path} has no table {'.'.join(place.table)} that can be read"
             ) from None
         check_names(place.path, list(columns))
-        return Relation(text, columns, None)
+        return SelectedFrom(text, columns, None)
 
     def _catalog(self, path: Path) -> str:
         """The name under which a database file is attached, once."""

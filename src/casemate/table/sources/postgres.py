@@ -33,7 +33,7 @@ from casemate.table.sources.source import (
     READ_FAILED,
     RECORD,
     Frame,
-    Relation,
+    SelectedFrom,
     Series,
     quoted,
 )
@@ -130,7 +130,7 @@ class PostgresSource:
         self._lock = threading.Lock()
         self._relations: dict[str | None, str] = {}
         self._fields: dict[str | None, dict[str, ColumnType]] = {}
-        self._cells: dict[str | None, Relation] = {}
+        self._cells: dict[str | None, SelectedFrom] = {}
         self._left_out: dict[str, str] = {}
         self._connection = _connected(protected)
         try:
@@ -160,7 +160,7 @@ class PostgresSource:
         """The columns of a relation and their types."""
         return self._fields[public]
 
-    def cells(self, public: str | None = None) -> Relation:
+    def cells(self, public: str | None = None) -> SelectedFrom:
         """A relation as the engine has it, before it is shown in casemate's types."""
         return self._cells[public]
 
@@ -208,7 +208,7 @@ class PostgresSource:
             if person in usable:
                 columns.append(f"{reading(person, found[person])} AS {PERSON}")
         self._relations[public] = f"(SELECT {', '.join(columns)} FROM {quoted(*table)})"
-        self._cells[public] = Relation(quoted(*table), found)
+        self._cells[public] = SelectedFrom(quoted(*table), found)
         self._fields[public] = usable
         return key
 

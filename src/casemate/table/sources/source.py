@@ -59,7 +59,7 @@ Frame = Mapping[str, Series]
 
 
 @dataclass(frozen=True)
-class Relation:
+class SelectedFrom:
     """Something to select from: its text, its columns with the engine's types, and the position.
 
     `cut` gives for columns of a CSV file how many cells were cut to be doubles, and the first.

@@ -73,7 +73,7 @@ Play = Script[int, Seen, None]
 
 
 @dataclass(frozen=True)
-class Uniform:
+class UniformSites:
     """Every item to a site chosen at random."""
 
     sites: int

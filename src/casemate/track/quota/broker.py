@@ -18,14 +18,14 @@ from typing import Protocol
 from casemate.errors import Refused, UnknownSite
 from casemate.track.journal import new_number
 from casemate.track.quota.messages import (
-    Call,
     Claim,
     Denial,
     Hail,
     Order,
+    QuotaTransport,
     Receive,
+    ServerCall,
     Take,
-    Transport,
     Why,
     decode_claim,
     decode_hail,
@@ -222,7 +222,7 @@ class Broker:
 
         self._wire.subscribe(CLAIMS, self._notes.careful(taken))
         for site in call:
-            self.order(site, Call(window))
+            self.order(site, ServerCall(window))
         self._presence.ensure_alone()
 
     def guard(self, server: Guarded) -> None:
@@ -248,6 +248,6 @@ class Broker:
         self._wire.close()
 
 
-def opened(transport: Transport | str) -> Transport:
+def opened(transport: QuotaTransport | str) -> QuotaTransport:
     """The transport, or the broker of an address, connected."""
     return Broker(open_wire(transport)) if isinstance(transport, str) else transport

@@ -41,7 +41,7 @@ Cells = MutableSequence[int] | memoryview
 
 
 @dataclass(frozen=True)
-class Standing:
+class OrderStanding:
     """The newest order that a site follows, and what it makes of it."""
 
     window: int = 0
@@ -56,11 +56,11 @@ class SiteJournal(Protocol):
     incarnation: int
     cells: Cells
 
-    def load(self) -> Standing:
+    def load(self) -> OrderStanding:
         """The newest standing."""
         ...
 
-    def save(self, standing: Standing) -> None:
+    def save(self, standing: OrderStanding) -> None:
         """Write the standing down."""
         ...
 
@@ -69,19 +69,19 @@ class SiteJournal(Protocol):
         ...
 
 
-class Memory:
+class QuotaMemoryJournal:
     """A journal that ends with its process."""
 
     def __init__(self, incarnation: int | None = None) -> None:
         self.incarnation = new_number() if incarnation is None else incarnation
         self.cells: Cells = array("Q", [0])
-        self._standing = Standing()
+        self._standing = OrderStanding()
 
-    def load(self) -> Standing:
+    def load(self) -> OrderStanding:
         """What was saved last."""
         return self._standing
 
-    def save(self, standing: Standing) -> None:
+    def save(self, standing: OrderStanding) -> None:
         """Keep it."""
         self._standing = standing
 
@@ -89,7 +89,7 @@ class Memory:
         """Nothing is held."""
 
 
-class FileJournal:
+class QuotaFileJournal:
     """A journal in a mapped file, which one process at a time may hold."""
 
     def __init__(self, path: Path, boot: bytes | None = None) -> None:
@@ -108,15 +108,15 @@ class FileJournal:
         words = self._mapped.words
         return bool(words[_CLOSED]) or (tuple(words[_BOOT]) == start and any(start))
 
-    def load(self) -> Standing:
+    def load(self) -> OrderStanding:
         """The newest standing that was written whole."""
         record = self._mapped.newest()
         if record is None:
-            return Standing()
+            return OrderStanding()
         window, sequence, bound, ceiling = _RECORD.unpack(record)
-        return Standing(window, sequence, bound, None if ceiling < 0 else ceiling)
+        return OrderStanding(window, sequence, bound, None if ceiling < 0 else ceiling)
 
-    def save(self, standing: Standing) -> None:
+    def save(self, standing: OrderStanding) -> None:
         """Write the standing down beside the one before."""
         at, ceiling = standing, -1 if standing.ceiling is None else standing.ceiling
         self._mapped.keep(_RECORD.pack(at.window, at.sequence, at.bound, ceiling))

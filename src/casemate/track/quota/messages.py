@@ -85,13 +85,13 @@ class Denial:
 
 
 @dataclass(frozen=True)
-class Call:
+class ServerCall:
     """A server with a new journal is about to serve: who follows another one shall say so."""
 
     window: int
 
 
-Order = Numbered | Denial | Call
+Order = Numbered | Denial | ServerCall
 """What a server sends to sites."""
 
 
@@ -120,7 +120,7 @@ def encode(message: Claim | Order | Hail) -> bytes:
             fields = ["recall", m.window, m.incarnation, m.sequence, m.numerator, m.denominator]
         case Denial():
             fields = ["denial", m.incarnation, m.why]
-        case Call():
+        case ServerCall():
             fields = ["call", m.window]
         case Hail():
             fields = ["server", m.run, int(m.leases), int(m.asks)]
@@ -148,7 +148,7 @@ def decode_order(data: bytes) -> Order:
         case ["denial", int(incarnation), "unknown" | "stopped" as why] if incarnation >= 0:
             return Denial(incarnation, Why(why))
         case ["call", int(window)] if window >= 0:
-            return Call(window)
+            return ServerCall(window)
     raise _not_one("order")
 
 
@@ -186,7 +186,7 @@ Receive = Callable[[Claim], None]
 Take = Callable[[Order], None]
 
 
-class Transport(Protocol):
+class QuotaTransport(Protocol):
     """A way for messages, which may lose, repeat and reorder them."""
 
     def serve(self, receive: Receive) -> None:
@@ -210,7 +210,7 @@ class Transport(Protocol):
         ...
 
 
-class InProcess:
+class QuotaInProcess:
     """Server and sites in one process: whoever sends comes back when all of it is dealt with.
 
     Messages are delivered one after another and never one within another, so that nobody is called

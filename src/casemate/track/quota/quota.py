@@ -23,8 +23,14 @@ from casemate.errors import CasemateError, Misconfigured, UnknownSite
 from casemate.track.journal import folder_of
 from casemate.track.messages import site_names
 from casemate.track.quota.broker import PATIENCE, Broker, opened
-from casemate.track.quota.journals import FileJournal, Memory, ServerFile, ServerMemory, SiteJournal
-from casemate.track.quota.messages import InProcess, Transport
+from casemate.track.quota.journals import (
+    QuotaFileJournal,
+    QuotaMemoryJournal,
+    ServerFile,
+    ServerMemory,
+    SiteJournal,
+)
+from casemate.track.quota.messages import QuotaInProcess, QuotaTransport
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
 from casemate.track.transport.network import token
@@ -57,7 +63,7 @@ class Quota:
         *,
         remainder: float = 0.01,  # the share that may be left over when somebody is refused
         journal: Path | str | None = None,
-        transport: Transport | str | None = None,
+        transport: QuotaTransport | str | None = None,
     ) -> None:
         names = site_names(sites)
         _ensure_journal(transport, journal)
@@ -70,7 +76,7 @@ class Quota:
             kept = ServerFile(self._folder / "quota.sqlite") if self._folder else ServerMemory()
             stack.callback(kept.close)
             stack.callback(self._close_sites)
-            self._transport = InProcess() if transport is None else _opened(transport, names)
+            self._transport = QuotaInProcess() if transport is None else _opened(transport, names)
             stack.callback(self._transport.close)  # first: then nothing is delivered any more
             if isinstance(self._transport, Broker):
                 _, leased = kept.load(limit)
@@ -120,8 +126,8 @@ class Quota:
 
     def _journal(self, name: str) -> SiteJournal:
         if self._folder is None:
-            return Memory()
-        return FileJournal(self._folder / f"site-{quote(name, safe='')}")
+            return QuotaMemoryJournal()
+        return QuotaFileJournal(self._folder / f"site-{quote(name, safe='')}")
 
     def acquire(self, n: int = 1) -> bool:
         """Admit n things at the only site."""
@@ -177,15 +183,15 @@ class Quota:
         self.close()
 
 
-def _ensure_journal(transport: Transport | str | None, journal: Path | str | None) -> None:
-    if journal is None and not isinstance(transport, InProcess | None):
+def _ensure_journal(transport: QuotaTransport | str | None, journal: Path | str | None) -> None:
+    if journal is None and not isinstance(transport, QuotaInProcess | None):
         raise Misconfigured(
             "a quota that other processes can reach needs a journal, or it would lease its limit "
             "once more when it is started again; give it journal=FOLDER"
         )
 
 
-def _opened(transport: Transport | str, names: Sequence[str]) -> Transport:
+def _opened(transport: QuotaTransport | str, names: Sequence[str]) -> QuotaTransport:
     """The transport, once it is known that every name can travel."""
     if isinstance(transport, str | Broker):
         for name in names:
@@ -198,7 +204,7 @@ def _opened(transport: Transport | str, names: Sequence[str]) -> Transport:
 
 @contextmanager
 def join(
-    address: str | Transport,
+    address: str | QuotaTransport,
     name: str,
     journal: str | os.PathLike[str] | None = None,
     patience: float = PATIENCE,
@@ -210,7 +216,7 @@ def join(
     `acquire` raises `UnknownSite` where the server was not made for this name, and `Refused` where
     the server that answers is not the one with this quota's journal, or not the only one.
     """
-    book = Memory() if journal is None else FileJournal(Path(journal))
+    book = QuotaMemoryJournal() if journal is None else QuotaFileJournal(Path(journal))
     with closing(book), closing(opened(address)) as transport:  # the journal is closed last
         site = QuotaSite(name, transport, book, patience)
         try:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from casemate.errors import JournalRewound, Misconfigured, Refused, UnknownSite
 from casemate.track.quota.journals import Holding, Holdings, ServerJournal, ServerMemory
-from casemate.track.quota.messages import Claim, Lease, Numbered, Recall, Transport
+from casemate.track.quota.messages import Claim, Lease, Numbered, QuotaTransport, Recall
 
 SPARED = 2
 """How many times its fair share of what is left a recalled site may keep (never above half)."""
@@ -103,7 +103,7 @@ class QuotaServer:
         self,
         limit: int,
         sites: Sequence[str],
-        transport: Transport,
+        transport: QuotaTransport,
         *,
         remainder: float = 0.01,
         journal: ServerJournal | None = None,

@@ -14,16 +14,16 @@ from dataclasses import replace
 
 from casemate.errors import CasemateError, OtherWindow, Refused, UnknownSite
 from casemate.track.messages import whole
-from casemate.track.quota.journals import Memory, SiteJournal, Standing
+from casemate.track.quota.journals import OrderStanding, QuotaMemoryJournal, SiteJournal
 from casemate.track.quota.messages import (
-    Call,
     Claim,
     Denial,
     Lease,
     Numbered,
     Order,
+    QuotaTransport,
     Recall,
-    Transport,
+    ServerCall,
     Why,
 )
 
@@ -46,13 +46,13 @@ class QuotaSite:
     def __init__(
         self,
         name: str,
-        transport: Transport,
+        transport: QuotaTransport,
         journal: SiteJournal | None = None,
         patience: float = 0.0,  # seconds for an answer; within one process it is there at once
     ) -> None:
         self.name = name
         self._transport, self._patience = transport, patience
-        self._journal = journal or Memory()
+        self._journal = journal or QuotaMemoryJournal()
         self._cells = self._journal.cells
         self._lock = threading.Lock()
         self._heard = threading.Condition(self._lock)
@@ -152,7 +152,7 @@ class QuotaSite:
             case Denial():
                 if order.incarnation == self._journal.incarnation:
                     self._denied = order.why
-            case Call():
+            case ServerCall():
                 self._tell_apart(order.window)
             case _ if order.incarnation == self._journal.incarnation:
                 if self._tell_apart(order.window):
@@ -183,15 +183,15 @@ class QuotaSite:
         if answer is not None:
             self._transport.claim(answer)
 
-    def _result(self, order: Numbered) -> Standing:
+    def _result(self, order: Numbered) -> OrderStanding:
         """Where the site stands once it follows the order."""
         if isinstance(order, Lease):
-            return Standing(order.window, order.sequence, order.bound, order.ceiling)
+            return OrderStanding(order.window, order.sequence, order.bound, order.ceiling)
         used = self._cells[0]
         bound = used + order.kept(used, self._bound - used)
         return replace(self._standing, window=order.window, sequence=order.sequence, bound=bound)
 
-    def _follow(self, standing: Standing) -> None:
+    def _follow(self, standing: OrderStanding) -> None:
         self._standing, self._bound = standing, standing.bound
 
     def _claim(self, wanted: int) -> Claim:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from casemate.errors import Misconfigured, UnknownSite
-from casemate.track.journal import FileJournal, Memory, new_number
+from casemate.track.journal import FileJournal, MemoryJournal, new_number
 from casemate.track.messages import Order, Report
 from casemate.track.service.attendant import BEATS, Beats
 from casemate.track.site import Send, Site
@@ -143,12 +143,12 @@ def attached(
 @contextmanager
 def _book(
     name: str, journal: str | os.PathLike[str] | None, heartbeat: float
-) -> Iterator[Memory | FileJournal]:
+) -> Iterator[MemoryJournal | FileJournal]:
     """The journal, once it is known that nothing is wrong with what was asked for."""
     if not 0 < heartbeat < threading.TIMEOUT_MAX:
         raise Misconfigured(f"a heartbeat is a number of seconds above 0, got {heartbeat:g}")
     if journal is None:
-        yield Memory(new_number())
+        yield MemoryJournal(new_number())
         return
     with closing(FileJournal(Path(journal), name)) as book:
         yield book
@@ -156,7 +156,7 @@ def _book(
 
 @contextmanager
 def _living(
-    transport: Transport, name: str, book: Memory | FileJournal, heartbeat: float
+    transport: Transport, name: str, book: MemoryJournal | FileJournal, heartbeat: float
 ) -> Iterator[Site]:
     with _Pulse(transport.report, heartbeat) as pulse:
         site = Site(name, pulse.send, journal=book)

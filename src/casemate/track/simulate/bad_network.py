@@ -4,7 +4,7 @@ from random import Random
 
 from casemate.track.engine import Engine
 from casemate.track.instruction import Every, Rule
-from casemate.track.journal import Memory
+from casemate.track.journal import MemoryJournal
 from casemate.track.messages import Report
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Beats, Timing
@@ -61,7 +61,7 @@ class BadNetwork:
             beats.sent(report)
             self.transport.report(report)
 
-        site = Site(self.names[i], send, rule, Memory(incarnation), draw)
+        site = Site(self.names[i], send, rule, MemoryJournal(incarnation), draw)
         self.transport.join(site.name, site.obey)
         return site
 

@@ -25,7 +25,7 @@ from casemate.track.engine import Engine
 from casemate.track.instruction import Draw, step_of
 from casemate.track.messages import Order
 from casemate.track.modes import make_engine, mode_named
-from casemate.track.pace import EVERY, UNWATCHED, Held, Pace
+from casemate.track.pace import EVERY, UNWATCHED, HeldInterrupts, Pace
 from casemate.track.protocols.mixed.simulation import (
     simulate_allocated,
     simulate_auto,
@@ -215,7 +215,7 @@ def _run(
 def _fast(
     mode: str, setting: Setting, adversary: str, rngs: Rngs, tell: Callable[[int], None]
 ) -> Run:
-    with Held() as interrupts:
+    with HeldInterrupts() as interrupts:
 
         def pause(items: int) -> None:
             tell(items)

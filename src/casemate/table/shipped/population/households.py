@@ -14,8 +14,8 @@ from casemate.table.shipped.population.odds import (
     AREA,
     LAND_OF,
     Codes,
-    Curve,
     Odds,
+    QuantileCurve,
     bands,
     below,
     chance,
@@ -58,7 +58,7 @@ KIND = Odds(  # by land: city, town, country
     ]
 )
 HEAD_IS_MALE = np.array([540, 310, 500, 500, 190, 480, 510])  # in thousandths, by kind
-HEAD_AGE = Curve(  # by kind
+HEAD_AGE = QuantileCurve(  # by kind
     [(0, 19), (120, 25), (400, 36), (700, 51), (1000, 65)],
     [(0, 65), (350, 72), (700, 81), (950, 90), (1000, 98)],
     [(0, 20), (150, 29), (350, 47), (600, 61), (900, 77), (1000, 94)],
@@ -67,7 +67,7 @@ HEAD_AGE = Curve(  # by kind
     [(0, 24), (300, 38), (700, 47), (1000, 63)],
     [(0, 19), (500, 25), (850, 36), (1000, 61)],
 )
-OLDER_MAN = Curve(
+OLDER_MAN = QuantileCurve(
     [(0, -9), (60, -3), (250, 0), (500, 2), (750, 4), (940, 9), (990, 15), (1000, 21)]
 )
 SAME_SEX = 17  # of a thousand couples

@@ -74,7 +74,7 @@ class Odds:
         return np.array(table).reshape(*self.ends.shape[:-1], LEVELS)
 
 
-class Curve:
+class QuantileCurve:
     """Quantile curves through (thousandths, value) knots, one curve per circumstance."""
 
     def __init__(self, *rows: Sequence[tuple[int, int]]) -> None:
@@ -104,7 +104,7 @@ FIRST_CODE = 10_000
 CODES_PER_REGION = 1_000
 
 
-class Region(NamedTuple):
+class HomeRegion(NamedTuple):
     """A region: its share of the households, its land, its level of pay, its number of areas."""
 
     name: str
@@ -115,30 +115,30 @@ class Region(NamedTuple):
 
 
 REGIONS = (
-    Region("Ambermouth", 168, CITY, 1190, 40),
-    Region("Kingsholt", 112, CITY, 1110, 34),
-    Region("Port Selwyn", 94, CITY, 1060, 32),
-    Region("Ravensford", 78, TOWN, 1010, 28),
-    Region("Upper Tarn", 66, TOWN, 980, 26),
-    Region("Millbrae", 60, TOWN, 1000, 24),
-    Region("Eastmarsh", 54, TOWN, 960, 24),
-    Region("Corran Vale", 50, TOWN, 1030, 22),
-    Region("Linden Hills", 46, CITY, 1150, 20),
-    Region("Saltbury", 42, TOWN, 940, 20),
-    Region("Northmoor", 38, COUNTRY, 880, 20),
-    Region("Brackwater", 34, TOWN, 930, 18),
-    Region("Thornley", 30, COUNTRY, 910, 16),
-    Region("Fenwold", 27, COUNTRY, 870, 16),
-    Region("Ashby Plain", 24, COUNTRY, 900, 14),
-    Region("Westering", 21, COUNTRY, 890, 14),
-    Region("Glen Harrow", 18, COUNTRY, 860, 12),
-    Region("Stonehythe", 15, TOWN, 920, 10),
-    Region("Long Islands", 13, COUNTRY, 850, 10),
-    Region("High Cairn", 10, COUNTRY, 840, 8),
+    HomeRegion("Ambermouth", 168, CITY, 1190, 40),
+    HomeRegion("Kingsholt", 112, CITY, 1110, 34),
+    HomeRegion("Port Selwyn", 94, CITY, 1060, 32),
+    HomeRegion("Ravensford", 78, TOWN, 1010, 28),
+    HomeRegion("Upper Tarn", 66, TOWN, 980, 26),
+    HomeRegion("Millbrae", 60, TOWN, 1000, 24),
+    HomeRegion("Eastmarsh", 54, TOWN, 960, 24),
+    HomeRegion("Corran Vale", 50, TOWN, 1030, 22),
+    HomeRegion("Linden Hills", 46, CITY, 1150, 20),
+    HomeRegion("Saltbury", 42, TOWN, 940, 20),
+    HomeRegion("Northmoor", 38, COUNTRY, 880, 20),
+    HomeRegion("Brackwater", 34, TOWN, 930, 18),
+    HomeRegion("Thornley", 30, COUNTRY, 910, 16),
+    HomeRegion("Fenwold", 27, COUNTRY, 870, 16),
+    HomeRegion("Ashby Plain", 24, COUNTRY, 900, 14),
+    HomeRegion("Westering", 21, COUNTRY, 890, 14),
+    HomeRegion("Glen Harrow", 18, COUNTRY, 860, 12),
+    HomeRegion("Stonehythe", 15, TOWN, 920, 10),
+    HomeRegion("Long Islands", 13, COUNTRY, 850, 10),
+    HomeRegion("High Cairn", 10, COUNTRY, 840, 8),
 )
 
 
-def _weights(region: Region) -> list[int]:
+def _weights(region: HomeRegion) -> list[int]:
     """The areas of a region by falling size, with its own weight in all."""
     parts = [840_000 // (place + 6) for place in range(region.areas)]
     return [region.weight * part * 1_000 // sum(parts) for part in parts]

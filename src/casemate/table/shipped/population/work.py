@@ -20,8 +20,8 @@ from casemate.table.shipped.population.odds import (
     AGES,
     PAY_OF,
     Codes,
-    Curve,
     Odds,
+    QuantileCurve,
     bands,
     chance,
     interpolate,
@@ -268,7 +268,7 @@ MOST_LUCK = [(0, 80), (10, 200), (50, 390), (100, 510), (250, 730), (500, 1000),
 BEST_LUCK = [(900, 1900), (950, 2450), (990, 4300), (999, 9500), (1000, 15000)]
 MOST_TRADE = [(0, -600), (30, 0), (80, 150), (250, 480), (500, 900), (750, 1500)]
 BEST_TRADE = [(900, 2700), (950, 4000), (990, 9000), (999, 18000), (1000, 25000)]
-LUCK = Curve(  # in thousandths; by self-employed, whose losses are the negative incomes
+LUCK = QuantileCurve(  # in thousandths; by self-employed, whose losses are the negative incomes
     [*MOST_LUCK, *BEST_LUCK],
     [*MOST_TRADE, *BEST_TRADE],
 )

@@ -16,9 +16,9 @@ import numpy as np
 from casemate.track.protocols.mixed.plan import (
     REVIEW,
     SHORTEST,
-    Plan,
+    LoadView,
+    MixedPlan,
     Sampling,
-    View,
     go_on,
     plan_windows,
     widths_beside,
@@ -127,7 +127,7 @@ class LightSites:
     delta: float
     horizon: float
 
-    def __call__(self, view: View) -> Plan:
+    def __call__(self, view: LoadView) -> MixedPlan:
         """Go on with the round that is on, or take the cheaper of windows and sampling."""
         t, on = view.tally, view.sampling
         if on is not None and t.draws < on.draws and t.value() < on.overdue:
@@ -142,7 +142,7 @@ class LightSites:
         gain = 1.0 if on is not None else _GAIN_BESIDE if choice.heavy else _GAIN
         return sampled if words < gain * _words(view, windows) else windows
 
-    def _sampled(self, view: View, choice: Choice) -> Plan | None:
+    def _sampled(self, view: LoadView, choice: Choice) -> MixedPlan | None:
         value = view.tally.value()
         light = np.ones(len(view.loads), dtype=np.bool_)
         light[np.argsort(-view.loads, kind="stable")[: choice.heavy]] = False
@@ -154,9 +154,9 @@ class LightSites:
         load = max(float(view.loads[light].sum()), 1e-9)
         items = max(_OVERDUE * sampling.draws / (sampling.probability * load), value / 4.0)
         sampling = replace(sampling, overdue=value + items)
-        return Plan(light, sampling, widths_beside(view, light, taken), REVIEW * value)
+        return MixedPlan(light, sampling, widths_beside(view, light, taken), REVIEW * value)
 
-    def best(self, view: View) -> Choice | None:
+    def best(self, view: LoadView) -> Choice | None:
         """The cheapest choice; one that is hardly cheaper than sampling everybody is not taken."""
         reports, sites = LeastReports(view.loads), len(view.loads)
         everybody = self._cheapest(view, reports, 0, (1.0,), _USUAL_GROWTH)
@@ -169,7 +169,12 @@ class LightSites:
         return best
 
     def _cheapest(
-        self, view: View, reports: LeastReports, heavy: int, of: tuple[float, ...], growth: float
+        self,
+        view: LoadView,
+        reports: LeastReports,
+        heavy: int,
+        of: tuple[float, ...],
+        growth: float,
     ) -> Choice | None:
         """The cheapest share of alpha and length of a round for so many heavy sites."""
         value, light = view.tally.value(), len(view.loads) - heavy
@@ -209,7 +214,7 @@ def _heavies(sites: int) -> list[int]:
     return sorted({round(1.33**i) for i in range(60) if round(1.33**i) <= most})
 
 
-def _words(view: View, plan: Plan) -> float:
+def _words(view: LoadView, plan: MixedPlan) -> float:
     """What windows for all cost, at the rate at which they will until the count has doubled."""
     widths = np.maximum(plan.widths, 1e-9)  # they grow with the count N: w N / (1 + d N) over ln N
     items = view.tally.value() * view.loads
@@ -217,7 +222,7 @@ def _words(view: View, plan: Plan) -> float:
     return view.span * float(rates.sum()) + _orders(view, plan)
 
 
-def _orders(view: View, plan: Plan) -> float:
+def _orders(view: LoadView, plan: MixedPlan) -> float:
     """What it costs to change the windows to those of a plan, the light sites aside."""
     t = view.tally
     changed = t.sampled | (t.top - t.known != plan.widths)

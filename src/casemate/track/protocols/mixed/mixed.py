@@ -38,22 +38,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from casemate.track.engine import Change, EndRound, Estimate, Rules, Wish
+from casemate.track.engine import Change, EndRound, PublishedCount, Rules, Wish
 from casemate.track.instruction import NEVER, ONE, Every, Growth, Rule, Sample
 from casemate.track.protocols.mixed.light import LightSites
 from casemate.track.protocols.mixed.plan import (
     REVIEW,
     Loads,
-    Plan,
+    LoadView,
+    MixedPlan,
     Planner,
     Sampling,
-    View,
     plan_windows,
     rules_of,
     windows_of,
 )
 from casemate.track.protocols.sampled.design import WIDEST, Round, design
-from casemate.track.protocols.windows.tally import Flags, Marks, Tally
+from casemate.track.protocols.windows.tally import Flags, Marks, WindowTally
 from casemate.track.protocols.windows.windows import (
     Centred,
     centred_rule,
@@ -72,7 +72,7 @@ class Mixed:
 
     def __init__(self, sites: int, alpha: float, planner: Planner) -> None:
         a = fixed(alpha)
-        self.tally = Tally(sites, ONE + a, ONE - a, weight_of_top(alpha))
+        self.tally = WindowTally(sites, ONE + a, ONE - a, weight_of_top(alpha))
         self._alpha, self._planner = alpha, planner
         self._rule = centred_rule(alpha)
         self._centred = Centred(self._rule)
@@ -143,13 +143,13 @@ class Mixed:
             self._set_marks(self.tally.marks.value)
         return self.decide() if self.tally.due() else None
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PublishedCount:
         """A value inside the windows and the draws scaled up, with what they may be off."""
         t, slack = self.tally, self._sampling.slack if self._sampling else 0.0
         fewest = max(0.0, t.draws - slack) / (t.probability * (1.0 + self._alpha))
         most = (t.draws + slack) / (t.probability * (1.0 - self._alpha)) if self._sampling else 0.0
         lo, hi = t.low + t.base + fewest, t.high + t.base + most
-        return Estimate(t.value(), lo, hi, 1.0 - self._failure)
+        return PublishedCount(t.value(), lo, hi, 1.0 - self._failure)
 
     # Decisions
 
@@ -169,13 +169,13 @@ class Mixed:
         self._set_marks(t.marks.value)
         return None
 
-    def _plan(self, on: Sampling | None) -> Plan:
+    def _plan(self, on: Sampling | None) -> MixedPlan:
         counts = self.tally.counts()
         self._loads = self._history.update(counts)
         lasted = math.log(max(self.tally.value() / self._arranged, 1.0))
-        return self._planner(View(self.tally, on, counts, self._loads, self._failure, lasted))
+        return self._planner(LoadView(self.tally, on, counts, self._loads, self._failure, lasted))
 
-    def _adopt(self, plan: Plan) -> Wish:
+    def _adopt(self, plan: MixedPlan) -> Wish:
         """Follow a plan, where there are words left for it and for the way back."""
         going_on = plan.sampling is self._sampling
         if going_on and self.tally.draws >= self.tally.marks.draws:
@@ -347,16 +347,16 @@ class Sampled:
             return float(max(self._known, 1))
         return self.design.least(self._base, self._probability, self._heard, self._round.reports)
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PublishedCount:
         """The count, and every truth from which it is at most alpha away."""
         value, known = self._value(), float(self._known)
         if self._monotone:
             value = self._largest = max(value, self._largest)
         confidence = 1.0 - min(max(self.design.delta, self.spent), 1.0) if self.spent else 1.0
         if self._round is None:
-            return Estimate(value, value, value, confidence)
+            return PublishedCount(value, value, value, confidence)
         lo = max(value / (1.0 + self.design.alpha), min(known, value))
-        return Estimate(value, lo, max(value / (1.0 - self.design.alpha), known), confidence)
+        return PublishedCount(value, lo, max(value / (1.0 - self.design.alpha), known), confidence)
 
 
 # Allocated --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 
 from casemate.track.instruction import ONE, Growth, Rule, Sample
 from casemate.track.protocols.sampled.design import predicted_words as predicted_sampled
-from casemate.track.protocols.windows.tally import Flags, Floats, Tally
+from casemate.track.protocols.windows.tally import Flags, Floats, WindowTally
 from casemate.track.protocols.windows.windows import (
     FILL,
     Centred,
@@ -42,7 +42,7 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MixedPlan:
     """Who is sampled, and the widths of the others' windows."""
 
     light: Flags
@@ -52,10 +52,10 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class View:
+class LoadView:
     """What a plan is made from."""
 
-    tally: Tally
+    tally: WindowTally
     sampling: Sampling | None  # the round that is on
     counts: Floats  # the likeliest count of each site
     loads: Floats  # the fraction of the next items that each site will probably get
@@ -68,7 +68,7 @@ class View:
         return max(SHORTEST, self.lasted)
 
 
-Planner = Callable[[View], Plan]
+Planner = Callable[[LoadView], MixedPlan]
 
 
 class Loads:
@@ -94,21 +94,21 @@ def _without_chance(loads: Floats) -> Floats:
     return mean + kept * (loads - mean)
 
 
-def plan_windows(view: View) -> Plan:
+def plan_windows(view: LoadView) -> MixedPlan:
     """Nobody is sampled: every site keeps a window, as wide as pays."""
     light = np.zeros(len(view.counts), dtype=np.bool_)
-    return Plan(light, None, widths_beside(view, light, 0.0), REVIEW * view.tally.value())
+    return MixedPlan(light, None, widths_beside(view, light, 0.0), REVIEW * view.tally.value())
 
 
-def go_on(view: View) -> Plan:
+def go_on(view: LoadView) -> MixedPlan:
     """Sampling goes on as it is, beside windows that fit into what it leaves now."""
     t = view.tally
     limit = ((t.up - t.down) * t.low + t.marks.room) / t.down
     widths = _widths(view, t.sampled, max(limit, 0.0))
-    return Plan(t.sampled.copy(), view.sampling, widths, REVIEW * t.value())
+    return MixedPlan(t.sampled.copy(), view.sampling, widths, REVIEW * t.value())
 
 
-def widths_beside(view: View, light: Flags, taken: float) -> Floats:
+def widths_beside(view: LoadView, light: Flags, taken: float) -> Floats:
     """Widths for the sites that are not light, where the light ones take so much of the error."""
     t = view.tally
     held = float(np.where(light | t.sampled, view.counts, t.known).sum())
@@ -116,7 +116,7 @@ def widths_beside(view: View, light: Flags, taken: float) -> Floats:
     return _widths(view, light, max(limit, 0.0))
 
 
-def _widths(view: View, light: Flags, limit: float) -> Floats:
+def _widths(view: LoadView, light: Flags, limit: float) -> Floats:
     t, heavy = view.tally, ~light
     free = t.sampled  # these get an order and answer in any case
     now = np.where(free, 0.0, t.top - t.known)
@@ -135,7 +135,7 @@ def _whole(widths: Floats, counts: Floats, total: float) -> Floats:
     return rounded if float(rounded.sum()) <= total else np.floor(capped)
 
 
-def rules_of(plan: Plan, tally: Tally) -> dict[int, Rule]:
+def rules_of(plan: MixedPlan, tally: WindowTally) -> dict[int, Rule]:
     """The rules that make a plan come true, for the sites that need a new one."""
     orders: dict[int, Rule] = {}
     if plan.sampling is not None:
@@ -144,7 +144,7 @@ def rules_of(plan: Plan, tally: Tally) -> dict[int, Rule]:
     return orders | windows_of(plan, tally)
 
 
-def windows_of(plan: Plan, tally: Tally) -> dict[int, Rule]:
+def windows_of(plan: MixedPlan, tally: WindowTally) -> dict[int, Rule]:
     """The windows among them."""
     orders: dict[int, Rule] = {}
     counts = tally.counts()

@@ -19,10 +19,10 @@ import numpy as np
 from casemate.compiled import compiled
 from casemate.track.adversary.compiled import CompiledAdversary, Rngs, next_site
 from casemate.track.engine import Change, EndRound, Engine, Rules, Wish
-from casemate.track.instruction import ONE, Rule, Standing, gap
+from casemate.track.instruction import ONE, Rule, SiteStanding, gap
 from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.protocols.mixed.mixed import allocated, automatic
-from casemate.track.protocols.windows.tally import Tally
+from casemate.track.protocols.windows.tally import WindowTally
 from casemate.track.protocols.windows.windows import (
     centred_rule,
     exact_rule,
@@ -133,7 +133,7 @@ def go_on(  # noqa: PLR0917 - compiled code takes no keyword arguments
 class Tallied(Engine, Protocol):
     """An engine that keeps a tally and decides where a mark of it is reached."""
 
-    tally: Tally
+    tally: WindowTally
 
     def decide(self) -> Wish:
         """What it wants now that a mark is reached."""
@@ -148,7 +148,7 @@ class CompiledRun:
         setting: Setting,
         adversary: CompiledAdversary,
         rngs: Rngs,
-        tally: Tally,
+        tally: WindowTally,
         pace: Pace = UNWATCHED,
     ) -> None:
         setting.check_windows()
@@ -206,7 +206,7 @@ class CompiledRun:
     def take(self, site: int, rule: Rule) -> int:
         """The site takes a rule and finds its next trigger; its count."""
         count = int(self._counts[site])
-        at = Standing(count, 0, count, count)
+        at = SiteStanding(count, 0, count, count)
         self._triggers[site] = rule.after(at, self._site_rng.random)
         return count
 
@@ -268,7 +268,7 @@ def _simulate_windows(
 ) -> Run:
     """Every site keeps one rule for ever, so nothing is ever decided."""
     a = fixed(setting.alpha)
-    tally = Tally(setting.sites, ONE + a, ONE - a, weight)
+    tally = WindowTally(setting.sites, ONE + a, ONE - a, weight)
     run = CompiledRun(setting, adversary, rngs, tally, pace)
     for site in range(setting.sites):
         tally.follow(site, rule)

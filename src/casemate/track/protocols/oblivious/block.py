@@ -22,7 +22,7 @@ from casemate.track.setting import Run, Setting
 DEVIATIONS = 4.5  # z
 
 
-class Bits:
+class BlockEstimate:
     """The estimate from the number of reports."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Bits:
 
 def block(sites: int, alpha: float, deviations: float = DEVIATIONS) -> Doubling:
     """The engine of this tracker."""
-    return Doubling(sites, alpha, strength(sites, deviations), Bits())
+    return Doubling(sites, alpha, strength(sites, deviations), BlockEstimate())
 
 
 def simulate_block(

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from casemate.track.engine import Change, EndRound, Estimate, Rules, Wish
+from casemate.track.engine import Change, EndRound, PublishedCount, Rules, Wish
 from casemate.track.instruction import Blocks, Every, Rule, Sample
 
 SHORTEST_STEP = 2.0
@@ -87,12 +87,12 @@ class Doubling:
         self._scheme.begin(self._rule)
         return Change(wider=dict.fromkeys(range(len(self._counts)), rule))
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PublishedCount:
         """The count, with the interval that holds for items chosen beforehand and not otherwise."""
         value = float(self._base) if self._exact else self._base + self._scheme.gained()
         if self._exact:
-            return Estimate(value, value, value, 1.0)
-        return Estimate(value, value / (1 + self._alpha), value / (1 - self._alpha), 0.0)
+            return PublishedCount(value, value, value, 1.0)
+        return PublishedCount(value, value / (1 + self._alpha), value / (1 - self._alpha), 0.0)
 
 
 def start(alpha: float, strength: float) -> int:

@@ -21,7 +21,7 @@ from casemate.track.protocols.robust.tracker import Phases
 from casemate.track.setting import Run, Setting
 
 
-class Attack(NamedTuple):
+class SeededAdversary(NamedTuple):
     """An adversary and its randomness."""
 
     kind: int
@@ -40,7 +40,7 @@ class Sites(NamedTuple):
     rng: Generator
 
 
-class Shown(NamedTuple):
+class PublicState(NamedTuple):
     """What is public before the next item."""
 
     output: float
@@ -49,7 +49,7 @@ class Shown(NamedTuple):
     size: float  # of a block
 
 
-class Limits(NamedTuple):
+class KernelLimits(NamedTuple):
     """What a kernel must not pass."""
 
     room: int  # bits that fit into the phase
@@ -133,7 +133,7 @@ def simulate_robust(
     setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """Track all items of a setting."""
-    run = _Simulation(setting, adversary, rngs, pace)
+    run = _RobustSimulation(setting, adversary, rngs, pace)
     run.start_up()
     while run.items < setting.items:
         run.round()
@@ -143,13 +143,13 @@ def simulate_robust(
     return Run(words, run.worst, run.rounds)
 
 
-class _Simulation:
+class _RobustSimulation:
     def __init__(
         self, setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace
     ) -> None:
         self._setting, self._constants, self._pace = setting, constants(setting), pace
         rng, site_rng, server_rng = rngs
-        self._attack = Attack(adversary.kind, adversary.memory, adversary.numbers, rng)
+        self._attack = SeededAdversary(adversary.kind, adversary.memory, adversary.numbers, rng)
         counts, begun, reports, triggers = np.zeros((4, setting.sites), np.int64)
         self._sites = Sites(counts, begun, reports, triggers, site_rng)
         self._draw = server_rng.random
@@ -182,9 +182,9 @@ class _Simulation:
         self.rounds += over
 
     def _until_news(self, room: int, size: float) -> News:
-        shown = Shown(self._output, self._changed, self.rounds, size)
+        shown = PublicState(self._output, self._changed, self.rounds, size)
         pause = self._pace.pause(self.items, self._setting.items)
-        limits = Limits(room, self._constants.blocks, pause - self.items)
+        limits = KernelLimits(room, self._constants.blocks, pause - self.items)
         news = News(*count_until_news(self._attack, self._sites, shown, limits))
         self._pass(news.items, news.words)
         self._changed = False  # until something else is shown

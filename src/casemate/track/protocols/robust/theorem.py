@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.privacy import Setting as Mechanism
+from casemate.privacy import GeneralisationSetting as Mechanism
 from casemate.privacy import best
 from casemate.track.setting import Setting
 
@@ -54,7 +54,7 @@ _COUNTED = 50_000
 
 
 @dataclass(frozen=True)
-class Constants:
+class RobustConstants:
     """The numbers that Algorithms 1 and 2 are run with; letters are those of the source."""
 
     setting: Setting
@@ -99,7 +99,7 @@ class Constants:
 
 
 @lru_cache(maxsize=256)
-def constants(setting: Setting) -> Constants:
+def constants(setting: Setting) -> RobustConstants:
     """The constants of the source for so many sites and items, alpha and delta.
 
     >>> tracker = constants(Setting(sites=1024, alpha=0.01, delta=0.01, items=10**8))
@@ -111,7 +111,7 @@ def constants(setting: Setting) -> Constants:
     beta = setting.delta / (root * rounds)
     factor = math.sqrt((math.log(root) ** 1.5 + 1) * math.log(8 * root / beta))
     start = 8 * factor * root / setting.alpha
-    return Constants(
+    return RobustConstants(
         setting=setting,
         rounds=rounds,
         beta=beta,
@@ -148,7 +148,7 @@ def predicted_words(sites: int, alpha: float, delta: float, horizon: int) -> flo
     return tracker.begins_at + number * bits + 3 * sites * (1 + math.floor(number))
 
 
-def _whole_rounds(tracker: Constants, bits: float) -> float:
+def _whole_rounds(tracker: RobustConstants, bits: float) -> float:
     """How many rounds of so many bits reach the horizon; the last one in part."""
     count, rounds = float(tracker.begins_at), 0
     while True:
@@ -158,7 +158,7 @@ def _whole_rounds(tracker: Constants, bits: float) -> float:
         count, rounds = count + items, rounds + 1
 
 
-def _smooth_rounds(tracker: Constants, bits: float) -> float:
+def _smooth_rounds(tracker: RobustConstants, bits: float) -> float:
     """The same where rounds are so many, and so short, that they may be integrated."""
     steps = _steps(tracker.setting.items / tracker.start)
     return steps / math.log1p(bits / tracker.start)
@@ -194,7 +194,7 @@ def most_words(sites: int, alpha: float, delta: float, horizon: int) -> float:
     return min(horizon, tracker.begins_at) + rounds * (bits + 3 * sites)
 
 
-def most_rounds(tracker: Constants) -> int:
+def most_rounds(tracker: RobustConstants) -> int:
     """How many rounds reach the horizon, except with probability delta `SPARE`, against anybody.
 
     A round ends by a site's k' blocks, or after its phases: then their bits, less one a site, are
@@ -212,7 +212,7 @@ def most_rounds(tracker: Constants) -> int:
     return long_ones + short
 
 
-def _chance_of_short_round(tracker: Constants) -> float:
+def _chance_of_short_round(tracker: RobustConstants) -> float:
     """A bound on it (Chernoff); noise is symmetric, so it takes bits away half the time at most."""
     missing = tracker.phases * tracker.threshold - (1 + tracker.factor) * tracker.setting.sites
     loss = missing / tracker.noise_scale
@@ -279,7 +279,7 @@ def beyond(most: int) -> float:
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class RoundAccuracy:
     """What a count may be off in a round, in bits, each worth a block of items."""
 
     rounds: int  # so many rounds are covered
@@ -304,14 +304,14 @@ class Accuracy:
 
 
 @lru_cache(maxsize=256)
-def accuracy(tracker: Constants, among: tuple[str, ...] = ("Theorem 7",)) -> Accuracy:
+def accuracy(tracker: RobustConstants, among: tuple[str, ...] = ("Theorem 7",)) -> RoundAccuracy:
     """Sum up what a count may be off; `among` names the statements that may bound the last part."""
     rounds = most_rounds(tracker)
     failure = (1 - SPARE) * tracker.setting.delta / rounds
     noise = RoundNoise(tracker)
     both = noise.quantile(failure / 2)
     gain, statement = _generalisation(tracker, tracker.threshold + both, failure, among)
-    return Accuracy(
+    return RoundAccuracy(
         rounds=rounds,
         failure=failure,
         lag=tracker.threshold,
@@ -325,7 +325,7 @@ def accuracy(tracker: Constants, among: tuple[str, ...] = ("Theorem 7",)) -> Acc
 
 
 def _generalisation(
-    tracker: Constants, error: float, failure: float, among: tuple[str, ...]
+    tracker: RobustConstants, error: float, failure: float, among: tuple[str, ...]
 ) -> tuple[float, str]:
     """Lemma 6: from the error about the bits that were sent to that about their mean.
 
@@ -348,7 +348,7 @@ def _generalisation(
 class RoundNoise:
     """The noise of a round: of the Binary Mechanism after each phase, and of each threshold."""
 
-    def __init__(self, tracker: Constants) -> None:
+    def __init__(self, tracker: RobustConstants) -> None:
         self._tracker = tracker
         ones = [phase.bit_count() for phase in range(1, tracker.phases + 1)]
         self._times = np.bincount(ones)[1:]  # how many phases add up so many draws of noise

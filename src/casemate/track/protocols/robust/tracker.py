@@ -41,16 +41,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.privacy.mechanisms import BinaryMechanism
-from casemate.track.engine import EndRound, Estimate, Wish
+from casemate.track.engine import EndRound, PublishedCount, Wish
 from casemate.track.instruction import Blocks, Draw, Every, Rule
-from casemate.track.protocols.robust.theorem import Constants, accuracy, constants
+from casemate.track.protocols.robust.theorem import RobustConstants, accuracy, constants
 from casemate.track.setting import Setting
 
 
 class Phases:
     """The phases of one round."""
 
-    def __init__(self, tracker: Constants, draw: Draw) -> None:
+    def __init__(self, tracker: RobustConstants, draw: Draw) -> None:
         self._tracker, self._draw = tracker, draw
         epsilon = Fraction(tracker.epsilon) / 4
         self._mechanism = BinaryMechanism(tracker.phases, epsilon, whole_noise(draw))
@@ -188,15 +188,15 @@ class Robust:
         self._reports[site] = reports
         return phases.over or reports > self.constants.blocks
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PublishedCount:
         """The exact count of the last call, and the blocks that are privately counted since."""
         exact = float(self._exact)
         if self._phases is None:
-            return Estimate(exact, exact, exact, 1.0)
+            return PublishedCount(exact, exact, exact, 1.0)
         value = exact + float(self._phases.total * self._block)
         reach = self.constants.setting.alpha * exact
         lo = max(min(exact, value), value - reach)  # noise may lead below the exact count
-        return Estimate(value, lo, value + reach, self._confidence())
+        return PublishedCount(value, lo, value + reach, self._confidence())
 
     def _confidence(self) -> float:
         covered = self._rounds <= self._accuracy.rounds

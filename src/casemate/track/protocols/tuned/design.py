@@ -164,7 +164,7 @@ _PLACES = np.arange(13.0)
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundDesign:
     """What the search found, and the words it costs for each factor e of the count."""
 
     threshold: int
@@ -181,7 +181,7 @@ def search(
     *,
     spread: float,  # of the sites' coins, in square roots of their number
     grows: bool = True,  # with the count, so does what alpha allows
-) -> Found | None:
+) -> FoundDesign | None:
     """The cheapest round on a coarse grid, then on finer ones around the best; None if none."""
     root = math.sqrt(sites)
     scales = np.geomspace(0.15, 1 + root / 2, 20)
@@ -193,7 +193,7 @@ def search(
         cost, (i, j, m) = cheapest(sites, alpha, target, budget, spread * root, *grids, grows)
         if math.isinf(cost):
             return None
-        found = Found(int(thresholds[j]), int(phases[m]), float(scales[i]), float(cost))
+        found = FoundDesign(int(thresholds[j]), int(phases[m]), float(scales[i]), float(cost))
         scales = around(scales, i)
         thresholds, phases = whole(around(thresholds, j)), whole(around(phases, m))
     return found

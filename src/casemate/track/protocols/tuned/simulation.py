@@ -14,7 +14,7 @@ import numpy as np
 from casemate.compiled import compiled
 from casemate.track.adversary.compiled import CompiledAdversary, Rngs, next_site
 from casemate.track.engine import Change, EndRound, Wish
-from casemate.track.instruction import Blocks, Growth, Rule, Standing, step_of
+from casemate.track.instruction import Blocks, Growth, Rule, SiteStanding, step_of
 from casemate.track.pace import UNWATCHED, Pace
 from casemate.track.protocols.tuned.tracker import RobustTuned, TunedRound
 from casemate.track.protocols.windows.windows import centred_rule
@@ -115,7 +115,7 @@ def simulate_robust_tuned(
     setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
 ) -> Run:
     """Track all items of a setting."""
-    run = _Simulation(setting, adversary, rngs)
+    run = _TunedSimulation(setting, adversary, rngs)
     more = True
     while more:
         more = run.go_on(pace.pause(run.items, setting.items)) or run.items < setting.items
@@ -123,7 +123,7 @@ def simulate_robust_tuned(
     return run.result()
 
 
-class _Simulation:
+class _TunedSimulation:
     """The sites' true counts and triggers, beside the engine."""
 
     def __init__(self, setting: Setting, adversary: CompiledAdversary, rngs: Rngs) -> None:
@@ -184,7 +184,7 @@ class _Simulation:
         if site >= 0:
             rule, begun = Blocks(float(tracked.size)), int(tracked.begun[site])
             reports, count = int(tracked.reports[site]) + 1, int(self._counts[site])
-            rule.after(Standing(begun, reports, count, count), self._rng.random)  # a site draws
+            rule.after(SiteStanding(begun, reports, count, count), self._rng.random)  # a site draws
             self._grant(self._engine.hear(site, rule, begun, reports, count))
         return site
 
@@ -216,6 +216,6 @@ class _Simulation:
     def _take(self, site: int, rule: Rule) -> int:
         """The site takes a rule at its count, and finds its next trigger."""
         count = int(self._counts[site])
-        at = Standing(count, 0, count, count)
+        at = SiteStanding(count, 0, count, count)
         self._triggers[site] = rule.after(at, self._rng.random)
         return count

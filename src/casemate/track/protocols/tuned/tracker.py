@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from casemate.track.engine import Change, EndRound, Estimate, Rules, Wish
+from casemate.track.engine import Change, EndRound, PublishedCount, Rules, Wish
 from casemate.track.instruction import Blocks, Draw, Rule
 from casemate.track.protocols.robust.theorem import constants
 from casemate.track.protocols.tuned.design import (
@@ -130,13 +130,13 @@ class RobustTuned:
         self.windows.hear(site, rule, begun, reports, count)
         return EndRound() if self.windows.estimate().value >= self.start else None
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PublishedCount:
         """The centre of what is possible, so that it is within alpha of both ends."""
         if self.round is None:
             return self.windows.estimate()
         a, middle = self._alpha, self.round.middle()
         sure = max(0.0, 1.0 - self._spent)
-        return Estimate((1 - a * a) * middle, (1 - a) * middle, (1 + a) * middle, sure)
+        return PublishedCount((1 - a * a) * middle, (1 - a) * middle, (1 + a) * middle, sure)
 
     def _expected(self) -> tuple[float, float]:
         """The count to be expected now, and one that it has at least."""

@@ -30,7 +30,7 @@ class Marks:
     value: float = np.inf  # what is published
 
 
-class Tally:
+class WindowTally:
     """The columns, and their sums."""
 
     def __init__(self, sites: int, up: int, down: int, weight: float) -> None:

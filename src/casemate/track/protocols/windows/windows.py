@@ -29,9 +29,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.track.engine import Estimate, Rules, Wish
+from casemate.track.engine import PublishedCount, Rules, Wish
 from casemate.track.instruction import ONE, Every, Growth, Rule
-from casemate.track.protocols.windows.tally import Floats, Tally, Whole
+from casemate.track.protocols.windows.tally import Floats, Whole, WindowTally
 
 
 def fixed(alpha: float) -> int:
@@ -89,10 +89,10 @@ class Windows:
         self._high += self._rule.top(count) - self._rule.top(before)
         return None
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> PublishedCount:
         """A value inside the windows, or their lower ends."""
         value = float(self._low) if self._lower_ends else self._middle()
-        return Estimate(value, self._low, self._high, 1.0)
+        return PublishedCount(value, self._low, self._high, 1.0)
 
     def _middle(self) -> float:
         """Halfway between (1 - alpha) U and (1 + alpha) L, whose ratio the rule holds at most 1."""
@@ -197,7 +197,7 @@ _CUSHION = 0.005  # of all width is set free beyond what is needed, for it will 
 _HORIZON = 0.7  # of the count until the next plans: where halving a window costs its reports
 
 
-def narrowed(tally: Tally, loads: Floats) -> dict[int, Rule]:
+def narrowed(tally: WindowTally, loads: Floats) -> dict[int, Rule]:
     """New rules for few sites, so that what is too wide is so no more, whatever they answer."""
     needed = tally.excess() + int(_CUSHION * (tally.up - tally.down) * max(tally.low, 1))
     orders: dict[int, Rule] = {}
@@ -210,7 +210,7 @@ def narrowed(tally: Tally, loads: Floats) -> dict[int, Rule]:
     return orders
 
 
-def _cheapest(tally: Tally, loads: Floats) -> list[int]:
+def _cheapest(tally: WindowTally, loads: Floats) -> list[int]:
     """The sites with a window, from the one that gives width away for the fewest words."""
     widths = np.where(tally.sampled, 0, tally.top - tally.known)
     wide = np.flatnonzero(widths > 0)
@@ -219,7 +219,7 @@ def _cheapest(tally: Tally, loads: Floats) -> list[int]:
     return found
 
 
-def _half(tally: Tally, site: int) -> Growth:
+def _half(tally: WindowTally, site: int) -> Growth:
     """Half the window, or none where that would be less than one."""
     numerator, denominator = int(tally.numerator[site]), int(tally.denominator[site])
     half = Growth(denominator + (numerator - denominator) // 2, denominator)
@@ -227,7 +227,7 @@ def _half(tally: Tally, site: int) -> Growth:
     return half if half.top(count) > count else Growth(denominator, denominator)
 
 
-def _set_free(tally: Tally, site: int, rule: Growth) -> int:
+def _set_free(tally: WindowTally, site: int, rule: Growth) -> int:
     """By how much (1 - alpha) U - (1 + alpha) L falls at least, whatever the site answers."""
     known, top = int(tally.known[site]), int(tally.top[site])
     after = max(tally.down * rule.top(count) - tally.up * count for count in (known, top))
