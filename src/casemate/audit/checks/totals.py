@@ -314,7 +314,7 @@ def _search(longer: _Longer, found: WholeTotals, clock: Clock) -> None:
 
 
 @dataclass(frozen=True)
-class KnownTotal:
+class ImpliedTotal:
     """A total that follows, and how."""
 
     total: PersonTotal
@@ -348,7 +348,7 @@ def exposed_totals(case: Case, known: DeterminedByRank, whole: WholeNumbers, clo
 # Which of them follow -------------------------------------------------------------------------
 
 
-Decided = tuple[dict[PersonTotal, KnownTotal], set[PersonTotal]]
+Decided = tuple[dict[PersonTotal, ImpliedTotal], set[PersonTotal]]
 """The totals that follow, and those of which that is not proved."""
 
 
@@ -359,13 +359,13 @@ def _by_rank(case: Case, known: DeterminedByRank, wanted: Sequence[PersonTotal])
     chosen = np.flatnonzero(determined).tolist()
     targets = [inside.target(i) for i in chosen]
     place = {id(target): wanted[i] for target, i in zip(targets, chosen, strict=True)}
-    facts: dict[PersonTotal, KnownTotal] = {}
+    facts: dict[PersonTotal, ImpliedTotal] = {}
     for found in certify_targets(known.collapsed.system, known.found.block, targets):
         total = place[id(found.target)]
         combination = in_terms_of(case.exact.rows, found)
         value = total.value(combination.value(case.equations.low))
         by = case.equations.places[max(combination.coefficients)].query
-        facts[total] = KnownTotal(total, value, in_numbers(case, combination), by, Proof.RANK)
+        facts[total] = ImpliedTotal(total, value, in_numbers(case, combination), by, Proof.RANK)
     return facts, {wanted[i] for i in chosen} - facts.keys()
 
 
@@ -388,7 +388,7 @@ def _by_bounds(
     second = whole_totals(case, region, rest, whole.changes, clock)
     proofs |= {total: (amount, Proof.INTEGER) for total, amount in second.values.items()}
     facts = {
-        total: KnownTotal(total, total.value(amount), None, None, proof)
+        total: ImpliedTotal(total, total.value(amount), None, None, proof)
         for total, (amount, proof) in proofs.items()
     }
     unproved = {wanted[i] for i in found.undecided} - second.free - facts.keys()
@@ -398,9 +398,9 @@ def _by_bounds(
 # What is shown of them ------------------------------------------------------------------------
 
 
-def _entries(case: Case, facts: Sequence[KnownTotal]) -> list[Exposed]:
+def _entries(case: Case, facts: Sequence[ImpliedTotal]) -> list[Exposed]:
     """One entry for each person and column, by the first fact about them that shows something."""
-    grouped: dict[tuple[int, str], list[KnownTotal]] = {}
+    grouped: dict[tuple[int, str], list[ImpliedTotal]] = {}
     for fact in facts:
         grouped.setdefault((fact.total.first, fact.total.column), []).append(fact)
     entries = []
@@ -412,12 +412,12 @@ def _entries(case: Case, facts: Sequence[KnownTotal]) -> list[Exposed]:
 
 
 def _entry(
-    person: Scalar, name: str, value: Fraction | tuple[Scalar, ...], fact: KnownTotal
+    person: Scalar, name: str, value: Fraction | tuple[Scalar, ...], fact: ImpliedTotal
 ) -> Exposed:
     return Exposed(None, person, name, value, fact.certificate, fact.by, fact.proof, total=True)
 
 
-def _shown(case: Case, about: Sequence[KnownTotal]) -> Fraction | tuple[Scalar, ...] | None:
+def _shown(case: Case, about: Sequence[ImpliedTotal]) -> Fraction | tuple[Scalar, ...] | None:
     """The values that occur as often as is known, else the sum; None if only absences follow."""
     total = about[0].total
     counts = {f.total.counted: int(f.value) for f in about if f.total.counted is not None}
