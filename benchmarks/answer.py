@@ -29,11 +29,10 @@ from benchmarks.survey import (
     parity,
     ranges,
 )
-from casemate.grid.outcome import Origin, Outcome
-from casemate.grid.product import Floats
+from casemate.grid import Floats, Origin, Outcome
 from casemate.papers.accuracy import PromiseTerms
 from casemate.papers.online import DatabaseUpdate, LiteralConstruction, OnlineRecords, OnlineSetting
-from casemate.table.schema import Answering, Strategy
+from casemate.table import Answering, Strategy
 
 MANY = int(float(os.environ.get("CASEMATE_QUESTIONS", "1e6")))
 MU = 0.2367  # of exact Gaussian accounting at epsilon 1, delta 1e-6

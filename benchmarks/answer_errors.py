@@ -20,13 +20,21 @@ from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import BUDGET, FILE, adult, parity
 from casemate.answer.plan import plan_of
 from casemate.answer.schedule import Holds, easy_interval
-from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product, Scope
-from casemate.grid.question import GridQuestion, LinearCells
-from casemate.grid.summed_area import over_ranges, summed_area
-from casemate.grid.widths import half_width
+from casemate.grid import (
+    Floats,
+    GridQuestion,
+    LinearCells,
+    Marginal,
+    MeasuredMarginal,
+    Product,
+    Scope,
+    half_width,
+    over_ranges,
+)
+from casemate.grid.summed_area import summed_area
+from casemate.surrogate import TypicalErrors
 from casemate.surrogate.replay import DenseSurrogate
-from casemate.surrogate.typical_error import TypicalErrors
-from casemate.table.schema import Answering
+from casemate.table import Answering
 
 SEEDS = range(101, 106)  # the estimate was made while looking at others
 QUESTIONS = 12_000  # ranges over three attributes; a quarter of that over two and over one

@@ -23,13 +23,11 @@ from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, adult, construction, parity, ranges
 from casemate.answer.dataset import Dataset, simulated
 from casemate.answer.direct_measurement import DirectMeasurement
-from casemate.grid.compile import compiled
-from casemate.query.parse.sql import parse_statement
-from casemate.surrogate.typical_error import TypicalErrors
-from casemate.table.schema import Answering, Budget, Column, ColumnType, Policy, Role
-from casemate.table.sources.contribution import bounded
-from casemate.table.table import Table
-from casemate.table.universe import Universe
+from casemate.grid import compiled
+from casemate.query.parse import parse_statement
+from casemate.surrogate import TypicalErrors
+from casemate.table import Answering, Budget, Column, ColumnType, Policy, Role, Table, Universe
+from casemate.table.sources import bounded
 
 ROWS, GROUPS, ROUNDS, ANSWERS = 1_000_000, 20, 7, 2_000
 SQL = "SELECT kind, COUNT(*), SUM(cost) FROM t GROUP BY kind"

@@ -16,9 +16,7 @@ from benchmarks.claims import Claim, show
 from casemate.audit.region.bounds import bounds
 from casemate.audit.region.propagation import propagate
 from casemate.audit.region.twins import TwinRegion, collapse
-from casemate.exact.box import Box, Region
-from casemate.exact.linear_program import LinearProgram, Scaled
-from casemate.exact.system import System
+from casemate.exact import Box, LinearProgram, Region, Scaled, System
 
 ATTRIBUTES = (40, 2, 10, 6, 4, 5, 4)  # how many values each has; ranges from ten on
 SIZES = [(1_000, 100, "stated", "stated"), (5_000, 200, "stated", "stated")]

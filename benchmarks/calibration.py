@@ -14,7 +14,7 @@ from benchmarks.claims import Claim, show
 from casemate.attack.reconstruct.confidence import confidence
 from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.attack.reconstruct.problem import Prior, Problem
-from casemate.exact.rows import Floats, Rows
+from casemate.exact import Floats, Rows
 
 PEOPLE, MANY_PEOPLE = 150, 20_000
 SEEDS, LARGE_SEEDS = 20, 3

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, show
 from casemate.audit.region.collapse import collapse
+from casemate.exact import System, prove, random_prime
 from casemate.exact.elimination import eliminate
-from casemate.exact.joint_proof import JointProof, prove
-from casemate.exact.primes import NARROW, random_prime
-from casemate.exact.system import System
+from casemate.exact.joint_proof import JointProof
+from casemate.exact.primes import NARROW
 from casemate.exact.unknowns import blocked
 
 SIZES = (5, 18, 2, 6, 9, 13, 3, 3, 18)  # categories of each attribute of the release

@@ -11,8 +11,9 @@ import time
 import numpy as np
 
 from benchmarks.claims import Claim, show
+from casemate.attack.extract import extract
 from casemate.attack.extract.boundary import Bits, Boundary, Floats
-from casemate.attack.extract.extraction import ExtractLearnerName, extract
+from casemate.attack.extract.extraction import ExtractLearnerName
 from casemate.attack.extract.noisy import logistic_regression, with_one
 
 EACH = 500

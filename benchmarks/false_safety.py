@@ -16,18 +16,15 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.release import FILE, PUBLIC
+from casemate.audit import Audit
 from casemate.audit.case import Case
-from casemate.audit.exposure import Audit
 from casemate.audit.region.propagation import propagate
 from casemate.audit.result import Proof
-from casemate.exact.box import Region
-from casemate.exact.rank import RowSpace
-from casemate.exact.system import equations as each_equation
-from casemate.published.knowledge import Knowledge
-from casemate.published.statements import publication
-from casemate.published.system import equations
-from casemate.query.parse.log import Logged
-from casemate.table.table import Table
+from casemate.exact import Region, RowSpace
+from casemate.exact import equations as each_equation
+from casemate.published import Knowledge, equations, publication
+from casemate.query.parse import Logged
+from casemate.table import Table
 
 KEYS = (*PUBLIC, "AGE5")
 

@@ -17,10 +17,8 @@ from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, Survey, adult, construction, parity, ranges
 from casemate.answer.construction import Manners, OnlineConstruction
 from casemate.errors import RationSpent, Refused
-from casemate.grid.outcome import Origin
-from casemate.grid.product import Floats, Product
-from casemate.grid.question import GridQuestion, LinearCells
-from casemate.table.schema import Answering
+from casemate.grid import Floats, GridQuestion, LinearCells, Origin, Product
+from casemate.table import Answering
 
 MOST = 600
 ORDINARY = 2_000

@@ -16,11 +16,12 @@ from benchmarks.claims import Claim, show
 from casemate.attack.evidence import Evidence
 from casemate.attack.reconstruct.problem import Prior, Problem
 from casemate.attack.reconstruct.reconstruction import Reconstruction, Solver
+from casemate.attack.score import score
 from casemate.attack.score.leave_one_out import squares
-from casemate.attack.score.scoring import Score, score
+from casemate.attack.score.scoring import Score
 from casemate.attack.subjects import Features, Subjects
-from casemate.exact.rows import Rows
-from casemate.table.table import Table
+from casemate.exact import Rows
+from casemate.table import Table
 
 TARGETS = 200
 CASES = (

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, real_table, show
-from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product, Scope
+from casemate.grid import Floats, Marginal, MeasuredMarginal, Product, Scope
 from casemate.surrogate.choice import DailyStandIn
 from casemate.surrogate.local import LocalSurrogate
 from casemate.surrogate.mixture import MixtureSurrogate

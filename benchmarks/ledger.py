@@ -7,8 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from benchmarks.claims import Claim, show
-from casemate.privacy.cost import Pure
-from casemate.privacy.ledger.ledger import Ledger, open_ledger
+from casemate.privacy import Pure
+from casemate.privacy.ledger import Ledger, open_ledger
 
 CALLERS, EACH, ALONE = 256, 40, 200
 COST = Pure(Fraction(1, 10**6))

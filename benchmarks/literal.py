@@ -11,8 +11,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.grid.outcome import Origin
-from casemate.grid.product import Floats, MeasuredProduct, Product
+from casemate.grid import Floats, MeasuredProduct, Origin, Product
 from casemate.papers.accuracy import (
     PromiseTerms,
     Statement,
@@ -29,10 +28,9 @@ from casemate.papers.online import (
     OnlineSetting,
     with_numbers,
 )
-from casemate.privacy.noise.noise import discrete_laplace, seeded_bits
-from casemate.surrogate.median import MedianMechanism
-from casemate.surrogate.protocol import Surrogate
-from casemate.surrogate.weights import corrected_updates, literal_updates
+from casemate.privacy.noise import discrete_laplace, seeded_bits
+from casemate.surrogate import MedianMechanism, Surrogate, literal_updates
+from casemate.surrogate.weights import corrected_updates
 
 SURVEY, CELLS, QUESTIONS = 48_842, 10**6, 10**4
 PURE, APPROXIMATE = PromiseTerms(QUESTIONS), PromiseTerms(QUESTIONS, delta=1e-6)

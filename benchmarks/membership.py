@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.query.parse.sql import parse
-from casemate.query.records.bitsets import membership
-from casemate.table.table import Table
+from casemate.query.parse import parse
+from casemate.query.records import membership
+from casemate.table import Table
 
 RECORDS = 1_000_000
 QUERIES = 1_000

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.privacy.noise.noise import Noise, discrete_gaussian, discrete_laplace
+from casemate.privacy.noise import Noise, discrete_gaussian, discrete_laplace
 
 DRAWS = 200_000
 ROUNDS = 3

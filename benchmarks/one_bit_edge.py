@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.attack.one_bit.automatic import AutomaticKalman
-from casemate.attack.one_bit.edge import EdgeKalman
+from casemate.attack.one_bit import AutomaticKalman, EdgeKalman
 from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.claims import Claim, show
+from casemate.attack.one_bit import OneBitKalman
 from casemate.attack.one_bit.bisection import BisectionSearch
 from casemate.attack.one_bit.bisection_simulation import simulate_trail
-from casemate.attack.one_bit.kalman import OneBitKalman
 from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,

@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 from benchmarks.claims import Claim, show
+from casemate.attack.one_bit import one_bit_limit
 from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,
@@ -31,7 +32,6 @@ from casemate.attack.one_bit.limit import (
     edge_pays_after,
     full_information,
     level_information,
-    one_bit_limit,
 )
 from casemate.attack.one_bit.streams import generic, near_basis
 

@@ -14,10 +14,11 @@ import numpy as np
 from scipy.optimize import linprog
 
 from benchmarks.claims import Claim, show
+from casemate.attack.one_bit import one_bit_limit
 from casemate.attack.one_bit.bisection import BisectionSearch, batch_claim
 from casemate.attack.one_bit.bisection_simulation import simulate
 from casemate.attack.one_bit.laws import Law, RaisedCosine, Uniform
-from casemate.attack.one_bit.limit import half_of_everything, one_bit_limit
+from casemate.attack.one_bit.limit import half_of_everything
 from casemate.attack.one_bit.oracle import Floats
 from casemate.attack.one_bit.streams import near_basis
 

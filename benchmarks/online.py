@@ -27,15 +27,15 @@ from functools import partial
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.audit.online.auditor import OnlineAuditor
-from casemate.exact.rank import RowSpace
-from casemate.exact.system import Equation
-from casemate.query.aggregate import Aggregate
-from casemate.query.engines.engine import grouped, rows
-from casemate.query.parse.sql import parse
-from casemate.query.sketch.hash import SMALL, HashKeys, hashed
-from casemate.table.sources.source import Source
-from casemate.table.table import Table
+from casemate.audit.online import OnlineAuditor
+from casemate.exact import Equation, RowSpace
+from casemate.query import Aggregate
+from casemate.query.engines import grouped, rows
+from casemate.query.parse import parse
+from casemate.query.sketch import HashKeys, hashed
+from casemate.query.sketch.hash import SMALL
+from casemate.table import Table
+from casemate.table.sources import Source
 
 GROUPS = 20_000
 RANK = 1_000

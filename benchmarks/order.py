@@ -16,7 +16,7 @@ from casemate.audit.block.model import Block, PeopleCell, Statistic, solve_block
 from casemate.audit.order.case import ExposedValue, Free, Undecided, Verdicts
 from casemate.audit.order.decide import audit_order
 from casemate.audit.time_limit import SearchLimit
-from casemate.exact.order_question import Domain, Kind, OrderQuestion
+from casemate.exact import Domain, Kind, OrderQuestion
 
 Log = tuple[list[int], list[OrderQuestion]]
 SALARIES = (20, 200)

@@ -16,7 +16,7 @@ from benchmarks.claims import Claim, show
 from casemate.attack.plan.adaptive import costs
 from casemate.attack.plan.plan import Planner
 from casemate.attack.plan.result import DetectingMatrix, Planned, sums_necessary, sums_needed
-from casemate.table.table import Table
+from casemate.table import Table
 
 COUNTS = (1, 2, 5, 20, 100)
 LARGE_COUNTS = (500, 1_000, 2_000)

@@ -26,12 +26,19 @@ from casemate.answer.planner.forecasts import (
     warm,
 )
 from casemate.answer.planner.workload import Workload
-from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product
-from casemate.grid.question import GridQuestion, LinearCells, Relation
-from casemate.grid.summed_area import marginals
-from casemate.privacy.cost import Currency
+from casemate.grid import (
+    Floats,
+    GridQuestion,
+    LinearCells,
+    Marginal,
+    MeasuredMarginal,
+    Product,
+    Relation,
+    marginals,
+)
+from casemate.privacy import Currency
 from casemate.surrogate.replay import DenseSurrogate
-from casemate.table.schema import Answering, Budget
+from casemate.table import Answering, Budget
 
 QUESTIONS = 3_000
 BUDGET = Budget(Fraction(1), Fraction(1, 10**6))

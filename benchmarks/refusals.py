@@ -14,7 +14,7 @@ from benchmarks.claims import Claim, show
 from casemate.audit.order.case import ExposedValue
 from casemate.audit.order.decide import audit_order
 from casemate.audit.order.online import OnlineExtremes
-from casemate.exact.order_question import Domain, OrderQuestion
+from casemate.exact import Domain, OrderQuestion
 
 BLOCKS = 2_000
 SEED = 20_050_613

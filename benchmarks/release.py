@@ -17,12 +17,10 @@ import numpy as np
 from benchmarks.claims import Claim, real_table, show
 from casemate.audit.case import exact_rows
 from casemate.audit.region.collapse import collapse
-from casemate.exact.certificate import certify
-from casemate.exact.unknowns import exposure
-from casemate.published.statements import publication
-from casemate.published.system import equations
-from casemate.query.parse.log import Logged
-from casemate.table.table import Table
+from casemate.exact import certify, exposure
+from casemate.published import equations, publication
+from casemate.query.parse import Logged
+from casemate.table import Table
 
 FILE = "acs_massachusetts_2019.csv.gz"
 PUBLIC = ("PUMA", "SEX", "MSP", "RAC1P", "EDU", "HOUSING_TYPE", "OWN_RENT", "INDP_CAT")

@@ -17,16 +17,13 @@ from tempfile import TemporaryDirectory
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.release import FILE, PUBLIC, prepare, statements
 from casemate.audit.case import Case
-from casemate.audit.repair.search import chosen, offered, repair
+from casemate.audit.repair import repair
+from casemate.audit.repair.search import chosen, offered
 from casemate.audit.statements import AuditedStatements, LoggedStatement, rows_shown
 from casemate.audit.witness.stakes import Stakes
-from casemate.published.knowledge import Knowledge
-from casemate.published.statements import publication
-from casemate.published.system import equations
-from casemate.published.verified import column_values
-from casemate.query.parse.log import Logged
-from casemate.query.parse.sql import DIALECT
-from casemate.table.table import Table
+from casemate.published import Knowledge, column_values, equations, publication
+from casemate.query.parse import DIALECT, Logged
+from casemate.table import Table
 
 WAYS = 2
 

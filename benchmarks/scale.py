@@ -21,16 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, show
-from casemate.exact.primes import random_prime
-from casemate.exact.sketch import Proved, exposed
-from casemate.query.language.expression import TRUE
-from casemate.query.parse.sql import parse
-from casemate.query.records.bitsets import membership
-from casemate.query.sketch.layouts import Selection
-from casemate.query.sketch.sketch import CodedRecords
-from casemate.table.schema import ColumnType
-from casemate.table.sources.source import Frame, Source
-from casemate.table.table import Table
+from casemate.exact import Proved, exposed, random_prime
+from casemate.query.language import TRUE
+from casemate.query.parse import parse
+from casemate.query.records import membership
+from casemate.query.sketch import CodedRecords, Selection
+from casemate.table import ColumnType, Table
+from casemate.table.sources import Frame, Source
 
 SUMS = 1_000
 TARGETS = {1_000_000: "<= 1.5", 10_000_000: "<= 10"}

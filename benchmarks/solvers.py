@@ -22,11 +22,11 @@ from casemate.attack.solvers.cgmn import swept_squares
 from casemate.attack.solvers.kaczmarz import kaczmarz, kaczmarz_blocks, shuffled_rows
 from casemate.attack.solvers.least_squares import Solved, Weighted, least_squares
 from casemate.attack.solvers.sgd import sgd
-from casemate.exact.rows import Floats, Passes, Rows
+from casemate.exact import Floats, Passes, Rows
 from casemate.published.predicates import BitRows, Predicates, RangeRows
-from casemate.query.parse.sql import parse
-from casemate.query.sketch.layouts import Selection
-from casemate.table.table import Table
+from casemate.query.parse import parse
+from casemate.query.sketch import Selection
+from casemate.table import Table
 
 LARGEST = 200
 REPEATED = 3

@@ -20,18 +20,14 @@ from numpy.typing import NDArray
 from casemate.answer.construction import Guess, Manners, OnlineConstruction
 from casemate.answer.doorway import Doorway
 from casemate.answer.plan import Means, plan_of
-from casemate.doors.entry import Edition, TranscriptEntry
-from casemate.doors.gate import MemorySecrets
-from casemate.doors.law import Sources
+from casemate.doors import Edition, MemorySecrets, Sources, Transcript, TranscriptEntry
 from casemate.doors.stores import TranscriptInMemory
-from casemate.doors.transcript import Transcript
-from casemate.grid.classes import PrivateCells, merged
-from casemate.grid.product import Floats, Product, Scope
-from casemate.grid.question import GridQuestion, LinearCells, Relation
-from casemate.privacy.cost import Currency, rho_of
-from casemate.privacy.ledger.ledger import open_ledger
-from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace, seeded_bits
-from casemate.table.schema import Answering
+from casemate.grid import Floats, GridQuestion, LinearCells, PrivateCells, Product, Relation, Scope
+from casemate.grid.classes import merged
+from casemate.privacy import Currency, rho_of
+from casemate.privacy.ledger import open_ledger
+from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.table import Answering
 
 Codes = NDArray[np.int64]
 FILE = "adult_encoded.csv.gz"

@@ -20,7 +20,7 @@ from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.attack.reconstruct.problem import Prior, Problem
 from casemate.attack.reconstruct.reconstruction import Solver
 from casemate.attack.reconstruct.run import reconstructed
-from casemate.exact.rows import Floats, Rows
+from casemate.exact import Floats, Rows
 from casemate.published.predicates import BitRows
 
 SEEDS = 20

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.track.quota.quota import Quota
+from casemate.track.quota import Quota
 
 LIMIT = 10**7
 ASKED = {

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.claims import Claim, show
+from casemate.track import CountTracker
 from casemate.track.instruction import Growth, Sample
 from casemate.track.journal import FileJournal
 from casemate.track.site import Site
-from casemate.track.tracker import CountTracker
 
 ITEMS, BATCH, SITES = 5_000_000, 50_000_000, 1024
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.report.pages import Markup, joined, tag
-from casemate.report.plots import Margins, Plot
+from casemate.report import Margins, Markup, Plot, joined, tag
 from casemate.track.report import end_names, ratios
 from casemate.track.setting import Setting
 from casemate.track.simulate.simulate import simulate

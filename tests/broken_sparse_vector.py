@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from exact_exponential import Bounds, laplace_bounds
 
-from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.mechanisms import Calibration
 
 
 def lee_clifton(positives: int) -> Calibration:

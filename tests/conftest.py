@@ -11,7 +11,7 @@ from hypothesis import settings
 from query import slow, world
 from servers import NatsServer, PostgresServer, RedisServer, service_or_skip
 
-from casemate.table.table import Table
+from casemate.table import Table
 
 settings.register_profile("default", deadline=None, max_examples=30)
 settings.register_profile("ci", deadline=None, max_examples=30, derandomize=True)

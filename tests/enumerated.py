@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
+from casemate.privacy import GeneralisationSetting
 from casemate.privacy.generalisation import (
     Bound,
-    GeneralisationSetting,
     TheoremConstants,
     lemma_9,
     lemma_11,

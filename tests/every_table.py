@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.order.case import Free, Verdicts
-from casemate.exact.order_question import Exact, Kind, OrderQuestion
+from casemate.exact import Exact, Kind, OrderQuestion
 
 Tables = NDArray[np.int64]
 

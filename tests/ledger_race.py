@@ -5,8 +5,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from casemate.errors import BudgetExhausted
-from casemate.privacy.cost import Pure
-from casemate.privacy.ledger.ledger import Ledger
+from casemate.privacy import Pure
+from casemate.privacy.ledger import Ledger
 
 
 def race(opened: Callable[[], Ledger], callers: int) -> list[str]:

@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from casemate.errors import BudgetExhausted
-from casemate.privacy.cost import Pure
-from casemate.privacy.ledger.ledger import Ledger, open_ledger
+from casemate.privacy import Pure
+from casemate.privacy.ledger import Ledger, open_ledger
 from casemate.privacy.ledger.sql import LedgerSqlBook
 from casemate.privacy.ledger.sqlite import _LedgerFile
 

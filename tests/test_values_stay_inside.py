@@ -42,11 +42,12 @@ from casemate import (
 )
 from casemate.attack.plan.plan import Planner
 from casemate.attack.reconstruct.answers_file import Given
+from casemate.audit import Exposed
 from casemate.audit.exposure import AuditOptions
-from casemate.audit.result import Exposed, Proof
-from casemate.published.knowledge import Knowledge
-from casemate.query.engines.answering import StatementAnswer
-from casemate.table.sources.source import Series
+from casemate.audit.result import Proof
+from casemate.published import Knowledge
+from casemate.query.engines import StatementAnswer
+from casemate.table.sources import Series
 
 NUMBER, TEXT = 7354219, "canary"
 QUERIES = [

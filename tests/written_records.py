@@ -11,7 +11,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact.sketch import (
+from casemate.exact import (
     Combination,
     Name,
     Places,

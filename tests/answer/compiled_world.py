@@ -5,17 +5,22 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from casemate.grid.classes import PrivateCells
-from casemate.grid.compile import Compiled, compiled
-from casemate.grid.outcome import Estimate, Noised, Origin, Outcome
-from casemate.grid.rows import ShownTable
-from casemate.query.aggregate import Aggregate, Select, Statement
+from casemate.grid import (
+    Compiled,
+    Estimate,
+    Noised,
+    Origin,
+    Outcome,
+    PrivateCells,
+    ShownTable,
+    compiled,
+)
+from casemate.query import Aggregate, Select, Statement
 from casemate.query.engines.answering import show
-from casemate.query.parse.sql import parse_statement
+from casemate.query.parse import parse_statement
 from casemate.query.snapping.histograms import as_declared
-from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.sources.source import Source
-from casemate.table.universe import Universe
+from casemate.table import Column, ColumnType, Policy, Role, Universe
+from casemate.table.sources import Source
 
 INTEGER, DECIMAL, TEXT = ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.TEXT
 POLICY = Policy(

@@ -20,7 +20,7 @@ import numpy as np
 from doors.draw_tree import Branch, branches
 from numpy.typing import NDArray
 
-from casemate.privacy.noise.noise import Noise, discrete_laplace
+from casemate.privacy.noise import Noise, discrete_laplace
 
 Window = Callable[[Fraction, int, int], range]
 """The integers to walk, by the scale of a draw, how many there are at once, and which it is."""

@@ -29,12 +29,10 @@ import numpy as np
 from answer.small_dataset import counting, world
 from forked import FINISHED, ended, forked
 
-from casemate.answer.session import Session
-from casemate.doors.entry import TranscriptEntry
-from casemate.doors.gate import MemorySecrets
-from casemate.doors.law import Sources
+from casemate.answer import Session
+from casemate.doors import MemorySecrets, Sources, TranscriptEntry
 from casemate.doors.stores import TranscriptBook
-from casemate.surrogate.stand_in import StandIn
+from casemate.surrogate import StandIn
 
 STATEMENTS: dict[str, tuple[str, bool]] = {  # and whether a measurement is asked for
     "total": ("SELECT count(*) FROM t", False),

@@ -15,15 +15,13 @@ import duckdb
 from hypothesis import strategies as st
 
 from casemate.grid.direct import MeasuredPart
-from casemate.query.aggregate import Aggregate, Function, Select
-from casemate.query.language.expression import ColumnRef, columns_of
-from casemate.query.language.interpret import evaluate
-from casemate.table.schema import Column, ColumnType, Policy, Role
+from casemate.query import Aggregate, Function, Select
+from casemate.query.language import ColumnRef, columns_of, evaluate
+from casemate.table import Column, ColumnType, Policy, Role, Universe, typed
+from casemate.table.sources import Source
 from casemate.table.sources.duckdb import DuckDBSource
 from casemate.table.sources.place import DuckDBTable, PostgresTable
 from casemate.table.sources.postgres import PostgresSource
-from casemate.table.sources.source import Source
-from casemate.table.universe import Universe, typed
 
 WORDS = ("straße", "İ", "ı", "ΣΑΣ", "ǆ", "a", "A", "12", " 3.5 ", "", "%")
 LARGE = 2**63 - 1

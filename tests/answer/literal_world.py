@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.grid.outcome import Origin
-from casemate.grid.product import Floats, MeasuredProduct, Product
+from casemate.grid import Floats, MeasuredProduct, Origin, Product
 from casemate.papers.accuracy import PromiseTerms
 from casemate.papers.online import (
     Counts,
@@ -20,9 +19,9 @@ from casemate.papers.online import (
     OnlineRecords,
     OnlineSetting,
 )
-from casemate.privacy.noise.noise import Noise, discrete_laplace, seeded_bits, silence
-from casemate.surrogate.median import EveryDatabase, MedianMechanism, rows_needed
-from casemate.surrogate.protocol import Surrogate
+from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
+from casemate.privacy.noise.noise import silence
+from casemate.surrogate import EveryDatabase, MedianMechanism, Surrogate, rows_needed
 
 BETA = 1e-11  # so that a hundred runs without one failure are what a theorem promises
 

@@ -12,11 +12,11 @@ from typing import Any
 import duckdb
 from answer.compiled_world import as_policy_declares
 
-from casemate.answer.answer import Answer
-from casemate.grid.outcome import Noised
+from casemate.answer import Answer
+from casemate.grid import Noised
 from casemate.query.engines.answering import show
-from casemate.query.parse.sql import parse_statement
-from casemate.table.table import Table
+from casemate.query.parse import parse_statement
+from casemate.table import Table
 
 COLUMNS = """
 [columns.id]

@@ -13,17 +13,14 @@ from numpy.typing import NDArray
 from casemate.answer.construction import USUAL, Manners, OnlineConstruction
 from casemate.answer.doorway import Doorway
 from casemate.answer.plan import BudgetPlan, Means, plan_of
-from casemate.doors.entry import Edition
-from casemate.doors.gate import MemorySecrets
-from casemate.doors.law import Sources
-from casemate.doors.transcript import Transcript, open_transcript
-from casemate.grid.classes import PrivateCells, merged
-from casemate.grid.product import Product, Scope
-from casemate.grid.question import GridQuestion, LinearCells, Relation
-from casemate.privacy.cost import Currency
-from casemate.privacy.ledger.ledger import Ledger, open_ledger
-from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace, seeded_bits, silence
-from casemate.table.schema import Answering, Budget
+from casemate.doors import Edition, MemorySecrets, Sources, Transcript, open_transcript
+from casemate.grid import GridQuestion, LinearCells, PrivateCells, Product, Relation, Scope
+from casemate.grid.classes import merged
+from casemate.privacy import Currency
+from casemate.privacy.ledger import Ledger, open_ledger
+from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.privacy.noise.noise import silence
+from casemate.table import Answering, Budget
 
 EDITION = Edition("p", "v")
 SHAPE = (4, 3, 2)

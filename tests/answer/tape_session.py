@@ -12,12 +12,13 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from casemate.answer import Session
 from casemate.answer.dataset import assembled, durable
 from casemate.answer.doorway import Doorway
-from casemate.answer.session import DIALECT, Session
-from casemate.doors.law import Sources
-from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace
-from casemate.table.table import Table
+from casemate.answer.session import DIALECT
+from casemate.doors import Sources
+from casemate.privacy.noise import discrete_gaussian, discrete_laplace
+from casemate.table import Table
 
 MEASURE = "measure "
 

@@ -9,11 +9,19 @@ from answer.small_dataset import NAMES, SHAPE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.doors.entry import Measured
-from casemate.doors.law import GaussianLaw, LaplaceLaw
-from casemate.grid.classes import Classes, all_codes
-from casemate.grid.measured_table import EXACT, MeasuredTable, TableQuestion, law_of, variance
-from casemate.grid.product import MeasuredMarginal, MeasuredProduct, Product
+from casemate.doors import GaussianLaw, LaplaceLaw, Measured
+from casemate.grid import (
+    EXACT,
+    Classes,
+    MeasuredMarginal,
+    MeasuredProduct,
+    MeasuredTable,
+    Product,
+    TableQuestion,
+    all_codes,
+    law_of,
+    variance,
+)
 
 
 @st.composite

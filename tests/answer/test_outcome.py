@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.grid.outcome import Estimate, Origin, Outcome
+from casemate.grid import Estimate, Origin, Outcome
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 maybe = st.none() | numbers

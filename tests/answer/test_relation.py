@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
-from casemate.grid.question import Relation
-from casemate.table.schema import Budget, Neighbours, Policy, Protects
+from casemate.grid import Relation
+from casemate.table import Budget, Neighbours, Policy, Protects
 
 CELLS = range(3)
 WEIGHTS = (-2, 0, 5)

@@ -28,8 +28,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casemate import Session
-from casemate.answer.answer import Answer
-from casemate.doors.entry import EntryKind
+from casemate.answer import Answer
+from casemate.doors import EntryKind
 from casemate.errors import (
     BudgetExhausted,
     CasemateError,
@@ -39,8 +39,7 @@ from casemate.errors import (
     Refused,
     Unsupported,
 )
-from casemate.grid.outcome import Origin
-from casemate.grid.question import GridQuestion
+from casemate.grid import GridQuestion, Origin
 
 PAIRS = "SELECT COUNT(*) FROM t WHERE a = 1 AND b = 1"
 PARITIES = [

@@ -14,8 +14,8 @@ from answer.session_world import COLUMNS, HEAD, LAVISH, csv, numbers, policy, tr
 from chance import assert_rate_at_most
 
 from casemate import Session
-from casemate.answer.answer import Answer
-from casemate.grid.outcome import Noised, Origin
+from casemate.answer import Answer
+from casemate.grid import Noised, Origin
 
 # A large budget ---------------------------------------------------------------------------------
 

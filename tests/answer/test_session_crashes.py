@@ -19,10 +19,11 @@ from answer.parity_policy import write_policy
 from servers import PostgresServer
 
 from casemate.answer.dataset import Dataset, durable
-from casemate.doors.entry import ENDS_A_RUN, Answered, EntryKind, Measured, Opened
+from casemate.doors import Answered, EntryKind, Measured, Opened
+from casemate.doors.entry import ENDS_A_RUN
 from casemate.privacy.ledger.entry import RowKind as Row
-from casemate.surrogate.stand_in import StandIn
-from casemate.table.table import Table
+from casemate.surrogate import StandIn
+from casemate.table import Table
 
 TESTS = Path(__file__).parents[1]
 SCRIPT = Path(__file__).with_name("dying_session.py")

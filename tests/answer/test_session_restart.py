@@ -17,16 +17,14 @@ from answer.small_dataset import counting, world
 from answer.tape_session import MEASURE, asked, on_tape
 from numpy.typing import NDArray
 
+from casemate.answer import Session
 from casemate.answer.dataset import Dataset, durable
-from casemate.answer.session import Session
-from casemate.doors.dataset import dataset_key
-from casemate.doors.entry import EntryKind
+from casemate.doors import EntryKind, dataset_key
 from casemate.errors import Misconfigured, Unsupported
-from casemate.grid.outcome import Origin
-from casemate.grid.question import Relation
+from casemate.grid import Origin, Relation
 from casemate.privacy.ledger.entry import RowKind as Row
-from casemate.privacy.noise.noise import Noise
-from casemate.table.table import Table
+from casemate.privacy.noise import Noise
+from casemate.table import Table
 
 TESTS = Path(__file__).parents[1]
 SCRIPT = Path(__file__).with_name("tape_session.py")

@@ -29,8 +29,8 @@ from answer.session_world import (
 
 from casemate import Policy, Session
 from casemate.errors import Misconfigured, Unsupported
-from casemate.grid.outcome import Origin
-from casemate.table.policy import load_policy
+from casemate.grid import Origin
+from casemate.table import load_policy
 
 KINDS = [
     "SELECT flag, COUNT(*) FROM t GROUP BY flag",

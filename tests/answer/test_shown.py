@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from answer.compiled_world import ask, noised, plain
 
-from casemate.grid.outcome import Estimate, Noised, Origin, Outcome
-from casemate.grid.rows import ShownTable
+from casemate.grid import Estimate, Noised, Origin, Outcome, ShownTable
 
 
 def known(value: float, width: float = 2.0, error: float = 1.0) -> Estimate:

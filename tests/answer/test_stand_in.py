@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.doors.entry import (
+from casemate.doors import (
     Answered,
     Content,
     Easy,
@@ -17,12 +17,11 @@ from casemate.doors.entry import (
     Measured,
     Opened,
     PeopleTotal,
+    Transcript,
+    open_transcript,
 )
-from casemate.doors.transcript import Transcript, open_transcript
-from casemate.grid.classes import Classes, all_codes
-from casemate.grid.measured_table import TableQuestion
-from casemate.grid.product import Floats
-from casemate.surrogate.stand_in import StandIn
+from casemate.grid import Classes, Floats, TableQuestion, all_codes
+from casemate.surrogate import StandIn
 
 SHAPE, NAMES = (2, 3, 2), ("a", "b", "c")
 HERE, ELSEWHERE = Edition("p", "v"), Edition("p", "w")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from casemate.answer.schedule import excess_chance
-from casemate.grid.product import MeasuredProduct, Product
+from casemate.grid import MeasuredProduct, Product
 from casemate.papers.accuracy import (
     PromiseTerms,
     Statement,
@@ -29,12 +29,17 @@ from casemate.papers.accuracy import (
     theorem_5_15,
     theorem_5_15_as_printed,
 )
-from casemate.privacy.cost import epsilon_of
-from casemate.privacy.mechanisms.calibration import Calibration, accuracy_share, run_epsilon
-from casemate.privacy.mechanisms.sparse_vector import GapSparseVector, NumericSparse, Side
+from casemate.privacy import epsilon_of
+from casemate.privacy.mechanisms import (
+    Calibration,
+    GapSparseVector,
+    NumericSparse,
+    Side,
+    accuracy_share,
+    run_epsilon,
+)
 from casemate.privacy.noise.noise import silence
-from casemate.surrogate import perceptron
-from casemate.surrogate.perceptron import Perceptron
+from casemate.surrogate import Perceptron, perceptron
 
 ADULT, CELLS, QUESTIONS = 48_842, 10**6, 10**4
 DELTA = 1e-6

@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 
-from casemate.answer.session import Session
-from casemate.doors.dataset import edition_of
+from casemate.answer import Session
+from casemate.doors import edition_of
 from casemate.errors import Misconfigured, Unsupported
-from casemate.table.policy import load_policy
-from casemate.table.schema import Budget, ColumnType, Policy, PublicTable
-from casemate.table.table import Table
-from casemate.table.universe import Universe
+from casemate.table import Budget, ColumnType, Policy, PublicTable, Table, Universe, load_policy
 
 POLICY = """
 [table]

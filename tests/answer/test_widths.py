@@ -15,21 +15,20 @@ from hypothesis import strategies as st
 from scipy import signal, stats
 
 from casemate.answer.plan import Means, plan_of
-from casemate.doors.law import GaussianLaw, LaplaceLaw, Law
-from casemate.grid.question import Relation
+from casemate.doors import GaussianLaw, LaplaceLaw, Law
+from casemate.grid import Relation, half_width
 from casemate.grid.widths import (
     _chernoff,
     _excess,
     _many,
     deviation,
     gaussian_width,
-    half_width,
     laplace_width,
     magnitudes,
 )
-from casemate.privacy.cost import Currency
-from casemate.privacy.noise.noise import discrete_gaussian, discrete_laplace, seeded_bits
-from casemate.table.schema import Answering
+from casemate.privacy import Currency
+from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.table import Answering
 
 ROOT = Path(__file__).parents[2]
 SCALES = [Fraction(1, 5), Fraction(1, 2), Fraction(1), Fraction(5, 3), Fraction(4), Fraction(25)]

@@ -9,7 +9,7 @@ from casemate.attack.reconstruct.problem import Prior, Problem
 from casemate.attack.reconstruct.reconstruction import Reconstruction, Solver
 from casemate.attack.score.leave_one_out import squares
 from casemate.attack.subjects import Features
-from casemate.exact.rows import Floats
+from casemate.exact import Floats
 
 
 @dataclass(frozen=True, eq=False)

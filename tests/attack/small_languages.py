@@ -7,7 +7,7 @@ import numpy as np
 from attack.every_plan import small_columns
 
 from casemate.attack.plan.language import Axis, Box, Language
-from casemate.table.schema import Column
+from casemate.table import Column
 
 
 def small_language(rng: Random) -> Language:

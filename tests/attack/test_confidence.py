@@ -11,7 +11,7 @@ from casemate.attack.reconstruct.confidence import Confidence, confidence, trust
 from casemate.attack.reconstruct.noise import Kind, NoiseLaw
 from casemate.attack.reconstruct.problem import Prior, Problem
 from casemate.attack.solvers.decoding import least_deviations
-from casemate.exact.rows import Floats
+from casemate.exact import Floats
 
 HERE = Path(__file__).parent
 DERIVATION = HERE.parent.parent / "docs/derivations/confidence.md"
@@ -254,7 +254,7 @@ def test_drawn_deviations_cover_at_their_level_too(
 
 def test_every_claim_of_the_derivation_is_shown_by_a_test_that_exists() -> None:
     claims = re.split(r"^## ", DERIVATION.read_text(), flags=re.MULTILINE)[1:]
-    tests = "".join(path.read_text() for path in HERE.glob("test_*.py"))
+    tests = "".join(path.read_text() for path in HERE.rglob("test_*.py"))
     assert claims
     for claim in claims:
         named = re.findall(r"`(test_\w+)`", claim)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from casemate.attack.reconstruct.online import OnlineReconstruction
+from casemate.attack.reconstruct import OnlineReconstruction
 from casemate.errors import Misconfigured, Unsupported
-from casemate.table.table import Table
+from casemate.table import Table
 
 SUM = 'SELECT SUM("Blood sugar") FROM t'
 

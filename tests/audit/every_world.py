@@ -11,10 +11,9 @@ from typing import Any
 
 from audit.small_world import AREAS, OFFERS, World
 
-from casemate.query.aggregate import Aggregate, Function, Join, Select, Statement
-from casemate.query.engines.answering import average
-from casemate.query.language.expression import Expression
-from casemate.query.language.interpret import evaluate
+from casemate.query import Aggregate, Function, Join, Select, Statement
+from casemate.query.engines import average
+from casemate.query.language import Expression, evaluate
 
 JOINED: dict[str, list[dict[str, Any]]] = {
     "areas": [dict(zip(("area", "region", "rate"), row, strict=True)) for row in AREAS],

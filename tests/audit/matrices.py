@@ -6,7 +6,7 @@ from pathlib import Path
 
 from exact_rank import Matrix
 
-from casemate.table.table import Table
+from casemate.table import Table
 
 
 @contextmanager

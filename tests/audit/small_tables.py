@@ -8,7 +8,7 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from casemate.table.table import Table
+from casemate.table import Table
 
 VALUES = ("no", "flu", "gout")
 Row = tuple[int, str]

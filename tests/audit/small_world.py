@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from casemate.table.table import Table
+from casemate.table import Table
 
 PUBLIC = {"id": "BIGINT", "sex": "TEXT", "age": "INTEGER", "weight": "INTEGER", "area": "INTEGER"}
 AREAS = [(1, "north", 2), (2, "south", 1)]

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from audit.staff import PRIVATE, of, written
 
-from casemate.audit.online.auditor import OnlineAuditor
+from casemate.audit.online import OnlineAuditor
 from casemate.errors import Misconfigured
-from casemate.table.schema import Column, ColumnType, PerPerson, Policy, Role
-from casemate.table.table import Table
+from casemate.table import Column, ColumnType, PerPerson, Policy, Role, Table
 
 
 @pytest.fixture

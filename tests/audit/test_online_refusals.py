@@ -9,11 +9,10 @@ import pytest
 from audit.staff import EVERYTHING, PAY, PRIVATE, of, written
 from chance import assert_rate_at_most
 
-from casemate.audit.exposure import Audit
-from casemate.audit.online.auditor import OnlineAuditor
-from casemate.table.schema import ColumnType
-from casemate.table.sources.source import Frame, Source
-from casemate.table.table import Table
+from casemate.audit import Audit
+from casemate.audit.online import OnlineAuditor
+from casemate.table import ColumnType, Table
+from casemate.table.sources import Frame, Source
 
 
 class Watched:

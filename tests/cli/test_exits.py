@@ -10,7 +10,7 @@ from casemate.errors import (
     Refused,
     Unsupported,
 )
-from casemate.report.terminal.exits import Exit, end_of, unsupported_is_refused
+from casemate.report.terminal import Exit, end_of, unsupported_is_refused
 
 SECRET = "Miller has 9.7"
 

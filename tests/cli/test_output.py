@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.report.terminal.output import OutputOptions, Progress, write_atomically
+from casemate.report.terminal import OutputOptions, Progress, write_atomically
 
 FIELDS = {"schema": "casemate.example/1", "people": 3}
 

@@ -6,7 +6,7 @@ import pytest
 from docs.pages import ROOT, arguments, code, page, program, sections
 
 from casemate.cli.main import app
-from casemate.report.terminal.exits import Exit
+from casemate.report.terminal import Exit
 
 COMMANDS = dict(program(app, "casemate"))
 SHARED = "Options that commands share"

@@ -5,7 +5,7 @@ import inspect
 from docs.pages import page, rows, sections
 
 from casemate import errors
-from casemate.report.terminal.exits import end_of
+from casemate.report.terminal import end_of
 
 RAISED = {
     name: kind

@@ -3,7 +3,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from docs.pages import arguments, code, program, rows, sections
 
-from casemate.report.terminal.output import OutputOptions
+from casemate.report.terminal import OutputOptions
 
 
 def example() -> App:

@@ -7,19 +7,26 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from casemate.doors.entry import Edition
-from casemate.doors.gate import Gate, GatePart, GateQuestion, MemorySecrets, RunSecrets, SecretFile
-from casemate.doors.law import Sources
-from casemate.doors.measurement import Measurement
+from casemate.doors import (
+    Edition,
+    Gate,
+    GatePart,
+    GateQuestion,
+    Measurement,
+    MemorySecrets,
+    RunSecrets,
+    SecretFile,
+    Sources,
+    Transcript,
+    open_transcript,
+)
 from casemate.doors.stores import TranscriptInMemory
-from casemate.doors.transcript import Transcript, open_transcript
+from casemate.privacy.ledger import Ledger, Terms, open_ledger
 from casemate.privacy.ledger.entry import RowKind
-from casemate.privacy.ledger.ledger import Ledger, open_ledger
 from casemate.privacy.ledger.store import LedgerInMemory as LedgerStore
-from casemate.privacy.ledger.terms import Terms
-from casemate.privacy.mechanisms.calibration import Calibration
-from casemate.privacy.mechanisms.sparse_vector import Side
-from casemate.privacy.noise.noise import Noise, discrete_laplace, silence
+from casemate.privacy.mechanisms import Calibration, Side
+from casemate.privacy.noise import Noise, discrete_laplace
+from casemate.privacy.noise.noise import silence
 
 EDITION = Edition("a1b2", "v1")
 TENTH = Calibration.of(Fraction(1, 10))

@@ -19,7 +19,7 @@ import numpy as np
 from exact_exponential import laplace_bounds
 from numpy.typing import NDArray
 
-from casemate.privacy.noise.noise import Noise, discrete_laplace, seeded_bits
+from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 UNITS = 2**60  # masses are rounded down to so many parts, which keeps them short

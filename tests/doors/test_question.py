@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.doors.gate import GatePart, GateQuestion, on_grid
+from casemate.doors import GatePart, GateQuestion, on_grid
 
 cells = st.integers(-(10**12), 10**12)
 sensitivities = st.fractions(min_value=Fraction(1, 50), max_value=10**6)

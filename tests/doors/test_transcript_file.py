@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 from doors.doorway import FACTS
 
-from casemate.doors.entry import Closed
-from casemate.doors.transcript import open_transcript
+from casemate.doors import Closed, open_transcript
 from casemate.errors import LedgerUnavailable, Misconfigured, TranscriptDamaged
-from casemate.privacy.cost import Pure
-from casemate.privacy.ledger.ledger import open_ledger
+from casemate.privacy import Pure
+from casemate.privacy.ledger import open_ledger
 
 
 def by_hand(path: Path, *statements: str) -> None:

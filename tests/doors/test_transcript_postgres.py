@@ -6,10 +6,9 @@ import psycopg
 import pytest
 from doors.doorway import FACTS
 
-from casemate.doors.entry import Closed
-from casemate.doors.transcript import open_transcript
+from casemate.doors import Closed, open_transcript
 from casemate.errors import LedgerUnavailable, Misconfigured
-from casemate.privacy.ledger.ledger import open_ledger
+from casemate.privacy.ledger import open_ledger
 
 
 def by_hand(url: str, statement: str) -> None:

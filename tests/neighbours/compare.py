@@ -20,7 +20,7 @@ from typing import Any
 from neighbours.statements import Statement
 
 from casemate import CasemateError, ScanFailed, Session
-from casemate.cli.main import run
+from casemate.cli import run
 
 Left = Mapping[str, Any]
 """What left, by kind: `error`, `columns`, `rows`, `cost` and so on."""

@@ -13,9 +13,9 @@ from random import Random
 import pytest
 from ledger_writer import FACTS
 
-from casemate.privacy.cost import Pure
+from casemate.privacy import Pure
+from casemate.privacy.ledger import answer_once, open_ledger
 from casemate.privacy.ledger.entry import RowKind
-from casemate.privacy.ledger.ledger import answer_once, open_ledger
 
 WRITER = Path(__file__).parents[1] / "ledger_writer.py"
 

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured
-from casemate.privacy.book.postgres_session import PostgresSession, address_and_prefix
+from casemate.privacy.book import PostgresSession, address_and_prefix
 
 
 def session(url: str) -> PostgresSession:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from casemate.doors.dataset import dataset_key
-from casemate.doors.gate import SecretFile
+from casemate.doors import SecretFile, dataset_key
 from casemate.errors import Misconfigured
-from casemate.privacy.ledger.ledger import open_ledger
+from casemate.privacy.ledger import open_ledger
 
 
 def key(ledger: Path) -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from casemate.errors import PositivesSpent
-from casemate.privacy.cost import Concentrated, Pure
-from casemate.privacy.mechanisms.calibration import Calibration
-from casemate.privacy.mechanisms.sparse_vector import (
+from casemate.privacy import Concentrated, Pure
+from casemate.privacy.mechanisms import (
     AboveThreshold,
+    Calibration,
     GapSparseVector,
     NumericSparse,
     Positive,

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from query import golden_files
 
-from casemate.published.statements import publication
-from casemate.published.system import Equations, equations
-from casemate.query.parse.log import Logged, Unread
-from casemate.query.records.linear import Category
-from casemate.table.table import Table
+from casemate.published import Equations, equations, publication
+from casemate.query.parse import Logged, Unread
+from casemate.query.records import Category
+from casemate.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")
 

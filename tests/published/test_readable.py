@@ -2,10 +2,9 @@
 
 import pytest
 
-from casemate.published.statements import Publication, publication
-from casemate.published.system import Equations, equations
-from casemate.query.parse.log import Logged
-from casemate.table.table import Table
+from casemate.published import Equations, Publication, equations, publication
+from casemate.query.parse import Logged
+from casemate.table import Table
 
 
 def read(table: Table, *log: str) -> Publication:

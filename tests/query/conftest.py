@@ -7,7 +7,7 @@ import pytest
 from query import world
 from servers import PostgresServer
 
-from casemate.table.table import Table
+from casemate.table import Table
 
 
 @pytest.fixture(scope="session")

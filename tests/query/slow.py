@@ -11,9 +11,8 @@ from typing import Any
 
 from query import world
 
-from casemate.query.aggregate import Aggregate, Function, Join
-from casemate.query.language.expression import ColumnRef, Scalar
-from casemate.query.language.interpret import evaluate
+from casemate.query import Aggregate, Function, Join
+from casemate.query.language import ColumnRef, Scalar, evaluate
 
 PUBLIC: Mapping[str, list[dict[str, Any]]] = {
     "areas": [dict(zip(("area", "region", "rate"), row, strict=True)) for row in world.AREAS],

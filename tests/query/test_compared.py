@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.query.parse.log import compared_with_text
+from casemate.query.parse import compared_with_text
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from query.test_golden import assert_adds_up
+from query.internal.engines.test_golden import assert_adds_up
 
-from casemate.query.parse.sql import parse
-from casemate.query.records.coding import factorise
-from casemate.query.records.coefficients import lineage
-from casemate.query.records.linear import Category, Unknown, linear_form
-from casemate.table.sources.source import Series
-from casemate.table.table import Table
+from casemate.query.parse import parse
+from casemate.query.records import Category, Unknown, factorise, lineage, linear_form
+from casemate.table import Table
+from casemate.table.sources import Series
 
 COLUMNS = {
     "id": "INTEGER",

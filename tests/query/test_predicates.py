@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from query import slow
 from query.predicates import predicates
 
-from casemate.query.aggregate import Aggregate
-from casemate.query.engines.answering import answers
-from casemate.query.parse.sql import parse
-from casemate.query.records.bitsets import membership
-from casemate.query.records.coefficients import lineage
-from casemate.table.table import Table
+from casemate.query import Aggregate
+from casemate.query.engines import answers
+from casemate.query.parse import parse
+from casemate.query.records import lineage, membership
+from casemate.table import Table
 
 batches = st.lists(predicates, min_size=1, max_size=5)
 

@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from query import universes
 
-from casemate.query.language.interpret import evaluate
-from casemate.query.parse.sql import parse
-from casemate.query.snapping.steps import Condition, condition_of
-from casemate.table.schema import Column, ColumnType, Policy
-from casemate.table.universe import AttributeKind, Point, Universe, typed
+from casemate.query.language import evaluate
+from casemate.query.parse import parse
+from casemate.query.snapping import Condition, condition_of
+from casemate.table import AttributeKind, Column, ColumnType, Point, Policy, Universe, typed
 
 POLICY = Policy(
     "",

@@ -11,13 +11,12 @@ from typing import Any
 from hypothesis import strategies as st
 from query import world
 
-from casemate.query.aggregate import Aggregate, Function
-from casemate.query.engines.answering import answers
-from casemate.query.parse.sql import parse
+from casemate.query import Aggregate, Function
+from casemate.query.engines import answers
+from casemate.query.parse import parse
 from casemate.query.snapping.histograms import as_declared
-from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.sources.source import Source
-from casemate.table.universe import Attribute, AttributeKind
+from casemate.table import Attribute, AttributeKind, Column, ColumnType, Policy, Role
+from casemate.table.sources import Source
 
 bins = st.integers(1, 9)
 

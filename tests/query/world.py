@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-from casemate.table.table import Table
+from casemate.table import Table
 
 COLUMNS = {
     "id": "BIGINT",

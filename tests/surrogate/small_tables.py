@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from casemate.grid.product import Floats, Marginal, MeasuredMarginal, Product, Scope
-from casemate.grid.summed_area import marginals
+from casemate.grid import Floats, Marginal, MeasuredMarginal, Product, Scope, marginals
 
 SHAPE, TOTAL = (3, 4, 2, 3), 5_000.0
 EVERYTHING = (0, 1, 2, 3)

@@ -9,10 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.table.drafting import draft
-from casemate.table.policy import load_policy
-from casemate.table.schema import Column, ColumnType, Policy, Provenance, Role
-from casemate.table.table import Table
+from casemate.table import Column, ColumnType, Policy, Provenance, Role, Table, draft, load_policy
 
 
 def drafted(folder: Path, source: str, key: str | None = None) -> tuple[str, Policy]:

@@ -10,8 +10,7 @@ import duckdb
 import pytest
 
 from casemate.errors import Misconfigured
-from casemate.table.policy import load_policy
-from casemate.table.schema import (
+from casemate.table import (
     Answering,
     Budget,
     Column,
@@ -25,6 +24,7 @@ from casemate.table.schema import (
     PublicTable,
     Role,
     Strategy,
+    load_policy,
 )
 
 HOSPITAL = """

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from casemate.errors import Misconfigured
-from casemate.table.checking import ColumnReview, Review
-from casemate.table.checking import reviewed as reviewed_policy
+from casemate.table import ColumnReview, Review
+from casemate.table import reviewed as reviewed_policy
 
 POLICY = """
 [table]

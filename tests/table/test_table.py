@@ -7,10 +7,8 @@ import duckdb
 import pytest
 
 from casemate.errors import Misconfigured
-from casemate.table.policy import load_policy
-from casemate.table.schema import Column, ColumnType, Policy, Role
-from casemate.table.sources.source import RECORD
-from casemate.table.table import Table
+from casemate.table import Column, ColumnType, Policy, Role, Table, load_policy
+from casemate.table.sources import RECORD
 
 PEOPLE = "id,ZIP,Gender,Blood sugar,Note\n1,20001,Male,4.3,a\n2,20002,Female,5.1,b\n"
 

@@ -8,13 +8,13 @@ from typing import Protocol
 
 import pytest
 
+from casemate.track import CountTracker
 from casemate.track.modes import make_engine
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Timing
 from casemate.track.service.membership import attached, join
 from casemate.track.setting import Count, Setting
 from casemate.track.site import Site
-from casemate.track.tracker import CountTracker
 from casemate.track.transport.in_process import Faults, Faulty, InProcess
 
 ALPHA, DELTA, HORIZON = 0.1, 1e-6, 10**9

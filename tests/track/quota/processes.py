@@ -9,7 +9,8 @@ import sys
 import threading
 from pathlib import Path
 
-from casemate.track.quota.quota import Quota, join
+from casemate.track.quota import Quota
+from casemate.track.quota.quota import join
 
 
 def serve(address: str, folder: str, limit: str, *names: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
-from casemate.track.quota.quota import Quota
+from casemate.track.quota import Quota
 
 calls = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 40)), max_size=120)
 

@@ -1,0 +1,99 @@
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from attack.kalman_runs import error, median_limit, world
+
+from casemate.attack.one_bit import OneBitKalman, one_bit_limit
+from casemate.attack.one_bit.laws import (
+    Cauchy,
+    Gaussian,
+    Laplace,
+    Law,
+    Logistic,
+    MixtureLaw,
+    Shifted,
+)
+from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
+from casemate.attack.one_bit.streams import generic
+
+TWO_HUMPS = MixtureLaw((Shifted(Gaussian(1.2), -3.0), Shifted(Gaussian(1.2), 3.0)), (0.5, 0.5))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An oracle whose noise has been drawn before."""
+
+    noisy: Iterator[float]
+
+    def above(self, q: Floats, threshold: float) -> bool:  # noqa: ARG002 - its noise is drawn
+        return next(self.noisy) > threshold
+
+
+def settle(learner: OneBitKalman, law: Law, w: Floats, queries: Floats, seed: int) -> None:
+    """Go on until the scale is found: nine times in ten within 11,000 queries, as measured."""
+    rng = np.random.default_rng(seed)
+    while not learner.settled:
+        learner.follow_queries(queries, queries @ w + law.sample(rng, len(queries)))
+
+
+def test_a_compiled_stream_is_one_bit_after_the_other(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    stream, w = generic(rng, 12, 3, 3_000), rng.random(12)
+    one, other = (
+        OneBitKalman(12, stream.basis, symmetric=True, random=np.random.default_rng(5))
+        for _ in range(2)
+    )
+    for learner in (one, other):
+        settle(learner, TWO_HUMPS, w, stream.queries[:500], seed)
+    noisy = stream.queries @ w + TWO_HUMPS.sample(rng, 3_000)
+    slow = play(one, Drawn(iter(noisy.tolist())), stream.queries)
+    fast = other.follow(stream.coordinates, noisy)
+    assert fast.answers == pytest.approx(slow.answers, abs=1e-6)
+    assert fast.thresholds == pytest.approx(slow.thresholds, abs=1e-6)
+    assert one.offset == pytest.approx(other.offset, rel=1e-6)
+    assert one.scale == pytest.approx(other.scale, rel=1e-6)
+
+
+def test_a_found_basis_may_grow_before_and_after_the_scale_is_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    stream, w = generic(rng, 12, 3, 10_000), rng.random(12)
+    learner = OneBitKalman(12, symmetric=True, random=rng)
+    settle(learner, Gaussian(1.0), w, stream.queries[:500] * (np.arange(12) < 8), seed)
+    assert len(learner.basis) == 2
+    trail = play(learner, NoisyOracle(w, Gaussian(1.0), rng), stream.queries)
+    assert len(learner.basis) == 3
+    assert np.abs(trail.answers - stream.queries @ w)[-2_000:].mean() < 0.3
+
+
+def test_only_an_unknown_scale_is_explored() -> None:
+    with pytest.raises(ValueError, match="leave the scale out"):
+        OneBitKalman(2, scale=1.0, symmetric=True)
+
+
+def test_two_humps_are_asked_at_their_outer_slopes(seed: int) -> None:
+    """The twin is the same filter at the median, which stays on the other side of the bound."""
+    rng, errors, at_median, limits, offsets = np.random.default_rng(seed), [], [], [], []
+    for _ in range(20):
+        stream = generic(rng, 64, 4, 100_000)
+        at = world(stream, TWO_HUMPS, rng, rng.random(64))
+        learner = OneBitKalman(64, stream.basis, symmetric=True, random=rng)
+        errors.append(error(learner, at))
+        offsets.append(learner.offset)
+        at_median.append(error(OneBitKalman(64, stream.basis, random=rng), at))
+        limits.append(median_limit(stream, TWO_HUMPS))
+    assert one_bit_limit(stream, TWO_HUMPS).kind == "supremum"
+    assert 2 < np.median(offsets) < 5
+    assert np.mean(errors) < 0.38 * np.mean(limits) < np.mean(at_median)
+
+
+@pytest.mark.parametrize("law", [Gaussian(6.4), Laplace(6.4), Cauchy(6.4), Logistic(6.4)])
+def test_where_the_median_is_best_the_search_costs_little(law: Law, seed: int) -> None:
+    rng, errors, limits = np.random.default_rng(seed), [], []
+    for _ in range(10):
+        stream = generic(rng, 64, 4, 50_000)
+        at = world(stream, law, rng, rng.random(64))
+        errors.append(error(OneBitKalman(64, stream.basis, symmetric=True, random=rng), at))
+        limits.append(median_limit(stream, law))
+    assert np.mean(errors) < 1.35 * np.mean(limits)

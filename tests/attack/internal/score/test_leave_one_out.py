@@ -1,0 +1,246 @@
+import numpy as np
+import pytest
+from attack.releases import BIT, harmless, independent
+from chance import assert_rate_at_most
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.score.leave_one_out import (
+    Predictions,
+    Solve,
+    leave_one_out,
+    release_without,
+    squares,
+)
+from casemate.attack.score.rule import Rule
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.attack.subjects import Features, Subjects
+from casemate.exact import Floats
+
+WHOLE = Rule(np.array([True]), 0.5)
+
+
+def predicted(
+    problem: Problem,
+    truth: Floats,
+    subjects: Subjects,
+    targets: list[int],
+    *,
+    solve: Solve = squares,
+    together: int | None = None,
+    rule: Rule = WHOLE,
+) -> Predictions:
+    random = np.random.default_rng(5)
+    places = np.array(targets)
+    return leave_one_out(
+        problem, truth, subjects, rule, places, random=random, solve=solve, together=together
+    )
+
+
+# Exactly true: the prediction does not depend on the target's own value ---------------------------
+
+
+def case(seed: int, queries: int) -> tuple[Floats, Floats, Floats, Subjects]:
+    """Sums of 24 whole numbers, with whole noise, so that nothing is ever rounded."""
+    rng = np.random.default_rng(seed)
+    matrix = (rng.random((queries, 24)) < 0.4).astype(np.float64)
+    truth, noise = rng.integers(0, 4, 24), rng.integers(-1, 2, queries)
+    public = {"a": rng.integers(0, 3, 24), "b": rng.normal(size=24)}
+    person = np.arange(24) // 2 if seed % 2 else np.arange(24)
+    subjects = Subjects.alone(24, Features.given(public), person)
+    return matrix, truth.astype(np.float64), noise.astype(np.float64), subjects
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    queries=st.sampled_from([6, 20, 40]),
+    changes=st.lists(st.integers(-50, 50), min_size=24, max_size=24),
+    whole=st.booleans(),
+)
+def test_a_prediction_does_not_depend_on_any_value_of_its_person(
+    seed: int, queries: int, changes: list[int], whole: bool
+) -> None:
+    """The release without the person is the same, whatever the person's own values are."""
+    matrix, truth, noise, subjects = case(seed, queries)
+    own = subjects.unknowns_of(subjects.people[:1])
+    other = truth.copy()
+    other[own] += np.array(changes, np.float64)[own]
+    rule = Rule(np.array([whole]), 0.5)
+    prior = Prior(low=0.0, high=3.0, whole=whole)
+    found = [
+        predicted(Problem.of(matrix, matrix @ x + noise, prior), x, subjects, [0], rule=rule)
+        for x in (truth, other)
+    ]
+    assert found[0].values.tolist() == found[1].values.tolist()
+    assert found[0].ways == found[1].ways
+
+
+def remembered(seed: int, full: Solve) -> float:
+    """How far a target's value moves its prediction where each solve starts from everybody."""
+    matrix, truth, noise, subjects = case(seed, 6)
+    number, found = Rule(np.array([False]), 0.5), []
+    for value in (0.0, 3.0):
+        x = np.array([value, *truth[1:]])
+        problem = Problem.of(matrix, matrix @ x + noise, Prior(low=0.0, high=3.0))
+        start = full(problem)
+
+        def warm(each: Problem, start: Floats = start) -> Floats:
+            return least_squares(each.equations, each.answers, start=start).values
+
+        found.append(predicted(problem, x, subjects, [0], solve=warm, rule=number).values)
+    return float(np.abs(found[0] - found[1]).max())
+
+
+def shortest(problem: Problem) -> Floats:
+    return least_squares(problem.equations, problem.answers, tolerance=1e-12).values
+
+
+def test_the_test_above_would_notice_a_solver_that_starts_from_everybody() -> None:
+    """Values within bounds are no combination of the equations, and what is left open stays."""
+    moved = [remembered(seed, squares) for seed in range(0, 20, 2)]
+    assert sum(each > 0.01 for each in moved) >= 5
+
+
+@pytest.mark.parametrize("seed", range(0, 20, 2))
+def test_the_shortest_least_squares_of_everybody_keep_nothing_open(seed: int) -> None:
+    """They would be a harmless start, but for the last digits."""
+    matrix, truth, noise, _ = case(seed, 6)
+    problem = Problem.of(matrix, matrix @ truth + noise)
+    without = release_without(problem, truth, np.array([0]))
+    ends = [
+        least_squares(without.equations, without.answers, start=start, tolerance=1e-12).values
+        for start in (shortest(problem), np.zeros(24))
+    ]
+    np.testing.assert_allclose(ends[0][1:], ends[1][1:], atol=1e-9)
+
+
+# Exactly true: what is predicted --------------------------------------------------------------
+
+
+def test_a_secret_that_follows_from_public_columns_is_predicted_without_its_bearer() -> None:
+    release = harmless(200, np.random.default_rng(0))
+    subjects = Subjects.alone(200, release.features)
+    found = predicted(release.problem, release.truth, subjects, list(range(40)))
+    assert found.values[:, 0].tolist() == release.truth[:40].tolist()
+    assert set(found.ways) == {"town x sex"}
+
+
+def test_somebody_alone_in_a_cell_is_not_given_away_by_the_release_without() -> None:
+    """With her, her cell's total is her value; without her, the cell is empty."""
+    town = np.array([0] * 10 + [1] * 10 + [2])
+    truth = np.array([0.0] * 20 + [1.0])
+    matrix = (np.arange(3)[:, None] == town).astype(np.float64)
+    subjects = Subjects.alone(21, Features.given({"town": town}))
+    problem = Problem.of(matrix, matrix @ truth, BIT)
+    assert squares(problem)[20] == pytest.approx(1)
+    assert predicted(problem, truth, subjects, [20]).values.tolist() == [[0.0]]
+
+
+def test_where_there_is_nobody_else_there_is_no_prediction() -> None:
+    found = predicted(Problem.of([[1.0]], [1.0], BIT), np.ones(1), Subjects.alone(1), [0])
+    assert np.isnan(found.values).all()
+
+
+def test_the_others_are_reconstructed_by_the_solver_that_is_given() -> None:
+    truth = np.array([0.0, 0.0, 0.0, 1.0])
+    problem = Problem.of(np.eye(4), truth, BIT)
+    seen: list[Problem] = []
+
+    def ones(each: Problem) -> Floats:
+        seen.append(each)
+        return np.ones(4)
+
+    found = predicted(problem, truth, Subjects.alone(4), [1, 3], solve=ones)
+    assert found.values.tolist() == [[1.0], [1.0]]
+    assert len(seen) == 2
+    assert seen[1].answers.tolist() == [0, 0, 0, 0]
+
+
+def test_a_category_is_predicted_as_a_whole() -> None:
+    """Three 0/1 unknowns a record, of which at most one is 1; the town tells which."""
+    town = np.arange(40) % 4
+    rows = np.eye(4)[town][:, :3]  # the fourth value is none of the three
+    truth = rows.ravel()
+    record, kind = np.repeat(np.arange(40), 3), np.tile(np.arange(3), 40)
+    features = Features.given({"town": town})
+    subjects = Subjects(record, kind, np.ones(120, np.bool_), np.arange(40), features)
+    problem = Problem.of(np.eye(120), truth, BIT)
+    found = predicted(problem, truth, subjects, [0, 1, 2, 3], rule=Rule(np.ones(3, np.bool_), 0.5))
+    assert found.values.tolist() == rows[:4].tolist()
+
+
+def test_targets_that_leave_together_are_predicted_nearly_as_alone(seed: int) -> None:
+    """One in 100 leaves at a time: at most 4 of 100 predictions change. By default it is one in
+    5,000."""
+    release = independent(400, np.random.default_rng(seed))
+    town = release.features.columns[0].codes
+    noisy = (np.random.default_rng(seed).random(400) < 0.2 + 0.6 * (town > 1)).astype(np.float64)
+    answers = release.problem.answers + _contribution(release.problem, noisy - release.truth)
+    problem = release.problem.with_answers(answers)
+    subjects = Subjects.alone(400, release.features)
+    alone, together = (
+        predicted(problem, noisy, subjects, list(range(100)), together=size).values
+        for size in (1, 4)
+    )
+    assert (alone != together).sum() <= 4
+
+
+def _contribution(problem: Problem, values: Floats) -> Floats:
+    return np.rint(problem.equations.times(values) * problem.equations.lengths)
+
+
+def test_progress_counts_the_targets_and_may_end_the_work() -> None:
+    problem, truth = Problem.of(np.eye(4), np.ones(4), BIT), np.ones(4)
+    seen: list[tuple[int, int]] = []
+
+    def stop(done: int, targets: int) -> None:
+        seen.append((done, targets))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        leave_one_out(
+            problem,
+            truth,
+            Subjects.alone(4),
+            WHOLE,
+            np.arange(4),
+            random=np.random.default_rng(0),
+            progress=stop,
+        )
+    assert seen == [(1, 4), (2, 4)]
+
+
+def test_the_same_seed_gives_the_same_predictions() -> None:
+    release = independent(120, np.random.default_rng(3))
+    subjects = Subjects.alone(120, release.features)
+    found = [predicted(release.problem, release.truth, subjects, [4, 9, 77]) for _ in range(2)]
+    assert found[0].values.tolist() == found[1].values.tolist()
+    assert found[0].ways == found[1].ways
+
+
+# True with a stated probability ---------------------------------------------------------------
+
+
+def fair_bits(own_rows: bool, rng: np.random.Generator) -> tuple[int, int]:
+    """How many of how many fair bits are predicted that are the same in all rows of a person."""
+    person = np.arange(240) // 3
+    truth = rng.integers(0, 2, 80)[person].astype(np.float64)
+    features = Features.given({"face": person})
+    subjects = Subjects.alone(240, features, np.arange(240) if own_rows else person)
+    problem = Problem.of(np.eye(240), truth, BIT)
+    found = predicted(problem, truth, subjects, list(range(0, 240, 3)))
+    return int((found.values[:, 0] == truth[::3]).sum()), 80
+
+
+def test_all_rows_of_a_person_leave_with_the_person(seed: int) -> None:
+    hits, trials = fair_bits(own_rows=False, rng=np.random.default_rng(seed))
+    assert_rate_at_most(hits, trials, 0.5)
+
+
+def test_the_test_above_would_notice_rows_that_stay(seed: int) -> None:
+    hits, trials = fair_bits(own_rows=True, rng=np.random.default_rng(seed))
+    with pytest.raises(AssertionError):
+        assert_rate_at_most(hits, trials, 0.5)

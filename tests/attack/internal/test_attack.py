@@ -1,0 +1,293 @@
+"""An attack from SQL to its score: the custodian's experiment and the outsider's view."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chance import assert_rate_at_most
+
+from casemate.attack import Attack
+from casemate.attack.attack import Attacked, AttackOptions, round_number
+from casemate.attack.noise_curve import FACTORS, noise_curve, recovered
+from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.reconstruction import Solver
+from casemate.errors import Misconfigured
+from casemate.exact import Bound, Floats
+from casemate.published import Knowledge
+from casemate.query.language import Scalar
+from casemate.table import Table
+
+HOSPITAL = [
+    'SELECT SUM("Blood sugar") FROM t',
+    "SELECT SUM(\"Blood sugar\") FROM t WHERE Gender = 'Female'",
+    "SELECT SUM(\"Blood sugar\") FROM t WHERE ZIP > 32000 AND ZIP < 35000 AND Gender = 'Male'",
+]
+BITS = Knowledge(Fraction(0), Fraction(1), integer=True)
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
+POWERS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.1, 1.2, 1.3, 1.4, 1.6, 1.7)
+OFFSETS = (5, 10, 50, 100, 500, 1000, 5000, 10000, 50000, 100000)
+
+
+def attack(
+    statements: Sequence[str], table: str | Path = "hospital", **options: object
+) -> Attacked:
+    wanted = replace(AttackOptions(targets=20), **options)  # type: ignore[arg-type]  # fields of Options
+    return Attack.of(statements, table, options=wanted, random=np.random.default_rng(0))
+
+
+# A table that knows the truth -----------------------------------------------------------------
+
+
+@pytest.mark.theorem("002: least squares through SQL")
+def test_the_documents_sums_give_the_documents_values() -> None:
+    found = attack(HOSPITAL, solver=Solver.LEAST_SQUARES)
+    third = 31 / 6
+    values = [each.value for each in found.secrets]
+    assert values == pytest.approx([5.7, 5.2, third, third, 5.7, third], abs=1e-6)
+    assert (found.records, found.queries) == (6, 3)
+    (score,) = found.scores.values()
+    assert score.recovered == pytest.approx(1 / 6) and score.coverage == 1
+
+
+def test_the_answers_may_be_given_beside_the_truth(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("query,answer\n1,32.1\n2,15.5\n3,11.4\n")
+    found = Attack.of(
+        HOSPITAL, "hospital", answers=tmp_path / "a.csv", random=np.random.default_rng(0)
+    )
+    assert not found.evidence.own and found.scores["Blood sugar"].recovered == pytest.approx(1 / 6)
+    assert noise_curve(found, random=np.random.default_rng(0)) == []
+
+
+def test_without_a_known_range_the_tolerance_is_a_round_number(tmp_path: Path) -> None:
+    rows = [f"{i},{value}" for i, value in enumerate([430.25, 512.5, 380.0, 611.75], start=1)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,pay", *rows, ""]))
+    statements = [f"SELECT SUM(pay) FROM t WHERE id <= {i}" for i in (1, 2, 3, 4)]
+    found = Attack.of(
+        statements, tmp_path / "t.csv", private="pay", random=np.random.default_rng(0)
+    )
+    score = found.scores["pay"]
+    assert score.tolerance == 2 and score.recovered == 1  # a hundredth of about 480
+
+
+def test_several_private_columns_have_a_score_each(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,pay,ill\n1,100,0\n2,200,1\n3,400,1\n")
+    statements = [f"SELECT SUM(pay), SUM(ill) FROM t WHERE id <= {i}" for i in (1, 2, 3)]
+    found = Attack.of(
+        statements, tmp_path / "t.csv", private=["pay", "ill"], random=np.random.default_rng(0)
+    )
+    assert {name: score.recovered for name, score in found.scores.items()} == {"pay": 1, "ill": 1}
+
+
+def test_a_column_that_was_known_beforehand_is_not_judged(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,pay\n1,100\n2,200\n")
+    known: dict[Scalar, tuple[Bound, Bound]] = {
+        record: (Fraction(100 * record), Fraction(100 * record)) for record in (1, 2)
+    }
+    found = Attack.of(
+        ["SELECT SUM(pay) FROM t"],
+        tmp_path / "t.csv",
+        private="pay",
+        knowledge=Knowledge(known=known),
+        random=np.random.default_rng(0),
+    )
+    assert found.scores == {} and [each.value for each in found.secrets] == [100, 200]
+
+
+def test_an_open_table_is_used_as_it_is() -> None:
+    with Table.open("hospital") as table:
+        found = Attack.of(HOSPITAL, table, random=np.random.default_rng(0))
+        assert found.records == 6
+        with pytest.raises(Misconfigured, match=r"give it to Table\.open"):
+            Attack.of(HOSPITAL, table, private="ZIP")
+
+
+def test_no_private_column_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,pay\n1,2\n")
+    with pytest.raises(Misconfigured, match="no column is private"):
+        Attack.of(["SELECT SUM(pay) FROM t"], tmp_path / "t.csv")
+
+
+# A noisy system, seen from outside ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class System:
+    """People with a bit each behind an id, and noisy sums over strange sets of ids."""
+
+    ids: Floats
+    bits: Floats
+    statements: tuple[str, ...]
+    answers: tuple[int, ...]
+
+    @classmethod
+    def drawn(cls, queries: int, form: str, random: np.random.Generator) -> "System":
+        ids = np.sort(random.choice(np.arange(2000, 3000), 100, replace=False)).astype(float)
+        bits = random.integers(0, 2, 100).astype(float)
+        grid = [(p, m, o) for p in POWERS for m in PRIMES for o in OFFSETS]
+        asked = [grid[i] for i in random.permutation(len(grid))[:queries]]
+        statements, answers = [], []
+        for power, times, offset in asked:
+            value = offset * np.power(ids * times, power)
+            inside = np.floor(value + 0.5) == np.floor(value)
+            text = f"{offset} * pow(client_id * {times}, {power})"
+            statements.append(form.format(f"floor({text} + 0.5) = floor({text})"))
+            answers.append(round(float(bits[inside].sum() + random.normal(0, 2.4))))
+        return cls(ids, bits, tuple(statements), tuple(answers))
+
+    def write(self, folder: Path) -> None:
+        (folder / "public.csv").write_text(
+            "\n".join(["client_id", *(f"{each:.0f}" for each in self.ids), ""])
+        )
+        with (folder / "log.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["sql", "answer"])
+            writer.writerows(zip(self.statements, self.answers, strict=True))
+
+
+SUM = "SELECT SUM(status) FROM loans WHERE {} AND client_id BETWEEN 2000 AND 3000"
+COUNT = "SELECT COUNT(DISTINCT client_id) FROM loans WHERE {} AND status = 'C'"
+
+
+def outside(folder: Path, knowledge: Knowledge | None = None) -> Attacked:
+    return Attack.of(
+        folder / "log.csv",
+        folder / "public.csv",
+        private="status",
+        knowledge=knowledge,
+        options=AttackOptions(noise=NoiseLaw("gaussian", 2.42)),
+        random=np.random.default_rng(0),
+    )
+
+
+def wrong(found: Attacked, system: System) -> int:
+    values = [each.value in (1, "C") for each in found.secrets]
+    return int(np.sum(values != (system.bits == 1)))
+
+
+def test_an_outsider_gets_the_bits_from_noisy_sums(tmp_path: Path, seed: int) -> None:
+    """By least squares alone one in fifty would be wrong: 2 * 2.42 / sqrt(400) of deviation."""
+    system = System.drawn(400, SUM, np.random.default_rng(seed))
+    system.write(tmp_path)
+    found = outside(tmp_path, BITS)
+    assert_rate_at_most(wrong(found, system), 100, rate=0.02)
+    assert found.scores == {} and found.evidence.truth is None
+
+
+def test_the_test_above_would_notice_an_attack_that_learned_nothing(seed: int) -> None:
+    bits = np.random.default_rng(seed).integers(0, 2, 100)
+    with pytest.raises(AssertionError):
+        assert_rate_at_most(int(bits.sum()), 100, rate=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [SUM, COUNT])
+def test_an_outsider_gets_every_bit_from_many_noisy_answers(
+    form: str, tmp_path: Path, seed: int
+) -> None:
+    """With 1,500 answers one bit in 30,000 would be wrong by least squares alone."""
+    system = System.drawn(1500, form, np.random.default_rng(seed))
+    system.write(tmp_path)
+    found = outside(tmp_path, BITS if form == SUM else None)
+    assert_rate_at_most(wrong(found, system), 100, rate=1 / 30_000)
+
+
+def test_a_category_by_number_and_by_key(tmp_path: Path) -> None:
+    """The text that queries compare with is all that an outsider knows of the column."""
+    (tmp_path / "public.csv").write_text("id,area\n1,5\n2,5\n3,7\n")
+    statements = [
+        "SELECT area, COUNT(*) FROM t WHERE status = 'C' GROUP BY area",
+        "SELECT COUNT(DISTINCT id) FROM t WHERE status = 'C' AND id > 1",
+    ]
+    for lines in (["1,5,1", "1,7,1", "2,,1"], ["1,1,1", "1,2,1", "2,1,1"]):
+        (tmp_path / "a.csv").write_text("\n".join(["query,cell,answer", *lines, ""]))
+        found = Attack.of(
+            statements,
+            tmp_path / "public.csv",
+            private="status",
+            answers=tmp_path / "a.csv",
+            random=np.random.default_rng(0),
+        )
+        assert [each.value for each in found.secrets] == ["C", None, "C"]
+
+
+# More and less noise --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
+    """Sixty people with a bit each, and two hundred sums over random intervals of their places."""
+    folder, random = tmp_path_factory.mktemp("study"), np.random.default_rng(5)
+    rows = [f"{i},{bit}" for i, bit in enumerate(random.integers(0, 2, 60), start=1)]
+    (folder / "t.csv").write_text("\n".join(["id,ill", *rows, ""]))
+    pairs = np.sort(random.integers(1, 61, (200, 2)), axis=1).tolist()
+    return Attack.of(
+        [f"SELECT SUM(ill) FROM t WHERE id BETWEEN {low} AND {high}" for low, high in pairs],
+        folder / "t.csv",
+        private="ill",
+        knowledge=BITS,
+        options=AttackOptions(noise=NoiseLaw("laplace", 0.5), targets=20),
+        random=random,
+    )
+
+
+def test_the_rule_of_the_curve_is_that_of_the_score(study: Attacked) -> None:
+    truth, values = study.evidence.truth, study.reconstruction.values
+    assert truth is not None
+    assert recovered(study, truth, values) == study.scores["ill"].recovered
+    assert recovered(study, truth, truth) == 1
+    assert recovered(study, truth, 1 - truth) == 0
+
+
+def test_less_noise_recovers_all_and_much_more_does_not(study: Attacked) -> None:
+    points = noise_curve(study, random=np.random.default_rng(0), factors=(0.01, 40.0))
+    assert [str(point.law) for point in points] == ["laplace:0.005", "laplace:20"]
+    assert points[0].recovered == 1 and points[1].recovered < 0.9
+
+
+def test_without_a_law_the_noise_of_the_curve_tells_nothing() -> None:
+    found = attack(HOSPITAL)
+    points = noise_curve(found, random=np.random.default_rng(0))
+    assert len(points) == len(FACTORS) and {point.law.kind for point in points} == {"gaussian"}
+    middle = points[FACTORS.index(1.0)].law.scale
+    assert middle == round_number(middle)
+
+
+@pytest.mark.parametrize(
+    ("value", "rounded"),
+    [(1.0, 1), (1.99, 1), (2.0, 2), (4.99, 2), (5.0, 5), (0.0099, 0.005), (12345.0, 10000), (0, 0)],
+)
+def test_round_numbers_are_one_two_and_five(value: float, rounded: float) -> None:
+    assert round_number(value) == rounded
+
+
+# Interrupted ----------------------------------------------------------------------------------
+
+
+def _stop(steps: int, _: float, __: Floats) -> None:
+    if steps >= 2:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_attack_has_the_best_so_far_and_a_cheap_score() -> None:
+    found = Attack.of(
+        HOSPITAL,
+        "hospital",
+        options=AttackOptions(solver=Solver.KACZMARZ),
+        random=np.random.default_rng(0),
+        progress=_stop,
+    )
+    assert not found.finished and not found.reconstruction.finished
+    assert len(list(found.secrets)) == 6 and found.scores["Blood sugar"].records == 6
+
+
+def test_an_interrupt_of_the_score_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("casemate.attack.attack.score", interrupted)
+    found = attack(HOSPITAL)
+    assert found.reconstruction.finished and not found.finished and found.scores == {}

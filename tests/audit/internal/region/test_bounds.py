@@ -1,0 +1,198 @@
+from fractions import Fraction
+from random import Random
+
+import pytest
+from exact.regions import (
+    Range,
+    exact,
+    plain_ranges,
+    random_region,
+    solutions,
+    wide_region,
+    yes_no_region,
+)
+
+from casemate.audit.checks.whole import backbone, whole_solution
+from casemate.audit.region import bounds as module
+from casemate.audit.region.bounds import Bounds, bounds
+from casemate.audit.region.certify import ReachedEnds
+from casemate.exact import Bound, Box, Region, System
+
+HOSPITAL = [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]
+ANSWERS = [Fraction("32.1"), Fraction("15.5"), Fraction("11.4")]
+
+
+def agrees(mine: Bound, theirs: float | None) -> bool:
+    if mine is None or theirs is None:
+        return mine is None and theirs is None
+    return abs(float(mine) - theirs) <= 1e-6 * max(1, abs(theirs))
+
+
+def is_single(each: Range) -> bool:
+    return each.low is not None and each.high is not None and each.high - each.low < 1e-7
+
+
+def assert_equal(found: Bounds, expected: list[Range] | None) -> None:
+    assert bool(found.contradiction) == (expected is None)
+    if expected is None:
+        return
+    assert not found.unchecked
+    for low, high, each in zip(found.low, found.high, expected, strict=True):
+        assert agrees(low, each.low)
+        assert agrees(high, each.high)
+    assert found.fixed == [column for column, each in enumerate(expected) if is_single(each)]
+
+
+def assert_all_equal(regions: list[Region]) -> None:
+    for region in regions:
+        assert_equal(bounds(region), plain_ranges(region))
+
+
+# Exactly true ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", range(300))
+def test_ranges_are_those_of_one_plain_program_per_column(case: int, seed: int) -> None:
+    region = random_region(Random(f"{seed} {case}"))
+    assert_equal(bounds(region), plain_ranges(region))
+
+
+@pytest.mark.parametrize("case", range(60))
+def test_ranges_of_wide_regions_are_too(case: int, seed: int) -> None:
+    region = wide_region(Random(f"{seed} {case}"))
+    assert_equal(bounds(region), plain_ranges(region))
+
+
+@pytest.mark.parametrize("case", range(60))
+def test_equations_that_share_no_column_need_no_program(case: int, seed: int) -> None:
+    rng = Random(f"{seed} {case}")
+    sizes = [rng.randrange(1, 5) for _ in range(rng.randrange(1, 5))]
+    dense = [[0] * sum(sizes) for _ in sizes]
+    for row, size in enumerate(sizes):
+        for column in range(sum(sizes[:row]), sum(sizes[:row]) + size):
+            dense[row][column] = rng.choice([-2, -1, 1, 1, 3])
+    low = [rng.choice([None, Fraction(rng.randrange(-5, 5))]) for _ in range(sum(sizes))]
+    high = [rng.choice([None, (end or 0) + Fraction(rng.randrange(9), 2)]) for end in low]
+    answers = [Fraction(rng.randrange(-9, 30), 2) for _ in sizes]
+    region = Region.of(System.of(dense, answers), Box(tuple(low), tuple(high), (False,) * len(low)))
+    found = bounds(region)
+    assert found.programs == 0
+    assert_equal(found, plain_ranges(region))
+
+
+def many_distinct() -> Region:
+    """Two sums of sixty columns with different ends, neither near an extreme."""
+    dense = [[1] * 60, [1, 0, 0] * 20]
+    high = tuple(Fraction(100 + column, 10) for column in range(60))
+    box = Box((Fraction(0),) * 60, high, (False,) * 60)
+    return Region.of(System.of(dense, [350, 120]), box)
+
+
+def test_the_middle_settles_every_end_of_a_region_with_few_equations() -> None:
+    found = bounds(many_distinct())
+    assert found.programs == 0
+    assert_equal(found, plain_ranges(many_distinct()))
+
+
+def test_a_middle_that_claims_too_much_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(1)
+    everything = [wide_region(rng) for _ in range(20)]
+    monkeypatch.setattr(
+        module, "reached", lambda _, low, high, point: ReachedEnds(point <= high, point >= low)
+    )
+    with pytest.raises(AssertionError):
+        assert_all_equal(everything)
+
+
+@pytest.mark.theorem("002: interval of each record given bounds")
+def test_the_hospital_with_bounds_has_these_exact_ranges() -> None:
+    """x2 = 32.1 - 15.5 - 11.4; x5 = 11.4 - x1; three women share 15.5 and each has 3 or more."""
+    box = Box((Fraction(3),) * 6, (Fraction(5),) + (None,) * 5, (False,) * 6)
+    found = bounds(Region.of(System.of(HOSPITAL, ANSWERS), box))
+    assert found.low == exact(3, "5.2", 3, 3, "6.4", 3)
+    assert found.high == exact(5, "5.2", "9.5", "9.5", "8.4", "9.5")
+    assert found.fixed == [1]
+
+
+def test_rounded_answers_widen_the_hospitals_ranges_by_what_they_leave_open() -> None:
+    box = Box((Fraction(3),) * 6, (Fraction(5),) + (None,) * 5, (False,) * 6)
+    found = bounds(Region.of(System.of(HOSPITAL, ANSWERS), box, Fraction("0.05")))
+    assert (found.low[1], found.high[1]) == exact("5.05", "5.35")
+    assert (found.low[4], found.high[4]) == exact("6.35", "8.45")
+    assert found.fixed == []
+
+
+def test_a_single_value_with_a_large_denominator_is_found_exactly() -> None:
+    dense = [[3, 7, 1], [5, -11, 2], [1, 13, -17]]
+    true = [Fraction(1, 3), Fraction(2, 7), Fraction(5, 1009)]
+    right = [sum((a * v for a, v in zip(r, true, strict=True)), Fraction(0)) for r in dense]
+    found = bounds(Region.of(System.of(dense, right), Box.of(3, None, None)))
+    assert found.low == found.high == tuple(true)
+
+
+def test_twins_share_what_their_total_leaves() -> None:
+    region = Region.of(System.of([[1, 1, 1, 0]], [Fraction(29)]), Box.of(4, 0, 10))
+    found = bounds(region)
+    assert found.low == exact(9, 9, 9, 0)
+    assert found.high == exact(10, 10, 10, 10)
+
+
+def test_contradicting_equations_are_named_and_nothing_is_claimed() -> None:
+    system = System.of([[1, 1, 0, 0], [0, 1, 1, 0], [1, 2, 1, 0], [0, 0, 0, 1]], [3, 4, 9, 1])
+    found = bounds(Region.of(system, Box.of(4, None, None)))
+    assert found.contradiction == (0, 1, 2)
+    assert found.unchecked == [0, 1, 2, 3]
+    assert set(found.low) == set(found.high) == {None}
+
+
+def test_what_the_filter_skips_is_unchecked_and_has_no_range() -> None:
+    dense = [[1] * 40, [1, 1] + [0] * 38]
+    region = Region.of(System.of(dense, [200, 9]), Box.of(40, 0, 10))
+    found = bounds(region, least_leverage=0.3)
+    assert found.unchecked == list(range(2, 40))
+    assert {found.low[column] for column in found.unchecked} == {None}
+    assert (found.low[0], found.high[0]) == exact(0, 9)
+    assert not bounds(region).unchecked
+
+
+def test_no_time_means_unchecked() -> None:
+    found = bounds(Region.of(System.of(HOSPITAL, ANSWERS), Box.of(6, 3, None)), seconds=0)
+    assert found.unchecked
+    assert all(found.low[column] is None is found.high[column] for column in found.unchecked)
+
+
+def test_progress_never_goes_back_and_ends_at_everything() -> None:
+    told: list[tuple[int, int]] = []
+    region = Region.of(System.of(HOSPITAL, ANSWERS), Box.of(6, 3, None))
+    for each in (region, many_distinct()):
+        told.clear()
+        bounds(each, progress=lambda done, total: told.append((done, total)))
+        assert told == sorted(told)
+        assert told[-1][0] == told[-1][1]
+
+
+# Whole numbers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", range(150))
+def test_programs_and_cp_sat_fix_what_trying_everything_fixes(case: int, seed: int) -> None:
+    region = yes_no_region(Random(f"{seed} {case}"))
+    possible = list(solutions(region))
+    found = bounds(region)
+    known = None if found.contradiction else whole_solution(region)
+    assert (known is None) == (not possible)
+    if known is not None:
+        values = [{each[column] for each in possible} for column in range(len(known))]
+        fixed = {column for column, seen in enumerate(values) if len(seen) == 1}
+        assert set(found.fixed) <= fixed
+        decided = backbone(region, known, set(range(len(known))) - set(found.fixed))
+        assert set(found.fixed) | decided.fixed == fixed
+        assert not decided.undecided
+
+
+@pytest.mark.parametrize("case", range(100))
+def test_no_whole_solution_lies_outside_the_ranges(case: int, seed: int) -> None:
+    region = yes_no_region(Random(f"{seed} {case}"))
+    found = bounds(region)
+    for values in solutions(region):
+        assert Box(found.low, found.high, region.box.integer).contains(values)

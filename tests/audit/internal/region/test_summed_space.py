@@ -1,0 +1,114 @@
+"""Equations known by sums, against the same equations written out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import exact_rank
+import numpy as np
+import pytest
+from exact_rank import anti_hadamard, generated
+from numpy.typing import NDArray
+
+from casemate.audit.region.summed_space import CandidateUnknowns, Names, Summed, SummedSpace
+from casemate.exact import WIDE, RowSpace, System, equations, random_primes
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """An equation that answers what is asked of it, from its coefficients."""
+
+    coefficients: list[int]
+    total: int
+
+    def on(self, names: Names) -> NDArray[Any]:
+        return np.array([self.coefficients[name] for name in names.tolist()], object)
+
+
+class Everybody:
+    """Unknowns of which the first few are tried first; the rest only where those are all alike."""
+
+    def __init__(self, size: int, few: int, rng: Random) -> None:
+        self._fingerprints = [rng.getrandbits(56) for _ in range(size)]
+        self._few, self._size = few, size
+        self.searches = 0
+
+    def line(self, coefficients: list[int]) -> Line:
+        products = zip(coefficients, self._fingerprints, strict=True)
+        return Line(coefficients, sum(value * each for value, each in products))
+
+    def fingerprint(self, name: int) -> int:
+        return self._fingerprints[name]
+
+    def candidates(
+        self, asked: Summed, kept: Sequence[Summed], turn: int
+    ) -> Iterator[CandidateUnknowns]:
+        few = [(turn + each) % self._few for each in range(self._few)]
+        yield _batch(few, asked, kept)
+        self.searches += 1
+        yield _batch(range(self._few, self._size), asked, kept)
+
+
+def _batch(names: Sequence[int], asked: Summed, kept: Sequence[Summed]) -> CandidateUnknowns:
+    chosen = np.array(names, np.int64)
+    lines = [each.on(chosen) for each in kept]
+    return CandidateUnknowns(
+        chosen, asked.on(chosen), np.array(lines, object).reshape(len(kept), len(names)).T
+    )
+
+
+@pytest.mark.parametrize("batch", range(5))
+def test_it_says_of_every_equation_what_the_space_of_written_equations_says(batch: int) -> None:
+    """Two thousand systems: 0/1, weights, huge weights, repeated and empty equations."""
+    rng, searches = Random(batch), 0
+    for _ in range(400):
+        matrix = generated(rng)
+        size = len(matrix[0])
+        unknowns = Everybody(size, rng.randint(0, min(2, size)), rng)
+        summed, written = SummedSpace(unknowns, rng.randbytes), RowSpace(size, rng.randbytes)
+        for coefficients, equation in zip(matrix, equations(System.of(matrix)), strict=True):
+            line = unknowns.line(coefficients)
+            assert summed.would_determine(line) == written.would_determine(equation)
+            assert summed.add(line) == written.add(equation)
+        assert (summed.rank, summed.determined) == (written.rank, written.determined)
+        assert list(summed.determined) == exact_rank.determined(matrix)
+        searches += unknowns.searches
+    assert searches > 200
+
+
+@pytest.mark.parametrize("size", [20, 130])
+def test_a_copy_goes_its_own_way(size: int) -> None:
+    """Below and above the size from which arithmetic is compiled."""
+    unknowns = Everybody(size, 3, Random(1))
+    space = SummedSpace(unknowns)
+    lines = [unknowns.line(each) for each in anti_hadamard(size)]
+    for line in lines[:-2]:
+        space.add(line)
+    twin = space.copy()
+    assert [twin.add(line).new for line in lines[-2:]] == [True, True]
+    assert (twin.rank, twin.determined) == (size, tuple(range(size)))
+    assert (space.rank, space.determined, len(space.pivots)) == (size - 2, (), size - 2)
+
+
+def test_a_search_that_leaves_out_the_unknowns_that_differ_is_noticed() -> None:
+    class Nobody(Everybody):
+        def candidates(
+            self, asked: Summed, kept: Sequence[Summed], turn: int
+        ) -> Iterator[CandidateUnknowns]:
+            yield _batch(range(min(1, turn)), asked, kept)
+
+    unknowns = Nobody(2, 1, Random(0))
+    with pytest.raises(ValueError, match="at no unknown"):
+        SummedSpace(unknowns).add(unknowns.line([0, 1]))
+
+
+def test_a_prime_that_divides_a_minor_is_outvoted_by_the_other() -> None:
+    """Modulo the first the second equation is the first again; not so modulo the other."""
+    rng = Random(3)
+    primes = random_primes(2, WIDE, rng.randbytes)
+    unknowns = Everybody(2, 2, rng)
+    space = SummedSpace(unknowns, primes=primes)
+    space.add(unknowns.line([1, 1]))
+    assert space.add(unknowns.line([1, 1 + primes[0]])).determined == (0, 1)
+    assert SummedSpace(unknowns, primes=primes[:1]).add(unknowns.line([1, 1])).new

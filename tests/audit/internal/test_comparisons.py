@@ -1,0 +1,164 @@
+"""Comparisons of private numbers with constants, through the whole audit."""
+
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+import pytest
+from audit.every_world import consistent, exposed
+from audit.small_world import Secret, World, opened
+
+from casemate.audit import Audit
+from casemate.audit.result import Audited, Proof, Verdict
+from casemate.query.parse import parse_statement
+
+
+def bare(values: list[object], folder: Path, *log: str) -> Audited:
+    """A table without bounds: id and x."""
+    lines = [f"{i},{value}" for i, value in enumerate(values, start=1)]
+    (folder / "t.csv").write_text("\n".join(["id,x", *lines]) + "\n")
+    return Audit.of(log, folder / "t.csv", private="x")
+
+
+def values(found: Audited) -> list[tuple[object, float]]:
+    return [(each.record, float(Fraction(str(each.value)))) for each in found.exposed]
+
+
+def test_counts_on_both_sides_of_a_value_give_it_away(tmp_path: Path) -> None:
+    found = bare(
+        [7, 7, 3],
+        tmp_path,
+        "SELECT COUNT(*) FROM t WHERE x >= 7 AND id < 3",
+        "SELECT COUNT(*) FROM t WHERE x > 7 AND id < 3",
+    )
+    assert values(found) == [(1, 7), (2, 7)]
+    assert {each.proof for each in found.exposed} <= {Proof.ORDER, Proof.BOUNDS, Proof.INTEGER}
+
+
+def test_one_side_of_a_value_gives_nobody_away(tmp_path: Path) -> None:
+    found = bare([7, 7, 3], tmp_path, "SELECT COUNT(*) FROM t WHERE x >= 7 AND id < 3")
+    assert (found.verdict, found.undecided) == (Verdict.NONE_EXPOSED, ())
+
+
+@pytest.mark.parametrize(
+    ("above", "shown"),
+    [("x > 7.5", [(1, 7.5)]), ("x >= 7.6", [])],
+)
+def test_numbers_that_need_not_be_whole_are_told_apart_by_how_they_are_compared(
+    above: str, shown: list[tuple[int, float]], tmp_path: Path
+) -> None:
+    """Nobody is above 7.5: it is 7.5 itself. Nobody is 7.6 or more: 7.55 is possible."""
+    found = bare(
+        ["7.5", "3.2"],
+        tmp_path,
+        "SELECT COUNT(*) FROM t WHERE x >= 7.5 AND id = 1",
+        f"SELECT COUNT(*) FROM t WHERE {above} AND id = 1",
+    )
+    assert values(found) == shown
+    assert found.undecided == ()
+
+
+def test_a_sum_and_a_threshold_that_are_harmless_alone_expose_both_together(
+    tmp_path: Path,
+) -> None:
+    total = "SELECT SUM(x) FROM t WHERE id < 3"
+    reached = "SELECT COUNT(*) FROM t WHERE x >= 5 AND id < 3"
+    assert bare([5, 5, 3], tmp_path, total).verdict is Verdict.NONE_EXPOSED
+    assert bare([5, 5, 3], tmp_path, reached).verdict is Verdict.NONE_EXPOSED
+    assert values(bare([5, 5, 3], tmp_path, total, reached)) == [(1, 5), (2, 5)]
+    assert values(bare(["5.0", "5.0", "3.5"], tmp_path, total, reached)) == [(1, 5), (2, 5)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT SUM(CASE WHEN x > 4 THEN 1 ELSE 0 END), COUNT(*) FILTER (WHERE x < 6) FROM t",
+        "SELECT x = 5, COUNT(*) FROM t GROUP BY 1",
+        "SELECT COUNT(*) FROM t WHERE x BETWEEN 5 AND 5.5",
+        "SELECT AVG(CASE WHEN x IN (5, 5) THEN 1 ELSE 0 END) FROM t",
+    ],
+)
+def test_every_way_to_compare_says_the_same(sql: str, tmp_path: Path) -> None:
+    assert values(bare([5, 5], tmp_path, sql)) == [(1, 5), (2, 5)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "reason"),
+    [
+        ("SELECT SUM(x) FROM t WHERE x > 4", "not linear in what is secret"),
+        ("SELECT COUNT(*) FROM t WHERE x > id", "not linear in what is secret"),
+        ("SELECT MAX(id) FROM t WHERE x > 4", "not linear in what is secret"),
+        ("SELECT COUNT(DISTINCT x) FROM t", "private column"),
+        ("SELECT x > 4, COUNT(*) FROM t GROUP BY 1 HAVING COUNT(*) > 1", "HAVING decides"),
+    ],
+)
+def test_what_a_comparison_makes_unreadable_is_refused(
+    sql: str, reason: str, tmp_path: Path
+) -> None:
+    found = bare([5, 6], tmp_path, sql)
+    assert found.verdict is Verdict.INCOMPLETE
+    assert reason in found.refused[0].reason
+
+
+# Against every table -----------------------------------------------------------------------------
+
+HALVES = [Decimal(each) / 2 for each in range(7)]
+QUARTERS = tuple(Decimal(each) / 4 for each in range(13))
+CONDITIONS = ["TRUE", "sex = 'f'", "age > 1", "age = 2"]
+
+
+def real_world(rng: Random) -> World:
+    """Two or three numbers from 0 to 3, on a grid finer than all constants and published values."""
+    secret = Secret("income", "DECIMAL(6,2)", "min = 0\nmax = 3", QUARTERS)
+    rows = tuple(
+        {
+            "id": i,
+            "sex": rng.choice("fm"),
+            "age": rng.choice([1, 2, 3]),
+            "weight": 1,
+            "area": 1,
+            "income": rng.choice(HALVES),
+        }
+        for i in range(1, rng.choice([2, 3, 3]) + 1)
+    )
+    return World((secret,), rows)
+
+
+def comparison(rng: Random) -> str:
+    value, other = sorted(rng.sample(HALVES, 2))
+    operator = rng.choice(["<", "<=", ">", ">=", "=", "<>"])
+    return rng.choice(
+        [f"income {operator} {value}", f"income BETWEEN {value} AND {other}", f"{value} < income"]
+    )
+
+
+def statement(rng: Random) -> str:
+    where = rng.choice(CONDITIONS)
+    return rng.choice(
+        [
+            f"SELECT COUNT(*) FROM people WHERE {where} AND {comparison(rng)}",
+            f"SELECT COUNT(*) FILTER (WHERE {comparison(rng)} AND {where}) FROM people",
+            f"SELECT {comparison(rng)}, COUNT(*) FROM people WHERE {where} GROUP BY 1",
+            f"SELECT sex, COUNT(*) FROM people WHERE {comparison(rng)} GROUP BY 1",
+            f"SELECT MIN(income), MAX(income) FROM people WHERE {where}",
+            "SELECT age > 1, MAX(income) FROM people GROUP BY 1",
+        ]
+    )
+
+
+def test_numbers_that_are_only_compared_get_the_verdict_of_brute_force(
+    seed: int, tmp_path: Path
+) -> None:
+    rng, hits = Random(f"reals {seed}"), 0
+    for _ in range(30):
+        world = real_world(rng)
+        log = [statement(rng) for _ in range(rng.randint(1, 5))]
+        with opened(world, tmp_path) as table:
+            found = Audit.of(log, table)
+            tables = consistent(world, [parse_statement(sql, table.policy) for sql in log])
+        expected = {(each.record, each.value) for each in exposed(world, tables)}
+        assert (found.refused, found.undecided, found.unchecked) == ((), (), ()), log
+        assert {(each.record, each.value) for each in found.exposed} == expected, log
+        hits += len(expected)
+    assert hits > 5

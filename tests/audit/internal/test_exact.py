@@ -1,0 +1,254 @@
+"""Decided exactly: equal to ranks in fractions and to plain linear programs, never by floats."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from exact_rank import Matrix, anti_hadamard, determined, generated
+from scipy.optimize import linprog
+
+from casemate.audit import Audit
+from casemate.audit.case import Case
+from casemate.audit.checks.rank import determined as determined_by_rank
+from casemate.audit.exposure import AuditOptions
+from casemate.audit.result import Audited, Proof, Verdict
+from casemate.published import Knowledge, equations, publication
+from casemate.query.parse import Logged
+from casemate.query.records import Category
+from casemate.table import Table
+
+LARGEST = 99_999_989
+
+
+def systems(rng: Random, count: int, kind: str) -> list[Matrix]:
+    """Small systems of one kind: 0/1, weights, repeated and empty equations among them."""
+    found: list[Matrix] = []
+    while len(found) < count:
+        matrix = [
+            [value % LARGEST if abs(value) > LARGEST else value for value in row]
+            for row in generated(rng)
+        ]
+        if kind == "weights" or all(value in (0, 1) for row in matrix for value in row):
+            found.append(matrix)
+    return found
+
+
+def write(
+    systems: Sequence[Matrix], private: Sequence[object], path: Path
+) -> list[tuple[int, int]]:
+    """One table for many systems: w0, w1, ... weigh each record; where each record belongs."""
+    most = max(map(len, systems))
+    lines = [",".join(["part", *(f"w{i}" for i in range(most)), "x"])]
+    records: list[tuple[int, int]] = []
+    for number, matrix in enumerate(systems):
+        for column in range(len(matrix[0])):
+            weights = [str(row[column]) for row in matrix] + [""] * (most - len(matrix))
+            lines.append(",".join([str(number), *weights, str(private[len(records)])]))
+            records.append((number, column))
+    path.write_text("\n".join(lines) + "\n")
+    return records
+
+
+def expected(systems: Sequence[Matrix]) -> set[tuple[int, int]]:
+    return {(number, column) for number, m in enumerate(systems) for column in determined(m)}
+
+
+WEIGHED = "SELECT part, SUM(w{0} * x) FROM t GROUP BY part"
+CHOSEN = [
+    "SELECT part, SUM(x) FROM t WHERE w{0} = 1 GROUP BY part",
+    "SELECT part, AVG(x) FILTER (WHERE w{0} = 1) FROM t GROUP BY part",
+    "SELECT part, SUM(CASE WHEN w{0} = 1 THEN x ELSE 0 END) FROM t GROUP BY part",
+    "SELECT part, SUM(x) / COUNT(*) FROM t WHERE w{0} = 1 GROUP BY part",
+]
+
+
+def asked(rng: Random, systems: Sequence[Matrix], kind: str) -> list[str]:
+    forms = [WEIGHED] if kind == "weights" else CHOSEN
+    return [rng.choice(forms).format(row) for row in range(max(map(len, systems)))]
+
+
+@pytest.mark.theorem("002: Which records are exposed? (all columns)")
+@pytest.mark.parametrize("kind", ["weights", "yes or no"])
+def test_exactly_those_are_exposed_without_whom_the_rank_is_smaller(
+    kind: str, seed: int, tmp_path: Path
+) -> None:
+    rng = Random(f"{seed} {kind}")
+    for _ in range(10):
+        chosen = systems(rng, 40, kind)
+        values = [Fraction(rng.randint(-999, 999), 4) for m in chosen for _ in m[0]]
+        places = write(chosen, [float(value) for value in values], tmp_path / "t.csv")
+        log, alone = asked(rng, chosen, kind), AuditOptions(group_size=1)
+        found = Audit.of(log, tmp_path / "t.csv", private="x", options=alone)
+        shown = {places[int(str(each.record)) - 1]: each for each in found.exposed}
+        assert shown.keys() == expected(chosen)
+        for record, value in zip(places, values, strict=True):
+            assert record not in shown or shown[record].value == value
+        assert all(each.proof is Proof.RANK for each in found.exposed)
+
+
+VALUES = ("a", "b", "c")
+
+
+def as_unknowns(row: Sequence[int], value: str) -> list[int]:
+    """A count of one value of a category: the last is 1 less the two others."""
+    signs = {"a": (1, 0), "b": (0, 1), "c": (-1, -1)}[value]
+    return [sign * weight for weight in row for sign in signs]
+
+
+def test_categories_are_determined_as_ranks_in_fractions_say(rng: Random, tmp_path: Path) -> None:
+    for _ in range(8):
+        chosen = systems(rng, 60, "yes or no")
+        values = [rng.choice(VALUES) for m in chosen for _ in m[0]]
+        places = write(chosen, values, tmp_path / "t.csv")
+        counted = [rng.choice(VALUES) for _ in range(max(map(len, chosen)))]
+        log = [
+            f"SELECT part, COUNT(*) FILTER (WHERE w{row} = 1 AND x = '{value}') FROM t GROUP BY 1"
+            for row, value in enumerate(counted)
+        ]
+        known = by_rank(log, tmp_path, len(counted))
+        shown = {(*places[record], value) for record, value in known}
+        assert shown == {
+            (number, column // 2, VALUES[column % 2])
+            for number, matrix in enumerate(chosen)
+            for column in determined(
+                [as_unknowns(*pair) for pair in zip(matrix, counted, strict=False)]
+            )
+        }
+
+
+def by_rank(log: Sequence[str], folder: Path, weights: int) -> set[tuple[int, str]]:
+    """The unknowns that follow by rank: of which record, and which value."""
+    names = ["part", *(f"w{i}" for i in range(weights))]
+    public = "\n".join(f'[columns.{name}]\nrole = "public"' for name in names)
+    policy = folder / "t.toml"
+    policy.write_text(
+        f'[table]\nsource = "t.csv"\n{public}\n[columns.x]\nrole = "private"\n'
+        f"values = {list(VALUES)}\n"
+    )
+    with Table.open(policy) as table:
+        read = publication([Logged(sql, 1) for sql in log], table.policy)
+        system = equations(read.columns, table.policy, table.source, read.there)
+        case = Case(system, table.policy, Knowledge(), read, table.source)
+        found = set()
+        for column in determined_by_rank(case).by:
+            category = case.unknown(column).category
+            assert isinstance(category, Category)
+            found.add((int(system.record[column]), str(category.value)))
+        return found
+
+
+# Floats must not decide -------------------------------------------------------------------------
+
+
+def sums_of(matrix: Matrix, tmp_path: Path, rng: Random) -> tuple[Audited, list[int]]:
+    values = [rng.randint(-99, 99) for _ in matrix[0]]
+    write([matrix], values, tmp_path / "t.csv")
+    log = [f"SELECT SUM(w{row} * x) FROM t" for row in range(len(matrix))]
+    return Audit.of(log, tmp_path / "t.csv", private="x"), values
+
+
+def ids(size: int, folder: Path, rng: Random) -> list[int]:
+    values = [rng.randint(0, 99) for _ in range(size)]
+    lines = [f"{i},{value}" for i, value in enumerate(values, start=1)]
+    (folder / "t.csv").write_text("\n".join(["id,x", *lines]) + "\n")
+    return values
+
+
+def test_all_of_the_70_anti_hadamard_queries_victims_are_found(rng: Random, tmp_path: Path) -> None:
+    values = ids(70, tmp_path, rng)
+    log = [
+        f"SELECT SUM(x) FROM t WHERE id = {i} OR (id > {i} AND (id - {i}) % 2 = 1)"
+        for i in range(1, 71)
+    ]
+    found = Audit.of(log, tmp_path / "t.csv", private="x")
+    assert [(each.record, each.value) for each in found.exposed] == list(enumerate(values, start=1))
+    assert all(each.proof is Proof.RANK for each in found.exposed)
+    without_the_last = Audit.of(log[:-1], tmp_path / "t.csv", private="x")
+    assert (without_the_last.verdict, without_the_last.exposed) == (Verdict.NONE_EXPOSED, ())
+
+
+def test_floating_point_ranks_would_miss_most_of_them() -> None:
+    """Which is why they do not decide."""
+    dense = np.array(anti_hadamard(70), float)
+    full = np.linalg.matrix_rank(dense)
+    smaller = [np.linalg.matrix_rank(np.delete(dense, j, axis=1)) < full for j in range(70)]
+    assert sum(smaller) < 35
+
+
+def test_two_rows_whose_determinant_is_a_famous_prime_expose_both(
+    rng: Random, tmp_path: Path
+) -> None:
+    """2^31 x + y and x + 2^30 y have determinant 2^61 - 1: dependent modulo that prime."""
+    found, values = sums_of([[2**31, 1], [1, 2**30]], tmp_path, rng)
+    assert [(each.record, each.value) for each in found.exposed] == [(1, values[0]), (2, values[1])]
+
+
+def test_weights_in_a_case_expose_both_as_well(rng: Random, tmp_path: Path) -> None:
+    values = ids(2, tmp_path, rng)
+    log = [
+        f"SELECT SUM(CASE WHEN id = 1 THEN {2**31} * x ELSE x END) FROM t",
+        f"SELECT SUM(CASE WHEN id = 1 THEN x ELSE {2**30} * x END) FROM t",
+    ]
+    found = Audit.of(log, tmp_path / "t.csv", private="x")
+    assert [(each.record, each.value) for each in found.exposed] == [(1, values[0]), (2, values[1])]
+
+
+# Intervals ---------------------------------------------------------------------------------------
+
+
+def test_every_interval_is_that_of_two_plain_linear_programs(seed: int, tmp_path: Path) -> None:
+    rng = Random(f"intervals {seed}")
+    for _ in range(30):
+        size, rows = rng.randint(2, 7), rng.randint(1, 4)
+        chosen = [[rng.random() < 0.6 for _ in range(size)] for _ in range(rows)]
+        matrix = [[int(each) for each in row] for row in chosen if any(row)]
+        if not matrix:
+            continue
+        high = rng.choice([5, 10])
+        values = [round(rng.uniform(0, high), 1) for _ in range(size)]
+        write([matrix], values, tmp_path / "t.csv")
+        log, lines = [], []
+        for number, row in enumerate(matrix):
+            sql, line = published(rng, number, row, values)
+            log.append(sql)
+            lines.append(line)
+        bounds = Knowledge(Fraction(0), Fraction(high))
+        found = Audit.of(log, tmp_path / "t.csv", private="x", knowledge=bounds)
+        for each in found.bounds:
+            low, most = plain_range(lines, size, high, int(str(each.record)) - 1)
+            assert each.low is not None and each.high is not None
+            assert float(each.low) == pytest.approx(low, abs=1e-6)
+            assert float(each.high) == pytest.approx(most, abs=1e-6)
+
+
+Line = tuple[list[float], float, float]
+
+
+def published(
+    rng: Random, number: int, row: Sequence[int], values: Sequence[float]
+) -> tuple[str, Line]:
+    """A sum, or an average rounded to a tenth, with what it says of the sum."""
+    total, count = sum(v for v, chosen in zip(values, row, strict=True) if chosen), sum(row)
+    weights = [float(each) for each in row]
+    if rng.random() < 0.6:
+        return f"SELECT SUM(x) FROM t WHERE w{number} = 1", (weights, total, total)
+    exact = sum(Fraction(str(v)) for v, c in zip(values, row, strict=True) if c) / count
+    tenths = (20 * exact + 1) // 2  # halves away from zero
+    low, high = (float((tenths + side) / 10) * count for side in (-0.5, 0.5))
+    return f"SELECT ROUND(AVG(x), 1) FROM t WHERE w{number} = 1", (weights, low, high)
+
+
+def plain_range(lines: Sequence[Line], size: int, high: int, record: int) -> tuple[float, float]:
+    table = [weights for weights, _, _ in lines] + [[-w for w in line[0]] for line in lines]
+    most = [high for _, _, high in lines] + [-low for _, low, _ in lines]
+    ends = []
+    for sign in (1, -1):
+        costs = np.zeros(size)
+        costs[record] = sign
+        result = linprog(costs, table, np.array(most) + 1e-9, bounds=[(0, high)] * size)
+        assert result.fun is not None
+        ends.append(sign * float(result.fun))
+    return ends[0], ends[1]

@@ -1,0 +1,300 @@
+"""Repairs: what is left exposes nobody, says an independent search of every possible table."""
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pytest
+from audit.every_world import consistent, exposed
+from audit.small_world import World, opened, random_log, random_world
+
+from casemate import Audit, repair
+from casemate.audit.exposure import AuditOptions
+from casemate.audit.result import Repaired, Verdict
+from casemate.audit.statements import LoggedStatement, Withheld
+from casemate.cli.main import ended
+from casemate.published import Knowledge
+from casemate.query.parse import Logged, Unread, parse_statement, split
+from casemate.table import Table
+
+TOTAL = 'SELECT SUM("Blood sugar") FROM t'
+OTHERS = 'SELECT Gender, SUM("Blood sugar") FROM t WHERE ZIP <> 43813 GROUP BY Gender'
+
+
+def cells(found: Repaired) -> list[tuple[int, dict[str, object] | None]]:
+    return [(each.query, None if each.cell is None else dict(each.cell)) for each in found.withheld]
+
+
+def people_of(values: str, folder: Path) -> Path:
+    """A table of people in groups, each with a private number."""
+    path = folder / "people.csv"
+    path.write_text("team,floor,pay\n" + "".join(f"{line}\n" for line in values.split()))
+    return path
+
+
+# Exactly true -------------------------------------------------------------------------------------
+
+
+def test_the_smallest_row_of_a_certificate_is_withheld() -> None:
+    found = repair([TOTAL, OTHERS], "hospital")
+    assert cells(found) == [(2, {"Gender": "Male"})]
+    assert (found.cells_before, found.cells_after, found.dropped) == (3, 2, ())
+    assert found.is_safe and split(found.sql)[1].endswith("HAVING NOT (Gender = 'Male')")
+
+
+def test_what_is_safe_stays_as_it_is() -> None:
+    found = repair([f"{TOTAL}\n -- everybody"], "hospital")
+    assert (found.withheld, split(found.sql)) == ((), [TOTAL])
+
+
+def test_a_statement_without_keys_is_left_out_with_a_comment() -> None:
+    found = repair([TOTAL, f"{TOTAL} WHERE ZIP <> 43813"], "hospital")
+    assert (cells(found), found.dropped, split(found.sql)) == ([(2, None)], (2,), [TOTAL])
+    assert "-- query 2 is left out: with it somebody would be exposed" in found.sql
+
+
+def test_what_cannot_be_audited_stays_out_and_the_rest_has_its_own_verdict() -> None:
+    wrong = 'SELECT SUM("Blood sugar") FROM t WHERE Gender = "Male"'
+    log: list[str | Logged | Unread] = [wrong, TOTAL, Unread("SELECT $1", 3, "lost")]
+    found = repair(log, "hospital")
+    assert (found.dropped, found.audited.verdict) == ((1, 3), Verdict.NONE_EXPOSED)
+    assert "-- query 1 is left out: it could not be audited (there is no column" in found.sql
+    assert split(found.sql) == [TOTAL]
+
+
+def test_nothing_may_be_left_at_all() -> None:
+    alone = 'SELECT SUM("Blood sugar") FROM t WHERE ZIP = 43813'
+    found = repair([alone], "hospital")
+    assert (found.dropped, split(found.sql), found.is_safe) == ((1,), [], True)
+
+
+def test_answers_that_a_log_gives_are_not_used() -> None:
+    given = [
+        Logged(TOTAL, 1, Decimal("0")),
+        Logged(f"{TOTAL} WHERE Gender = 'Male'", 2, Decimal(9)),
+    ]
+    assert repair(given, "hospital").withheld == ()
+
+
+def test_a_row_goes_with_all_of_its_columns(tmp_path: Path) -> None:
+    """The sum and the weighted sum of two people together say both."""
+    table = people_of("a,1,10 a,2,20 b,1,5 b,2,6 b,3,7", tmp_path)
+    log = ["SELECT team, SUM(pay), SUM(floor * pay) FROM t GROUP BY team"]
+    found = repair(log, table, private="pay")
+    assert cells(found) == [(1, {"team": "a"})]
+
+
+def test_bounds_enter_by_themselves(tmp_path: Path) -> None:
+    """Nobody earns less than nothing, so a team that earns nothing says what all of it earn."""
+    table = people_of("a,1,0 a,2,0 b,1,5 b,2,6", tmp_path)
+    log = ["SELECT team, SUM(pay) FROM t GROUP BY team"]
+    assert repair(log, table, private="pay").withheld == ()
+    found = repair(log, table, private="pay", knowledge=Knowledge(low=Fraction(0)))
+    assert cells(found) == [(1, {"team": "a"})]
+
+
+def test_what_is_known_of_somebody_enters_too(tmp_path: Path) -> None:
+    table = people_of("a,1,3 a,2,4 b,1,5 b,2,6 b,3,1", tmp_path)
+    log = ["SELECT team, SUM(pay) FROM t GROUP BY team"]
+    knowledge = Knowledge(known={1: (Fraction(3), Fraction(3))})
+    assert cells(repair(log, table, private="pay", knowledge=knowledge)) == [(1, {"team": "a"})]
+
+
+def test_extremes_are_repaired_as_sums_are(tmp_path: Path) -> None:
+    """The sum and the maximum of two people say both values, though not whose is whose: of one."""
+    table = people_of("a,1,10 a,2,20 a,3,30 b,1,5 b,2,6", tmp_path)
+    log = [
+        "SELECT MAX(pay), MIN(pay) FROM t WHERE team = 'a'",
+        "SELECT floor, MAX(pay) FROM t WHERE team = 'a' AND floor < 3 GROUP BY floor",
+    ]
+    found = repair(log, table, private="pay")
+    assert found.is_safe and {each.query for each in found.withheld} == {2}
+
+
+def test_a_statement_whose_rows_cannot_be_told_apart_is_kept_or_left_out_whole(
+    tmp_path: Path,
+) -> None:
+    table = people_of("a,1,10 b,1,5 b,2,6", tmp_path)
+    sql = "SELECT 1, SUM(pay) FROM t WHERE team = 'a' GROUP BY 1"
+    with Table.open(table, private=["pay"]) as opened_table:
+        statement = LoggedStatement(1, sql, opened_table.policy, opened_table.source, "postgres")
+        found = repair([sql], opened_table)
+        assert statement.without([]) == sql and statement.without(found.withheld) is None
+    assert (cells(found), found.dropped) == ([(1, None)], (1,))
+
+
+def test_grouping_sets_lose_single_rows(tmp_path: Path) -> None:
+    table = people_of("a,1,10 a,2,20 a,2,1 b,1,5 b,1,6 b,1,7", tmp_path)
+    log = ["SELECT team, floor, SUM(pay) FROM t GROUP BY ROLLUP (team, floor)"]
+    found = repair(log, table, private="pay")
+    assert found.is_safe and 0 < len(found.withheld) < found.cells_before
+    assert split(found.sql)[0].startswith(f"{log[0]} HAVING NOT (team IS NOT DISTINCT FROM 'a'")
+
+
+def test_the_text_is_the_same_each_time(tmp_path: Path) -> None:
+    table = people_of("a,1,10 a,2,20 a,3,30 b,1,5 b,2,6 b,3,7 c,1,1 c,2,1", tmp_path)
+    log = [f"SELECT {by}, SUM(pay) FROM t GROUP BY {by}" for by in ("team", "floor")]
+    log += ["SELECT SUM(pay) FROM t", "SELECT team, SUM(pay) FROM t WHERE floor > 1 GROUP BY 1"]
+    assert len({repair(log, table, private="pay").sql for _ in range(3)}) == 1
+
+
+# Against every possible table ---------------------------------------------------------------------
+
+
+def random_case(rng: Random) -> tuple[World, list[str]]:
+    world = random_world(rng)
+    return world, random_log(rng, world, accepted=bool)
+
+
+def left_exposed(world: World, table: Table, sql: str) -> int:
+    """How many values the repaired file gives away, by trying every possible table."""
+    statements = [parse_statement(each, table.policy) for each in split(sql)]
+    return len(exposed(world, consistent(world, statements)))
+
+
+def check(rng: Random, cases: int, folder: Path) -> tuple[int, int]:
+    """Repair random logs; how many of them had to be, and in how many a row was kept."""
+    hurt = kept = 0
+    for _ in range(cases):
+        world, log = random_case(rng)
+        with opened(world, folder) as table:
+            found = repair(log, table)
+            assert found.is_safe
+            assert left_exposed(world, table, found.sql) == 0, (world, log, found.sql)
+            assert found.cells_after >= 0 and len(found.withheld) <= found.cells_before
+            hurt += bool(found.withheld)
+            kept += bool(found.withheld) and found.cells_after > 0
+    return hurt, kept
+
+
+def test_a_repaired_log_exposes_nobody(rng: Random, tmp_path: Path) -> None:
+    hurt, kept = check(rng, 30, tmp_path)
+    assert hurt >= 8, "hardly any log had to be repaired"
+    assert kept >= 3, "hardly any repair kept a row"
+
+
+@pytest.mark.slow
+def test_hundreds_of_repaired_logs_expose_nobody(rng: Random, tmp_path: Path) -> None:
+    hurt, _ = check(rng, 400, tmp_path)
+    assert hurt >= 100
+
+
+def test_the_search_would_notice_a_log_that_is_not_repaired(rng: Random, tmp_path: Path) -> None:
+    found = 0
+    for _ in range(30):
+        world, log = random_case(rng)
+        with opened(world, tmp_path) as table:
+            found += left_exposed(world, table, ";\n".join(log)) > 0
+    assert found >= 8
+
+
+def test_no_withheld_row_of_sums_could_be_given_back(rng: Random, tmp_path: Path) -> None:
+    """Of numbers without bounds: with any single one of them somebody is exposed again."""
+    tried = 0
+    for _ in range(12):
+        lines = (f"{rng.choice('abc')},{rng.randint(1, 3)},{rng.randint(0, 99)}" for _ in range(9))
+        table = people_of(" ".join(lines), tmp_path)
+        keys = [rng.choice(["team", "floor", "team, floor", "floor > 1"]) for _ in range(3)]
+        log = [f"SELECT {by}, SUM(pay) FROM t GROUP BY {by}" for by in keys]
+        with Table.open(table, private=["pay"]) as people:
+            found = repair(log, people)
+            for row in islice(found.withheld, 4):
+                texts = rewritten(log, people, [each for each in found.withheld if each != row])
+                assert Audit.of(texts, people).verdict is Verdict.EXPOSED
+                tried += 1
+    assert tried > 5
+
+
+def rewritten(log: list[str], table: Table, withheld: list[Withheld]) -> list[str]:
+    texts = []
+    for number, sql in enumerate(log, start=1):
+        statement = LoggedStatement(number, sql, table.policy, table.source, "postgres")
+        texts.append(statement.without([each for each in withheld if each.query == number]))
+    return [text for text in texts if text is not None]
+
+
+# The command --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.sql"
+    path.write_text(f"{TOTAL};\n{OTHERS};\n")
+    return path
+
+
+def test_the_command_writes_the_file_that_was_audited(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = log.parent / "repaired.sql"
+    command = ["audit", str(log), "--table", "hospital", "--repair", str(file)]
+    assert ended([*command, "--format", "json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["repair"]
+    assert shown == {
+        "file": str(file),
+        "withheld": [{"query": 2, "cell": {"Gender": "Male"}}],
+        "dropped": [],
+        "verdict": "none-exposed",
+        "cells_before": 3,
+        "cells_after": 2,
+    }
+    assert ended(["audit", str(file), "--table", "hospital", "--fail-on", "exposed"]) == 0
+    assert ended(command) == 0
+    printed = capsys.readouterr().out
+    assert "expose nobody, with 1 of 3 rows withheld\n  query 2 [Gender = Male]" in printed
+
+
+def test_without_the_option_there_is_no_repair(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(["audit", str(log), "--table", "hospital", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["repair"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("log.sql", "is the log itself"),
+        ("x.csv", "SQL in a CSV"),
+        ("no/x.sql", "folder that exists"),
+    ],
+)
+def test_a_file_that_cannot_be_the_repair_is_refused_at_once(
+    name: str, reason: str, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["audit", str(log), "--table", "hospital", "--repair", str(log.parent / name)]
+    before = log.read_text()
+    assert ended(command) == 2
+    assert reason in capsys.readouterr().err
+    assert log.read_text() == before
+
+
+def test_nothing_is_written_that_its_audit_does_not_clear(
+    log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from casemate.audit.commands import write_repair
+    from casemate.audit.report import as_text
+    from casemate.report.terminal import OutputOptions
+
+    with Table.open("hospital") as table:
+        found = Audit.of(log, table)
+        unsafe = Repaired((), (), TOTAL, found, 3)
+    file = log.parent / "repaired.sql"
+    assert write_repair(unsafe, file, OutputOptions()).file is None and not file.exists()
+    text = as_text(replace(found, repair=unsafe))
+    assert "repair: nothing was written, since what is left without 0 of 3 rows is exposed" in text
+
+
+def test_a_limit_is_kept_and_what_is_not_decided_counts_as_exposed(tmp_path: Path) -> None:
+    """With no time for bounds nothing about a bounded number can be cleared: nothing is left."""
+    table = people_of("a,1,1 a,2,2 b,1,5 b,2,6", tmp_path)
+    knowledge = Knowledge(Fraction(0), Fraction(9))
+    sql = "SELECT SUM(pay) FROM t"
+    found = repair(
+        [sql], table, private="pay", knowledge=knowledge, options=AuditOptions(seconds=1e-9)
+    )
+    assert found.is_safe and split(found.sql) in ([], [sql])

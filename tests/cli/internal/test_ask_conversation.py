@@ -1,0 +1,109 @@
+"""A conversation: statements over several lines, commands, errors after which it goes on."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cli.asked import COUNT, GROUPED, Captured, written
+
+from casemate.answer.conversation import HELP, MORE, PROMPT, WELCOME, Asker, Manner, converse
+from casemate.report.terminal import OutputOptions
+
+Typed = Callable[..., tuple[str, str]]
+
+
+class Keyboard:
+    """Types lines, then presses Ctrl-D; an exception stands for a key."""
+
+    def __init__(self, *lines: str | type[BaseException]) -> None:
+        self.lines, self.prompts = list(lines), list[str]()
+
+    def __call__(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        if not self.lines:
+            raise EOFError
+        line = self.lines.pop(0)
+        if isinstance(line, str):
+            return line
+        raise line
+
+
+@pytest.fixture
+def asker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asker]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    written(tmp_path)
+    quiet = OutputOptions(quiet=True)
+    with Asker.of("people.toml", Manner(), quiet, principal="", dialect="postgres") as asker:
+        yield asker
+
+
+@pytest.fixture
+def type_(asker: Asker, capsys: Captured) -> Typed:
+    """What is printed, and what is said beside it, when these lines are typed."""
+
+    def typed(*lines: str | type[BaseException]) -> tuple[str, str]:
+        converse(asker, "postgres", Keyboard(*lines))
+        printed = capsys.readouterr()
+        return printed.out, printed.err.removeprefix(f"{WELCOME}\n").strip()
+
+    return typed
+
+
+def test_a_statement_goes_on_until_its_semicolon(asker: Asker, capsys: Captured) -> None:
+    keyboard = Keyboard("", "SELECT sex,", "", "COUNT(*) FROM t GROUP BY sex;")
+    converse(asker, "postgres", keyboard)
+    assert keyboard.prompts == [PROMPT, PROMPT, MORE, MORE, PROMPT]
+    assert capsys.readouterr().out.splitlines()[0].split()[:2] == ["sex", "count"]
+
+
+def test_several_statements_on_a_line_are_answered_in_order(type_: Typed) -> None:
+    printed, said = type_(f"{COUNT}; {GROUPED};")
+    assert printed.count("cost:") == 2 and said == ""
+
+
+def test_an_error_is_one_sentence_and_it_goes_on(type_: Typed) -> None:
+    printed, said = type_("SELECT nobody FROM t;", f"{COUNT};")
+    assert said.startswith("casemate: line 1, column 8: there is no column nobody")
+    assert printed.count("cost:") == 1
+
+
+def test_commands_show_the_budget_a_cost_and_help(type_: Typed) -> None:
+    printed, _ = type_(".budget", "\\b")
+    assert printed.count("people.csv: spent epsilon 0 of 1") == 2
+    assert type_(f".cost {COUNT}")[0].startswith("costs at most: rho ")
+    assert type_("\\?")[0] == type_(".help")[0] == f"{HELP}\n"
+    assert "spent epsilon 0 of 1" in type_("\\b")[0]  # so nothing of this was charged
+
+
+def test_a_command_that_is_none_is_told(type_: Typed) -> None:
+    assert (
+        type_(".bugdet")[0] == "there is no command .bugdet like this; .help lists what there is\n"
+    )
+    assert "no command .cost like this" in type_(".cost")[0]
+
+
+@pytest.mark.parametrize("word", [".quit", "\\q"])
+def test_what_comes_after_quit_is_not_asked(word: str, type_: Typed) -> None:
+    assert type_(word, f"{COUNT};") == ("", "")
+
+
+def test_ctrl_c_forgets_what_is_typed(type_: Typed) -> None:
+    printed, said = type_("SELECT nonsense '", KeyboardInterrupt, f"{COUNT};")
+    assert printed.count("cost:") == 1 and said == ""
+
+
+def test_ctrl_c_during_an_answer_does_not_end_the_conversation(
+    type_: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("casemate.answer.session.Session.query", interrupted)
+    printed, said = type_(f"{COUNT};", f"{COUNT};")
+    assert "asking again charges nothing twice" in said and printed.count("cost:") == 1
+
+
+def test_what_is_not_ended_when_there_is_no_more_is_not_asked(type_: Typed) -> None:
+    assert type_(COUNT) == ("", "")

@@ -1,0 +1,386 @@
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from doors.doorway import EDITION, FACTS, TENTH, Doorway, asking, in_file, in_memory, never, real
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from casemate.doors import (
+    Easy,
+    Edition,
+    Gate,
+    GatePart,
+    GateQuestion,
+    Hard,
+    MemorySecrets,
+    SecretFile,
+    open_transcript,
+)
+from casemate.doors.transcript import IN_MEMORY
+from casemate.errors import (
+    BudgetExhausted,
+    Misconfigured,
+    PositivesSpent,
+    Refused,
+    ScanFailed,
+    TranscriptDamaged,
+)
+from casemate.privacy.ledger import open_ledger
+from casemate.privacy.mechanisms import Calibration, GapSparseVector, Positive, Side
+from casemate.privacy.noise import seeded_bits
+
+streams = st.lists(st.integers(-30, 30), max_size=12)
+
+
+@pytest.fixture
+def doorway() -> Doorway:
+    return in_memory()
+
+
+class Scripted:
+    """Noise that is read from a list and remembers the scales it was asked for."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers, self.scales = list(numbers), list[Fraction]()
+
+    def __call__(self, scale: Fraction, size: int) -> NDArray[Any]:
+        self.scales.append(scale)
+        return np.array([self.numbers.pop(0) if self.numbers else 0 for _ in range(size)])
+
+
+# Answers ----------------------------------------------------------------------------------------
+
+
+def test_a_good_stand_in_is_easy_and_a_bad_one_is_hard_with_its_sign_and_reading(
+    doorway: Doorway,
+) -> None:
+    gate = doorway.gate()
+    assert gate.ask(asking("q1", 100, 91)) == Easy("q1", "a1b2", "v1", "r0", 1, 10, -1)
+    over = gate.ask(asking("q2", 100, 117))
+    assert over == Hard("q2", "a1b2", "v1", "r0", 2, 10, -1, sign=-1, gap=7)
+    assert isinstance(over, Hard) and over.reading == 17
+    assert gate.ask(asking("q3", 100, 90)) == Hard("q3", "a1b2", "v1", "r1", 3, 10, -1, 1, 0)
+    assert doorway.kinds == ["opened", "easy", "hard", "opened", "hard"]
+
+
+def test_an_answer_says_which_stand_in_was_compared(doorway: Doorway) -> None:
+    gate = doorway.gate()
+    answers = [gate.ask(replace(asking(f"q{n}", 9 * n), after=n)) for n in range(3)]
+    assert [answer.after for answer in answers] == [0, 1, 2]
+
+
+def test_a_statement_is_one_question_about_its_largest_scaled_deviation(doorway: Doorway) -> None:
+    count, total = GatePart((5, 5, 5)), GatePart((1000,), Fraction(200, 3))
+    gate = doorway.gate(side=Side.MAGNITUDE)
+    assert not isinstance(
+        gate.ask(GateQuestion("q1", (count, total), lambda: [[14, 0, 5], [1666]])), Hard
+    )
+    hard = gate.ask(GateQuestion("q2", (count, total), lambda: [[5, 5, 5], [1000 - 734]]))
+    assert isinstance(hard, Hard) and (hard.sign, hard.reading) == (0, 11)
+
+
+def test_the_threshold_is_the_schedule_at_the_question_s_number_over_all_runs_and_restarts(
+    doorway: Doorway,
+) -> None:
+    answers = [
+        doorway.gate(schedule=lambda i: 7 * i).ask(asking(f"q{n}", value))
+        for n, value in enumerate([0, 99, 0, 0, 99])
+    ]
+    assert [(answer.at, answer.threshold) for answer in answers] == [
+        (n, 7 * n) for n in range(1, 6)
+    ]
+
+
+@given(streams, st.integers(0, 2**32), st.booleans())
+def test_with_restarts_between_all_questions_it_is_the_sparse_vector(
+    values: list[int], seed: int, restart: bool
+) -> None:
+    """The same bits through GapSparseVector, which never restarts, give the same answers."""
+    doorway, noise = in_memory(), real(seeded_bits(seed))
+    gate = doorway.gate(noise, runs=3)
+    slow = GapSparseVector(TENTH, 3, real(seeded_bits(seed)))
+    for number, value in enumerate(values):
+        if slow.closed:
+            with pytest.raises(PositivesSpent):
+                gate.ask(asking(f"q{number}", value))
+            break
+        answer = gate.ask(asking(f"q{number}", value))
+        expected = slow.ask(value, 10, Side.EITHER)
+        got = Positive(answer.sign, answer.gap) if isinstance(answer, Hard) else None
+        assert got == expected
+        gate = doorway.gate(noise, runs=3) if restart else gate
+    assert len(doorway.charges) == slow.opened == gate.opened
+
+
+def test_the_same_question_again_is_free_identical_and_reads_nothing(doorway: Doorway) -> None:
+    gate = doorway.gate(Scripted(3, 1, 4, 1, 5))
+    first = [gate.ask(asking("q1", 0)), gate.ask(asking("q2", 50))]
+    before = doorway.charges
+    again = doorway.gate(Scripted(9, 9, 9))
+    assert [again.ask(GateQuestion(t, (GatePart((0,)),), never)) for t in ("q1", "q2")] == first
+    assert [again.known(t) for t in ("q1", "q2", "q3")] == [*first, None]
+    assert doorway.charges == before
+
+
+def test_another_policy_or_other_data_is_another_question(doorway: Doorway) -> None:
+    doorway.gate().ask(asking("q", 0))
+    for edition in (Edition("other", "v1"), replace(EDITION, data="v2")):
+        gate = doorway.gate()
+        gate.edition = edition
+        assert isinstance(gate.ask(asking("q", 50)), Hard)
+
+
+def test_finer_units_give_a_finer_reading(doorway: Doorway) -> None:
+    fine = Calibration.of(Fraction(1, 10), sensitivity=8)
+    gate = doorway.gate(calibration=fine, schedule=lambda _: 80)
+    hard = gate.ask(GateQuestion("q", (GatePart((0,), 16),), lambda: [[163]]))
+    assert isinstance(hard, Hard) and hard.reading == 81  # of 81.5 eighths of a sensitivity
+
+
+# Many questions in one wait ---------------------------------------------------------------------
+
+
+def test_a_batch_ends_with_its_first_surprise(doorway: Doorway) -> None:
+    gate = doorway.gate()
+    batch = [asking(f"q{n}", value) for n, value in enumerate([1, 2, 40, 3, 50])]
+    assert [answer.question for answer in gate.ask_all(batch)] == ["q0", "q1", "q2"]
+    assert [answer.question for answer in gate.ask_all(batch)] == [f"q{n}" for n in range(5)]
+    assert doorway.kinds.count("hard") == 2 == len(doorway.charges)
+
+
+@given(streams, st.integers(0, 2**32))
+def test_a_batch_gives_the_answers_that_single_questions_would_get(
+    values: list[int], seed: int
+) -> None:
+    one, many = in_memory(), in_memory()
+    single, batched = (d.gate(real(seeded_bits(seed)), runs=99) for d in (one, many))
+    questions = [asking(f"q{n}", value) for n, value in enumerate(values)]
+    expected = [single.ask(question) for question in questions]
+    got: list[Easy] = []
+    while len(got) < len(questions):
+        got += batched.ask_all(questions[len(got) :])
+    assert got == expected
+
+
+# Paying -----------------------------------------------------------------------------------------
+
+
+def test_a_run_is_charged_before_its_first_comparison_and_once(doorway: Doorway) -> None:
+    def watched(scale: Fraction, size: int) -> NDArray[Any]:
+        assert doorway.charges == ["gate run r0"], "a draw before its charge"
+        return np.zeros(size, int)
+
+    for number in range(5):
+        doorway.gate(watched).ask(asking(f"q{number}", 0), principal="ann")
+    assert doorway.ledger.spent("ann").amount == TENTH.epsilon == doorway.ledger.spent().amount
+
+
+def test_in_zcdp_a_run_costs_half_its_square() -> None:
+    doorway = in_memory(delta=Fraction(1, 10**6))
+    doorway.gate().ask(asking("q", 0))
+    assert doorway.ledger.spent().amount == TENTH.epsilon**2 / 2
+
+
+def test_the_runs_are_limited_and_old_answers_stay(doorway: Doorway) -> None:
+    gate = doorway.gate(runs=2)
+    answers = [gate.ask(asking(f"q{n}", 50)) for n in range(2)]
+    with pytest.raises(PositivesSpent, match="2 positive answers"):
+        gate.ask(GateQuestion("q2", (GatePart((0,)),), never))
+    assert [gate.ask(asking(f"q{n}", 50)) for n in range(2)] == answers
+    assert len(doorway.charges) == 2
+
+
+def test_an_empty_budget_opens_no_run_and_draws_nothing() -> None:
+    doorway = in_memory(epsilon=Fraction(1, 20))
+    noise = Scripted()
+    for _ in range(2):
+        with pytest.raises(BudgetExhausted):
+            doorway.gate(noise).ask(GateQuestion("q", (GatePart((0,)),), never))
+    assert noise.scales == doorway.kinds == []
+
+
+def test_a_run_is_not_opened_when_its_surprise_could_not_be_measured() -> None:
+    doorway = in_memory(epsilon=Fraction(1, 4))
+    with pytest.raises(BudgetExhausted, match=r"needs 0\.3 of epsilon and 0\.25 is left"):
+        doorway.gate(reserve=Fraction(1, 5)).ask(asking("q", 0))
+    doorway.gate(reserve=Fraction(3, 20)).ask(asking("q", 0))
+    assert doorway.ledger.remaining() == Fraction(3, 20)
+
+
+def test_a_failure_of_the_scan_is_never_free_and_a_retry_charges_nothing_more(
+    doorway: Doorway,
+) -> None:
+    def broken() -> Any:
+        raise ZeroDivisionError("row 4711")
+
+    with pytest.raises(ScanFailed):
+        doorway.gate().ask(GateQuestion("q", (GatePart((0,)),), broken))
+    assert doorway.charges == ["gate run r0"]
+    assert doorway.gate().ask(asking("q", 0)).run == "r0"
+    assert len(doorway.charges) == 1
+
+
+# The secret -------------------------------------------------------------------------------------
+
+
+def test_a_restart_goes_on_with_the_same_threshold(tmp_path: Path) -> None:
+    for number in range(4):
+        doorway = in_file(tmp_path)
+        noise = Scripted(-4711) if number == 0 else Scripted(-4700)
+        doorway.names = iter([number])
+        answer = doorway.gate(noise, schedule=lambda _: 10**4).ask(asking(f"q{number}", 0))
+        assert answer.run == "r0"
+        assert noise.scales == [TENTH.threshold] * (number == 0) + [TENTH.query] * 2
+        doorway.close()
+    text = (tmp_path / "hospital.ledger").read_bytes() + (
+        tmp_path / "hospital.ledger-head"
+    ).read_bytes()
+    assert b"4711" in (tmp_path / "hospital.ledger-gate").read_bytes()
+    assert b"4711" not in text, "the noise is in the secret file and nowhere else"
+
+
+def test_a_lost_secret_costs_a_new_run(doorway: Doorway) -> None:
+    doorway.gate().ask(asking("q1", 0))
+    doorway.secrets = MemorySecrets()
+    assert doorway.gate().ask(asking("q2", 0)).run == "r1"
+    assert doorway.charges == ["gate run r0", "gate run r1"]
+
+
+def test_a_secret_put_back_after_its_run_has_fired_is_not_used_again(doorway: Doorway) -> None:
+    gate = doorway.gate()
+    gate.ask(asking("q1", 0))
+    old = doorway.secrets.read()
+    gate.ask(asking("q2", 50))
+    doorway.secrets.write(old)
+    assert doorway.gate().ask(asking("q3", 0)).run == "r1"
+    assert len(doorway.charges) == 2
+
+
+def test_a_secret_put_back_from_before_its_draw_gives_the_run_up(doorway: Doorway) -> None:
+    doorway.gate().ask(asking("q1", 0))
+    old = doorway.secrets.read()
+    assert old is not None and old.drawn
+    doorway.secrets.write(replace(old, state=replace(old.state, noise=None)))
+    assert doorway.gate().ask(asking("q2", 0)).run == "r1"
+    assert doorway.kinds == ["opened", "easy", "closed", "opened", "easy"]
+    assert len(doorway.charges) == 2
+
+
+def test_a_transcript_that_was_cut_behind_the_ledger_s_back_lets_nothing_out(
+    doorway: Doorway,
+) -> None:
+    gate = doorway.gate()
+    gate.ask(asking("q1", 0))
+    old = doorway.secrets.read()
+    gate.ask(asking("q2", 50))
+    doorway.secrets.write(old)
+    doorway.transcript = open_transcript(IN_MEMORY)
+    with pytest.raises(TranscriptDamaged, match="the ledger vouches for entry 2"):
+        doorway.gate().ask(GateQuestion("q3", (GatePart((0,)),), never))
+
+
+def test_two_runs_of_one_name_are_never_paid_as_one(doorway: Doorway) -> None:
+    gate = doorway.gate(name=lambda: "same")
+    gate.ask(asking("q1", 50))
+    with pytest.raises(Refused):
+        gate.ask(asking("q2", 50))
+    assert doorway.kinds == ["opened", "hard"]
+
+
+def test_a_ledger_begun_anew_is_charged_for_the_open_run(doorway: Doorway) -> None:
+    doorway.gate().ask(asking("q1", 0))
+    doorway.ledger = in_memory().ledger
+    assert doorway.gate().ask(asking("q2", 0)).run == "r0"
+    assert doorway.charges == ["gate run r0"]
+
+
+def test_another_calibration_ends_the_run_and_charges_its_own(doorway: Doorway) -> None:
+    doorway.gate().ask(asking("q1", 0))
+    fifth = Calibration.of(Fraction(1, 5))
+    assert doorway.gate(calibration=fifth).ask(asking("q2", 0)).run == "r1"
+    assert doorway.kinds == ["opened", "easy", "closed", "opened", "easy"]
+    assert doorway.ledger.spent().amount == Fraction(3, 10)
+
+
+def test_a_run_named_for_another_calibration_and_never_used_is_given_up() -> None:
+    doorway = in_memory(epsilon=Fraction(1, 4))
+    with pytest.raises(BudgetExhausted):
+        doorway.gate(calibration=Calibration.of(Fraction(1, 2))).ask(asking("q", 0))
+    assert doorway.gate().ask(asking("q", 0)).run == "r1"
+    assert doorway.kinds == ["opened", "easy"]
+
+
+def test_a_secret_that_others_may_read_stops_the_gate(tmp_path: Path) -> None:
+    doorway = in_file(tmp_path)
+    doorway.gate().ask(asking("q1", 0))
+    (tmp_path / "hospital.ledger-gate").chmod(0o644)
+    with pytest.raises(Misconfigured, match="chmod 600"):
+        doorway.gate().ask(GateQuestion("q2", (GatePart((0,)),), never))
+    doorway.close()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"calibration": Calibration.of(Fraction(1), positives=2)},
+        {"calibration": Calibration.of(Fraction(1), monotone=True)},
+        {"side": Side.ABOVE},
+        {"runs": 0},
+        {"reserve": Fraction(-1)},
+    ],
+)
+def test_a_gate_that_would_not_halt_or_look_both_ways_is_refused(
+    doorway: Doorway, options: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match=r"halts at its first positive|need runs >= 1"):
+        doorway.gate(**options)
+
+
+@pytest.fixture
+def postgres_doorway(postgres: str, tmp_path: Path) -> Iterator[Doorway]:
+    with open_ledger(postgres, **FACTS) as ledger, open_transcript(postgres) as transcript:
+        yield Doorway(ledger, transcript, SecretFile.beside(tmp_path / "l"))
+
+
+@pytest.mark.postgres
+def test_two_hosts_with_one_database_own_and_pay_for_their_own_runs(
+    postgres_doorway: Doorway, tmp_path: Path
+) -> None:
+    other = Doorway(
+        postgres_doorway.ledger,
+        postgres_doorway.transcript,
+        MemorySecrets(),
+        iter(range(10, 20)),
+    )
+    here, there = postgres_doorway.gate(), other.gate()
+    assert [gate.ask(asking(f"q{n}", 0)).run for n, gate in enumerate((here, there, here))] == [
+        "r0",
+        "r10",
+        "r0",
+    ]
+    assert there.ask(GateQuestion("q0", (GatePart((0,)),), never)).run == "r0"
+    assert len(postgres_doorway.charges) == 2
+
+
+def test_a_gate_needs_no_name_from_its_caller() -> None:
+    doorway = in_memory()
+    gates = [
+        Gate(
+            doorway.ledger,
+            doorway.transcript,
+            MemorySecrets(),
+            EDITION,
+            calibration=TENTH,
+            schedule=lambda _: 10**6,
+            runs=9,
+        )
+        for _ in range(2)
+    ]
+    names = {gate.ask(asking(f"q{n}", 0)).run for n, gate in enumerate(gates)}
+    assert len(names) == 2

@@ -1,0 +1,75 @@
+import subprocess
+import sys
+from random import Random
+
+import exact_rank
+import numpy as np
+import pytest
+from exact_rank import anti_hadamard, generated
+
+from casemate.exact import WIDE, Exposure, System, determined, exposure
+from casemate.exact import unknowns as module
+from casemate.exact.unknowns import blocked, incremental
+
+SMALL_QUESTION = """
+import sys
+from casemate.exact.certificate import certify
+from casemate.exact.unknowns import exposure
+from casemate.exact.system import System
+system = System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]])
+found = list(certify(system, exposure(system).block, [1]))
+assert len(found) == 1
+assert not {"numba", "scipy", "highspy"} & set(sys.modules)
+"""
+
+
+def columns(found: Exposure) -> list[int]:
+    return np.flatnonzero(found.determined).tolist()
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_incremental_and_blocked_and_fractions_agree(batch: int) -> None:
+    rng = Random(1000 + batch)
+    for _ in range(250):
+        matrix = generated(rng)
+        system, expected = System.of(matrix), exact_rank.determined(matrix)
+        for found in (incremental(system, rng.randbytes), blocked(system, rng.randbytes)):
+            assert columns(found) == expected, matrix
+            assert found.rank == exact_rank.rank(matrix)
+
+
+@pytest.mark.parametrize("form", [incremental, blocked])
+def test_both_forms_find_all_of_the_anti_hadamard_queries(form: module.Form) -> None:
+    matrix = anti_hadamard(70)
+    assert form(System.of(matrix), None).determined.all()
+    assert not form(System.of(matrix[:-1]), None).determined.any()
+
+
+@pytest.mark.parametrize("size", [60, 130])
+def test_the_choice_of_form_does_not_change_the_answer(size: int) -> None:
+    assert determined(System.of(anti_hadamard(size))).all()
+
+
+def test_a_system_too_large_for_its_dense_form_goes_equation_by_equation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_ENTRIES", 100)
+    found = exposure(System.of(anti_hadamard(110)))
+    assert found.determined.all() and found.block.prime.bit_length() == WIDE
+
+
+def test_another_prime_corrects_an_unlucky_one() -> None:
+    """Modulo 7 the two rows are the same; modulo others they determine both unknowns."""
+    system = System.of([[1, 1], [1, 8]])
+    assert not blocked(system, primes=(7,)).determined.any()
+    assert blocked(system, primes=(7, 101)).determined.all()
+    assert blocked(system, primes=(101, 7)).determined.all()
+
+
+def test_a_system_without_equations_determines_nothing() -> None:
+    empty = np.zeros(0, np.int64)
+    assert determined(System(0, 3, empty, empty, empty)).tolist() == [False] * 3
+
+
+def test_a_small_question_never_waits_for_a_compiler() -> None:
+    subprocess.run([sys.executable, "-c", SMALL_QUESTION], check=True)

@@ -1,0 +1,65 @@
+from fractions import Fraction
+from math import isqrt
+from random import Random
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from casemate.exact import System, random_prime, rational
+from casemate.exact.elimination import eliminate
+from casemate.exact.lifting import Solution, common_denominator, lift, product
+from casemate.exact.primes import NARROW
+
+
+@given(st.integers(-1000, 1000), st.integers(1, 1000))
+def test_a_small_rational_is_recovered_from_its_residue(n: int, d: int) -> None:
+    prime = random_prime(NARROW)
+    wanted, bound = Fraction(n, d), isqrt(prime // 2)
+    residue = n * pow(d, -1, prime) % prime
+    assert rational(residue, prime, bound) == (wanted.numerator, wanted.denominator)
+
+
+@given(st.lists(st.fractions(-999, 999, max_denominator=9), min_size=1, max_size=5))
+def test_a_vector_gets_its_common_denominator(numbers: list[Fraction]) -> None:
+    modulus = random_prime(61)
+    residues = [n.numerator * pow(n.denominator, -1, modulus) % modulus for n in numbers]
+    found = common_denominator(residues, modulus)
+    assert found is not None
+    assert [Fraction(number, found[1]) for number in found[0]] == numbers
+
+
+def test_too_few_digits_recover_nothing() -> None:
+    assert common_denominator([12345, 54321, 33333], 65537) is None
+
+
+@given(st.integers(0, 2**32))
+def test_lifted_solutions_are_exact(seed: int) -> None:
+    rng = Random(seed)
+    size = rng.randint(1, 7)
+    reach = rng.choice([1, 5, 2**70])
+    matrix = [[rng.randint(-reach, reach) for _ in range(size)] for _ in range(size)]
+    found = eliminate(System.of(matrix), random_prime(NARROW, rng.randbytes))
+    assume(found.rank == size)
+    ordered = np.array(matrix, object)[:, found.pivots]
+    narrow = ordered.astype(np.int64) if reach < 2**60 else ordered
+    targets = np.eye(size, dtype=np.int64)
+
+    def check(solution: Solution) -> bool:
+        made = sum(ordered[i] * weight for i, weight in solution.numerators.items())
+        return bool((made == solution.divisor * targets[solution.target].astype(object)).all())
+
+    solutions = list(lift(narrow, found, targets, 128, check))
+    assert sorted(each.target for each in solutions) == list(range(size))
+    assert all(check(each) for each in solutions)
+
+
+def test_a_solution_with_more_digits_than_asked_for_is_left_out() -> None:
+    found = eliminate(System.of([[10**40 + 1]]), 101)
+    matrix = np.array([[10**40 + 1]], object)
+    assert not list(lift(matrix, found, np.array([[1]]), 3, lambda each: each.divisor > 10**40))
+
+
+@given(st.integers(0, 2**62), st.integers(0, 2**62))
+def test_products_are_exact_whatever_their_size(a: int, b: int) -> None:
+    assert product(np.array([[a, 1]]), np.array([[b], [a]])).tolist() == [[a * b + a]]

@@ -1,0 +1,62 @@
+from random import Random
+
+from exact_rank import follows, generated
+
+from casemate.exact import Certificate, IntegerRows, System, certify, on_equations, short
+from casemate.exact.shortest import shorten
+from casemate.exact.unknowns import incremental
+
+LONG_WAY = [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1], [2, 1, 0, 1], [1, 1, 0, 1]]
+
+
+def test_a_long_certificate_becomes_a_short_one() -> None:
+    system = System.of(LONG_WAY)
+    long = next(certify(system, incremental(system).block, [0]))
+    assert long.equations == (0, 1, 2, 3)
+    (short,) = shorten(system, [long], seconds=10)
+    assert short.coefficients == {4: 1, 5: -1}
+
+
+def test_without_time_certificates_stay_as_they_are() -> None:
+    system = System.of(LONG_WAY)
+    long = list(certify(system, incremental(system).block, [0, 3]))
+    assert list(shorten(system, long, seconds=0)) == long
+
+
+def test_shortened_certificates_are_never_longer_and_still_prove() -> None:
+    rng = Random(4)
+    for _ in range(60):
+        system = System.of(generated(rng))
+        found = list(certify(system, incremental(system).block, range(system.columns)))
+        for before, after in zip(found, shorten(system, found, seconds=10), strict=True):
+            assert after.column == before.column
+            assert len(after.coefficients) <= len(before.coefficients)
+            assert IntegerRows(system).proves(after)
+
+
+def test_a_certificate_on_chosen_equations_uses_no_others() -> None:
+    system = System.of(LONG_WAY)
+    assert on_equations(system, [5, 4], {0: 1}) == Certificate({0: 1}, {4: 1, 5: -1}, 1)
+    assert on_equations(system, [0, 1], {0: 1}) is None
+    assert on_equations(system, [3], {0: 1}) is None
+
+
+def test_a_target_of_several_unknowns_has_a_short_certificate_too() -> None:
+    system = System.of(LONG_WAY)
+    (found,) = short(system, [{0: 1, 1: 1}], seconds=10)
+    assert found == Certificate({0: 1, 1: 1}, {0: 1}, 1)
+
+
+def test_no_term_of_a_short_certificate_can_be_left_out() -> None:
+    rng = Random(7)
+    for _ in range(60):
+        matrix = generated(rng)
+        system = System.of(matrix)
+        found = list(certify(system, incremental(system).block, range(system.columns)))
+        for each in shorten(system, found, seconds=10):
+            rows = [matrix[i] for i in each.equations]
+            target = [int(j == each.column) for j in range(system.columns)]
+            assert follows(rows, target)
+            for left_out in range(len(rows)):
+                rest = rows[:left_out] + rows[left_out + 1 :]
+                assert not rest or not follows(rest, target)

@@ -1,0 +1,283 @@
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import pytest
+from broken_sparse_vector import chen, lee_clifton, roth, stoddard
+from exact_exponential import Bounds, laplace_bounds
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casemate.privacy.mechanisms import Calibration, accuracy_share
+from casemate.privacy.mechanisms import loss as sparse_vector_loss
+from casemate.privacy.mechanisms.calibration import variance_share
+from casemate.privacy.mechanisms.loss import Enclosure, RunLaw, RunOutput, privacy_loss
+
+ONE = Fraction(1)
+small_values = st.lists(st.integers(-3, 3), max_size=2).map(tuple)
+small_scales = st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(3, 2)])
+
+
+def law_for(threshold: Fraction, query: Fraction, output: RunOutput) -> RunLaw:
+    return RunLaw(threshold, query, output.length, output.reach)
+
+
+@cache
+def slow_law(scale: Fraction, reach: int) -> dict[int, Bounds]:
+    """The probabilities of -reach to reach in fractions, widened a little to keep them short."""
+    unit = 2**200
+    found = {x: laplace_bounds(x, scale) for x in range(-reach, reach + 1)}
+    return {
+        x: (Fraction(math.floor(low * unit), unit), Fraction(math.ceil(high * unit), unit))
+        for x, (low, high) in found.items()
+    }
+
+
+def added(terms: Iterable[Bounds]) -> Bounds:
+    lows, highs = zip((Fraction(0), Fraction(0)), *terms, strict=True)
+    return sum(lows, Fraction(0)), sum(highs, Fraction(0))
+
+
+def multiplied(factors: Iterable[Bounds]) -> Bounds:
+    lows, highs = zip(*factors, strict=True)
+    return math.prod(lows, start=Fraction(1)), math.prod(highs, start=Fraction(1))
+
+
+@cache
+def slow_below(scale: Fraction, limit: int, reach: int) -> Bounds:
+    """The probability of a number below `limit`; the upper bound takes all beyond `reach`."""
+    low, high = added(bounds for x, bounds in slow_law(scale, reach).items() if x < limit)
+    return low, high + 1 - added(slow_law(scale, reach).values())[0]
+
+
+def slow_above(scale: Fraction, limit: int, reach: int) -> Bounds:
+    low, high = slow_below(scale, limit, reach)
+    return 1 - high, 1 - low
+
+
+def slow_probability(threshold: Fraction, query: Fraction, output: RunOutput) -> Bounds:
+    """Sum the law in fractions over a window; the upper bound takes all that is outside it."""
+    reach = 90
+    noises = slow_law(threshold, reach)
+    low, high = added(
+        multiplied(
+            [
+                chance,
+                *(slow_below(query, noise - value, 2 * reach) for value in output.below),
+                *(slow_above(query, noise - value, 2 * reach) for value in output.above),
+                *(slow_law(query, 2 * reach)[noise - value] for value in output.gaps),
+            ]
+        )
+        for noise, chance in noises.items()
+    )
+    return low, high + 1 - added(noises.values())[0]
+
+
+# The law itself -------------------------------------------------------------------------------
+
+
+@given(small_scales, small_scales, small_values, small_values, small_values)
+def test_the_law_agrees_with_a_slow_sum_in_fractions(
+    threshold: Fraction,
+    query: Fraction,
+    below: tuple[int, ...],
+    above: tuple[int, ...],
+    gaps: tuple[int, ...],
+) -> None:
+    output = RunOutput(below, above, gaps)
+    fast = law_for(threshold, query, output).log_probability(output)
+    low, high = (math.log(bound) for bound in slow_probability(threshold, query, output))
+    assert fast.lower <= high + 1e-15
+    assert low - 1e-15 <= fast.upper
+    assert max(high, fast.upper) - min(low, fast.lower) < 1e-9
+
+
+@given(st.lists(st.integers(-40, 40), min_size=1, max_size=5), small_scales, st.integers(1, 9))
+def test_the_answers_to_any_questions_have_a_total_probability_of_one(
+    values: list[int], threshold: Fraction, query: int
+) -> None:
+    law = RunLaw(threshold, Fraction(query), len(values), 40)
+    every = [
+        law.log_probability(
+            RunOutput(
+                tuple(v for v, fired in zip(values, answers, strict=True) if not fired),
+                tuple(v for v, fired in zip(values, answers, strict=True) if fired),
+            )
+        )
+        for answers in product((False, True), repeat=len(values))
+    ]
+    assert math.fsum(math.exp(p.lower) for p in every) <= 1 + 1e-12
+    assert math.fsum(math.exp(p.upper) for p in every) >= 1 - 1e-12
+
+
+def test_the_gaps_of_a_positive_answer_add_up_to_it() -> None:
+    law = RunLaw(Fraction(2), Fraction(4), 3, 300)
+    whole = law.log_probability(RunOutput((5, 1), above=(3,)))
+    parts = [law.log_probability(RunOutput((5, 1), gaps=(3 - gap,))) for gap in range(300)]
+    assert math.fsum(math.exp(p.lower) for p in parts) <= math.exp(whole.upper)
+    assert math.fsum(math.exp(p.upper) for p in parts) >= math.exp(whole.lower) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("count", [2, 60])
+def test_intervals_stay_narrow_when_probabilities_underflow(count: int) -> None:
+    """The output's probability is near exp(-200 count), and 60 of them far below any double."""
+    law = RunLaw(Fraction(2), Fraction(2), count, 400)
+    found = law.log_probability(RunOutput(gaps=(-400, 400) * (count // 2)))
+    assert found.upper < -190 * count
+    assert found.upper - found.lower < 1e-9
+
+
+@pytest.mark.parametrize(
+    "output",
+    [RunOutput((2, 2, 2)), RunOutput(above=(-3, -3)), RunOutput((1,), (0,), (-1,)), RunOutput()],
+)
+def test_a_window_that_is_too_small_widens_the_interval_and_keeps_the_truth(
+    output: RunOutput, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = law_for(Fraction(3), Fraction(5), output).log_probability(output)
+    monkeypatch.setattr(sparse_vector_loss, "REACH", 1)
+    part = law_for(Fraction(3), Fraction(5), output).log_probability(output)
+    assert part.lower < whole.lower - 1e-6, "terms are missing, so that the test has a point"
+    assert whole.upper <= part.upper
+
+
+def test_outputs_beyond_the_law_are_refused() -> None:
+    with pytest.raises(ValueError, match="this law covers 1 questions within 5, got 1 within 6"):
+        RunLaw(ONE, ONE, 1, 5).log_probability(RunOutput((6,)))
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("monotone", [False, True])
+def test_the_worst_neighbours_are_the_ones_that_are_tried(gaps: bool, monotone: bool) -> None:
+    """Against every integer neighbour of every pair of questions."""
+    calibration = Calibration(Fraction(3, 2), Fraction(2), sensitivity=2, monotone=monotone)
+    law, values, worst = RunLaw(Fraction(3, 2), Fraction(2), 2, 5), range(-3, 4), -math.inf
+    for x, y in product(values, values):
+        for dx, dy in product(range(-2, 3), repeat=2):
+            if monotone and dx * dy < 0:
+                continue
+            for one, two in _all_outputs(x, y, x + dx, y + dy, gaps):
+                worst = max(worst, law.log_ratio(one, two).upper)
+    found = privacy_loss(calibration, 2, values, gaps=gaps)
+    assert found.lower <= worst <= found.upper
+
+
+def _all_outputs(x: int, y: int, u: int, v: int, gaps: bool) -> list[tuple[RunOutput, RunOutput]]:
+    """What a run that halts at its first positive may answer to (x, y), and to (u, v)."""
+
+    def fired(value: int) -> dict[str, tuple[int]]:
+        return {"gaps" if gaps else "above": (value,)}
+
+    return [
+        (RunOutput((x, y)), RunOutput((u, v))),
+        (RunOutput((x,), **fired(y)), RunOutput((u,), **fired(v))),
+        (RunOutput((), **fired(x)), RunOutput((), **fired(u))),
+        (RunOutput((x,)), RunOutput((u,))),
+    ]
+
+
+# What is shipped loses at most its epsilon ------------------------------------------------------
+
+SHIPPED = {
+    "the source's halves": (Calibration.of(ONE), 5, (-40, 0, 40)),
+    "a small epsilon": (Calibration.of(Fraction(1, 10)), 5, (-400, 400)),
+    "a large epsilon": (Calibration.of(Fraction(8)), 5, (-6, -3, 0, 3, 6)),
+    "the share for accuracy": (Calibration.of(ONE, accuracy_share(1000, 0.05)), 5, (-16, 0, 16)),
+    "the share for variance": (Calibration.of(ONE, variance_share()), 5, (-20, 0, 20)),
+    "sensitivity 3": (Calibration.of(ONE, sensitivity=3), 5, (-120, 0, 120)),
+    "two positives, no resampling": (
+        Calibration.of(ONE, variance_share(positives=2), positives=2),
+        8,
+        (-30, 30),
+    ),
+    "four positives, no resampling": (
+        Calibration.of(ONE, Fraction(1, 5), positives=4),
+        11,
+        (-40, 40),
+    ),
+    "monotone": (Calibration.of(ONE, monotone=True), 5, (-16, 0, 16)),
+    "monotone, two positives": (
+        Calibration.of(ONE, positives=2, monotone=True),
+        8,
+        (-24, 24),
+    ),
+    "a scale that was rounded up": (Calibration.of(Fraction(math.pi)), 5, (-12, 0, 12)),
+}
+
+
+@pytest.mark.theorem("003: AboveThreshold (privacy)")
+@pytest.mark.parametrize("gaps", [False, True], ids=["index", "gap"])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_run_loses_at_most_its_epsilon(name: str, gaps: bool) -> None:
+    calibration, length, values = SHIPPED[name]
+    loss = privacy_loss(calibration, length, values, gaps=gaps)
+    assert loss.upper <= calibration.epsilon
+    assert loss.lower >= 0.999 * calibration.epsilon, "private, but the cost is overstated"
+
+
+@given(st.integers(-30, 30), st.integers(-1, 1), st.sampled_from([1, -1]), st.integers(0, 3))
+def test_a_two_sided_question_is_two_questions(
+    value: int, change: int, sign: int, quiet: int
+) -> None:
+    """EITHER compares v and then -v; its neighbour compares v' and then -v'."""
+    calibration = Calibration.of(ONE)
+    law = RunLaw(calibration.threshold, calibration.query, 2 * quiet + 2, 31)
+
+    def output(v: int) -> RunOutput:
+        return RunOutput((v, -v) * quiet + ((v,) if sign < 0 else ()), above=(sign * v,))
+
+    assert law.log_ratio(output(value), output(value + change)).upper <= calibration.epsilon
+
+
+# What others published does not -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("positives", "loss"), [(1, 1.75), (4, 6.25)])
+def test_query_noise_that_ignores_the_number_of_positives_is_flagged(
+    positives: int, loss: float
+) -> None:
+    """Lee and Clifton: (1 + 6c)/4 in place of 1."""
+    found = privacy_loss(lee_clifton(positives), 3 * positives, (-60, 60))
+    assert found.lower > 1
+    assert found == pytest.approx((loss, loss), abs=1e-9)
+
+
+@pytest.mark.parametrize(("positives", "loss"), [(4, 4.5), (50, 50.5)])
+def test_a_run_that_never_halts_is_flagged(positives: int, loss: float) -> None:
+    """Chen et al.: 1/2 for the threshold and 1 for each positive, without end."""
+    form, quiet = chen(positives), positives + 4
+    law = RunLaw(form.threshold, form.query, positives + quiet, 51)
+    here = RunOutput((50,) * quiet, above=(-50,) * positives)
+    there = RunOutput((51,) * quiet, above=(-51,) * positives)
+    found = law.log_ratio(here, there)
+    assert found.lower > 1
+    assert found == pytest.approx((loss, loss), abs=1e-9)
+
+
+def test_a_run_without_query_noise_is_flagged() -> None:
+    """Stoddard et al.: two values that swap places have an answer that becomes impossible."""
+    likely, impossible = stoddard(below=[0], above=[1]), stoddard(below=[1], above=[0])
+    assert likely[0] > 0.1
+    assert sum(impossible) == 0, "so the loss is infinite"
+
+
+def test_reusing_the_noise_for_the_number_is_flagged() -> None:
+    """Roth's lecture notes: the number bounds the threshold, so every "below" is paid for."""
+    losses = [
+        math.log(roth([0] * quiet, 0, -30) / roth([1] * quiet, 1, -30)) for quiet in (4, 20, 40)
+    ]
+    assert losses[0] > 1
+    assert losses[1] > 8
+    assert losses[2] > 18
+
+
+def test_monotone_calibrations_protect_monotone_queries_only() -> None:
+    promised = Calibration.of(ONE, monotone=True)
+    opposite = Calibration(promised.threshold, promised.query)
+    assert privacy_loss(opposite, 5, (-40, 40)).lower > 1.49
+
+
+def test_an_interval_reads_as_two_numbers() -> None:
+    assert Enclosure(1.0, 2.0) == (1.0, 2.0)

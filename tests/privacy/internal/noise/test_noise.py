@@ -1,0 +1,311 @@
+import ast
+import inspect
+import io
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import chain, count
+from types import ModuleType
+
+import numpy as np
+import pytest
+from bit_tree import walk
+from chance import ALARM, assert_follows
+from exact_exponential import Bounds, exp_bounds, gaussian_bounds, laplace_bounds
+
+from casemate.privacy.noise import (
+    Noise,
+    discrete_gaussian,
+    discrete_laplace,
+    draw,
+    noise,
+    seeded_bits,
+    tape,
+)
+from casemate.privacy.noise import noise as coins
+from casemate.privacy.noise.noise import (
+    Bits,
+    _fraction_coin,
+    _half_normal,
+    _mixed_coin,
+    _slope_coin,
+    exponential_coin,
+    silence,
+)
+from casemate.privacy.noise.tape import BULK, bit
+
+Law = Callable[[Fraction, int, Bits | None], "np.ndarray[tuple[int], np.dtype[np.int64]]"]
+SCALES = [
+    Fraction(1, 1000),
+    Fraction(1, 3),
+    Fraction(5, 3),
+    Fraction(7, 2),
+    Fraction(40),
+    Fraction(10**6),
+    10**9 + Fraction(7, 3),
+    Fraction(2**58 + 1),
+    Fraction(2**70),
+    Fraction(3**45 + 2, 5**29),
+]
+"""Tiny to huge; the last has a numerator and a denominator past 2^62."""
+
+
+def of_size(scale: Fraction) -> int:
+    """Many draws where they are compiled, fewer where the arithmetic is Python's."""
+    if scale.numerator >= 2**62:
+        return 10_000
+    return 400_000 if scale < 100 else 100_000
+
+
+# The slow obvious samplers: Canonne, Kamath and Steinke, Algorithms 1 to 3, one draw at a time ----
+
+
+def randrange(limit: int, bits: Bits) -> int:
+    """Draw as many bits as the limit has, until they are below it."""
+    while True:
+        value = sum((bits(1)[0] & 1) << i for i in range((limit - 1).bit_length()))
+        if value < limit:
+            return value
+
+
+def slow_coin(x: Fraction, bits: Bits) -> bool:
+    if x > 1:
+        return slow_coin(Fraction(1), bits) and slow_coin(x - 1, bits)
+    k = 1
+    while randrange(x.denominator * k, bits) < x.numerator:
+        k += 1
+    return k % 2 == 1
+
+
+def slow_laplace(scale: Fraction, bits: Bits) -> int:
+    t, s = scale.numerator, scale.denominator
+    while True:
+        remainder = randrange(t, bits)
+        if not slow_coin(Fraction(remainder, t), bits):
+            continue
+        quotient = next(v for v in count() if not slow_coin(Fraction(1), bits))
+        magnitude = (remainder + t * quotient) // s
+        negative = randrange(2, bits) == 1
+        if not (negative and magnitude == 0):
+            return -magnitude if negative else magnitude
+
+
+def slow_gaussian(scale: Fraction, bits: Bits) -> int:
+    t = math.floor(scale) + 1
+    while True:
+        y = slow_laplace(Fraction(t), bits)
+        if slow_coin((abs(y) - scale**2 / t) ** 2 / (2 * scale**2), bits):
+            return y
+
+
+# Exactly true -------------------------------------------------------------------------------------
+
+
+def assert_encloses(
+    masses: dict[int, Fraction], undecided: Fraction, truth: Callable[[int], Bounds]
+) -> None:
+    """No outcome has more mass than the law gives it, nor less by more than is undecided."""
+    for x in range(-8, 9):
+        low, high = truth(x)
+        assert low - undecided <= masses.get(x, 0) <= high, f"{x} has not its probability"
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3, 2), Fraction(2)])
+def test_laplace_has_exactly_its_law(scale: Fraction) -> None:
+    masses, undecided = walk(lambda bits: int(discrete_laplace(scale, 1, bits)[0]), 18)
+    assert undecided < Fraction(2, 5)
+    assert_encloses(masses, undecided, lambda x: laplace_bounds(x, scale))
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(1), Fraction(3, 2)])
+def test_gaussian_has_exactly_its_law(scale: Fraction) -> None:
+    masses, undecided = walk(lambda bits: int(discrete_gaussian(scale, 1, bits)[0]), 17)
+    assert undecided < Fraction(3, 5)
+    assert_encloses(masses, undecided, lambda x: gaussian_bounds(x, scale))
+
+
+def test_the_tests_above_would_notice_a_zero_of_each_sign() -> None:
+    def careless(bits: Bits) -> int:
+        magnitude = next(v for v in count() if not exponential_coin(1, 1, bits))
+        return -magnitude if bit(bits) else magnitude
+
+    masses, undecided = walk(careless, 19)
+    with pytest.raises(AssertionError, match="has not its probability"):
+        assert_encloses(masses, undecided, lambda x: laplace_bounds(x, Fraction(1)))
+
+
+@pytest.mark.parametrize("t", [1, 2, 3, 7])
+def test_a_slope_coin_makes_attempts_fail_with_probability_exactly_one_over_e(t: int) -> None:
+    """The Departure of the Laplace sampler: its bias is t (1 - exp(-1/t))."""
+    masses, undecided = walk(lambda bits: _slope_coin(t, bits), 24)
+    low, high = exp_bounds(Fraction(-1, t))
+    assert undecided < Fraction(1, 1000)
+    assert masses[True] <= t * (1 - low) and t * (1 - high) <= masses[True] + undecided
+
+
+def test_the_whole_scales_of_a_gaussian_have_exactly_their_law() -> None:
+    masses, undecided = walk(_half_normal, 20)
+    weights = [exp_bounds(Fraction(-k * k, 2)) for k in range(6)]
+    assert undecided < Fraction(1, 5)
+    for k, mass in masses.items():
+        assert mass <= weights[k][1] / sum(low for low, _ in weights)
+        total = sum(high for _, high in weights) + Fraction(1, 10**7)  # more than the other k weigh
+        assert mass + undecided >= weights[k][0] / total
+
+
+@pytest.mark.parametrize(("k", "x", "a"), [(0, 1, 3), (0, 2, 3), (1, 1, 2), (2, 1, 5), (3, 2, 7)])
+def test_the_fraction_of_a_gaussian_is_kept_with_exactly_its_probability(
+    k: int, x: int, a: int
+) -> None:
+    y = Fraction(x, a)
+    masses, undecided = walk(lambda bits: _fraction_coin(k, x, a, bits), 20)
+    low, high = exp_bounds(-y * (2 * k + y) / 2)
+    assert undecided < Fraction(1, 4)
+    assert masses[True] <= high and low <= masses[True] + undecided
+    mixed, undecided = walk(lambda bits: _mixed_coin(k, x, a, bits), 16)
+    assert mixed[True] <= (2 * k + y) / (2 * k + 2) <= mixed[True] + undecided
+
+
+@pytest.mark.parametrize("module", [tape, coins, noise])
+def test_no_float_can_influence_a_draw(module: ModuleType) -> None:
+    """No float literal, no true division and no module of real functions."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
+        assert not isinstance(node, ast.Div)
+        assert not (isinstance(node, ast.Name) and node.id in {"float", "math", "float64"})
+
+
+def test_silence_is_zero_and_draw_takes_one() -> None:
+    assert silence(Fraction(3), 4).tolist() == [0, 0, 0, 0]
+    assert draw(silence, Fraction(3)) == 0
+    assert type(draw(discrete_laplace, Fraction(3))) is int
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("size", [0, 1, 9, BULK])
+def test_values_are_64_bit_integers_below_a_scale_of_2_to_the_56(
+    scale: Fraction, size: int
+) -> None:
+    for law in (discrete_laplace, discrete_gaussian):
+        drawn = law(scale, size, seeded_bits(1))
+        assert drawn.dtype == (np.int64 if scale < 2**56 else object)
+        assert len(drawn) == size
+        assert all(type(value) is int for value in drawn.tolist())
+
+
+def failing_attempts(times: int) -> Iterator[int]:
+    """The bits of a draw at t = 2^55 that fails so many times, and then ends with a minus."""
+    fails = [1] * 55 + [0, 0, 1]  # remainder t - 1; two true coins and a false one: even
+    return chain(fails * times, [0] * 55, [1, 1])  # remainder 0; slope coin true; negative
+
+
+@pytest.mark.parametrize("times", [1, 63, 64, 127, 128, 200])
+def test_a_value_past_2_to_the_62_is_a_python_integer(times: int) -> None:
+    """It has probability exp(-64) and less, so the bits are written by hand."""
+    scale, expected = Fraction(2**55), -times * 2**55
+    one = list(failing_attempts(times))
+    single = discrete_laplace(scale, 1, io.BytesIO(bytes(one)).read)
+    packed = np.packbits(np.array(one * BULK, np.uint8)).tobytes() + bytes(2**20)
+    bulk = discrete_laplace(scale, BULK, io.BytesIO(packed).read)
+    assert single.tolist() == [expected] and bulk.tolist() == [expected] * BULK
+    assert single.dtype == bulk.dtype == (np.int64 if times < 128 else object)
+
+
+@pytest.mark.parametrize("law", [discrete_laplace, discrete_gaussian])
+def test_a_scale_is_a_positive_rational(law: Noise) -> None:
+    with pytest.raises(ValueError, match="scale must be positive, got -1/2"):
+        law(Fraction(-1, 2), 1)
+    with pytest.raises(ValueError, match="scale must be a Fraction or an integer, got a float"):
+        law(0.5, 1)  # type: ignore[arg-type]  # the mistake under test
+
+
+# True with a stated probability -------------------------------------------------------------------
+
+
+def laplace_cdf(scale: Fraction) -> Callable[[int], float]:
+    rate = float(1 / scale)
+
+    def cdf(x: int) -> float:
+        tail = math.exp(-(abs(x) + (x >= 0)) * rate) / (1 + math.exp(-rate))
+        return 1 - tail if x >= 0 else tail
+
+    return cdf
+
+
+def gaussian_cdf(scale: Fraction) -> Callable[[int], float]:
+    """Sums for a small scale; for a large one the normal law is closer than 1 / scale^2."""
+    rate = float(1 / scale)
+    if scale >= 10**5:
+        return lambda x: (1 + math.erf((x + 0.5) * rate / math.sqrt(2))) / 2
+    reach = 20 * math.ceil(scale)
+    weights = np.exp([-((k * rate) ** 2) / 2 for k in range(-reach, reach + 1)])
+    sums = np.cumsum(weights) / weights.sum()
+    return lambda x: float(sums[x + reach]) if x > -reach else 0.0
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_discrete_laplace_has_its_distribution(scale: Fraction, seed: int) -> None:
+    samples = discrete_laplace(scale, of_size(scale), seeded_bits(seed)).tolist()
+    assert_follows(samples, laplace_cdf(scale))
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_discrete_gaussian_has_its_distribution(scale: Fraction, seed: int) -> None:
+    samples = discrete_gaussian(scale, of_size(scale), seeded_bits(seed)).tolist()
+    assert_follows(samples, gaussian_cdf(scale))
+
+
+@pytest.mark.parametrize("factor", [Fraction(95, 100), Fraction(105, 100)])
+def test_the_tests_above_would_notice_a_scale_off_by_five_percent(
+    factor: Fraction, seed: int
+) -> None:
+    laplace = discrete_laplace(40 * factor, 400_000, seeded_bits(seed)).tolist()
+    with pytest.raises(AssertionError):
+        assert_follows(laplace, laplace_cdf(Fraction(40)))
+    gaussian = discrete_gaussian(40 * factor, 400_000, seeded_bits(seed)).tolist()
+    with pytest.raises(AssertionError):
+        assert_follows(gaussian, gaussian_cdf(Fraction(40)))
+
+
+def assert_same_law(left: list[int], right: list[int], alarm: float = ALARM) -> None:
+    """Two samples of one law: each is within its own bound of the law (DKW, twice)."""
+    grid = np.array(sorted({*left, *right}), dtype=object)
+    gap = max(
+        abs(
+            np.searchsorted(np.sort(np.array(left, dtype=object)), grid, "right") / len(left)
+            - np.searchsorted(np.sort(np.array(right, dtype=object)), grid, "right") / len(right)
+        )
+    )
+    allowed = sum(math.sqrt(math.log(4 / alarm) / (2 * len(side))) for side in (left, right))
+    assert gap <= allowed, f"the samples are {gap:.4f} apart"
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2), Fraction(40)])
+@pytest.mark.parametrize(
+    ("fast", "slow"), [(discrete_laplace, slow_laplace), (discrete_gaussian, slow_gaussian)]
+)
+def test_fast_and_slow_samplers_have_the_same_law(
+    fast: Law, slow: Callable[[Fraction, Bits], int], scale: Fraction, seed: int
+) -> None:
+    bits = seeded_bits(seed + 1)
+    oracle = [slow(scale, bits) for _ in range(8_000)]
+    assert_same_law(fast(scale, 200_000, seeded_bits(seed)).tolist(), oracle)
+
+
+def test_the_test_above_would_notice_the_other_law(seed: int) -> None:
+    left = discrete_laplace(Fraction(7, 2), 200_000, seeded_bits(seed)).tolist()
+    right = discrete_gaussian(Fraction(7, 2), 8_000, seeded_bits(seed + 1)).tolist()
+    with pytest.raises(AssertionError):
+        assert_same_law(left, right)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(7, 2), Fraction(40), Fraction(10**6)])
+def test_opendp_draws_from_the_same_laws(scale: Fraction, seed: int) -> None:
+    """An independent implementation: `pip install 'casemate[oracle]'`."""
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    integers, zeros = dp.vector_domain(dp.atom_domain(T="i64")), [0] * 50_000
+    laplace = dp.m.make_laplace(integers, dp.l1_distance(T="i64"), scale=float(scale))
+    gaussian = dp.m.make_gaussian(integers, dp.l2_distance(T="f64"), scale=float(scale))
+    for ours, theirs in ((discrete_laplace, laplace), (discrete_gaussian, gaussian)):
+        assert_same_law(ours(scale, 200_000, seeded_bits(seed)).tolist(), list(theirs(zeros)))

@@ -1,0 +1,156 @@
+"""Costs, their prices, and the conversion, which a slow search in 80 digits checks from outside."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from casemate.privacy import Concentrated, Cost, Currency, Pure, epsilon_of, price, rho_of
+from casemate.privacy.cost import Unbounded
+
+MILLIONTH = Fraction(1, 10**6)
+epsilons = st.fractions(Fraction(1, 10**4), 50, max_denominator=10**6)
+rhos = st.fractions(Fraction(1, 10**8), 20, max_denominator=10**9)
+deltas = st.integers(1, 40).flatmap(
+    lambda exponent: st.integers(1, 9).map(lambda digit: Fraction(digit, 10**exponent))
+)
+
+
+def decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def excess(rho: Fraction, epsilon: Fraction, delta: Fraction) -> Decimal:
+    """ln of (the formula's infimum over alpha) / delta, in 60 digits: at most 0 is a true promise.
+
+    The logarithm of the formula is convex in alpha; bisection finds where its slope is 0.
+    """
+    with localcontext() as context:
+        context.prec = 60
+        r, e = decimal(rho), decimal(epsilon)
+        low, high = Decimal(-30), Decimal(60)
+        for _ in range(110):
+            t = ((low + high) / 2).exp()
+            rising = (2 * t + 1) * r - e + (t / (1 + t)).ln() > 0
+            low, high = (low, (low + high) / 2) if rising else ((low + high) / 2, high)
+        t = low.exp()
+        alpha = 1 + t
+        log_formula = t * (alpha * r - e) - t.ln() + alpha * (1 - 1 / alpha).ln()
+        return log_formula - decimal(delta).ln()
+
+
+# Exactly true ---------------------------------------------------------------------------------
+
+
+def test_a_pure_cost_is_worth_its_epsilon_or_half_its_square() -> None:
+    cost = Pure(Fraction(3, 10))
+    assert price(cost, Currency.EPSILON) == Fraction(3, 10)
+    assert price(cost, Currency.RHO) == Fraction(9, 200)
+
+
+def test_a_concentrated_cost_has_no_price_in_epsilon() -> None:
+    cost = Concentrated(Fraction(1, 7))
+    assert price(cost, Currency.RHO) == Fraction(1, 7)
+    assert price(cost, Currency.EPSILON) is None
+    assert price(Concentrated(Fraction(0)), Currency.EPSILON) == 0, "rho = 0 says nothing at all"
+
+
+@pytest.mark.parametrize("wrong", [Fraction(-1), 0.1, 1, "1", None])
+@pytest.mark.parametrize("kind", [Pure, Concentrated])
+def test_a_cost_is_an_exact_number_that_is_not_negative(
+    kind: type[Pure] | type[Concentrated], wrong: object
+) -> None:
+    with pytest.raises(ValueError, match="must be a Fraction"):
+        kind(wrong)  # type: ignore[arg-type]  # what a careless caller passes
+
+
+def test_costs_are_values() -> None:
+    costs: list[Cost] = [Pure(Fraction(1)), Concentrated(Fraction(1)), Unbounded("exact count")]
+    assert len({*costs, *costs}) == 3
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1), Fraction(-1, 2), 1e-6])
+def test_the_conversion_needs_a_delta_strictly_between_0_and_1(delta: Fraction) -> None:
+    for convert in (epsilon_of, rho_of):
+        with pytest.raises(ValueError, match="delta must be a Fraction"):
+            convert(Fraction(1), delta)
+
+
+def test_the_conversion_gives_the_known_figure() -> None:
+    assert round(float(rho_of(Fraction(1), MILLIONTH)), 5) == 0.02436
+
+
+def test_nothing_spent_is_epsilon_0() -> None:
+    assert epsilon_of(Fraction(0), MILLIONTH) == 0
+
+
+DUST = Decimal("1e-50")  # what 60 digits cannot tell apart
+TRIFLE = Fraction(1, 10**12)
+
+
+@given(rhos, deltas)
+def test_epsilon_is_never_too_small_and_not_loose(rho: Fraction, delta: Fraction) -> None:
+    epsilon = epsilon_of(rho, delta)
+    assert excess(rho, epsilon, delta) <= DUST
+    assert epsilon == 0 or excess(rho, epsilon * (1 - TRIFLE), delta) > 0
+
+
+@given(epsilons, deltas)
+def test_rho_is_never_too_large_and_not_loose(epsilon: Fraction, delta: Fraction) -> None:
+    rho = rho_of(epsilon, delta)
+    assert excess(rho, epsilon, delta) <= DUST
+    assert excess(rho * (1 + TRIFLE), epsilon, delta) > 0
+
+
+def test_the_tests_above_would_notice_the_simpler_conversion() -> None:
+    """rho + 2 sqrt(rho ln(1/delta)) is true and loose: the second half of the test catches it."""
+    rho, loose = Fraction(1, 50), Fraction(0.02 + 2 * math.sqrt(0.02 * math.log(1e6)))
+    assert excess(rho, loose * (1 - TRIFLE), MILLIONTH) < 0
+
+
+def test_the_tests_above_would_notice_rounding_the_wrong_way() -> None:
+    epsilon = epsilon_of(Fraction(1, 50), MILLIONTH)
+    assert excess(Fraction(1, 50), epsilon - Fraction(1, 10**28), MILLIONTH) > DUST
+
+
+@given(epsilons, deltas)
+def test_there_and_back_stays_within_the_budget_and_loses_nothing(
+    epsilon: Fraction, delta: Fraction
+) -> None:
+    back = epsilon_of(rho_of(epsilon, delta), delta)
+    assert epsilon - Fraction(1, 10**15) <= back <= epsilon
+
+
+@given(st.tuples(rhos, rhos), st.tuples(deltas, deltas))
+def test_epsilon_rises_with_rho_and_falls_with_delta(
+    two_rhos: tuple[Fraction, Fraction], two_deltas: tuple[Fraction, Fraction]
+) -> None:
+    (less, more), (rarer, likelier) = sorted(two_rhos), sorted(two_deltas)
+    assert epsilon_of(less, rarer) <= epsilon_of(more, rarer)
+    assert epsilon_of(more, likelier) <= epsilon_of(more, rarer)
+    assert rho_of(less, rarer) <= rho_of(more, rarer) <= rho_of(more, likelier)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 10**30), Fraction(10**6)])
+@pytest.mark.parametrize("delta", [Fraction(1, 10**400), Fraction(1, 2), 1 - Fraction(1, 10**40)])
+def test_extreme_budgets_convert(epsilon: Fraction, delta: Fraction) -> None:
+    rho = rho_of(epsilon, delta)
+    assert rho >= 0
+    assert epsilon_of(rho, delta) <= max(epsilon, Fraction(1, 10**50))
+
+
+@pytest.mark.parametrize("rho", [Fraction(1, 1000), Fraction(1, 50), Fraction(1, 2), Fraction(3)])
+@pytest.mark.parametrize("delta", [Fraction(1, 10**9), MILLIONTH, Fraction(1, 100)])
+def test_the_gaussian_mechanism_keeps_what_the_conversion_promises(
+    rho: Fraction, delta: Fraction
+) -> None:
+    """The exact delta of Gaussian noise with 1/(2 sigma^2) = rho, from its distribution."""
+    sigma, epsilon = 1 / math.sqrt(2 * rho), float(epsilon_of(rho, delta))
+    exact = stats.norm.cdf(0.5 / sigma - epsilon * sigma) - math.exp(epsilon) * stats.norm.cdf(
+        -0.5 / sigma - epsilon * sigma
+    )
+    assert 0.05 * delta < exact < delta

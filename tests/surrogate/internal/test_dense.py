@@ -1,0 +1,175 @@
+"""A dense distribution answers and changes as the plain vector of its cells does."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casemate.grid import Floats, Marginal, Product, Scope
+from casemate.surrogate import dense
+from casemate.surrogate.dense import Histogram, Target
+
+SHAPE = (3, 4, 2, 5)
+SCOPES: list[Scope] = [(), (0,), (3,), (1, 3), (0, 2), (0, 1, 2), (0, 1, 2, 3)]
+
+
+@pytest.fixture(autouse=True, params=[(1, 1, 1), (4, 8, 12), (64, 256, 1024)], ids=str)
+def split(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same sentences wherever the attributes are split into rows and columns."""
+    monkeypatch.setattr(dense, "ROW", request.param)
+
+
+def prior(seed: int) -> Floats:
+    return np.random.default_rng(seed).random(SHAPE) + 0.01
+
+
+def question(seed: int, attributes: Scope, weighted: bool = False) -> Product:
+    draw = np.random.default_rng([seed, 7])
+    masks = {a: draw.random(SHAPE[a]) < 0.6 for a in attributes}
+    weights = {attributes[-1]: draw.random(SHAPE[attributes[-1]])} if weighted else {}
+    return Product(SHAPE, masks, weights)
+
+
+def interval(seed: int, attributes: Scope) -> Product:
+    draw = np.random.default_rng([seed, 8])
+    masks = {}
+    for a in attributes:
+        first, end = sorted(draw.integers(0, SHAPE[a] + 1, 2))
+        masks[a] = (np.arange(SHAPE[a]) >= first) & (np.arange(SHAPE[a]) < end)
+    return Product(SHAPE, masks)
+
+
+def every_question(seed: int) -> list[Product]:
+    made = [question(seed, s, weighted) for s in SCOPES[1:] for weighted in (False, True)]
+    return [*made, *(interval(seed + k, s) for s in SCOPES for k in range(3))]
+
+
+def test_a_question_is_a_sum_over_cells(seed: int) -> None:
+    start = prior(seed)
+    histogram = Histogram(SHAPE, start)
+    share = start.ravel() / start.sum()
+    assert histogram.dense() == pytest.approx(share)
+    for product in every_question(seed):
+        assert histogram.fraction(product) == pytest.approx(float(share @ product.dense()))
+
+
+def test_many_questions_have_the_same_bits_as_one_at_a_time(seed: int) -> None:
+    histogram, questions = Histogram(SHAPE, prior(seed)), every_question(seed)
+    alone = [histogram.fraction(product) for product in questions]
+    assert histogram.fractions(questions).tolist() == alone
+    assert Histogram(SHAPE, prior(seed)).fractions(questions).tolist() == alone
+
+
+def test_without_a_prior_all_cells_are_equal() -> None:
+    assert Histogram(SHAPE).dense() == pytest.approx(np.full(120, 1 / 120))
+
+
+def test_marginals_are_sums(seed: int) -> None:
+    start = prior(seed)
+    histogram = Histogram(SHAPE, start)
+    for scope in SCOPES:
+        others = tuple(set(range(4)) - set(scope))
+        expected = start.sum(axis=others) / start.sum()
+        assert histogram.marginal(scope) == pytest.approx(expected)
+        assert histogram.look(Marginal(scope)) == pytest.approx(expected)
+        assert np.array_equal(histogram.marginals(SCOPES)[scope], histogram.marginal(scope))
+
+
+@given(st.integers(0, 10**6), st.sampled_from(SCOPES[1:]), st.sampled_from([*SCOPES, None]))
+def test_an_update_is_what_it_is_on_the_plain_vector(
+    seed: int, scope: Scope, following: Scope | None
+) -> None:
+    product, then = question(seed, scope), None
+    if following is not None:
+        then = question(seed + 1, following) if seed % 2 and following else Marginal(following)
+    histogram = Histogram(SHAPE, prior(seed))
+    slow = histogram.dense() * np.where(product.dense() != 0, 1.25, 0.75)
+    seen = histogram.tilt(product, 1.25, 0.75, then)
+    assert histogram.dense() == pytest.approx(slow)
+    assert_seen(seen, then, slow)
+    factors = np.random.default_rng(seed).random([SHAPE[a] for a in scope])
+    slow = (slow.reshape(SHAPE) * as_grid(factors, scope)).ravel()
+    seen = histogram.spread(scope, factors, then)
+    assert histogram.dense() == pytest.approx(slow)
+    assert_seen(seen, then, slow)
+
+
+def as_grid(factors: Floats, scope: Scope) -> Floats:
+    return factors.reshape([width if a in scope else 1 for a, width in enumerate(SHAPE)])
+
+
+def assert_seen(seen: Floats | None, then: Target | None, slow: Floats) -> None:
+    """A look ahead is what a look afterwards would have shown."""
+    if then is None:
+        assert seen is None
+    elif isinstance(then, Product):
+        assert seen == pytest.approx(float(slow @ then.dense()))
+    else:
+        others = tuple(set(range(4)) - set(then.scope))
+        assert seen == pytest.approx(slow.reshape(SHAPE).sum(axis=others))
+
+
+def test_an_update_touches_only_the_cells_inside(seed: int) -> None:
+    histogram, product = Histogram(SHAPE, prior(seed)), question(seed, (1, 3))
+    before = histogram._cells.copy().ravel()
+    histogram.tilt(product, 1.5, 0.5)
+    changed = histogram._cells.ravel() != before
+    assert np.array_equal(changed, product.dense() != 0)
+
+
+def test_asking_between_updates_does_not_change_a_bit(seed: int) -> None:
+    asked, silent = Histogram(SHAPE, prior(seed)), Histogram(SHAPE, prior(seed))
+    for step in range(6):
+        asked.fractions(every_question(seed + step))
+        asked.marginal((0, 2))
+        for histogram in (asked, silent):
+            histogram.tilt(question(seed + step, (0, 3)), 1.1, 0.9)
+    assert np.array_equal(asked.dense(), silent.dense())
+    questions = every_question(seed)
+    assert asked.fractions(questions).tolist() == silent.fractions(questions).tolist()
+
+
+def test_the_scale_never_leaves_the_range_of_floats(seed: int) -> None:
+    histogram, product = Histogram(SHAPE, prior(seed)), question(seed, (0,))
+    start = histogram.dense()
+    for factor in [1e-60] * 4 + [1e60] * 4:
+        histogram.tilt(product, factor, factor)
+    assert histogram.dense() == pytest.approx(start)
+
+
+def test_a_small_rest_is_summed_afresh(seed: int) -> None:
+    histogram = Histogram((1000,), np.where(np.arange(1000) == 0, 1e-9, 1.0))
+    product = Product((1000,), {0: np.arange(1000) > 0})
+    rest = histogram.outside(product, float(histogram.look(product)))
+    assert rest == pytest.approx(1e-9 / 999, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "columns"),
+    [
+        ((10, 16, 7, 6, 5, 2, 8, 2), 960),
+        ((50, 50, 50), 50 * 50),
+        ((7, 90, 90), 90),
+        ((3000,), 3000),
+        ((2, 2), 4),
+        ((40, 20, 20), 400),
+    ],
+)
+def test_rows_are_long_enough_and_not_too_long(
+    shape: tuple[int, ...], columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dense, "ROW", (64, 256, 1024))
+    assert Histogram(shape)._cells.shape[1] == columns
+
+
+def test_what_cannot_be_held_is_refused() -> None:
+    with pytest.raises(ValueError, match="fewer bins"):
+        Histogram((10**5, 10**5))
+    with pytest.raises(ValueError, match="got the grid"):
+        Histogram(())
+    with pytest.raises(ValueError, match="positive number"):
+        Histogram((2,), np.array([1.0, 0.0]))
+    with pytest.raises(ValueError, match="positive number"):
+        Histogram((2,), np.ones(3))
+    with pytest.raises(ValueError, match="met one of"):
+        Histogram((2,)).fraction(Product((3,), {}))

@@ -1,0 +1,289 @@
+"""The stand-in for daily use: what it fits, what it leaves to the noise, the same bits again."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from chance import assert_rate_at_most
+from hypothesis import given
+from hypothesis import strategies as st
+from surrogate.small_tables import EVERYTHING, PAIRS, SHAPE, TRIPLES, Tables
+
+from casemate.grid import (
+    Floats,
+    Marginal,
+    MeasuredMarginal,
+    MeasuredProduct,
+    Measurement,
+    Product,
+    Scope,
+    marginals,
+)
+from casemate.grid.product import measurement_from_dict
+from casemate.surrogate.projection import on_simplex, soft_to_marginal
+from casemate.surrogate.replay import SHARPNESS, DenseSurrogate
+
+TABLES = Tables(salt=10)
+counts = TABLES.counts
+measured = TABLES.measured
+question = TABLES.question
+
+
+def transcript(seed: int) -> list[Measurement]:
+    """Questions, weighted ones, narrow and wide tables, and a total, in some order."""
+    cells = counts(seed)
+    made: list[Measurement] = [*measured(cells, PAIRS[:3], 20.0, seed)]
+    made += measured(cells, TRIPLES[:2], 20.0, seed)
+    for k, scope in enumerate([(0,), (1, 3), (0, 1, 2), (2,), (0, 3)]):
+        product = question(seed + k, scope, weighted=k % 2 == 1)
+        made.append(MeasuredProduct(product, float(cells.ravel() @ product.dense()), 9.0))
+    made.append(MeasuredProduct(Product(SHAPE, {}), 5_020.0, 400.0))
+    return [made[i] for i in np.random.default_rng([seed, 14]).permutation(len(made))]
+
+
+# Slowly, on the plain vector ----------------------------------------------------------------------
+
+
+class SlowSurrogate:
+    """The same steps on one flat vector, for questions and single tables."""
+
+    def __init__(self, total: float) -> None:
+        self.total, self.shares = total, np.full(72, 1 / 72)
+        self.past: list[Measurement] = []
+        self.theta: dict[Scope, Floats] = {}
+
+    def update(self, measurement: Measurement) -> None:
+        if self.past:
+            self.step(measurement)
+        self.past.append(measurement)
+        for past in sorted(self.past, key=lambda past: isinstance(past, MeasuredProduct)):
+            self.step(past)
+
+    def step(self, measurement: Measurement) -> None:
+        if isinstance(measurement, MeasuredProduct):
+            mask, wanted = measurement.product.dense() > 0, measurement.value / self.total
+            inside = self.shares[mask].sum()
+            wanted = min(max(wanted, 1e-5), 1 - 1e-5)
+            self.shares = self.shares * np.where(mask, wanted / inside, (1 - wanted) / (1 - inside))
+            return
+        scope = measurement.marginal.scope
+        grid = self.shares.reshape(SHAPE)
+        marginal = grid.sum(axis=tuple(set(range(4)) - set(scope)), keepdims=True)
+        trust = SHARPNESS * self.total / measurement.variance
+        factors, self.theta[scope] = soft_to_marginal(
+            marginal.squeeze(),
+            measurement.values / self.total,
+            trust,
+            self.theta.get(scope, np.zeros(measurement.values.shape)),
+        )
+        self.shares = (grid * factors.reshape(marginal.shape)).ravel()
+
+
+@given(st.integers(0, 10**6))
+def test_it_is_the_slow_version_with_every_measurement_replayed(seed: int) -> None:
+    cells, total = counts(seed), 5_000.0
+    fast, slow = DenseSurrogate(SHAPE, total), SlowSurrogate(total)
+    steps: list[Measurement] = [*measured(cells, TRIPLES[:2], 20.0, seed)]
+    for k, scope in enumerate([(0, 1), (1, 2, 3), (0,)]):
+        draw = np.random.default_rng([seed, k])
+        masks = {a: np.arange(SHAPE[a]) == draw.integers(SHAPE[a]) for a in scope}
+        product = Product(SHAPE, masks)
+        steps.insert(2 * k % 3, MeasuredProduct(product, float(cells.ravel() @ product.dense()), 1))
+    for measurement in steps:
+        fast.update(measurement)
+        slow.update(measurement)
+    assert fast.marginal(EVERYTHING).ravel() == pytest.approx(total * slow.shares, rel=1e-7)
+
+
+# What it fits -------------------------------------------------------------------------------------
+
+
+def test_the_last_question_is_met_exactly_and_the_others_nearly(seed: int) -> None:
+    cells = counts(seed)
+    stand_in, questions = (
+        DenseSurrogate(SHAPE, 5_000),
+        [question(seed + k, (0, 1)) for k in range(5)],
+    )
+    truths = [float(cells.ravel() @ product.dense()) for product in questions]
+    for _ in range(20):
+        for product, truth in zip(questions, truths, strict=True):
+            stand_in.update(MeasuredProduct(product, truth, 0.0))
+            assert stand_in.answer(product) == pytest.approx(truth, abs=0.06)
+    assert stand_in.answers(questions) == pytest.approx(truths, abs=5)
+
+
+def test_all_exact_two_way_tables_are_fitted_from_the_start(seed: int) -> None:
+    cells = counts(seed)
+    stand_in = DenseSurrogate(SHAPE, 5_000)
+    stand_in.learn(measured(cells, PAIRS), sweeps=300)
+    for scope, exact in marginals(cells, PAIRS).items():
+        assert stand_in.marginal(scope) == pytest.approx(exact, abs=2)
+    assert stand_in.marginals(PAIRS).keys() == set(PAIRS)
+
+
+def test_a_warm_start_answers_what_was_never_measured(seed: int) -> None:
+    """Independent attributes: two-way tables say everything, so three-way answers are right."""
+    parts = [np.random.default_rng([seed, k]).dirichlet(np.ones(w)) for k, w in enumerate(SHAPE)]
+    cells = 5_000 * np.einsum("a,b,c,d->abcd", *parts)
+    stand_in = DenseSurrogate(SHAPE, 5_000)
+    stand_in.learn(measured(cells, PAIRS))
+    assert stand_in.marginal((0, 1, 2)) == pytest.approx(cells.sum(axis=3), abs=1)
+
+
+def test_a_public_prior_is_the_start(seed: int) -> None:
+    guess = counts(seed) + 1
+    stand_in = DenseSurrogate(SHAPE, 700, prior=guess)
+    assert stand_in.marginal(EVERYTHING) == pytest.approx(700 * guess / guess.sum())
+
+
+def test_weighted_questions_are_met(seed: int) -> None:
+    cells, product = counts(seed), question(seed, (0, 2), weighted=True)
+    truth = float(cells.ravel() @ product.dense())
+    stand_in = DenseSurrogate(SHAPE, 5_000)
+    stand_in.update(MeasuredProduct(product, truth, 0.0))
+    assert stand_in.answer(product) == pytest.approx(truth, rel=1e-3, abs=1e-3)
+
+
+def test_a_noisy_wide_table_is_approached_and_not_matched(seed: int) -> None:
+    cells = counts(seed)
+    sharp, blunt = (
+        measured(cells, [(0, 1, 2)], 1.0, seed)[0],
+        measured(cells, [(0, 1, 2)], 60.0, seed)[0],
+    )
+    distances = []
+    for table in (sharp, blunt):
+        stand_in = DenseSurrogate(SHAPE, 5_000)
+        stand_in.update(table)
+        nearest = 5_000 * on_simplex(table.values.ravel() / 5_000).reshape(table.values.shape)
+        distances.append(float(np.abs(stand_in.marginal((0, 1, 2)) - nearest).max()))
+    assert distances[0] < 1
+    assert distances[1] > 5
+
+
+def test_replayed_wide_tables_reach_the_minimum_of_their_common_objective(seed: int) -> None:
+    """The logarithm of the fit is a sum of multipliers, one for each cell of each table."""
+    cells, scopes = counts(seed), TRIPLES[:3]
+    tables = measured(cells, scopes, 60.0, seed)
+    stand_in = DenseSurrogate(SHAPE, 5_000)
+    stand_in.learn(tables, sweeps=400)
+    fitted = stand_in.marginal(EVERYTHING)
+    slope = np.log(fitted / fitted.sum())
+    for table in tables:
+        (other,) = set(EVERYTHING) - set(table.marginal.scope)
+        pull = SHARPNESS / table.variance * (table.values - fitted.sum(axis=other))
+        slope = slope - np.expand_dims(pull, other)
+    assert np.ptp(slope) <= 1e-6
+
+
+def soft_is_closer(seed: int, trust_noise: bool) -> bool:
+    """Whether allowing for the noise of four wide tables beats matching four others like them."""
+    draw, shape = np.random.default_rng([seed, 15]), (6, 6, 6, 6)
+    shares = np.einsum("a,b,c,d->abcd", *draw.dirichlet(np.ones(6), 4)).ravel()
+    cells = draw.multinomial(5_000, shares).reshape(shape).astype(float)
+    exact, errors = marginals(cells, TRIPLES), []
+    for known, tables in enumerate([measured(cells, TRIPLES, 40.0, seed + k) for k in range(2)]):
+        variance = 0.0 if known or trust_noise else 1_600.0
+        stand_in = DenseSurrogate(shape, 5_000)
+        stand_in.learn([MeasuredMarginal(t.marginal, t.values, variance) for t in tables], sweeps=3)
+        found = stand_in.marginals(TRIPLES)
+        errors.append(sum(float(np.abs(found[s] - exact[s]).sum()) for s in TRIPLES))
+    return errors[0] < errors[1]
+
+
+def test_the_soft_fit_of_wide_tables_is_closer_to_the_truth_than_matching(seed: int) -> None:
+    worse = sum(not soft_is_closer(seed + 2 * k, trust_noise=False) for k in range(60))
+    assert_rate_at_most(worse, 60, rate=0.1)
+
+
+def test_the_test_above_would_notice_a_fit_that_trusts_the_noise(seed: int) -> None:
+    worse = sum(not soft_is_closer(seed + 2 * k, trust_noise=True) for k in range(60))
+    with pytest.raises(AssertionError):
+        assert_rate_at_most(worse, 60, rate=0.1)
+
+
+def test_a_table_that_hides_from_every_pair_is_learnt_from_its_triple() -> None:
+    first, second, third = np.indices((4, 4, 4))
+    cells = 1_000.0 * ((first + second) % 4 == third)
+    stand_in = DenseSurrogate((4, 4, 4), cells.sum())
+    stand_in.learn(measured(cells, [(0, 1), (0, 2), (1, 2)]))
+    assert np.abs(stand_in.marginal((0, 1, 2)) - 250).max() < 1
+    stand_in.update(MeasuredMarginal(Marginal((0, 1, 2)), cells, 100.0))
+    assert np.abs(stand_in.marginal((0, 1, 2)) - cells).max() < 50
+
+
+# The total ----------------------------------------------------------------------------------------
+
+
+def test_a_public_total_stays() -> None:
+    stand_in = DenseSurrogate(SHAPE, 5_000)
+    stand_in.update(MeasuredProduct(Product(SHAPE, {}), 6_000.0, 1.0))
+    stand_in.learn(measured(2 * counts(0), PAIRS))
+    assert stand_in.total == 5_000
+
+
+def test_an_unknown_total_is_the_mean_of_what_was_measured_each_by_its_variance() -> None:
+    stand_in = DenseSurrogate((2,), 0, math.inf)
+    stand_in.update(MeasuredProduct(Product((2,), {}), 90.0, 2.0))
+    assert stand_in.total == 90
+    stand_in.update(MeasuredMarginal(Marginal((0,)), np.array([60.0, 60.0]), 2.0))
+    assert stand_in.total == pytest.approx((90 / 2 + 120 / 4) / (1 / 2 + 1 / 4))
+
+
+def test_the_total_is_at_least_one() -> None:
+    stand_in = DenseSurrogate((2,), 0, math.inf)
+    stand_in.update(MeasuredProduct(Product((2,), {}), -30.0, 2.0))
+    assert stand_in.total == 1
+
+
+# The same bits again ------------------------------------------------------------------------------
+
+
+def rebuilt(written: str) -> DenseSurrogate:
+    stand_in = DenseSurrogate(SHAPE, 0, math.inf)
+    for one in json.loads(written):
+        stand_in.update(measurement_from_dict(one))
+    return stand_in
+
+
+@given(st.integers(0, 10**6))
+def test_a_transcript_rebuilds_it_bit_for_bit(seed: int) -> None:
+    live, questions = (
+        DenseSurrogate(SHAPE, 0, math.inf),
+        [question(seed, (0, 1)), question(1, (3,))],
+    )
+    written: list[dict[str, object]] = []
+    for measurement in transcript(seed):
+        live.answers(questions)  # answering in between must not matter
+        live.marginal((0, 2))
+        live.update(measurement)
+        written.append(measurement.to_dict())
+    again = rebuilt(json.dumps(written))
+    assert again.total == live.total
+    assert again.marginal(EVERYTHING).tobytes() == live.marginal(EVERYTHING).tobytes()
+    assert again.answers(questions).tobytes() == live.answers(questions).tobytes()
+    assert np.isfinite(live.marginal(EVERYTHING)).all()
+    assert live.marginal(EVERYTHING).sum() == pytest.approx(live.total)
+
+
+def test_the_test_above_would_notice_another_order(seed: int) -> None:
+    written = [measurement.to_dict() for measurement in transcript(seed)]
+    one, other = rebuilt(json.dumps(written)), rebuilt(json.dumps(written[::-1]))
+    assert one.marginal(EVERYTHING).tobytes() != other.marginal(EVERYTHING).tobytes()
+
+
+def test_what_is_about_another_grid_is_refused_before_anything_changes(seed: int) -> None:
+    stand_in = DenseSurrogate(SHAPE, 0, math.inf)
+    good = measured(counts(seed), PAIRS)[0]
+    bad: list[Measurement] = [
+        MeasuredProduct(Product((3, 4), {}), 3.0, 1.0),
+        MeasuredMarginal(Marginal((0, 1)), np.ones((4, 3)), 1.0),
+        MeasuredMarginal(Marginal((7,)), np.ones(3), 1.0),
+    ]
+    for wrong in bad:
+        with pytest.raises(ValueError, match="not about the grid"):
+            stand_in.learn([good, wrong])
+    assert stand_in.total == 1
+    assert np.ptp(stand_in.marginal(EVERYTHING)) == 0
+    with pytest.raises(ValueError, match="finite total"):
+        DenseSurrogate(SHAPE, math.nan)
