@@ -232,7 +232,7 @@ def test_only_integers_are_compared_and_the_message_does_not_show_the_value() ->
 def test_every_claim_of_the_derivation_is_shown_by_a_test_that_exists() -> None:
     text = (ROOT / "docs/derivations/sparse_vector.md").read_text()
     claims = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_sparse_*.py"))
+    tests = "".join(path.read_text() for path in Path(__file__).parent.rglob("test_sparse_*.py"))
     assert claims
     for claim in claims:
         named = re.findall(r"`(test_\w+)`", claim)
