@@ -5,6 +5,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from oracles.statements import show
+
 from casemate.grid import (
     Compiled,
     Estimate,
@@ -16,7 +18,6 @@ from casemate.grid import (
     compiled,
 )
 from casemate.query import Aggregate, Select, Statement
-from casemate.query.engines.answering import show
 from casemate.query.parse import parse_statement
 from casemate.query.snapping.histograms import as_declared
 from casemate.table import Column, ColumnType, Policy, Role, Universe

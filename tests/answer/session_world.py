@@ -11,10 +11,10 @@ from typing import Any
 
 import duckdb
 from answer.compiled_world import as_policy_declares
+from oracles.statements import show
 
 from casemate.answer import Answer
 from casemate.grid import Noised
-from casemate.query.engines.answering import show
 from casemate.query.parse import parse_statement
 from casemate.table import Table
 

@@ -1,6 +1,6 @@
 """Small random regions of every kind, and the slow obvious ways to say what is possible in them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -9,9 +9,11 @@ from random import Random
 import numpy as np
 from scipy.optimize import linprog
 
-from casemate.exact import Bound, Box, Region, System
+from casemate.exact import Bound, Box, Exposure, RandomBytes, Region, System
 
 INFEASIBLE = 2  # SciPy's
+Form = Callable[[System, RandomBytes | None], Exposure]
+"""A way to decide exposure: `incremental` or `blocked`."""
 
 
 @dataclass(frozen=True)

@@ -22,21 +22,6 @@ from casemate.exact.unknowns import incremental
 _USED = 1e-7  # a multiplier below this is taken for zero; a wrong guess fails the exact check
 
 
-def shorten(
-    system: System,
-    certificates: Sequence[Certificate],
-    seconds: float,
-    random: RandomBytes | None = None,
-) -> Iterator[Certificate]:
-    """Replace certificates by shorter ones where the time allows it."""
-    lengths = [len(each.coefficients) for each in certificates]
-    long = [each.target for each, length in zip(certificates, lengths, strict=True) if length > 2]
-    found = short(system, long, seconds, random)
-    for certificate, length in zip(certificates, lengths, strict=True):
-        other = next(found) if length > 2 else None
-        yield other if other and _size(other) < _size(certificate) else certificate
-
-
 def short(
     system: System, targets: Sequence[Target], seconds: float, random: RandomBytes | None = None
 ) -> Iterator[Certificate | None]:
@@ -77,12 +62,6 @@ def restricted(system: System, rows: Sequence[int]) -> tuple[System, list[int]]:
         len(rows), len(columns), place[system.row[chosen]], renumbered, system.value[chosen]
     )
     return part, columns.tolist()
-
-
-def _size(certificate: Certificate) -> tuple[int, int]:
-    """Fewer equations first, then smaller coefficients."""
-    weights = certificate.coefficients.values()
-    return len(certificate.coefficients), sum(map(abs, weights))
 
 
 class _Program:

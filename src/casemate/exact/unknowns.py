@@ -15,7 +15,6 @@ iff their values are in one proportion in every solution. A few random solutions
 with probability about 1 / p^vectors.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -97,10 +96,6 @@ class Exposure:
     determined: NDArray[np.bool_]
     null: tuple[NullVectors, ...]  # for each prime, random solutions of A z = 0
     block: PivotBlock  # the greedy independent equations, and how to solve with them
-
-
-Form = Callable[[System, RandomBytes | None], Exposure]
-"""A way to decide exposure: `incremental` or `blocked`."""
 
 
 def determined(system: System, random: RandomBytes | None = None) -> NDArray[np.bool_]:

@@ -5,10 +5,10 @@ import pytest
 from answer.internal.test_classes import questions
 from answer.small_dataset import SHAPE, cells_of, people
 from hypothesis import given
+from oracles.cells import codes
 
 from casemate.grid import Classes, GridQuestion, PrivateCells, Product, Scope
 from casemate.grid import classes as private_cells
-from casemate.query.snapping.histograms import codes
 from casemate.table import Table, Universe
 
 CODES = people(200)

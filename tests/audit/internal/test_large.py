@@ -9,6 +9,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.statements import show
 from query import world
 from servers import PostgresServer
 
@@ -16,7 +17,6 @@ from casemate.audit import Audit, large
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.published import Knowledge, Place
 from casemate.published import predicates as large_numbers
-from casemate.query.engines.answering import show
 from casemate.query.parse import parse_statement
 from casemate.table import Table
 

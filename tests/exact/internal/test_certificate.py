@@ -5,6 +5,7 @@ from random import Random
 import exact_rank
 import numpy as np
 import pytest
+from exact.regions import Form
 from exact_rank import Matrix, anti_hadamard, generated
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from casemate.exact import (
     certify_targets,
     tipped_by,
 )
-from casemate.exact.unknowns import Form, blocked, incremental
+from casemate.exact.unknowns import blocked, incremental
 
 seeds = st.integers(0, 2**32).map(Random)
 HOSPITAL = [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]

@@ -5,6 +5,7 @@ from random import Random
 import exact_rank
 import numpy as np
 import pytest
+from exact.regions import Form
 from exact_rank import anti_hadamard, generated
 
 from casemate.exact import WIDE, Exposure, System, determined, exposure
@@ -39,7 +40,7 @@ def test_incremental_and_blocked_and_fractions_agree(batch: int) -> None:
 
 
 @pytest.mark.parametrize("form", [incremental, blocked])
-def test_both_forms_find_all_of_the_anti_hadamard_queries(form: module.Form) -> None:
+def test_both_forms_find_all_of_the_anti_hadamard_queries(form: Form) -> None:
     matrix = anti_hadamard(70)
     assert form(System.of(matrix), None).determined.all()
     assert not form(System.of(matrix[:-1]), None).determined.any()

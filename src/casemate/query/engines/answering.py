@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any
 
-from casemate.query.aggregate import Aggregate, Function, Select, Statement
+from casemate.query.aggregate import Aggregate, Function, Select
 from casemate.query.engines.engine import engine_of, grouped, pieces, rows
 from casemate.query.engines.text import decimal
 from casemate.query.language.expression import (
@@ -170,20 +170,6 @@ def values(series: Series) -> list[Scalar]:
 def _is_nan(value: Scalar) -> bool:
     """Two of these are not equal, so as keys they must be one object."""
     return isinstance(value, float | Decimal) and math.isnan(value)
-
-
-def show(statement: Statement, source: Source) -> StatementAnswer:
-    """What the statement would print; ORDER BY and LIMIT are read as if absent."""
-    names = tuple(output.name for output in statement.selects[0].outputs)
-    shown = chain.from_iterable(_show_select(each, source) for each in statement.selects)
-    return StatementAnswer(names, tuple(shown))
-
-
-def _show_select(select: Select, source: Source) -> Iterable[tuple[Scalar, ...]]:
-    there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
-    counts, *found = answers([there, *select.aggregates], source)
-    results = dict(zip(select.aggregates, found, strict=True))
-    return shown_rows(select, counts, results).values()
 
 
 def shown_rows(

@@ -34,15 +34,6 @@ from casemate.query.language.interpret import FIELDS, UNITS, evaluate
 from casemate.table import ColumnType
 
 BOOLEAN, INTEGER, DECIMAL, DOUBLE, TEXT, DATE, TIMESTAMP = ColumnType
-COMPARISONS = (
-    Operation.EQUAL,
-    Operation.DIFFERENT,
-    Operation.LESS,
-    Operation.LESS_EQUAL,
-    Operation.GREATER,
-    Operation.GREATER_EQUAL,
-    Operation.SAME,
-)
 WHOLE_DIGITS, FRACTION_DIGITS = 26, 12
 """Digits of a decimal before and after the point: every engine computes with these."""
 

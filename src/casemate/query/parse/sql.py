@@ -33,11 +33,6 @@ def parse_statement(sql: str, policy: Policy, dialect: str = DIALECT) -> Stateme
     return _read(sql, tokens, policy, dialect)
 
 
-def parse_script(text: str, policy: Policy, dialect: str = DIALECT) -> list[Statement]:
-    """Every statement of a text in which statements end with a semicolon."""
-    return [parse_statement(sql, policy, dialect) for sql in split(text, dialect)]
-
-
 def split(text: str, dialect: str = DIALECT) -> list[str]:
     """The statements of a script, each as it is written and without its semicolon."""
     pieces: list[str] = []

@@ -223,16 +223,6 @@ def _code_after(coded: _Coded, name: str, source: Source) -> str:
     return render(coded.number(renamed), engine_of(source))
 
 
-def codes(universe: Universe, source: Source, *, key: bytes | None = None) -> NDArray[np.int64]:
-    """The cell of each record in each attribute: records, in the order of their names, x cells."""
-    kept = bounded(universe, source, key)
-    columns = {f"c{i}": code(each) for i, each in enumerate(universe.attributes)}
-    frame = kept.read(rows(kept, (), TRUE, columns))
-    order = np.argsort(frame["r"].values, kind="stable")
-    found = [frame[name].values[order].astype(np.int64) for name in columns]
-    return np.array(found, np.int64).reshape(len(columns), len(order)).T
-
-
 def _flat(frame: Frame, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """The position of each row of an answer in a table of the shape, laid out in a line."""
     if not shape:

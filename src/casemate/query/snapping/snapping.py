@@ -186,23 +186,6 @@ def _selection(
     return np.ix_(*(product.get(place, all_) for place, all_ in zip(scope, whole, strict=True)))
 
 
-def snapped(aggregate: Aggregate, universe: Universe) -> Snapped:
-    """A COUNT or SUM, without its GROUP BY, as cells of the universe; others are refused."""
-    if aggregate.function not in (Function.COUNT, Function.SUM):
-        raise Unsupported(f"{aggregate.function} is not a sum over cells; only COUNT and SUM are")
-    if aggregate.joins:
-        raise Unsupported("a joined table has no cells in the universe; ask without the join")
-    unfolded = unconditional(aggregate)
-    counted = unfolded.function is Function.COUNT
-    found = selection(unfolded.membership if counted else unfolded.predicate, universe)
-    if counted or unfolded.argument is None:
-        return found
-    place, spans = summed(unfolded.argument, universe)
-    middles = np.array([float(each.middle) for each in spans])
-    halves = np.array([float(each.half) for each in spans])
-    return changed(found, weights={place: middles}, slack={place: halves})
-
-
 def unconditional(aggregate: Aggregate) -> Aggregate:
     """SUM(CASE WHEN p THEN x ELSE 0 END) as SUM(x) where p, and COUNT of a CASE alike."""
     argument = aggregate.argument

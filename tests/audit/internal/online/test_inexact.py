@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from oracles.statements import show
 
 from casemate.audit import Audit, witnesses
 from casemate.audit.online import OnlineAuditor
@@ -21,7 +22,6 @@ from casemate.audit.online import auditor as online
 from casemate.audit.result import Audited, Verdict
 from casemate.errors import Misconfigured, Refused
 from casemate.published import Knowledge, verified
-from casemate.query.engines.answering import show
 from casemate.query.parse import parse_statement
 from casemate.query.records import linear
 from casemate.table import Table

@@ -9,6 +9,7 @@ import pytest
 from audit.staff import EVERYTHING, PAY, PRIVATE, TEAMS, of, written
 from audit.test_online_columns import described
 from audit.test_online_refusals import Watched
+from oracles.statements import show
 from query import world
 from servers import PostgresServer
 
@@ -18,7 +19,6 @@ from casemate.audit.online import sums as online_summed
 from casemate.audit.online.auditor import MIXED
 from casemate.audit.online.scan import ridden_columns
 from casemate.errors import Misconfigured, Refused
-from casemate.query.engines.answering import show
 from casemate.query.parse import parse_statement
 from casemate.table import Table
 

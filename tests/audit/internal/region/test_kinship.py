@@ -4,13 +4,14 @@ from random import Random
 
 import exact_rank
 import pytest
+from exact.regions import Form
 from exact_rank import Matrix, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.audit.region.coalition import kin, pairs
 from casemate.exact import System
-from casemate.exact.unknowns import Form, blocked, incremental
+from casemate.exact.unknowns import blocked, incremental
 
 seeds = st.integers(0, 2**32).map(Random)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import duckdb
 import pytest
+from oracles.statements import show
 from query import slow
 
 from casemate.errors import Misconfigured
 from casemate.query import Aggregate
 from casemate.query.engines import answers
-from casemate.query.engines.answering import show
 from casemate.query.parse import parse, parse_statement
 from casemate.query.records import lineage, membership
 from casemate.table import Table

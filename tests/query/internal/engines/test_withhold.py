@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.statements import show
 from query import golden_files
 from query.golden_files import Golden
 
 from casemate.errors import Unsupported
 from casemate.query import Aggregate, Function, Select
 from casemate.query.engines import answers
-from casemate.query.engines.answering import show
 from casemate.query.language import KeyRef, evaluate
 from casemate.query.parse import parse_statement
 from casemate.query.rewrite import ShownRow, Withholding

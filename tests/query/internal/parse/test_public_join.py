@@ -10,15 +10,15 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.cells import snapped
+from oracles.statements import show
 from query import slow
 
 from casemate.errors import Misconfigured, Unsupported
-from casemate.query.engines.answering import show
 from casemate.query.parse import flattened, parse_statement, public_rows
 from casemate.query.parse import public_join as public_join_met
 from casemate.query.parse.public_join import Lookup
 from casemate.query.snapping import cells_of, histogram
-from casemate.query.snapping.snapping import snapped
 from casemate.table import ColumnType, Table, Universe
 from casemate.table.sources import Frame, Source
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.cells import codes
 from query import universes
 
 from casemate.query.language import ColumnRef
 from casemate.query.snapping import Summand, histogram
-from casemate.query.snapping.histograms import codes, tally
+from casemate.query.snapping.histograms import tally
 from casemate.table import Column, ColumnType, Policy, Role, Table, Universe
 from casemate.table.sources import Series, Source
 from casemate.table.sources.duckdb import DuckDBSource

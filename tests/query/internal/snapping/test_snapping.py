@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.cells import snapped
 from query import universes
 
 from casemate.errors import Unsupported
@@ -17,7 +18,7 @@ from casemate.query.engines import answers
 from casemate.query.parse import parse
 from casemate.query.snapping import Snapped, Summand, histogram
 from casemate.query.snapping.histograms import tally
-from casemate.query.snapping.snapping import MOST_PRODUCTS, snapped
+from casemate.query.snapping.snapping import MOST_PRODUCTS
 from casemate.table import AttributeKind, Column, ColumnType, Policy, Table, Universe
 from casemate.table.sources import Source
 

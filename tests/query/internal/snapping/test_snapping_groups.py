@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.cells import snapped
 from query import universes
 
 from casemate.errors import Unsupported
@@ -14,7 +15,6 @@ from casemate.query.engines import answers
 from casemate.query.parse import parse_statement
 from casemate.query.snapping import KeyGroups, cells_of, histogram
 from casemate.query.snapping.histograms import as_declared
-from casemate.query.snapping.snapping import snapped
 from casemate.table import Column, ColumnType, Policy, Table, Universe
 
 AGE = Column("age", type=ColumnType.INTEGER, low=0, high=99, bins=10)
