@@ -27,5 +27,6 @@ if TYPE_CHECKING:
         tables,
     )
     from casemate.query.engines.rendering import PROTECTED, quote, render
+    from casemate.query.engines.text import describe
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

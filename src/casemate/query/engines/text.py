@@ -4,8 +4,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
+from casemate.query.aggregate import Aggregate, Function
 from casemate.query.engines.rendering import plain, quote
 from casemate.query.language.expression import (
+    TRUE,
     Call,
     ColumnRef,
     Expression,
@@ -36,6 +38,23 @@ INFIX = {
         )
     },
 }
+
+
+def describe(aggregate: Aggregate) -> str:
+    """An aggregate as one line, for example: sum("income") where "age" > 30 by "region"."""
+    if aggregate.argument is None:
+        head = "count(*)"
+    elif aggregate.function is Function.COUNT_DISTINCT:
+        head = f"count(distinct {written(aggregate.argument)})"
+    elif aggregate.fraction is not None:
+        kind = "quantile_disc" if aggregate.discrete else "quantile_cont"
+        head = f"{kind}({written(aggregate.argument)}, {decimal(aggregate.fraction)})"
+    else:
+        head = f"{aggregate.function}({written(aggregate.argument)})"
+    joins = "".join(f" join {quote(join.public)} {join.alias}" for join in aggregate.joins)
+    where = "" if aggregate.predicate == TRUE else f" where {_bare(aggregate.predicate)}"
+    by = f" by {', '.join(map(written, aggregate.keys))}" if aggregate.keys else ""
+    return f"{head}{joins}{where}{by}"
 
 
 def decimal(fraction: Fraction) -> str:
@@ -70,6 +89,12 @@ def _constant(literal: Literal) -> str:
     return str(value) if isinstance(value, int) else plain(value)
 
 
+def _bare(expression: Expression) -> str:
+    text = written(expression)
+    wrapped = isinstance(expression, Call) and expression.operation in (*INFIX, *WRAPPED)
+    return text[1:-1] if wrapped else text
+
+
 def _call(call: Call) -> str:
     parts = [written(each) for each in call.arguments]
     sign = INFIX.get(call.operation)
@@ -94,6 +119,15 @@ def _cast(parts: list[str], call: Call) -> str:
     digits = f"({parts[1]})" if len(parts) > 1 else ""
     return f"cast({parts[0]} as {call.type}{digits})"
 
+
+WRAPPED = (
+    Operation.NOT,
+    Operation.IN,
+    Operation.LIKE,
+    Operation.IS_NULL,
+    Operation.IS_TRUE,
+)
+"""Operations that stand in parentheses unless they stand alone."""
 
 SPECIAL: dict[Operation, Callable[[list[str], Call], str]] = {
     Operation.NOT: lambda parts, _: f"(not {parts[0]})",

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from oracles.statements import describe, show
+from oracles.statements import show
 from query import golden_files, slow
 from query.golden_files import Golden
 
 from casemate.query import Aggregate, Function
-from casemate.query.engines import answers
+from casemate.query.engines import answers, describe
 from casemate.query.parse import parse, parse_statement
 from casemate.query.records import Lineage, lineage, linear_form
 from casemate.table import Table

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.statements import describe
 from query import golden_files
 from query.golden_files import Golden
 from sqlglot import exp
 
 from casemate.errors import Misconfigured, Unsupported
 from casemate.query import Aggregate, Function
+from casemate.query.engines import describe
 from casemate.query.parse import parse, parse_statement, split
 from casemate.query.parse.translate import AGGREGATES, READINGS
 from casemate.table import Table
