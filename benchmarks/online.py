@@ -33,7 +33,7 @@ from casemate.query import Aggregate
 from casemate.query.engines import grouped, rows
 from casemate.query.parse import parse
 from casemate.query.sketch import HashKeys, hashed
-from casemate.query.sketch.hash import SMALL
+from casemate.query.sketch.passes import SMALL
 from casemate.table import Table
 from casemate.table.sources import Source
 

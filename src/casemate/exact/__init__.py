@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from casemate.exact.primes import WIDE, RandomBytes, random_below, random_prime, random_primes
     from casemate.exact.rank import PRIMES, Added, Pivot, PivotBasis, RankStep, RowSpace
     from casemate.exact.rows import ANY_ORDER, Floats, Passes, Rows, ends, times
-    from casemate.exact.shortest import on_equations, short
     from casemate.exact.sketch import (
         NOBODY,
         Combination,
@@ -68,6 +67,8 @@ if TYPE_CHECKING:
         determined,
         exposure,
         more_null_vectors,
+        on_equations,
+        short,
     )
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

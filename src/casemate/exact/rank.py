@@ -153,7 +153,7 @@ class PivotBasis:
         """Leave Python's integers when they become slow."""
         inverse = self._inverse
         if isinstance(inverse, SmallInverse) and inverse.size > SMALL and self._compilable:
-            from casemate.exact.modular_kernel import CompiledInverse
+            from casemate.exact.modular import CompiledInverse
 
             self._inverse = CompiledInverse(self.prime, inverse.entries())
             self._fingerprints = self._inverse.vector(self._fingerprints)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from casemate.published.people import People, check_constant, plain
     from casemate.published.predicates import Number, fitting, is_large, numbers, summed
     from casemate.published.ranges import exact_ranges
-    from casemate.published.rounding import whole_answer
     from casemate.published.shown import (
         ShownForm,
         exact,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
         presence,
         shown_as,
         shown_cells,
+        whole_answer,
     )
     from casemate.published.statements import Publication, RefusedQuery, ShownColumn, publication
     from casemate.published.system import Equations, Place, equations, place_of, with_sides

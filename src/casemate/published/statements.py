@@ -16,8 +16,7 @@ from casemate.published.readable import (
     readable,
     refused_whole,
 )
-from casemate.published.rounding import half_unit
-from casemate.published.shown import ShownForm, presence, shown_as
+from casemate.published.shown import ShownForm, half_unit, presence, shown_as
 from casemate.query import Aggregate, Output, Select, Statement
 from casemate.query.engines import Key
 from casemate.query.language import ResultRef, walk

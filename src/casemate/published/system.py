@@ -21,15 +21,16 @@ from casemate.exact import Bound, System
 from casemate.published.coefficients import Secrets, integers, merged, multiplied
 from casemate.published.people import People, check_constant
 from casemate.published.readable import all_filled, is_public
-from casemate.published.rounding import Span, span
 from casemate.published.shown import (
     ShownCell,
     ShownForm,
+    Span,
     all_shown_cells,
     empty_keys,
     exact,
     presence,
     shown_value,
+    span,
 )
 from casemate.published.statements import SecretRows, ShownColumn
 from casemate.query import Aggregate, Function, Select

@@ -16,7 +16,7 @@ from casemate.audit.exposure import AuditOptions
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.exact import OrderQuestion
 from casemate.published import Knowledge, ShownForm, whole_answer
-from casemate.published.rounding import half_unit, span
+from casemate.published.shown import half_unit, span
 
 SUMS = (
     ('SELECT SUM("Blood sugar") FROM t', "32.1"),

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.exact import WIDE, random_prime
-from casemate.exact.modular import Inverse, SmallInverse
-from casemate.exact.modular_kernel import LAZY, CompiledInverse
+from casemate.exact.modular import LAZY, CompiledInverse, Inverse, SmallInverse
 
 seeds = st.integers(0, 2**32).map(Random)  # Hypothesis's own may be degenerate
 

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.query.sketch.hash import HALF, HashKeys, hashed
-    from casemate.query.sketch.kernel import sign
     from casemate.query.sketch.layouts import CodedCells, PassShape, Selection, layout
+    from casemate.query.sketch.passes import HALF, HashKeys, hashed, sign
     from casemate.query.sketch.sketch import CodedRecords, cells_of
     from casemate.query.sketch.sql import Only, SummedRecords
 else:

@@ -31,7 +31,7 @@ from casemate.query.records.bitsets import (
     pack,
     restrictions,
 )
-from casemate.query.sketch.kernel import sign
+from casemate.query.sketch.passes import sign
 
 MOST_MERGED = 1024
 """Columns are taken together as long as they have no more codes than this in all."""

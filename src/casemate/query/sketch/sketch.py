@@ -30,9 +30,16 @@ from casemate.query.engines.rendering import render
 from casemate.query.language.expression import Expression, Scalar
 from casemate.query.records.bitsets import CellCodes, Records
 from casemate.query.records.coding import WIDEST_SPAN, codes_of, factorise
-from casemate.query.sketch.hash import MOST_ADDED, HashKeys, fingerprints, names
-from casemate.query.sketch.kernel import evaluate, strays, survey
 from casemate.query.sketch.layouts import CodedCells, PassShape, Selection, layout
+from casemate.query.sketch.passes import (
+    MOST_ADDED,
+    HashKeys,
+    evaluate,
+    fingerprints,
+    names,
+    strays,
+    survey,
+)
 from casemate.table import ColumnType
 from casemate.table.sources import Source
 

@@ -40,8 +40,8 @@ from casemate.query.language.expression import (
     all_of,
 )
 from casemate.query.records.bitsets import membership
-from casemate.query.sketch.hash import MOST_ADDED, SMALL, HashKeys, hashed
 from casemate.query.sketch.layouts import Family, Selection
+from casemate.query.sketch.passes import MOST_ADDED, SMALL, HashKeys, hashed
 from casemate.table import ColumnType
 from casemate.table.sources import RECORD, Frame, Source
 

@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.table.schema import ColumnType
-from casemate.table.sources.patterns import (
+from casemate.table.sources.source import Series
+from casemate.table.sources.types import (
     DAY,
     FIRST,
     INFINITE,
@@ -38,9 +39,8 @@ from casemate.table.sources.patterns import (
     SMALLEST_INTEGER,
     TIME,
     WHOLE,
+    PolicyType,
 )
-from casemate.table.sources.source import Series
-from casemate.table.sources.types import PolicyType
 
 SMALL = {"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"}
 LARGE = {"UBIGINT", "HUGEINT", "UHUGEINT"}

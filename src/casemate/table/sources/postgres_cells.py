@@ -8,7 +8,7 @@ the largest there is, with its sign.
 from collections.abc import Callable
 
 from casemate.table.schema import ColumnType
-from casemate.table.sources.patterns import (
+from casemate.table.sources.types import (
     DAY,
     FIRST,
     INFINITE,
@@ -23,8 +23,8 @@ from casemate.table.sources.patterns import (
     SMALLEST_INTEGER,
     TIME,
     WHOLE,
+    PolicyType,
 )
-from casemate.table.sources.types import PolicyType
 
 Rule = Callable[[str, PolicyType], str]
 INTEGERS = {"int2", "int4", "int8"}

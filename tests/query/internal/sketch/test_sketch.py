@@ -20,8 +20,8 @@ from casemate.query.language import TRUE
 from casemate.query.parse import parse
 from casemate.query.records import membership
 from casemate.query.sketch import CodedRecords, HashKeys, Selection, SummedRecords, hashed
-from casemate.query.sketch.hash import LOW, fingerprints, lane
 from casemate.query.sketch.layouts import MOST_MERGED
+from casemate.query.sketch.passes import LOW, fingerprints, lane
 from casemate.query.sketch.sketch import spread
 from casemate.table import Table
 from casemate.table.sources import Source
