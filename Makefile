@@ -16,6 +16,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/reachable.py
 
 # 20,000 statements on neighbouring tables; STATEMENTS and SEED say otherwise.
 attack: $(READY)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
+from operator import add, mul, sub
 
 from casemate.errors import Unsupported
 from casemate.query.language.coercion import NUMBERS
@@ -41,6 +42,21 @@ class Interval:
         """How far both ends are from the middle."""
         return (self.high - self.low) / 2
 
+    def __add__(self, other: "Interval") -> "Interval":
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def __sub__(self, other: "Interval") -> "Interval":
+        return Interval(self.low - other.high, self.high - other.low)
+
+    def __mul__(self, other: "Interval") -> "Interval":
+        corners = [a * b for a, b in product((self.low, self.high), (other.low, other.high))]
+        return Interval(min(corners), max(corners))
+
+    def __abs__(self) -> "Interval":
+        ends = (abs(self.low), abs(self.high))
+        crosses = self.low <= 0 <= self.high
+        return Interval(Fraction(0) if crosses else min(ends), max(ends))
+
     def union(self, other: "Interval") -> "Interval":
         """The least interval around both."""
         return Interval(min(self.low, other.low), max(self.high, other.high))
@@ -72,8 +88,11 @@ def interval(expression: Expression, read: Read = declared_interval) -> Interval
             return _around([*pairs[1::2], otherwise], read)
         if expression.operation in (Operation.COALESCE, Operation.LEAST, Operation.GREATEST):
             return _around(list(expression.arguments), read)
-        if expression.operation in RULES:
-            return RULES[expression.operation](expression, read)
+        if expression.operation in STEPS:
+            return _monotone(expression, read)
+        if expression.operation in ALGEBRA:
+            operands = (interval(each, read) for each in expression.arguments)
+            return ALGEBRA[expression.operation](*operands)
     raise Unsupported("no bounds are known for what is added up here; add up a bounded column")
 
 
@@ -91,29 +110,6 @@ def _constant(constant: Literal) -> Interval:
     if isinstance(value, str | bool):
         raise Unsupported("only numbers are added up")
     return Interval(image(value), image(value))
-
-
-def _sum(call: Call, read: Read) -> Interval:
-    left, right = (interval(each, read) for each in call.arguments)
-    return Interval(left.low + right.low, left.high + right.high)
-
-
-def _difference(call: Call, read: Read) -> Interval:
-    left, right = (interval(each, read) for each in call.arguments)
-    return Interval(left.low - right.high, left.high - right.low)
-
-
-def _product(call: Call, read: Read) -> Interval:
-    left, right = (interval(each, read) for each in call.arguments)
-    corners = [a * b for a, b in product((left.low, left.high), (right.low, right.high))]
-    return Interval(min(corners), max(corners))
-
-
-def _magnitude(call: Call, read: Read) -> Interval:
-    inner = interval(call.arguments[0], read)
-    ends = (abs(inner.low), abs(inner.high))
-    crosses = inner.low <= 0 <= inner.high
-    return Interval(Fraction(0) if crosses else min(ends), max(ends))
 
 
 def _monotone(call: Call, read: Read) -> Interval:
@@ -138,16 +134,13 @@ def _nothing(_: object) -> None:
     raise LookupError("a constant reads nothing")
 
 
-RULES: dict[Operation, Callable[[Call, Read], Interval]] = {
-    Operation.ADD: _sum,
-    Operation.SUBTRACT: _difference,
-    Operation.MULTIPLY: _product,
-    Operation.ABS: _magnitude,
-    Operation.FLOOR: _monotone,
-    Operation.CEIL: _monotone,
-    Operation.ROUND: _monotone,
-    Operation.CAST: _monotone,
+ALGEBRA: dict[Operation, Callable[..., Interval]] = {
+    Operation.ADD: add,
+    Operation.SUBTRACT: sub,
+    Operation.MULTIPLY: mul,
+    Operation.ABS: abs,
 }
+STEPS = (Operation.FLOOR, Operation.CEIL, Operation.ROUND, Operation.CAST)
 
 
 # Proofs of range ------------------------------------------------------------------------------

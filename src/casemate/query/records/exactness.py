@@ -14,7 +14,6 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 from typing import TypeGuard
 
 from casemate.query.engines.text import written
@@ -228,22 +227,17 @@ def _fitting(call: Call, interval: Interval, digits: int | None, scale: int) -> 
 
 def _sum(call: Call, operands: list[ExactReach]) -> Found:
     left, right = operands
-    if call.operation is Operation.ADD:
-        ends = left.interval.low + right.interval.low, left.interval.high + right.interval.high
-    else:
-        ends = left.interval.low - right.interval.high, left.interval.high - right.interval.low
-    if call.type is ColumnType.DOUBLE and left.interval == ZERO and call.operation != Operation.ADD:
-        return Interval(*ends), right.digits, 0  # its negative, which every double has
-    return _fitting(
-        call, Interval(*ends), _finer(left.digits, right.digits), max(left.scale, right.scale)
-    )
+    added = call.operation is Operation.ADD
+    interval = left.interval + right.interval if added else left.interval - right.interval
+    if call.type is ColumnType.DOUBLE and left.interval == ZERO and not added:
+        return interval, right.digits, 0  # its negative, which every double has
+    digits, scale = _finer(left.digits, right.digits), max(left.scale, right.scale)
+    return _fitting(call, interval, digits, scale)
 
 
 def _product(call: Call, operands: list[ExactReach]) -> Found:
     left, right = operands
-    sides = [(each.interval.low, each.interval.high) for each in operands]
-    corners = [a * b for a, b in product(*sides)]
-    interval = Interval(min(corners), max(corners))
+    interval = left.interval * right.interval
     for one, other in ((left, right), (right, left)):
         if call.type is ColumnType.DOUBLE and one.interval == UNIT:
             return interval, other.digits, 0
