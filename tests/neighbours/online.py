@@ -174,7 +174,11 @@ class Watch:
     def problem(
         self, auditors: Sequence[OnlineAuditor], sql: str, bare: str, keys: int
     ) -> list[Finding]:
-        """What is wrong with answering this, after all that was answered."""
+        """What is wrong with answering this, after all that was answered.
+
+        A result that was computed on, and may have left its type or lost its fraction there, must
+        be a function of the result itself.
+        """
         if "MIN(" in sql or "MAX(" in sql:
             ends = {_recorded(each, sql) for each in auditors}
             return [self._finding("record", sql, *sorted(ends)[:2])] if len(ends) > 1 else []
@@ -184,25 +188,17 @@ class Watch:
             return [self._finding("answer", sql, *shapes[:2])]
         if self._nullable or not answers[0][1]:
             return []
+        results = answers if bare == sql else [_answered(each, bare, keys) for each in auditors]
         for key in answers[0][1]:
-            values = [numbers[key] for _, numbers in answers]
-            if None in values and any(value is not None for value in values):
-                totals = [_answered(each, bare, keys)[1].get(key) for each in auditors]
-                return self._overflow(values, totals, sql)
+            values = [numbers.get(key) for _, numbers in results]
+            shown = dict(zip(values, (numbers[key] for _, numbers in answers), strict=True))
+            if any(
+                shown[value] != each[1][key] for value, each in zip(values, answers, strict=True)
+            ):
+                return [self._finding("result", sql, "one result", "is shown as two numbers")]
             if problem := self._added(values, sql):
                 return [problem]
         return []
-
-    def _overflow(self, values: list[Any], totals: list[Any], sql: str) -> list[Finding]:
-        """A result computed on may leave its type: NULL must be decided by its size alone."""
-        pairs = [
-            (value, Fraction(each)) for value, each in zip(values, totals, strict=True) if each
-        ]
-        lost = [abs(total) for value, total in pairs if value is None]
-        kept = [abs(total) for value, total in pairs if value is not None]
-        if len(lost) == values.count(None) and max(kept, default=Fraction(0)) < min(lost):
-            return []
-        return [self._finding("null", sql, "NULL in some tables", "and not in others")]
 
     def _added(self, values: list[Any], sql: str) -> Finding | None:
         """One number, on each table: it must be affine, and expose nobody with the others.
@@ -211,7 +207,8 @@ class Watch:
         the sum all the same, and the form is known only to within that.
         """
         if None in values:
-            return None
+            missing = self._finding("null", sql, "NULL in some tables", "and not in others")
+            return missing if any(value is not None for value in values) else None
         nothing, *alone = (Fraction(value) for value in values[: len(PEOPLE) + 1])
         form = [(value - nothing) / UNIT for value in alone]
         for secrets, value in zip(self._tables[len(PEOPLE) + 1 :], values[-2:], strict=True):
