@@ -31,16 +31,16 @@ from casemate.attack.reconstruct.solvers import (
     residual_at,
     solve,
 )
-from casemate.attack.solvers.least_squares import Progress, Solved
+from casemate.attack.solvers.iteration import Progress, Solved
 from casemate.exact import Floats
 
 AGREE = 1e-6
 """A relative residual so small is rounding: the answers can all be true."""
 
-JUNK = 2.5
+OUTLIER_RATIO = 2.5
 """The deviation of all residuals over that of the middle half: 1 for a bell, 1.4 for Laplace."""
 
-LOUD = 1.5
+NOISE_MISFIT_RATIO = 1.5
 """Residuals so many times larger than the stated noise allows are not that noise alone."""
 
 
@@ -72,7 +72,10 @@ def _with_noise(problem: Problem, work: SolverWork) -> Chosen:
     stated = 1.0 if problem.noise is None else problem.noise.deviation
     left = leftovers(problem, found.solved.values) / stated
     freedom = max(1.0, problem.equations.height - problem.equations.width)
-    if float(np.sqrt((left**2).sum() / freedom)) > LOUD and len(left) > 2 * freedom**0.5:
+    if (
+        float(np.sqrt((left**2).sum() / freedom)) > NOISE_MISFIT_RATIO
+        and len(left) > 2 * freedom**0.5
+    ):
         outvoted = _junk(problem, work)
         if outvoted is not None:
             return Chosen(Solver.ROBUST, outvoted)
@@ -100,7 +103,7 @@ def _junk(problem: Problem, work: SolverWork) -> SolverResult | None:
     left = np.abs(leftovers(problem, values))
     middle = 1.4826 * float(np.median(left))
     everything = float(np.sqrt(np.mean(left**2)))
-    return found if everything > JUNK * middle else None
+    return found if everything > OUTLIER_RATIO * middle else None
 
 
 def leftovers(problem: Problem, values: Floats) -> Floats:

@@ -40,8 +40,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.solvers.box_squares import box_squares
+from casemate.attack.solvers.iteration import Progress
 from casemate.attack.solvers.laws import GAUSSIAN, AnswerLaw, Noisy, change, parabola, saved
-from casemate.attack.solvers.least_squares import Progress, inner_products
+from casemate.attack.solvers.watched_program import as_sparse
 from casemate.attack.solvers.whole_decoding import rounded, whole_ends
 from casemate.compiled import compiled
 from casemate.exact import Floats, Rows
@@ -51,6 +52,12 @@ MOST_PAIRS = 2**26
 
 MOST_CHANCES = 2**25
 """No table of chances is larger."""
+
+BATCH_ENTRIES = 2**24
+"""Of a dense batch of equations."""
+
+DENSE_ADVANTAGE = 30.0
+"""A dense product does this many multiplications in the time of one sparse one."""
 
 RENEWAL = 16
 """Sweeps after which sums that were kept up to date are computed afresh."""
@@ -76,7 +83,7 @@ class PosteriorModel:
         if not self.has_stand_in:
             return np.zeros((0, 0), np.float32)
         variance = self.answers.law.variance * self.answers.spread**2
-        return inner_products(self.answers.equations, 1 / variance)
+        return gram(self.answers.equations, 1 / variance)
 
     @property
     def has_stand_in(self) -> bool:
@@ -95,6 +102,29 @@ class PosteriorModel:
         """What compiled sweeps need besides the answers."""
         stand_in = self._curvature, self._diagonal
         return (self.low, self.high, self._prior, *stand_in, sharpness)
+
+
+def gram(equations: Rows, weights: Floats) -> NDArray[np.float32]:
+    """The sum over equations of weight * coefficient * coefficient, for all pairs of unknowns.
+
+    Dense in batches where rows are long.
+
+    >>> from casemate.exact.system import System
+    >>> gram(Rows.of(System.of([[1, 1], [0, 2]])), np.array([1.0, 3.0])).tolist()
+    [[1.0, 1.0], [1.0, 13.0]]
+    """
+    matrix = as_sparse(equations).astype(np.float32)
+    counts = np.diff(equations.starts)
+    matrix.data *= np.repeat(np.sqrt(weights), counts).astype(np.float32)
+    dense = equations.height * float(equations.width) ** 2 / DENSE_ADVANTAGE
+    if float(counts.astype(np.float64) @ counts) <= dense:
+        return np.asarray((matrix.T @ matrix).toarray())
+    found = np.zeros((equations.width, equations.width), np.float32)
+    size = max(1, BATCH_ENTRIES // max(1, equations.width))
+    for first in range(0, equations.height, size):
+        batch = matrix[first : first + size].toarray()
+        found += batch.T @ batch
+    return found
 
 
 def log_prior(prior: Floats | None, unknowns: int, span: int) -> Floats:
