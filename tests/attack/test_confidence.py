@@ -6,7 +6,7 @@ import pytest
 from chance import assert_rate_at_most
 from numpy.typing import NDArray
 
-from casemate.attack.reconstruct import confidence as covariance_module
+from casemate.attack.reconstruct import covariance as covariance_module
 from casemate.attack.reconstruct.confidence import Confidence, confidence, trusted_equations
 from casemate.attack.reconstruct.noise import Kind, NoiseLaw
 from casemate.attack.reconstruct.problem import Prior, Problem

@@ -71,7 +71,7 @@ def compared(attack: Bits, leave_one_out: Bits, confidence: float) -> PairedComp
 def paired_interval(pairs: PairedOutcomes, confidence: float) -> tuple[float, float]:
     """Between what the difference of the two true fractions lies.
 
-    >>> [round(end, 4) for end in paired_interval(Pairs(20, 12, 2, 16), 0.95)]
+    >>> [round(end, 4) for end in paired_interval(PairedOutcomes(20, 12, 2, 16), 0.95)]
     [0.0562, 0.3292]
     """
     count = sum(pairs)

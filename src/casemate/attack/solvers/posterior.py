@@ -288,7 +288,13 @@ def posterior(
     >>> from casemate.exact.system import System
     >>> rows, draws = Rows.of(System.of([[1, 1], [1, 0]])), np.random.default_rng(0)
     >>> found = posterior(
-    ...     rows, np.array([1.1, 0.9]), law=Law.GAUSSIAN, spread=0.2, low=0, high=1, random=draws
+    ...     rows,
+    ...     np.array([1.1, 0.9]),
+    ...     law=AnswerLaw.GAUSSIAN,
+    ...     spread=0.2,
+    ...     low=0,
+    ...     high=1,
+    ...     random=draws,
     ... )
     >>> found.values.tolist(), found.probability.round(2).tolist()
     ([1.0, 0.0], [1.0, 1.0])

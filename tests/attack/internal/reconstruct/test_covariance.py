@@ -3,8 +3,8 @@ import pytest
 from chance import assert_rate_at_most
 from scipy import stats
 
-from casemate.attack.reconstruct import confidence as module
-from casemate.attack.reconstruct.confidence import computed, covariance, drawn
+from casemate.attack.reconstruct import covariance as module
+from casemate.attack.reconstruct.covariance import computed, covariance, drawn
 from casemate.attack.reconstruct.problem import Prior, Problem, Standard
 from casemate.exact import Floats
 
