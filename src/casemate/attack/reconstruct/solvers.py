@@ -288,6 +288,7 @@ def _satisfying(problem: Problem, equations: Rows, near: Solved, work: SolverWor
         problem.answers,
         low=problem.low,
         high=problem.high,
+        start=found.values,
         seconds=MILP_TIME_LIMIT_SECONDS,
         progress=after(work.watch, near.iterations),
     )

@@ -25,8 +25,8 @@ The whole values that fit answers best of all, for a few dozen unknowns.
 Source     Source document 002, "Incorporating background knowledge": whole unknowns make the
            problem an integer program, which can be solved where it is small.
 Method     A mixed-integer program in HiGHS: the least sum of absolute residuals, in units of
-           `spread`, from the best point of `whole_decoding`. Answers without noise are the case in
-           which that sum is 0.
+           `spread`, from a point that is good already (`whole_decoding`). Answers without noise
+           are the case in which that sum is 0.
 Cost       Exponential in the worst case. Half subsets, four for each unknown: 40 unknowns take 1 s
            and 60 take 5 to 14 s with noise; without noise both take a hundredth of that.
 Limit      When the time is up the best point so far is given, and `proved` is False.
@@ -47,7 +47,7 @@ from casemate.attack.solvers.watched_program import (
     as_sparse,
     run,
 )
-from casemate.attack.solvers.whole_decoding import rounded, whole_decoding, whole_ends
+from casemate.attack.solvers.whole_decoding import rounded, whole_ends
 from casemate.exact import Floats, Passes, Rows, Status, ends
 
 GAP = 1e-6
@@ -223,9 +223,6 @@ def least_deviations(
 # Exact decoding ---------------------------------------------------------------------------------
 
 
-START_STEPS = 100
-"""Steps of least squares, to a hundredth, that lead to the start."""
-
 EXACTLY = {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-7}
 
 
@@ -244,30 +241,24 @@ def exact_decoding(
     *,
     low: Floats | float,
     high: Floats | float,
+    start: Floats,
     spread: Floats | float = 1.0,
     seconds: float = 60.0,
     progress: Progress | None = None,
 ) -> Exact:
     """The whole values in their ranges whose absolute residuals add up to the least.
 
+    The search begins at the start, rounded.
+
     >>> from casemate.exact.system import System
     >>> rows = Rows.of(System.of([[3, 5, 7]]))
-    >>> found = exact_decoding(rows, np.array([12.0]), low=0, high=1)
+    >>> found = exact_decoding(rows, np.array([12.0]), low=0, high=1, start=np.zeros(3))
     >>> found.values.tolist(), found.deviation, found.proved
     ([0.0, 1.0, 1.0], 0.0, True)
     """
-    low, high = box = whole_ends(low, high, equations.width)
+    box = whole_ends(low, high, equations.width)
     answers = Noisy.of(equations, right, AnswerLaw.LAPLACE, spread)
-    near = box_squares(equations, right, low=low, high=high, tolerance=1e-2, most=START_STEPS)
-    start = whole_decoding(
-        equations,
-        right,
-        start=near.values,
-        low=low,
-        high=high,
-        law=AnswerLaw.LAPLACE,
-        spread=spread,
-    ).values
+    start = rounded(start, *box)
     found = run(
         _program(answers, box),
         start=_extended(answers, start),
