@@ -12,7 +12,7 @@ from casemate.attack.solvers.box_squares import box_squares, pivoting
 from casemate.attack.solvers.cgmn import swept_squares
 from casemate.attack.solvers.convex import convex
 from casemate.attack.solvers.decoding import least_absolute, least_deviations
-from casemate.attack.solvers.iteration import Solved
+from casemate.attack.solvers.iteration import Solved, relative_residual
 from casemate.attack.solvers.kaczmarz import kaczmarz_blocks
 from casemate.attack.solvers.least_squares import least_squares
 from casemate.attack.solvers.projected_gradient import projected_gradient
@@ -148,6 +148,7 @@ def test_noisy_equations_come_to_rest_at_least_squares_when_averaged(name: str, 
     best = least_squares(rows, right, tolerance=1e-9)
     found = FREE[name](rows, right, tolerance=1e-3)
     assert found.converged and found.residual <= 1.005 * best.residual
+    assert found.residual == pytest.approx(relative_residual(rows, right)(found.values))
     last = FREE[name.removeprefix("averaged ")](rows, right, most=found.iterations)
     assert not last.converged and last.residual > 1.02 * best.residual
 

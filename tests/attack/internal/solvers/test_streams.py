@@ -109,6 +109,13 @@ def test_a_step_of_its_own_length_makes_the_equation_nearly_hold() -> None:
     assert stream.point[1] == 4.5
 
 
+def test_no_variable_behind_a_sigmoid_moves_further_than_1() -> None:
+    """Next to an end the slope is nearly 0, and the step that makes the equation hold is huge."""
+    stream = EquationStream(1, low=0.0, high=1.0, start=np.array([1e-6]), sigmoid=True)
+    stream.see(np.array([0]), 0.9)
+    assert stream.point[0] == pytest.approx(np.e * 1e-6, rel=1e-4)
+
+
 def test_values_at_an_end_are_approached_and_never_passed(seed: int) -> None:
     """Yes/no values behind sums of halves: every one of them is an end of its range."""
     rng = np.random.default_rng(seed)
