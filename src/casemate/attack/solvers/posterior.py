@@ -55,7 +55,7 @@ MOST_CHANCES = 2**25
 BATCH_ENTRIES = 2**24
 """Of a dense batch of equations."""
 
-DENSE_ADVANTAGE = 30.0
+DENSE_ADVANTAGE = 200.0
 """A dense product does this many multiplications in the time of one sparse one."""
 
 RENEWAL = 16
