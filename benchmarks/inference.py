@@ -43,7 +43,7 @@ def scored(name: str, private: str, public: Sequence[str]) -> Score:
     with Table.open(name) as table:
         found = Evidence.of(statements(private, public), table)
         truth = found.truth
-        subjects = Subjects.of(found.equations, Features.of(table.policy, table.source), private)
+        subjects = found.subjects(private, Features.of(table.policy, table.source))
     if truth is None:
         raise SystemExit(f"{name} has no private column")
     return _judged(found.problem, truth, subjects)

@@ -20,7 +20,7 @@ from casemate.attack.reconstruct.run import reconstructed
 from casemate.attack.reconstruct.secrets import ReconstructedSecret, secrets
 from casemate.attack.score.leave_one_out import Solve, squares
 from casemate.attack.score.scoring import SHARE, Score, score
-from casemate.attack.solvers.least_squares import Progress
+from casemate.attack.solvers.iteration import Progress
 from casemate.attack.subjects import Features, Subjects
 from casemate.published import Knowledge
 from casemate.query.parse import DIALECT, Queries, compared_with_text

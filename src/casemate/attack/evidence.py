@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from casemate.attack.reconstruct.answers_file import Given, with_answers
 from casemate.attack.reconstruct.noise import NoiseLaw
-from casemate.attack.reconstruct.problem import Problem, SumLimits
+from casemate.attack.reconstruct.problem import Problem
+from casemate.attack.solvers.convex_losses import RangeConstraints
 from casemate.attack.subjects import Features, Subjects
 from casemate.errors import Misconfigured, Unsupported
 from casemate.exact import Bound, Box, Floats, Rows, System
@@ -375,7 +376,7 @@ def _limits(
     policy: Policy,
     knowledge: Knowledge,
     published: NDArray[np.bool_],
-) -> SumLimits | None:
+) -> RangeConstraints | None:
     """What ties the secrets of a record together, and published inequalities."""
     region = region_of(found, box, policy, knowledge)
     keep = np.ones(region.system.rows, np.bool_)
@@ -386,7 +387,7 @@ def _limits(
     chosen = np.flatnonzero(keep).tolist()
     low = _floats([region.low[row] for row in chosen], -np.inf)
     high = _floats([region.high[row] for row in chosen], np.inf)
-    return SumLimits(Rows.of(_kept(region.system, keep)), low, high)
+    return RangeConstraints(Rows.of(_kept(region.system, keep)), low, high)
 
 
 def with_noise(problem: Problem, noise: NoiseLaw, random: np.random.Generator) -> Problem:

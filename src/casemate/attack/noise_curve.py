@@ -10,6 +10,7 @@ from casemate.attack.evidence import Evidence, with_noise
 from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.attack.reconstruct.run import reconstructed
 from casemate.attack.score.rule import Rule
+from casemate.attack.score.scoring import kinds_and_records
 from casemate.exact import Floats
 
 
@@ -67,10 +68,7 @@ def recovered(attacked: Attacked, truth: Floats, values: Floats) -> float:
     verdicts = []
     for name, judged in attacked.scores.items():
         subjects = attacked.evidence.subjects(name)
-        whole = subjects.by_record(problem.whole.astype(np.float64), 1.0).min(axis=0) > 0
-        right = Rule(whole, judged.tolerance).right(
-            subjects.by_record(values), subjects.by_record(truth)
-        )
-        free = subjects.scored & (problem.low < problem.high)
-        verdicts.append(right[subjects.by_record(free.astype(np.float64)).max(axis=1) > 0])
+        whole, open_ = kinds_and_records(problem, subjects)
+        guesses, true = subjects.by_record(values), subjects.by_record(truth)
+        verdicts.append(Rule(whole, judged.tolerance).right(guesses, true)[open_])
     return float(np.concatenate(verdicts).mean())

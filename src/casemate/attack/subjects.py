@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.exact import Floats
-from casemate.published import Equations
 from casemate.query.engines import PROTECTED, RECORD_COLUMN, Key, quote, tables
 from casemate.query.records import factorise
 from casemate.table import Policy, Role
@@ -243,18 +242,6 @@ class Subjects:
         people = each if person is None else np.unique(person, return_inverse=True)[1]
         kind, scored = np.zeros(width, np.int64), np.ones(width, np.bool_)
         return cls(each, kind, scored, people.astype(np.int64), features or Features(width))
-
-    @classmethod
-    def of(cls, equations: Equations, features: Features, column: str | None = None) -> "Subjects":
-        """The secrets behind published equations: of one private column, those that were told."""
-        told = np.zeros(equations.system.columns, np.bool_)
-        told[equations.system.column] = True
-        names = np.array([each.column for each in equations.unknowns], object)
-        own = names[equations.unknown]
-        if column is None and len(set(own[told].tolist())) > 1:
-            raise ValueError("several private columns were published; say which one is scored")
-        scored = told & (own == column) if column is not None else told
-        return cls(equations.record, equations.unknown, scored, equations.people.first, features)
 
     def __repr__(self) -> str:
         """How many there are; never who they are."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.reconstruct.problem import Problem
+from casemate.attack.solvers.watched_program import Program, as_sparse, loaded
 from casemate.exact import Floats, Rows
 
 PASSES = 10
@@ -29,27 +30,11 @@ MOST_PROGRAM_WORK = 2e5
 
 @dataclass(frozen=True, eq=False)
 class _Ranged:
-    """Stored equations, not scaled, that come to something between two numbers."""
+    """Sparse equations, not scaled, that come to something between two numbers."""
 
-    starts: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    values: Floats
+    matrix: Any
     low: Floats
     high: Floats
-
-    @classmethod
-    def of(cls, rows: Rows, low: Floats, high: Floats) -> "_Ranged":
-        plain = np.ones(len(rows.columns)) if rows.values is None else rows.values
-        return cls(rows.starts, rows.columns.astype(np.int64), plain, low, high)
-
-    def with_more(self, more: "_Ranged") -> "_Ranged":
-        return _Ranged(
-            np.concatenate([self.starts, self.starts[-1] + more.starts[1:]]),
-            np.concatenate([self.columns, more.columns]),
-            np.concatenate([self.values, more.values]),
-            np.concatenate([self.low, more.low]),
-            np.concatenate([self.high, more.high]),
-        )
 
 
 def leftover(problem: Problem, slack: Floats, places: NDArray[np.int64]) -> tuple[Floats, Floats]:
@@ -68,7 +53,7 @@ def leftover(problem: Problem, slack: Floats, places: NDArray[np.int64]) -> tupl
         return problem.low, problem.high
     ranged = _stated(problem, problem.equations, slack)
     low, high = _propagated(ranged, problem.low, problem.high)
-    if len(ranged.columns) * len(places) <= MOST_PROGRAM_WORK:
+    if ranged.matrix.nnz * len(places) <= MOST_PROGRAM_WORK:
         low, high = _programmed(ranged, low, high, places)
     crossed = (low > high).any()
     return (problem.low, problem.high) if crossed else (low, high)
@@ -76,33 +61,31 @@ def leftover(problem: Problem, slack: Floats, places: NDArray[np.int64]) -> tupl
 
 def _stated(problem: Problem, equations: Rows, slack: Floats) -> _Ranged:
     """Everything a problem says without doubt, as rows with two ends."""
-    found = _Ranged.of(equations, problem.answers - slack, problem.answers + slack)
-    if problem.limits is not None:
-        limits = problem.limits
-        found = found.with_more(_Ranged.of(limits.rows, limits.low, limits.high))
+    from scipy.sparse import csr_array, vstack
+
+    answers, limits = problem.answers, problem.limits
+    parts = [(as_sparse(equations), answers - slack, answers + slack)]
+    if limits is not None:
+        parts.append((as_sparse(limits.rows), limits.low, limits.high))
     if problem.total is not None:
-        width, total = equations.width, np.array([problem.total])
-        every = np.arange(width)
-        sum_of_all = _Ranged(np.array([0, width]), every, np.ones(width), total, total)
-        found = found.with_more(sum_of_all)
-    return found
+        total = np.array([problem.total])
+        parts.append((csr_array(np.ones((1, equations.width))), total, total))
+    matrices, lows, highs = zip(*parts, strict=True)
+    return _Ranged(vstack(matrices).tocoo(), np.concatenate(lows), np.concatenate(highs))
 
 
 def _propagated(ranged: _Ranged, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """What each equation, alone with the ends of the others, leaves to an unknown."""
-    row = np.repeat(np.arange(len(ranged.low)), np.diff(ranged.starts))
     for _ in range(PASSES):
         before = low, high
-        low, high = _one_pass(ranged, row, low, high)
+        low, high = _one_pass(ranged, low, high)
         if np.array_equal(before[0], low) and np.array_equal(before[1], high):
             break
     return low, high
 
 
-def _one_pass(
-    ranged: _Ranged, row: NDArray[np.int64], low: Floats, high: Floats
-) -> tuple[Floats, Floats]:
-    column, value = ranged.columns, ranged.values
+def _one_pass(ranged: _Ranged, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    row, column, value = ranged.matrix.row, ranged.matrix.col, ranged.matrix.data
     up = value > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         least = value * np.where(up, low[column], high[column])
@@ -141,7 +124,8 @@ def _programmed(
     """The least and the greatest value of some unknowns by linear programs, one after another."""
     import highspy
 
-    highs = _model(ranged, low, high)
+    ends = low, high, ranged.low, ranged.high
+    highs = loaded(Program(np.zeros(len(low)), *ends, ranged.matrix))
     found_low, found_high = low.copy(), high.copy()
     for place in places.tolist():
         for sign, found, better in ((1.0, found_low, max), (-1.0, found_high, min)):
@@ -153,22 +137,3 @@ def _programmed(
                 found[place] = better(found[place], end - sign * loose)
             highs.changeColCost(place, 0.0)
     return found_low, found_high
-
-
-def _model(ranged: _Ranged, low: Floats, high: Floats) -> Any:
-    import highspy
-
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = len(low), len(ranged.low)
-    model.col_cost_ = np.zeros(len(low))
-    model.col_lower_, model.col_upper_ = low, high
-    model.row_lower_, model.row_upper_ = ranged.low, ranged.high
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = ranged.starts.astype(np.int32)
-    model.a_matrix_.index_ = ranged.columns.astype(np.int32)
-    model.a_matrix_.value_ = ranged.values
-    highs = highspy.Highs()
-    for name, value in {"output_flag": False, "threads": 1}.items():
-        highs.setOptionValue(name, value)
-    highs.passModel(model)
-    return highs

@@ -18,7 +18,6 @@ from casemate.exact import Floats
 Kind = Literal["laplace", "gaussian", "uniform", "round"]
 
 _SCALES = "laplace:b, gaussian:deviation, uniform:half-width or round:step"
-_EXCESS = {"laplace": 3.0, "gaussian": 0.0, "uniform": -1.2, "round": -1.2}
 _DEVIATION = {
     "laplace": math.sqrt(2),
     "gaussian": 1.0,
@@ -72,11 +71,6 @@ class NoiseLaw:
         return _DEVIATION[self.kind] * self.scale
 
     @property
-    def kurtosis(self) -> float:
-        """How much heavier than a Gaussian's its tails are: the excess of the fourth moment."""
-        return _EXCESS[self.kind]
-
-    @property
     def bounded(self) -> float | None:
         """How far the noise can be from 0 at most, or None where it has no such bound."""
         return {"uniform": self.scale, "round": self.scale / 2}.get(self.kind)
@@ -87,16 +81,6 @@ class NoiseLaw:
         if self.kind == "round":
             return np.asarray(np.round(true / self.scale) * self.scale)  # a half goes to the even
         return np.asarray(true + self.scale * self._draws(true.shape, random))
-
-    def log_density(self, residual: Floats) -> Floats:
-        """The logarithm of how likely it is that the noise is `residual`."""
-        apart = np.abs(np.asarray(residual, np.float64)) / self.scale
-        if self.kind == "laplace":
-            return np.asarray(-apart - math.log(2 * self.scale))
-        if self.kind == "gaussian":
-            return np.asarray(-(apart**2) / 2 - math.log(math.sqrt(2 * math.pi) * self.scale))
-        half = 1.0 if self.kind == "uniform" else 0.5
-        return np.where(apart <= half, -math.log(2 * half * self.scale), -np.inf)
 
     def _draws(self, shape: tuple[int, ...], random: np.random.Generator) -> Floats:
         if self.kind == "laplace":

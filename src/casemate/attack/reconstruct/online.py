@@ -25,8 +25,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.solvers.kaczmarz import EquationStream
-from casemate.attack.solvers.sgd import SigmoidStream
+from casemate.attack.solvers.sgd import EquationStream
 from casemate.errors import Misconfigured, Unsupported
 from casemate.exact import Floats
 from casemate.published import Equations, Knowledge, equations, prior_of, publication
@@ -166,20 +165,12 @@ class OnlineReconstruction:
             self._point.see(where, float(system.low[row]), factors)
 
 
-def _kaczmarz(width: int, box: tuple[float, float], noisy: bool) -> Seeing:
-    return EquationStream(width, low=box[0], high=box[1], averaged=noisy)
-
-
-def _sgd(width: int, box: tuple[float, float], noisy: bool) -> Seeing:
-    return SigmoidStream(width, low=box[0], high=box[1], averaged=noisy)
-
-
-def _recursive(width: int, _: tuple[float, float], __: bool) -> Seeing:
-    return RecursiveSquares(width)
-
-
 _METHODS: dict[str, Callable[[int, tuple[float, float], bool], Seeing]] = {
-    "kaczmarz": _kaczmarz,
-    "sgd": _sgd,
-    "recursive": _recursive,
+    "kaczmarz": lambda width, box, noisy: EquationStream(
+        width, low=box[0], high=box[1], averaged=noisy
+    ),
+    "sgd": lambda width, box, noisy: EquationStream(
+        width, low=box[0], high=box[1], sigmoid=True, averaged=noisy
+    ),
+    "recursive": lambda width, *_: RecursiveSquares(width),
 }

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.solvers.convex_losses import RangeConstraints
+from casemate.attack.solvers.watched_program import as_sparse
 from casemate.exact import Floats, Passes, Rows, ends
 
 
@@ -37,15 +39,6 @@ class Prior:
     sparse: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class SumLimits:
-    """Linear combinations of unknowns that lie between two numbers, either of them infinite."""
-
-    rows: Rows
-    low: Floats
-    high: Floats
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """Equations, what was published for each, and what is known of the unknowns.
@@ -64,7 +57,7 @@ class Problem:
     whole: NDArray[np.bool_]
     noise: NoiseLaw | None = None
     spread: Floats = field(default_factory=lambda: np.zeros(0))
-    limits: SumLimits | None = None
+    limits: RangeConstraints | None = None
     total: float | None = None
     sparse: float = 0.0
     public: Floats | float = 0.0
@@ -115,11 +108,6 @@ class Problem:
         return cls(
             equations, right, low, high, whole, noise, total=prior.total, sparse=prior.sparse
         )
-
-    @property
-    def deviations(self) -> Floats | None:
-        """The standard deviation of the noise of each answer, where its law is known."""
-        return None if self.noise is None else self.noise.deviation * np.abs(self.spread)
 
     @property
     def bounded(self) -> bool:
@@ -263,7 +251,7 @@ class Standard:
     def dense(self) -> Floats:
         """All the equations as a matrix, without those that are left out."""
         if isinstance(self.equations, Rows):
-            matrix = _filled(self.equations)
+            matrix: Floats = as_sparse(self.equations).toarray()
             matrix = matrix if self.width == matrix.shape[1] else matrix[:, self.free]
             matrix *= (self.factors / self.equations.lengths)[:, None]
         else:
@@ -285,11 +273,3 @@ class Standard:
         unit = np.zeros(self.equations.width)
         unit[place] = 1.0
         return unit
-
-
-def _filled(rows: Rows) -> Floats:
-    """Stored equations as a matrix, not scaled."""
-    matrix = np.zeros((rows.height, rows.width))
-    row = np.repeat(np.arange(rows.height), np.diff(rows.starts))
-    np.add.at(matrix, (row, rows.columns), 1.0 if rows.values is None else rows.values)
-    return matrix

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from casemate.attack.solvers.least_squares import Progress
+from casemate.attack.solvers.iteration import Progress
 from casemate.exact import Floats
 
 

@@ -31,16 +31,16 @@ from casemate.attack.reconstruct.solvers import (
     residual_at,
     solve,
 )
-from casemate.attack.solvers.least_squares import Progress, Solved
+from casemate.attack.solvers.iteration import Progress, Solved
 from casemate.exact import Floats
 
 AGREE = 1e-6
 """A relative residual so small is rounding: the answers can all be true."""
 
-JUNK = 2.5
+OUTLIER_RATIO = 2.5
 """The deviation of all residuals over that of the middle half: 1 for a bell, 1.4 for Laplace."""
 
-LOUD = 1.5
+NOISE_MISFIT_RATIO = 1.5
 """Residuals so many times larger than the stated noise allows are not that noise alone."""
 
 
@@ -53,42 +53,35 @@ class Chosen:
 
 
 def choose(problem: Problem, work: SolverWork) -> Chosen:
-    """The solver for a problem; some solving may be done on the way."""
-    if problem.noise is not None:
-        return _with_noise(problem, work)
+    """The solver for a problem; some solving may be done on the way.
+
+    Whole numbers are counted where noise, stated or seen, leaves several possible, and where
+    without noise the rounded solution is none.
+    """
     plain = Solver.CONVEX if constrained(problem) else _linear(problem)
     found = solve(problem, plain, work)
-    if found.solved.residual > AGREE:
-        return _contradicting(problem, work, Chosen(plain, found))
-    if countable(problem) and not _is_whole(problem, found.solved.values):
-        return Chosen(Solver.INTEGER)
-    return Chosen(plain, found)
-
-
-def _with_noise(problem: Problem, work: SolverWork) -> Chosen:
-    """With a law stated: count values where that can be done, unless the noise is louder."""
-    plain = Solver.CONVEX if constrained(problem) else _linear(problem)
-    found = solve(problem, plain, work)
-    stated = 1.0 if problem.noise is None else problem.noise.deviation
-    left = leftovers(problem, found.solved.values) / stated
-    freedom = max(1.0, problem.equations.height - problem.equations.width)
-    if float(np.sqrt((left**2).sum() / freedom)) > LOUD and len(left) > 2 * freedom**0.5:
+    loud = _is_loud(problem, found.solved)
+    if loud:
         outvoted = _junk(problem, work)
         if outvoted is not None:
             return Chosen(Solver.ROBUST, outvoted)
-    if countable(problem) and not constrained(problem):
+    if problem.noise is not None or loud:
+        count = not constrained(problem)
+    else:
+        count = not _is_whole(problem, found.solved.values)
+    if count and countable(problem):
         return Chosen(Solver.INTEGER)
     return Chosen(plain, found)
 
 
-def _contradicting(problem: Problem, work: SolverWork, plain: Chosen) -> Chosen:
-    """Answers that cannot all be true, and nobody said why."""
-    outvoted = _junk(problem, work)
-    if outvoted is not None:
-        return Chosen(Solver.ROBUST, outvoted)
-    if countable(problem) and not constrained(problem):
-        return Chosen(Solver.INTEGER)
-    return plain
+def _is_loud(problem: Problem, solved: Solved) -> bool:
+    """Whether the answers cannot all be true, or are further off than the stated noise allows."""
+    if problem.noise is None:
+        return solved.residual > AGREE
+    left = leftovers(problem, solved.values) / problem.noise.deviation
+    freedom = max(1.0, problem.equations.height - problem.equations.width)
+    misfit = float(np.sqrt((left**2).sum() / freedom))
+    return misfit > NOISE_MISFIT_RATIO and len(left) > 2 * freedom**0.5
 
 
 def _junk(problem: Problem, work: SolverWork) -> SolverResult | None:
@@ -100,7 +93,7 @@ def _junk(problem: Problem, work: SolverWork) -> SolverResult | None:
     left = np.abs(leftovers(problem, values))
     middle = 1.4826 * float(np.median(left))
     everything = float(np.sqrt(np.mean(left**2)))
-    return found if everything > JUNK * middle else None
+    return found if everything > OUTLIER_RATIO * middle else None
 
 
 def leftovers(problem: Problem, values: Floats) -> Floats:

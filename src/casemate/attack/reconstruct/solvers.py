@@ -15,18 +15,18 @@ from casemate.attack.reconstruct.reconstruction import Solver, Watch
 from casemate.attack.solvers.box_squares import box_squares
 from casemate.attack.solvers.cgmn import swept_squares
 from casemate.attack.solvers.convex import convex
-from casemate.attack.solvers.convex_losses import RangeConstraints
 from casemate.attack.solvers.decoding import (
     exact_decoding,
     least_absolute,
     least_deviations,
     within_noise,
 )
+from casemate.attack.solvers.iteration import Solved, after, relative_residual
 from casemate.attack.solvers.kaczmarz import kaczmarz_blocks
 from casemate.attack.solvers.laws import AnswerLaw
-from casemate.attack.solvers.least_squares import Solved, Weighted, after, least_squares
+from casemate.attack.solvers.least_squares import Weighted, least_squares
 from casemate.attack.solvers.posterior import Posterior, posterior
-from casemate.attack.solvers.projected_gradient import TotalRange
+from casemate.attack.solvers.projections import TotalRange
 from casemate.attack.solvers.sgd import sgd
 from casemate.attack.solvers.whole_decoding import whole_decoding
 from casemate.errors import Misconfigured
@@ -38,11 +38,10 @@ MOST_VALUES = 128
 MOST_EXACT = 200
 """So many whole unknowns are decided by an integer program where a search finds no solution."""
 
-SECONDS = 60.0
-"""For so long."""
+MILP_TIME_LIMIT_SECONDS = 60.0
 
-ENOUGH = 0.75
-"""Sweeps are faster than conjugate gradients from about so many equations for each unknown."""
+SWEEPS_MIN_ROWS_PER_COLUMN = 0.75
+"""From about so many equations an unknown on, sweeps are faster than conjugate gradients."""
 
 SILENT = 1e-6
 """A relative residual so small is rounding, and no noise."""
@@ -108,7 +107,9 @@ def _box(problem: Problem, work: SolverWork) -> SolverResult:
 def _unbounded(problem: Problem, work: SolverWork, start: Floats | None = None) -> Solved:
     """Least squares and nothing else; by sweeps where the answers may all be true."""
     equations, right = weighted(problem), problem.answers
-    often = problem.noise is None and equations.height >= ENOUGH * equations.width
+    often = (
+        problem.noise is None and equations.height >= SWEEPS_MIN_ROWS_PER_COLUMN * equations.width
+    )
     if often and isinstance(equations, Rows):
         return swept_squares(
             equations, right, start=start, tolerance=work.tolerance, progress=work.watch
@@ -158,14 +159,12 @@ def _inside(problem: Problem, found: Solved) -> Solved:
 
 def residual_at(problem: Problem, values: Floats) -> float:
     """How far the equations are from holding at a point, relative to their right sides."""
-    right = problem.answers / problem.equations.lengths
-    size = float(np.linalg.norm(right)) or 1.0
-    return float(np.linalg.norm(right - problem.equations.times(values))) / size
+    return relative_residual(problem.equations, problem.answers)(values)
 
 
 def _convex(problem: Problem, work: SolverWork) -> SolverResult:
     """Everything that is known, at once: ranges, a total, sums within limits, sparsity."""
-    limits, width = problem.limits, problem.equations.width
+    width = problem.equations.width
     return SolverResult(
         convex(
             weighted(problem),
@@ -173,7 +172,7 @@ def _convex(problem: Problem, work: SolverWork) -> SolverResult:
             low=problem.low,
             high=problem.high,
             total=None if problem.total is None else TotalRange.of(width, problem.total),
-            also=None if limits is None else RangeConstraints(limits.rows, limits.low, limits.high),
+            also=problem.limits,
             sparsity=problem.sparse,
             centre=0.0 if problem.sparse else middle(problem),
             tolerance=work.tolerance,
@@ -289,7 +288,8 @@ def _satisfying(problem: Problem, equations: Rows, near: Solved, work: SolverWor
         problem.answers,
         low=problem.low,
         high=problem.high,
-        seconds=SECONDS,
+        start=found.values,
+        seconds=MILP_TIME_LIMIT_SECONDS,
         progress=after(work.watch, near.iterations),
     )
     residual = residual_at(problem, exact.values)

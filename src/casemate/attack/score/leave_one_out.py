@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from casemate.attack.reconstruct.problem import Problem, SumLimits
+from casemate.attack.reconstruct.problem import Problem
 from casemate.attack.score.predictor import (
     Decision,
     GuessForecast,
@@ -37,6 +37,8 @@ from casemate.attack.score.predictor import (
 )
 from casemate.attack.score.rule import Rule
 from casemate.attack.solvers.box_squares import box_squares
+from casemate.attack.solvers.convex_losses import RangeConstraints
+from casemate.attack.solvers.laws import plain_sums
 from casemate.attack.solvers.least_squares import Freed, least_squares
 from casemate.attack.subjects import Bits, Places, Subjects
 from casemate.exact import Floats, Passes, Rows
@@ -89,26 +91,23 @@ def _rows(rows: Rows, inside: Bits) -> Rows:
     return Rows(before[rows.starts], rows.columns[inside], values, rows.width)
 
 
-def _limits(limits: SumLimits | None, own: Floats, unknowns: Places) -> SumLimits | None:
+def _limits(
+    limits: RangeConstraints | None, own: Floats, unknowns: Places
+) -> RangeConstraints | None:
     if limits is None:
         return None
     taken = sums(limits.rows, own)
     kept = np.ones(limits.rows.width, np.bool_)
     kept[unknowns] = False
     rows = _rows(limits.rows, kept[limits.rows.columns])
-    return SumLimits(rows, limits.low - taken, limits.high - taken)
+    return RangeConstraints(rows, limits.low - taken, limits.high - taken)
 
 
 def sums(equations: Passes, point: Floats) -> Floats:
     """What each equation comes to before it is scaled; exactly, of stored whole numbers."""
-    if not isinstance(equations, Rows):
-        return equations.times(point) * equations.lengths
-    from casemate.exact import times
-
-    found = np.empty(equations.height)
-    values = np.zeros(0) if equations.values is None else equations.values
-    times(equations.starts, equations.columns, values, point, found)
-    return found
+    if isinstance(equations, Rows):
+        return plain_sums(equations, point)
+    return equations.times(point) * equations.lengths
 
 
 # Leave one out ----------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def compared(attack: Bits, leave_one_out: Bits, confidence: float) -> PairedComp
 def paired_interval(pairs: PairedOutcomes, confidence: float) -> tuple[float, float]:
     """Between what the difference of the two true fractions lies.
 
-    >>> [round(end, 4) for end in paired_interval(Pairs(20, 12, 2, 16), 0.95)]
+    >>> [round(end, 4) for end in paired_interval(PairedOutcomes(20, 12, 2, 16), 0.95)]
     [0.0562, 0.3292]
     """
     count = sum(pairs)
@@ -253,7 +253,7 @@ class _Judged:
         free = subjects.scored & (problem.low < problem.high)
         if not free.any():
             raise ValueError("every value was known beforehand; there is nothing to score")
-        whole = subjects.by_record(problem.whole.astype(np.float64), 1.0).min(axis=0) > 0
+        whole, open_ = kinds_and_records(problem, subjects)
         given = _tolerance(problem, free, bool(whole.all())) if tolerance is None else tolerance
         rule = Rule(whole, given)
         values, true = subjects.by_record(reconstruction.values), subjects.by_record(truth)
@@ -262,7 +262,7 @@ class _Judged:
             true,
             rule.right(values, true),
             np.abs(values - true).max(axis=1),
-            subjects.by_record(free.astype(np.float64)).max(axis=1) > 0,
+            open_,
             _coverage(reconstruction, truth, free),
         )
 
@@ -271,6 +271,13 @@ class _Judged:
         """Of the absolute error."""
         found = np.quantile(self.error[self.open], QUANTILES)
         return dict(zip(QUANTILES, found.tolist(), strict=True))
+
+
+def kinds_and_records(problem: Problem, subjects: Subjects) -> tuple[Bits, Bits]:
+    """Which kinds of a secret's numbers are whole, and which records were not known beforehand."""
+    free = subjects.scored & (problem.low < problem.high)
+    whole = subjects.by_record(problem.whole.astype(np.float64), 1.0).min(axis=0) > 0
+    return whole, subjects.by_record(free.astype(np.float64)).max(axis=1) > 0
 
 
 def _tolerance(problem: Problem, free: Bits, whole: bool) -> float:

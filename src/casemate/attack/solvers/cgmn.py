@@ -13,11 +13,23 @@ Cost       Four reads of the equations a step, of which two find the row in cach
            With far fewer equations, and for noisy answers, it brings nothing.
 """
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
-from casemate.attack.solvers.kaczmarz import relative_residual
-from casemate.attack.solvers.least_squares import FLAT, Progress, Solved, least_squares
-from casemate.exact import Floats, Rows
+from casemate.attack.solvers.iteration import (
+    FLAT,
+    Progress,
+    Solved,
+    after,
+    iterate,
+    relative_residual,
+)
+from casemate.attack.solvers.kaczmarz import coefficient, own
+from casemate.attack.solvers.least_squares import least_squares
+from casemate.compiled import compiled
+from casemate.exact import ANY_ORDER, Floats, Rows
 
 RELAXED = 0.5
 """The part of the way to each equation; few steps on range predicates and on random subsets."""
@@ -40,55 +52,26 @@ def swept_squares(
 ) -> Solved:
     """The point nearest to the start at which the equations come closest to holding.
 
+    `most` counts steps in fours.
+
     >>> from casemate.exact.system import System
     >>> rows = Rows.of(System.of([[1, 1, 0], [0, 0, 2]]))
     >>> swept_squares(rows, np.array([6.0, 4.0])).values.round(6).tolist()
     [3.0, 3.0, 2.0]
     """
-    residual = relative_residual(equations, right)
     work = _Sweeps(equations, right.astype(np.float64), start)
-    seen = [residual(work.point)]
-    while seen[-1] > tolerance and work.steps < most and not _is_slow(seen) and work.falls:
-        until = min(work.steps + OFTEN, most)
-        while work.steps < until and work.falls:
-            work.step()
-        seen.append(residual(work.point))
-        if progress is not None:
-            progress(work.steps, seen[-1], work.point)
-    if seen[-1] <= tolerance or work.steps >= most:
-        return Solved(work.point, seen[-1], work.steps, converged=seen[-1] <= tolerance)
-    return _finished(work, equations, right, tolerance=tolerance, most=most, progress=progress)
-
-
-def _is_slow(seen: list[float]) -> bool:
-    return len(seen) > 4 and seen[-1] > SLOWEST * seen[-5]
-
-
-def _finished(
-    work: "_Sweeps",
-    equations: Rows,
-    right: Floats,
-    *,
-    tolerance: float,
-    most: int,
-    progress: Progress | None,
-) -> Solved:
-    """What conjugate gradients make of the point at which the sweeps ended."""
-
-    def shown(steps: int, residual: float, point: Floats) -> None:
-        if progress is not None:
-            progress(work.steps + steps, residual, point)
-
+    swept = iterate(work, tolerance, most, progress)
+    if swept.residual <= tolerance or swept.iterations >= most:
+        return replace(swept, converged=swept.residual <= tolerance)
     found = least_squares(
         equations,
         right,
-        start=work.point,
+        start=swept.values,
         tolerance=tolerance,
-        most=most - work.steps,
-        progress=shown,
+        most=most - swept.iterations,
+        progress=after(progress, swept.iterations),
     )
-    steps = work.steps + found.iterations
-    return Solved(found.values, found.residual, steps, converged=found.converged)
+    return replace(found, iterations=swept.iterations + found.iterations)
 
 
 class _Sweeps:
@@ -101,15 +84,34 @@ class _Sweeps:
         self._gap = self._swept(right, self.point) - self.point
         self._direction = self._gap.copy()
         self._squared = self._first = float(self._gap @ self._gap)
+        self._measure = relative_residual(equations, right)
+        self._residuals = [self._measure(self.point)]
         self.steps = 0
 
     @property
-    def falls(self) -> bool:
+    def residual(self) -> float:
+        """What the last measurement showed."""
+        return self._residuals[-1]
+
+    def is_done(self, tolerance: float) -> bool:
+        """Whether the equations hold, or the sweeps lead no nearer to that."""
+        slow = len(self._residuals) > 4 and self.residual > SLOWEST * self._residuals[-5]
+        return self.residual <= tolerance or slow or not self._falls
+
+    @property
+    def _falls(self) -> bool:
         """Whether a sweep still moves the point by more than rounding."""
         return self._squared > FLAT**2 * self._first
 
     def step(self) -> None:
-        """Go to the best point in the direction, and choose the next one."""
+        """A few times to the best point in the direction; then see what is left."""
+        for _ in range(OFTEN):
+            if self._falls:
+                self._go()
+                self.steps += 1
+        self._residuals.append(self._measure(self.point))
+
+    def _go(self) -> None:
         image = self._direction - self._swept(self._nothing, self._direction)
         length = self._squared / float(self._direction @ image)
         self.point += length * self._direction
@@ -117,11 +119,24 @@ class _Sweeps:
         before, self._squared = self._squared, float(self._gap @ self._gap)
         self._direction *= self._squared / before
         self._direction += self._gap
-        self.steps += 1
 
     def _swept(self, right: Floats, point: Floats) -> Floats:
-        from casemate.attack.solvers.kaczmarz import forth_and_back
-
         moved = point.copy()
         forth_and_back(self._equations.compiled, right, RELAXED, moved)
         return moved
+
+
+@compiled(fastmath=ANY_ORDER)
+def forth_and_back(rows: Any, right: Any, relaxed: Any, point: Any) -> None:
+    """Go the part `relaxed` of the way to each equation, from the first to the last and back."""
+    starts, columns, values, shares = rows
+    height = starts.shape[0] - 1
+    for place in range(2 * height):
+        i = place if place < height else 2 * height - 1 - place
+        taken, factors = columns[starts[i] : starts[i + 1]], own(starts, values, i)
+        total = 0.0
+        for k in range(taken.shape[0]):
+            total += coefficient(factors, k) * point[taken[k]]
+        rest = (right[i] - total) * shares[i] * relaxed
+        for k in range(taken.shape[0]):
+            point[taken[k]] += coefficient(factors, k) * rest

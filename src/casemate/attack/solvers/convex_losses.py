@@ -1,7 +1,7 @@
 """Convex functions that are quadratic or nearly so, as seen through a linear image of the point.
 
-A bowl's `image` is linear, so that images of combined points need no pass; its `slope` at a point
-is a pass back, and its `bend` bounds the curvature along a step.
+The `image` of a loss is linear, so that images of combined points need no pass; its `gradient` is a
+pass back, and its `curvature` bounds the second derivative along a step.
 """
 
 from dataclasses import dataclass
@@ -12,41 +12,21 @@ import numpy as np
 from casemate.exact import Floats, Passes, Rows
 
 
-class Bowl(Protocol):
+class ConvexLoss(Protocol):
     """A smooth convex function of a point."""
 
     def image(self, point: Floats) -> Floats:
         """What the function sees of a point; linear."""
 
-    def slope(self, image: Floats) -> Floats:
+    def gradient(self, image: Floats) -> Floats:
         """The gradient where the image is this."""
 
-    def bend(self, image: Floats) -> float:
+    def curvature(self, image: Floats) -> float:
         """At least the second derivative along a step of this image."""
 
 
 @dataclass(frozen=True, eq=False)
-class Squares:
-    """Half the squared distance of scaled equations from their right sides."""
-
-    equations: Passes
-    right: Floats
-
-    def image(self, point: Floats) -> Floats:
-        """What the equations come to."""
-        return self.equations.times(point)
-
-    def slope(self, image: Floats) -> Floats:
-        """The gradient where the image is this."""
-        return self.equations.transposed(image - self.right)
-
-    def bend(self, image: Floats) -> float:
-        """The second derivative along a step of this image."""
-        return float(image @ image)
-
-
-@dataclass(frozen=True, eq=False)
-class Distance:
+class SquaredDistance:
     """Half the squared distance from a centre."""
 
     centre: Floats
@@ -55,24 +35,27 @@ class Distance:
         """The point itself."""
         return point
 
-    def slope(self, image: Floats) -> Floats:
+    def gradient(self, image: Floats) -> Floats:
         """The gradient at a point."""
         return image - self.centre
 
-    def bend(self, image: Floats) -> float:
+    def curvature(self, image: Floats) -> float:
         """The second derivative along a step."""
         return float(image @ image)
 
 
 @dataclass(frozen=True, eq=False)
-class Walls:
-    """Half the squared distance of shifted, scaled rows from their ranges, times a weight."""
+class RangePenalty:
+    """Half the squared distance of shifted, scaled rows from their ranges, times a weight.
+
+    With equal ends, no shift and a weight of 1 it is the loss of least squares.
+    """
 
     rows: Passes
     low: Floats
     high: Floats
-    shift: Floats
-    weight: float
+    shift: Floats | float = 0.0
+    weight: float = 1.0
 
     def image(self, point: Floats) -> Floats:
         """What the rows come to."""
@@ -83,31 +66,22 @@ class Walls:
         moved = image + self.shift
         return moved - np.clip(moved, self.low, self.high)
 
-    def slope(self, image: Floats) -> Floats:
+    def gradient(self, image: Floats) -> Floats:
         """The gradient where the image is this."""
         return self.rows.transposed(self.weight * self.beyond(image))
 
-    def bend(self, image: Floats) -> float:
+    def curvature(self, image: Floats) -> float:
         """At least the second derivative along a step of this image."""
         return self.weight * float(image @ image)
 
 
 @dataclass(frozen=True, eq=False)
 class RangeConstraints:
-    """Weighted sums that are known to lie between two ends each: low <= C x <= high."""
+    """Weighted sums known to lie between two ends each, either infinite: low <= C x <= high."""
 
     rows: Rows
     low: Floats
     high: Floats
-
-    def __post_init__(self) -> None:
-        if not len(self.low) == len(self.high) == self.rows.height:
-            raise ValueError(
-                f"{self.rows.height} constraints need as many low and high ends, "
-                f"got {len(self.low)} and {len(self.high)}"
-            )
-        if not (self.low <= self.high).all():
-            raise ValueError("the lower end of a constraint must not be above the upper one")
 
 
 @dataclass(frozen=True, eq=False)

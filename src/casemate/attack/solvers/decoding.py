@@ -4,7 +4,7 @@ Source     Source document 002, "Solving the equations", for answers with noise.
            absolute residuals is C. Dwork, F. McSherry and K. Talwar, "The price of privacy and the
            limits of LP decoding", STOC 2007; a point within the noise bound is I. Dinur and
            K. Nissim, "Revealing information while preserving privacy", PODS 2003.
-Method     HiGHS. The two that minimise are solved in their dual form, which has a row for each
+Method     HiGHS. The least sum is found in its dual form, which has a row for each
            unknown and not one for each answer, by the interior-point method; the values are the
            multipliers of its rows. What they lose against the dual bound is checked, and where it
            is too much the simplex method finishes. Residuals count in units of `spread`.
@@ -18,31 +18,36 @@ Source     Source document 002, "Solving the equations", for published numbers s
            price of privacy and the limits of LP decoding", STOC 2007.
 Method     Reweighted least squares: each round weighs an equation by the inverse of what was left
            of it, at least a floor that falls from round to round; each round starts where the last
-           one ended. `is_heavy_tailed` says when plain least squares leaves residuals that no
-           bell-shaped noise would.
+           one ended.
 
 The whole values that fit answers best of all, for a few dozen unknowns.
 
 Source     Source document 002, "Incorporating background knowledge": whole unknowns make the
            problem an integer program, which can be solved where it is small.
 Method     A mixed-integer program in HiGHS: the least sum of absolute residuals, in units of
-           `spread`, from the best point of `whole_decoding`. Answers without noise are the case in
-           which that sum is 0.
+           `spread`, from a point that is good already (`whole_decoding`). Answers without noise
+           are the case in which that sum is 0.
 Cost       Exponential in the worst case. Half subsets, four for each unknown: 40 unknowns take 1 s
            and 60 take 5 to 14 s with noise; without noise both take a hundredth of that.
 Limit      When the time is up the best point so far is given, and `proved` is False.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from casemate.attack.solvers.box_squares import box_squares
+from casemate.attack.solvers.iteration import Progress, Solved, norm, relative_residual
 from casemate.attack.solvers.laws import AnswerLaw, Noisy, plain_sums, spreads
-from casemate.attack.solvers.least_squares import Progress, Solved, Weighted, least_squares
-from casemate.attack.solvers.watched_program import Entries, Program, ProgramOutcome, Watcher, run
-from casemate.attack.solvers.whole_decoding import rounded, whole_decoding, whole_ends
+from casemate.attack.solvers.least_squares import Weighted, least_squares
+from casemate.attack.solvers.watched_program import (
+    Program,
+    ProgramOutcome,
+    Watcher,
+    as_sparse,
+    run,
+)
+from casemate.attack.solvers.whole_decoding import rounded, whole_ends
 from casemate.exact import Floats, Passes, Rows, Status, ends
 
 GAP = 1e-6
@@ -78,43 +83,41 @@ def least_absolute(
     [5.0]
     """
     scales, box = spreads(spread, equations.height), ends(low, high, equations.width)
-    shares = Entries.of(equations).turned()
-    program = _dual(box, -right, (-1 / scales, 1 / scales), (shares,))
+    program = _dual(equations, right, scales, box)
+    watch = _watcher(equations, right, box, progress)
 
-    def lost(left: Floats) -> float:
-        return float(np.abs(left / scales).sum())
+    def values(found: ProgramOutcome) -> tuple[Floats, bool]:
+        point = np.clip(-found.multipliers[: equations.width], *box)
+        loss = float(np.abs((right - plain_sums(equations, point)) / scales).sum())
+        close = loss + found.cost <= GAP * (1 + abs(loss))
+        return point, found.status is Status.OPTIMAL and close
 
-    return _from_dual(equations, right, box, program, lost=lost, progress=progress)
+    found = run(program, watch=watch, solver="ipm", run_crossover="off")
+    point, proved = values(found)
+    if not proved:
+        found = run(program, watch=watch, solver="simplex")
+        point, proved = values(found)
+    return _solved(equations, right, point, found.steps, proved)
 
 
-def least_largest(
-    equations: Rows,
-    right: Floats,
-    *,
-    low: Floats | float = -np.inf,
-    high: Floats | float = np.inf,
-    spread: Floats | float = 1.0,
-    progress: Progress | None = None,
-) -> Solved:
-    """Values in the box whose largest residual, in spreads, is the least.
+def _dual(equations: Rows, right: Floats, scales: Floats, box: Box) -> Program:
+    """Prices of the answers and of the ends of each unknown's range that cancel for every unknown.
 
-    >>> from casemate.exact.system import System
-    >>> rows = Rows.of(System.of([[1], [1], [1]]))
-    >>> least_largest(rows, np.array([5.0, 5.0, 9.0])).values.round(3).tolist()
-    [7.0]
+    An absent end has no price.
     """
-    height, width = equations.height, equations.width
-    scales, box = spreads(spread, height), ends(low, high, width)
-    shares = Entries.of(equations).turned()
-    both, zeros = np.tile(scales, 2), np.zeros(2 * height)
-    total = Entries(np.full(2 * height, width), np.arange(2 * height), both)
-    entries = (shares, shares.to_the_right(height, -1.0), total)
-    program = _dual(box, np.concatenate([-right, right]), (zeros, zeros + np.inf), entries, total=1)
+    from scipy.sparse import eye_array, hstack
 
-    def lost(left: Floats) -> float:
-        return float(np.abs(left / scales).max(initial=0.0))
-
-    return _from_dual(equations, right, box, program, lost=lost, progress=progress)
+    width = equations.width
+    at_low = eye_array(width)
+    has_low, has_high = np.isfinite(box[0]), np.isfinite(box[1])
+    return Program(
+        np.concatenate([-right, np.where(has_high, box[1], 0.0), np.where(has_low, -box[0], 0.0)]),
+        np.concatenate([-1 / scales, np.zeros(2 * width)]),
+        np.concatenate([1 / scales, *(np.where(has, np.inf, 0.0) for has in (has_high, has_low))]),
+        np.zeros(width),
+        np.zeros(width),
+        hstack([as_sparse(equations).T, -at_low, at_low]),
+    )
 
 
 def within_noise(
@@ -140,7 +143,7 @@ def within_noise(
     if not (bounds >= 0).all():
         raise ValueError("a bound on the noise must not be negative")
     sides = right - bounds, right + bounds
-    program = Program(np.zeros(equations.width), *box, *sides, (Entries.of(equations),))
+    program = Program(np.zeros(equations.width), *box, *sides, as_sparse(equations))
     watch = _watcher(equations, right, box, progress)
     slack = KEPT * (1 + float(np.abs(right).max(initial=0.0)))
     found = run(program, watch=watch, solver="ipm", run_crossover="off")
@@ -158,53 +161,6 @@ def within_noise(
     )
 
 
-def _dual(
-    box: Box, cost: Floats, between: Box, entries: tuple[Entries, ...], total: int = 0
-) -> Program:
-    """Prices of the answers and of the ends of each unknown's range that cancel for every unknown.
-
-    `total` is 1 where a last row adds up the prices to at most 1. An absent end has no price.
-    """
-    width, prices = len(box[0]), len(cost)
-    at_high = Entries.diagonal(-np.ones(width), 0, prices)
-    at_low = Entries.diagonal(np.ones(width), 0, prices + width)
-    has_low, has_high = np.isfinite(box[0]), np.isfinite(box[1])
-    return Program(
-        np.concatenate([cost, np.where(has_high, box[1], 0.0), np.where(has_low, -box[0], 0.0)]),
-        np.concatenate([between[0], np.zeros(2 * width)]),
-        np.concatenate([between[1], *(np.where(has, np.inf, 0.0) for has in (has_high, has_low))]),
-        np.concatenate([np.zeros(width), np.full(total, -np.inf)]),
-        np.concatenate([np.zeros(width), np.ones(total)]),
-        (*entries, at_high, at_low),
-    )
-
-
-def _from_dual(
-    equations: Rows,
-    right: Floats,
-    box: Box,
-    program: Program,
-    *,
-    lost: Callable[[Floats], float],
-    progress: Progress | None,
-) -> Solved:
-    """The values behind the prices, proved by what the prices add up to."""
-    watch = _watcher(equations, right, box, progress)
-
-    def values(found: ProgramOutcome) -> tuple[Floats, bool]:
-        point = np.clip(-found.multipliers[: equations.width], *box)
-        loss = lost(right - plain_sums(equations, point))
-        close = loss + found.cost <= GAP * (1 + abs(loss))
-        return point, found.status is Status.OPTIMAL and close
-
-    found = run(program, watch=watch, solver="ipm", run_crossover="off")
-    point, proved = values(found)
-    if not proved:
-        found = run(program, watch=watch, solver="simplex")
-        point, proved = values(found)
-    return _solved(equations, right, point, found.steps, proved)
-
-
 def _watcher(equations: Rows, right: Floats, box: Box, progress: Progress | None) -> Watcher | None:
     """Tell of the steps; before these methods end, least squares is all there is to show."""
     if progress is None:
@@ -215,10 +171,8 @@ def _watcher(equations: Rows, right: Floats, box: Box, progress: Progress | None
 
 
 def _solved(equations: Rows, right: Floats, values: Floats, steps: int, done: bool) -> Solved:
-    scaled = right / equations.lengths
-    size = float(np.linalg.norm(scaled)) or 1.0
-    rest = float(np.linalg.norm(scaled - equations.times(values)))
-    return Solved(values, rest / size, steps, converged=done)
+    residual = relative_residual(equations, right)
+    return Solved(values, residual(values), steps, converged=done)
 
 
 # Robust -----------------------------------------------------------------------------------------
@@ -227,9 +181,6 @@ def _solved(equations: Rows, right: Floats, values: Floats, steps: int, done: bo
 ROUNDS = 40
 FALL = 0.6
 """The floor of residuals, from round to round."""
-
-HEAVY = 6.0
-"""Fourth moment over squared second: 3 for a bell, below it for uniform noise."""
 
 
 def least_deviations(
@@ -249,7 +200,7 @@ def least_deviations(
     [5.0]
     """
     target = right / equations.lengths
-    size = float(np.linalg.norm(target)) or 1.0
+    size = norm(target)
     found = least_squares(equations, right, tolerance=tolerance)
     steps, floor, settled = found.iterations, np.inf, False
     for _ in range(rounds):
@@ -269,17 +220,8 @@ def least_deviations(
     return Solved(found.values, float(np.linalg.norm(left)) / size, steps, converged=settled)
 
 
-def is_heavy_tailed(residuals: Floats) -> bool:
-    """Whether a few residuals are larger than noise of one scale would leave them."""
-    second = float(np.mean(residuals**2)) if len(residuals) else 0.0
-    return second > 0 and float(np.mean(residuals**4)) > HEAVY * second**2
-
-
 # Exact decoding ---------------------------------------------------------------------------------
 
-
-START_STEPS = 100
-"""Steps of least squares, to a hundredth, that lead to the start."""
 
 EXACTLY = {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-7}
 
@@ -299,30 +241,24 @@ def exact_decoding(
     *,
     low: Floats | float,
     high: Floats | float,
+    start: Floats,
     spread: Floats | float = 1.0,
     seconds: float = 60.0,
     progress: Progress | None = None,
 ) -> Exact:
     """The whole values in their ranges whose absolute residuals add up to the least.
 
+    The search begins at the start, rounded.
+
     >>> from casemate.exact.system import System
     >>> rows = Rows.of(System.of([[3, 5, 7]]))
-    >>> found = exact_decoding(rows, np.array([12.0]), low=0, high=1)
+    >>> found = exact_decoding(rows, np.array([12.0]), low=0, high=1, start=np.zeros(3))
     >>> found.values.tolist(), found.deviation, found.proved
     ([0.0, 1.0, 1.0], 0.0, True)
     """
-    low, high = box = whole_ends(low, high, equations.width)
+    box = whole_ends(low, high, equations.width)
     answers = Noisy.of(equations, right, AnswerLaw.LAPLACE, spread)
-    near = box_squares(equations, right, low=low, high=high, tolerance=1e-2, most=START_STEPS)
-    start = whole_decoding(
-        equations,
-        right,
-        start=near.values,
-        low=low,
-        high=high,
-        law=AnswerLaw.LAPLACE,
-        spread=spread,
-    ).values
+    start = rounded(start, *box)
     found = run(
         _program(answers, box),
         start=_extended(answers, start),
@@ -348,15 +284,17 @@ def _deviation(answers: Noisy, point: Floats) -> float:
 
 def _program(answers: Noisy, box: tuple[Floats, Floats]) -> Program:
     """Whole values, then how far each answer is above their sum and how far below."""
+    from scipy.sparse import eye_array, hstack
+
     height, width = answers.equations.height, answers.equations.width
-    above = Entries.diagonal(np.ones(height), 0, width)
+    above = eye_array(height)
     return Program(
         np.concatenate([np.zeros(width), np.tile(1 / answers.spread, 2)]),
         np.concatenate([box[0], np.zeros(2 * height)]),
         np.concatenate([box[1], np.full(2 * height, np.inf)]),
         answers.right,
         answers.right,
-        (Entries.of(answers.equations), above, above.to_the_right(height, -1.0)),
+        hstack([as_sparse(answers.equations), above, -above]),
         whole=width,
     )
 

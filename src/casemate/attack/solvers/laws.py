@@ -4,12 +4,6 @@ Compiled losses, and what a change of one unknown does to the losses of its equa
 
 `left` holds what is left of each equation, divided by its spread; `system` is (starts, rows,
 values, inverse spreads, law), entries sorted by unknown; no stored values means that all are 1.
-
-Equations by unknown: for each unknown the equations it is in, for work that changes one value.
-
-Cost       One pass over the entries to build, 4 bytes for each (12 where coefficients are not 1).
-
-A compiled pass that turns entries sorted by equation into entries sorted by unknown.
 """
 
 from dataclasses import dataclass
@@ -18,10 +12,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from casemate.attack.solvers.watched_program import as_sparse
 from casemate.compiled import compiled
-from casemate.exact import Floats, Rows
+from casemate.exact import Floats, Rows, times
 
 GAUSSIAN, LAPLACE = 0, 1
 BEYOND = 1 + 1e-9
@@ -84,53 +78,15 @@ def change(system: Any, left: Any, unknown: Any, step: Any) -> None:
         left[i] -= step * inverse[i] if plain else step * inverse[i] * values[k]
 
 
-# Columns ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class EquationsByUnknown:
-    """The same equations as `Rows`: the equations of each unknown from `starts[j]` on.
-
-    >>> from casemate.exact.system import System
-    >>> columns = Columns.of(Rows.of(System.of([[1, 0, 1], [0, 1, 1]])))
-    >>> columns.starts.tolist(), columns.rows.tolist()
-    ([0, 1, 2, 4], [0, 1, 0, 1])
-    """
-
-    starts: NDArray[np.int64]
-    rows: NDArray[np.uint32]
-    values: Floats | None  # None: all of them are 1
-    height: int
-
-    @classmethod
-    def of(cls, equations: Rows) -> "EquationsByUnknown":
-        """The entries of stored equations, turned."""
-
-        counts = np.bincount(equations.columns, minlength=equations.width)
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rows = np.empty(len(equations.columns), np.uint32)
-        given = np.zeros(0) if equations.values is None else equations.values
-        values = np.empty(len(given))
-        turn(equations.starts, equations.columns, given, starts[:-1].copy(), (rows, values))
-        return cls(starts, rows, None if equations.values is None else values, equations.height)
-
-    @cached_property
-    def stored(self) -> Any:
-        """Starts, rows and coefficients, for compiled loops."""
-        return self.starts, self.rows, np.zeros(0) if self.values is None else self.values
+# Answers -----------------------------------------------------------------------------------------
 
 
 def plain_sums(equations: Rows, point: Floats) -> Floats:
     """What each equation comes to at a point, in the unit of its answer: exact in whole numbers."""
-    from casemate.exact import times
-
     found = np.empty(equations.height)
     starts, columns, values, _ = equations.stored
     times(starts, columns, values, point, found)
     return found
-
-
-# Law --------------------------------------------------------------------------------------------
 
 
 class AnswerLaw(IntEnum):
@@ -182,7 +138,9 @@ class Noisy:
     @cached_property
     def system(self) -> Any:
         """Entries by unknown, inverse spreads and the law, for compiled loops."""
-        return (*EquationsByUnknown.of(self.equations).stored, 1 / self.spread, int(self.law))
+        turned, plain = as_sparse(self.equations).tocsc(), self.equations.values is None
+        stored = turned.indptr, turned.indices, np.zeros(0) if plain else turned.data
+        return (*stored, 1 / self.spread, int(self.law))
 
 
 def spreads(spread: Floats | float, height: int) -> Floats:
@@ -191,20 +149,3 @@ def spreads(spread: Floats | float, height: int) -> Floats:
     if not ((found > 0) & np.isfinite(found)).all():
         raise ValueError("every answer needs a finite spread above 0; exact answers have none")
     return found
-
-
-# Columns kernel ---------------------------------------------------------------------------------
-
-
-@compiled
-def turn(starts: Any, columns: Any, given: Any, places: Any, found: Any) -> None:
-    """Put each entry at the next free place of its unknown; `found` is (rows, values)."""
-    rows, values = found
-    plain = given.shape[0] == 0
-    for i in range(starts.shape[0] - 1):
-        for k in range(starts[i], starts[i + 1]):
-            place = places[columns[k]]
-            places[columns[k]] += 1
-            rows[place] = i
-            if not plain:
-                values[place] = given[k]

@@ -3,54 +3,22 @@
 Source     Source document 002, "Solving the equations": min |A x - b|, by pseudo-inverse there.
 Method     Conjugate gradients on the normal equations of rows scaled to length 1, in the form that
            keeps the residual itself, from the start given (0 gives the point of least length).
+           SciPy's `lsmr` is as fast, but nobody can watch it or stop it.
 Cost       Two passes over the equations a step; the number of steps grows with the condition
            number, and is a few dozen for random subsets.
 Departure  Rows are scaled, which changes nothing where the equations can all hold; where they
            cannot, long and short rows count alike.
 
 Equations seen in another way: some of their unknowns only, or weighted; nothing is copied.
-
-Inner products of the columns of weighted equations: how alike any two unknowns are.
-
-Cost       The sum of squared row lengths, or one dense matrix product in batches where rows are
-           long; 4 bytes for each pair of unknowns.
-
-A compiled pass that adds up products of the coefficients of each equation.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.compiled import compiled
-from casemate.exact import Floats, Passes, Rows
-
-FLAT = 1e-13
-"""A slope so much smaller than the first one is rounding."""
-
-Progress = Callable[[int, float, Floats], None]
-"""Called with the steps made, the relative residual, and the point."""
-
-
-def after(progress: Progress | None, steps: int) -> Progress | None:
-    """The same callback for work that follows so many steps."""
-    if progress is None:
-        return None
-    return lambda more, residual, point: progress(steps + more, residual, point)
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """A point, how far its equations are from holding (relative to their right sides), and how
-    many steps led there; `converged` says whether no better point is near."""
-
-    values: Floats
-    residual: float
-    iterations: int
-    converged: bool
+from casemate.attack.solvers.iteration import FLAT, Progress, Solved, iterate, norm
+from casemate.exact import Floats, Passes
 
 
 def least_squares(
@@ -73,43 +41,18 @@ def least_squares(
     >>> least_squares(rows, np.array([6.0, 4.0])).values.round(6).tolist()
     [3.0, 3.0, 2.0]
     """
-    return descend(_Descent(equations, right / equations.lengths, start), tolerance, most, progress)
+    work = _ConjugateGradients(equations, right / equations.lengths, start)
+    return iterate(work, tolerance, most, progress)
 
 
-class Descent(Protocol):
-    """A point on its way down."""
-
-    point: Floats
-    steps: int
-
-    @property
-    def residual(self) -> float:
-        """How far the equations are from holding, relative to their right sides."""
-
-    def is_done(self, tolerance: float) -> bool:
-        """Whether there is no better point near."""
-
-    def step(self) -> None:
-        """Go on."""
-
-
-def descend(work: Descent, tolerance: float, most: int, progress: Progress | None) -> Solved:
-    """Go on until it is done, or so many steps are made."""
-    while work.steps < most and not work.is_done(tolerance):
-        work.step()
-        if progress is not None:
-            progress(work.steps, work.residual, work.point)
-    return Solved(work.point, work.residual, work.steps, converged=work.is_done(tolerance))
-
-
-class _Descent:
+class _ConjugateGradients:
     """The point on its way, what is left of the equations there, and the direction to go."""
 
     def __init__(self, equations: Passes, right: Floats, start: Floats | None) -> None:
         self._equations = equations
         self.point = np.zeros(equations.width) if start is None else start.astype(np.float64)
         self._left = right - equations.times(self.point)
-        self._size = float(np.linalg.norm(right)) or 1.0
+        self._size = norm(right)
         self._direction = equations.transposed(self._left)
         self._steepness = self._first = float(self._direction @ self._direction)
         self.steps = 0
@@ -196,66 +139,3 @@ class Weighted(EquationView):
     def transposed(self, weights: Floats) -> Floats:
         """The weighted equations multiplied by weights and added up."""
         return self.equations.transposed(self.weights * weights)
-
-
-# Inner products ---------------------------------------------------------------------------------
-
-
-BATCH = 2**24
-"""Entries of a dense batch of equations."""
-
-DENSE_ADVANTAGE = 30.0
-"""A dense product does this many multiplications in the time of one sparse one."""
-
-
-def inner_products(equations: Rows, weights: Floats) -> NDArray[np.float32]:
-    """The sum over equations of weight * coefficient * coefficient, for all pairs of unknowns.
-
-    >>> from casemate.exact.system import System
-    >>> inner_products(Rows.of(System.of([[1, 1], [0, 2]])), np.array([1.0, 3.0])).tolist()
-    [[1.0, 1.0], [1.0, 13.0]]
-    """
-    counts = np.diff(equations.starts).astype(np.float64)
-    dense = equations.height * float(equations.width) ** 2 / DENSE_ADVANTAGE
-    if float(counts @ counts) > dense:
-        return _by_batches(equations, np.sqrt(weights))
-
-    found = np.zeros((equations.width, equations.width), np.float32)
-    starts, columns, values, _ = equations.stored
-    add_products(starts, columns, values, weights, found)
-    return found
-
-
-def _by_batches(equations: Rows, roots: Floats) -> NDArray[np.float32]:
-    found = np.zeros((equations.width, equations.width), np.float32)
-    size = max(1, BATCH // max(1, equations.width))
-    for first in range(0, equations.height, size):
-        last = min(first + size, equations.height)
-        batch = _dense(equations, first, last) * roots[first:last, None].astype(np.float32)
-        found += batch.T @ batch
-    return found
-
-
-def _dense(equations: Rows, first: int, last: int) -> NDArray[np.float32]:
-    """Some equations as a dense matrix."""
-    entries = slice(equations.starts[first], equations.starts[last])
-    row = np.repeat(np.arange(last - first), np.diff(equations.starts[first : last + 1]))
-    dense = np.zeros((last - first, equations.width), np.float32)
-    values = equations.values
-    dense[row, equations.columns[entries]] = 1 if values is None else values[entries]
-    return dense
-
-
-# Inner products kernel --------------------------------------------------------------------------
-
-
-@compiled
-def add_products(starts: Any, columns: Any, values: Any, weights: Any, found: Any) -> None:
-    """Add weight * coefficient * coefficient for all pairs of each equation."""
-    plain = values.shape[0] == 0
-    for i in range(starts.shape[0] - 1):
-        for k in range(starts[i], starts[i + 1]):
-            own = found[columns[k]]
-            weight = weights[i] if plain else weights[i] * values[k]
-            for other in range(starts[i], starts[i + 1]):
-                own[columns[other]] += weight if plain else weight * values[other]

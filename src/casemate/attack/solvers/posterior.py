@@ -9,8 +9,8 @@ Method     Two chains of `gibbs`, one from the start given and one from anywhere
            every bound is kept. Chances are averages of conditional chances, not counts. A chain
            whose likelihood stays plainly below the other's is stuck and does not count.
 Guarantee  Where both chains have forgotten their starts, a value given the chance p is right with
-           probability p over values drawn from the prior. `agreement` compares the chains, and
-           `converged` says whether they agree and keep every bound.
+           probability p over values drawn alike from their ranges. `agreement` compares the
+           chains, and `converged` says whether they agree and keep every bound.
 Cost       Two chains, each a warm-up and as many sweeps again: 4,096 unknowns in 16,384 half
            subsets take 0.15 s a sweep.
 
@@ -26,9 +26,9 @@ Cost       A sweep reads every entry twice and, with a stand-in, every pair of u
 Compiled sweeps of the sampler: one unknown at a time, then one unit from place to place.
 
 Arguments come in groups: `system` is that of `law_kernel`; `chain` is (point, left, fields);
-`setting` is (low, high, log prior, curvature, its diagonal, sharpness). Fields are the slopes of
+`setting` is (low, high, curvature, its diagonal, sharpness). Fields are the slopes of
 the Gaussian stand-in, and curvature is how they change; sharpness is how much the likelihood
-counts. A prior or a curvature without rows is absent.
+counts. A curvature without rows is absent.
 """
 
 from dataclasses import dataclass
@@ -39,9 +39,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.solvers.box_squares import box_squares
+from casemate.attack.solvers.iteration import Progress
 from casemate.attack.solvers.laws import GAUSSIAN, AnswerLaw, Noisy, change, parabola, saved
-from casemate.attack.solvers.least_squares import Progress, inner_products
+from casemate.attack.solvers.watched_program import as_sparse
 from casemate.attack.solvers.whole_decoding import rounded, whole_ends
 from casemate.compiled import compiled
 from casemate.exact import Floats, Rows
@@ -52,14 +52,20 @@ MOST_PAIRS = 2**26
 MOST_CHANCES = 2**25
 """No table of chances is larger."""
 
+BATCH_ENTRIES = 2**24
+"""Of a dense batch of equations."""
+
+DENSE_ADVANTAGE = 200.0
+"""A dense product does this many multiplications in the time of one sparse one."""
+
 RENEWAL = 16
 """Sweeps after which sums that were kept up to date are computed afresh."""
 
 
 class PosteriorModel:
-    """What chains share: the answers, the ranges, the prior, and the Gaussian stand-in."""
+    """What chains share: the answers, the ranges, and the Gaussian stand-in."""
 
-    def __init__(self, answers: Noisy, low: Floats, high: Floats, prior: Floats | None) -> None:
+    def __init__(self, answers: Noisy, low: Floats, high: Floats) -> None:
         self.answers, self.low, self.high = answers, low, high
         self.unknowns = answers.equations.width
         self.span = int((high - low).max(initial=0)) + 1
@@ -68,7 +74,6 @@ class PosteriorModel:
                 f"{self.unknowns} unknowns of up to {self.span} values are too many to weigh each; "
                 f"give narrower ranges"
             )
-        self._prior = log_prior(prior, self.unknowns, self.span)
         self._curvature = self._stand_in()
         self._diagonal = np.diag(self._curvature).astype(np.float64)
 
@@ -76,7 +81,7 @@ class PosteriorModel:
         if not self.has_stand_in:
             return np.zeros((0, 0), np.float32)
         variance = self.answers.law.variance * self.answers.spread**2
-        return inner_products(self.answers.equations, 1 / variance)
+        return gram(self.answers.equations, 1 / variance)
 
     @property
     def has_stand_in(self) -> bool:
@@ -94,21 +99,30 @@ class PosteriorModel:
     def setting(self, sharpness: float) -> Any:
         """What compiled sweeps need besides the answers."""
         stand_in = self._curvature, self._diagonal
-        return (self.low, self.high, self._prior, *stand_in, sharpness)
+        return (self.low, self.high, *stand_in, sharpness)
 
 
-def log_prior(prior: Floats | None, unknowns: int, span: int) -> Floats:
-    """The logarithms of a prior, as a table of one line or one for each unknown."""
-    if prior is None:
-        return np.zeros((0, 0))
-    table = np.atleast_2d(prior).astype(np.float64)
-    if table.shape not in {(1, span), (unknowns, span)} or not (table >= 0).all():
-        raise ValueError(
-            f"a prior needs a weight for each of {span} values, in one line or in {unknowns}, "
-            f"got {table.shape[0]} by {table.shape[1]}, or a weight below 0"
-        )
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.log(table), -1e300)
+def gram(equations: Rows, weights: Floats) -> NDArray[np.float32]:
+    """The sum over equations of weight * coefficient * coefficient, for all pairs of unknowns.
+
+    Dense in batches where rows are long.
+
+    >>> from casemate.exact.system import System
+    >>> gram(Rows.of(System.of([[1, 1], [0, 2]])), np.array([1.0, 3.0])).tolist()
+    [[1.0, 1.0], [1.0, 13.0]]
+    """
+    matrix = as_sparse(equations).astype(np.float32)
+    counts = np.diff(equations.starts)
+    matrix.data *= np.repeat(np.sqrt(weights), counts).astype(np.float32)
+    dense = equations.height * float(equations.width) ** 2 / DENSE_ADVANTAGE
+    if float(counts.astype(np.float64) @ counts) <= dense:
+        return np.asarray((matrix.T @ matrix).toarray())
+    found = np.zeros((equations.width, equations.width), np.float32)
+    size = max(1, BATCH_ENTRIES // max(1, equations.width))
+    for first in range(0, equations.height, size):
+        batch = matrix[first : first + size].toarray()
+        found += batch.T @ batch
+    return found
 
 
 class MarkovChain:
@@ -185,9 +199,6 @@ OPEN = 15.0
 AGREED = 0.9
 """Chains that agree this much have converged."""
 
-START_STEPS = 100
-"""Steps of least squares, to a hundredth, that lead to the start."""
-
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -215,12 +226,6 @@ class Posterior:
         best: Floats = self.chances.max(axis=1)
         return best
 
-    @property
-    def mean(self) -> Floats:
-        """The mean of each unknown."""
-        means: Floats = self.first + self.chances @ np.arange(self.chances.shape[1])
-        return means
-
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """The ends of a range that holds each unknown with at least this chance.
 
@@ -244,21 +249,26 @@ def posterior(
     low: Floats | float,
     high: Floats | float,
     random: np.random.Generator,
-    start: Floats | None = None,
-    prior: Floats | None = None,
+    start: Floats,
     warm_up: int = 60,
     sweeps: int = 60,
     progress: Progress | None = None,
 ) -> Posterior:
     """The chances of whole values between finite ends, given answers with noise of a known law.
 
-    `prior` holds the weight of each value, from the low end on: one line for all unknowns, or one
-    for each; without it all values are alike. The start is least squares, rounded, unless given.
+    All values are alike beforehand. One chain begins at the start, rounded.
 
     >>> from casemate.exact.system import System
     >>> rows, draws = Rows.of(System.of([[1, 1], [1, 0]])), np.random.default_rng(0)
     >>> found = posterior(
-    ...     rows, np.array([1.1, 0.9]), law=Law.GAUSSIAN, spread=0.2, low=0, high=1, random=draws
+    ...     rows,
+    ...     np.array([1.1, 0.9]),
+    ...     law=AnswerLaw.GAUSSIAN,
+    ...     spread=0.2,
+    ...     low=0,
+    ...     high=1,
+    ...     random=draws,
+    ...     start=np.zeros(2),
     ... )
     >>> found.values.tolist(), found.probability.round(2).tolist()
     ([1.0, 0.0], [1.0, 1.0])
@@ -267,7 +277,7 @@ def posterior(
         raise ValueError(f"need a sweep and no less than no warm-up, got {sweeps} and {warm_up}")
     box = whole_ends(low, high, equations.width)
     answers = Noisy.of(equations, right, law, spread)
-    model = PosteriorModel(answers, *box, prior)
+    model = PosteriorModel(answers, *box)
     chains = _chains(model, start, random)
     for sweep in range(warm_up):
         levels = _cooling(law, min(1.0, sweep / (COOL * warm_up)))
@@ -283,14 +293,10 @@ def posterior(
 
 
 def _chains(
-    model: PosteriorModel, start: Floats | None, random: np.random.Generator
+    model: PosteriorModel, start: Floats, random: np.random.Generator
 ) -> tuple[MarkovChain, MarkovChain]:
-    """One from the start, or from least squares, and one from anywhere."""
-    low, high, answers = model.low, model.high, model.answers
-    if start is None:
-        start = box_squares(
-            answers.equations, answers.right, low=low, high=high, tolerance=1e-2, most=START_STEPS
-        ).values
+    """One from the start, and one from anywhere."""
+    low, high = model.low, model.high
     anywhere = random.integers(low.astype(np.int64), high.astype(np.int64), endpoint=True)
     return MarkovChain(model, rounded(start, low, high), random), MarkovChain(
         model, anywhere, random
@@ -340,14 +346,6 @@ WINDOW = 64
 
 FAR = -30.0
 """Log-weights this far below the largest count as none."""
-
-
-@compiled
-def belief(prior: Any, unknown: Any, place: Any) -> Any:
-    """The log prior of a value, up to a constant."""
-    if prior.shape[0] == 0:
-        return 0.0
-    return prior[unknown if prior.shape[0] > 1 else 0, place]
 
 
 @compiled
@@ -406,7 +404,7 @@ def values_sweep(system: Any, chain: Any, setting: Any, draws: Any, tally: Any) 
     A window of a wide range starts at a random distance below the present value, so that every
     window is as likely from each of its values.
     """
-    low, high, prior, curvature, _, sharpness = setting
+    low, high, curvature, _, sharpness = setting
     order, chosen, placed = draws
     point = chain[0]
     weights = np.empty(WINDOW)
@@ -419,8 +417,7 @@ def values_sweep(system: Any, chain: Any, setting: Any, draws: Any, tally: Any) 
         count = int(last - first) + 1
         weigh(system, chain, j, (first, count), weights)
         base = int(first - low[j])
-        for place in range(count):
-            weights[place] = sharpness * weights[place] + belief(prior, j, base + place)
+        weights[:count] *= sharpness
         place, total = drawn(weights, count, chosen[turn])
         if tally.shape[0] > 0:
             tally[j, base : base + count] += weights[:count] / total
@@ -432,18 +429,13 @@ def values_sweep(system: Any, chain: Any, setting: Any, draws: Any, tally: Any) 
 def partners(chain: Any, setting: Any, taken: Any, step: Any, weights: Any) -> None:
     """The stand-in's log-weight of every place for a unit that was taken from one unknown."""
     point, _, fields = chain
-    low, high, prior, curvature, diagonal, sharpness = setting
+    low, high, curvature, diagonal, sharpness = setting
     own, gentle = curvature[taken], min(1.0, sharpness)
     point[taken] -= step
     for i in range(point.shape[0]):
         inside = low[i] <= point[i] + step <= high[i]
         weight = gentle * (step * fields[i] + own[i] - 0.5 * diagonal[i])
         weights[i] = weight if inside else -np.inf
-    if prior.shape[0] > 0:
-        for i in range(point.shape[0]):
-            if weights[i] > -np.inf:
-                place = int(point[i] - low[i])
-                weights[i] += belief(prior, i, place + int(step)) - belief(prior, i, place)
     point[taken] += step
 
 
@@ -466,7 +458,7 @@ def swaps_sweep(system: Any, chain: Any, setting: Any, draws: Any) -> None:
     """
     order, coins, chosen, accepted, _ = draws
     point, left, fields = chain
-    low, high, _, curvature, diagonal, sharpness = setting
+    low, high, curvature, diagonal, sharpness = setting
     gentle = min(1.0, sharpness)
     weights = np.empty(point.shape[0])
     for turn in range(order.shape[0]):
@@ -494,7 +486,7 @@ def neighbour_swaps_sweep(system: Any, rows: Any, chain: Any, setting: Any, draw
     """
     order, coins, chosen, accepted, picked = draws
     point, left, _ = chain
-    low, high, prior, _, _, sharpness = setting
+    low, high, _, _, sharpness = setting
     starts, equations = system[0], system[1]
     for turn in range(order.shape[0]):
         k = order[turn]
@@ -509,10 +501,7 @@ def neighbour_swaps_sweep(system: Any, rows: Any, chain: Any, setting: Any, draw
             continue
         if not low[i] <= point[i] + step <= high[i]:
             continue
-        own, other = int(point[k] - low[k]), int(point[i] - low[i])
         gain = sharpness * pair_saved(system, left, k, i, step)
-        gain += belief(prior, k, own - int(step)) - belief(prior, k, own)
-        gain += belief(prior, i, other + int(step)) - belief(prior, i, other)
         if gain >= 0 or accepted[turn] < exp(gain):
             point[k] -= step
             point[i] += step

@@ -4,17 +4,15 @@ Source     Source document 002, "Handling many queries": x = l + (u - l) sigmoid
            0.01 along the gradient in z of one randomly chosen equation's squared residual.
 Method     By default the step is as long as makes the equation hold, as far as the slopes of the
            sigmoids tell, which is the same for rows of any length; it is cut where some z would
-           move further than 1. `rate=0.01` is the document's. Without a box z is x, and the step is
-           Kaczmarz's. The averaged form is for equations that contradict; see `sweeping`.
+           move further than 1. `rate=0.01` is the document's. Without a sigmoid z is x, and the
+           step is Kaczmarz's. The averaged form is for equations that contradict; see `kaczmarz`.
 Departure  The document's constant step leaves noisy answers wandering, and long rows may make it
            grow without end: `test_the_documents_constant_step_is_too_long_for_long_rows`. A value
            with one end only is kept on its side by clipping, as a sigmoid needs two ends.
 
-Compiled steps of stochastic gradient descent in the variable behind a sigmoid.
-
 A value between two ends is low + span * sigmoid(z); one with an end that is not finite is z itself,
 kept on its side. `place` is (low, high, span), the span being 0 where an end is not finite; a path
-is (behind, point, sums): z, the values, and sums as in `kaczmarz_kernel`.
+is (behind, point, sums): z, the values, and sums as in `kaczmarz`.
 """
 
 import math
@@ -23,18 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.attack.solvers.iteration import Progress, Solved, iterate
 from casemate.attack.solvers.kaczmarz import (
     NO_TRAIL,
     Order,
-    PathAverage,
+    RandomPasses,
     at,
     coefficient,
     own,
-    settle,
-    settle_averaged,
     shuffled_rows,
 )
-from casemate.attack.solvers.least_squares import Progress, Solved
 from casemate.compiled import compiled
 from casemate.exact import Floats, Rows, ends
 
@@ -66,32 +62,23 @@ def sgd(
     >>> sgd(rows, np.array([5.0, 2.0]), random=draws, low=0, high=9).values.round(2).tolist()
     [3.0, 2.0]
     """
-    work = _StochasticDescent(
-        equations, right, _Behind(ends(low, high, equations.width), start), rate
-    )
-    go = settle_averaged if averaged else settle
-    return go(
-        work,
-        equations,
-        right,
-        random=random,
-        order=order,
-        tolerance=tolerance,
-        most=most,
-        progress=progress,
-    )
+    behind = _Behind(ends(low, high, equations.width), start)
+    sweeper = _StochasticDescent(equations, right, behind, rate)
+    work = RandomPasses(sweeper, equations, right, lambda: order(equations, random), averaged)
+    return iterate(work, tolerance, most, progress)
 
 
 class _Behind:
     """The values, and the variables behind them."""
 
-    def __init__(self, box: tuple[Floats, Floats], start: Floats | None) -> None:
-        low, high = box
-        both = np.isfinite(low) & np.isfinite(high)
-        self._low, self._high = low, high
+    def __init__(
+        self, box: tuple[Floats, Floats], start: Floats | None, sigmoid: bool = True
+    ) -> None:
+        self._low, self._high = low, high = box
+        both = np.isfinite(low) & np.isfinite(high) & sigmoid
         self._span: Floats = np.where(both, high - np.where(both, low, 0.0), 0.0)
-        middle = low + self._span / 2
-        self.jump(np.where(both, middle, np.clip(0.0, low, high)) if start is None else start)
+        middle = np.where(both, low + self._span / 2, np.clip(0.0, low, high))
+        self.jump(middle if start is None else start)
 
     @property
     def place(self) -> tuple[Floats, Floats, Floats]:
@@ -128,7 +115,6 @@ class _StochasticDescent:
 
     def sweep(self, order: NDArray[np.int64], relaxed: float, sums: Floats) -> int:
         """One step for each row of the order."""
-
         turns, path = (order, self._rate, relaxed), (*self._behind.state, sums)
         sweep(self._equations.compiled, self._right, turns, path, self._behind.place)
         return len(order)
@@ -144,15 +130,18 @@ def _checked(rate: float | None) -> float:
     return rate or 0.0
 
 
-class SigmoidStream:
-    """A point inside a box that follows equations as they come, each seen once.
+class EquationStream:
+    """A point in a box that follows equations as they come, each seen once and then forgotten.
 
-    >>> stream = SigmoidStream(2, low=0.0, high=9.0)
-    >>> for _ in range(50):
-    ...     stream.see(np.array([0, 1]), 5.0)
-    ...     stream.see(np.array([1]), 2.0)
-    >>> stream.point.round(3).tolist()
-    [3.0, 2.0]
+    It is kept in the box by clipping, or by the sigmoid if that is asked for. With `averaged` its
+    point is the average of the end of its path, which comes to rest where noisy equations leave
+    the path itself wandering.
+
+    >>> stream = EquationStream(2, low=0.0)
+    >>> stream.see(np.array([0, 1]), 5.0)
+    >>> stream.see(np.array([1]), 2.0)
+    >>> stream.point.tolist()
+    [2.5, 2.0]
     """
 
     def __init__(
@@ -162,10 +151,11 @@ class SigmoidStream:
         low: Floats | float = -np.inf,
         high: Floats | float = np.inf,
         start: Floats | None = None,
+        sigmoid: bool = False,
         rate: float | None = None,
         averaged: bool = False,
     ) -> None:
-        self._behind = _Behind(ends(low, high, width), start)
+        self._behind = _Behind(ends(low, high, width), start, sigmoid)
         self._rate = _checked(rate)
         self._trail = PathAverage(width) if averaged else None
 
@@ -179,7 +169,6 @@ class SigmoidStream:
         self, columns: NDArray[np.integer], answer: float, values: Floats | None = None
     ) -> None:
         """Take in one equation: the unknowns it adds up, their coefficients (1), and the answer."""
-
         behind = self._behind
         trail = (NO_TRAIL, 0.0) if self._trail is None else self._trail.next(behind.point)
         factors = None if values is None else values.astype(np.float64)
@@ -187,7 +176,46 @@ class SigmoidStream:
         step(equation, float(answer), (self._rate, 1.0), path, behind.place)
 
 
-# Sgd kernel -------------------------------------------------------------------------------------
+class PathAverage:
+    """The average of at least the last half of a path, and at most its last three quarters.
+
+    >>> trail, point = PathAverage(1), np.zeros(1)
+    >>> for value in (8.0, 2.0, 4.0):
+    ...     sums, before = trail.next(point)
+    ...     sums += before * (value - point)
+    ...     point[:] = value
+    >>> trail.average(point).round(6).tolist()  # of 8, 2 and 4: the start is forgotten
+    [4.666667]
+    """
+
+    def __init__(self, width: int) -> None:
+        self._sums: Floats = np.zeros(width)
+        self._moves, self._until = 0, 1
+        self._earlier: Floats = np.zeros(width)
+        self._count = 0
+
+    def next(self, point: Floats) -> tuple[Floats, float]:
+        """Before each move: the sums to which it is to be added, and how often."""
+        if self._moves == self._until:
+            self._earlier = self._recent(point)
+            self._count, self._moves, self._until = self._moves, 0, 2 * self._until
+            self._sums = np.zeros(len(self._sums))
+        self._moves += 1
+        return self._sums, float(self._moves - 1)
+
+    def average(self, point: Floats) -> Floats:
+        """The average of the points, of which this is the last."""
+        if self._moves == 0:
+            return point.copy()
+        share = self._count / (self._count + self._moves)
+        return share * self._earlier + (1 - share) * self._recent(point)
+
+    def _recent(self, point: Floats) -> Floats:
+        """The average of the points since the last turn, without the one before the first move."""
+        return point - self._sums / self._moves
+
+
+# Kernels ----------------------------------------------------------------------------------------
 
 
 LONGEST = 1.0

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casemate.exact import Floats, Rows, Status
 
@@ -19,40 +18,6 @@ LOOK = 0.05
 
 Watcher = Callable[[int, Floats | None], None]
 """Called with the steps made and the best point so far, if there is one."""
-
-
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """Some entries of a program's matrix, in any order."""
-
-    row: Ints
-    column: Ints
-    value: Floats
-
-    @classmethod
-    def of(cls, equations: Rows, first: int = 0) -> "Entries":
-        """The entries of equations that are rows from `first` on."""
-        row = np.repeat(np.arange(equations.height), np.diff(equations.starts)) + first
-        column = equations.columns.astype(np.int64)
-        values = equations.values
-        return cls(row, column, np.ones(len(row)) if values is None else values)
-
-    @classmethod
-    def diagonal(cls, value: Floats, first_row: int, first_column: int) -> "Entries":
-        """Entries one below the other to the right."""
-        places = np.arange(len(value))
-        return cls(places + first_row, places + first_column, value)
-
-    def turned(self) -> "Entries":
-        """Rows for columns."""
-        return Entries(self.column, self.row, self.value)
-
-    def to_the_right(self, columns: int, factor: float = 1.0) -> "Entries":
-        """The same entries so many columns on, multiplied."""
-        return Entries(self.row, self.column + columns, factor * self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +29,17 @@ class Program:
     high: Floats
     row_low: Floats
     row_high: Floats
-    entries: tuple[Entries, ...]
+    matrix: Any  # sparse: a row for each row, a column for each column
     whole: int = 0  # so many of the first columns are whole numbers
 
-    def by_column(self) -> tuple[Ints, Ints, Floats]:
-        """Where each column's entries start, their rows and their values."""
-        row = np.concatenate([each.row for each in self.entries])
-        column = np.concatenate([each.column for each in self.entries])
-        value = np.concatenate([each.value for each in self.entries])
-        order = np.lexsort((row, column))
-        starts = np.searchsorted(column[order], np.arange(len(self.cost) + 1))
-        return starts, row[order], value[order]
+
+def as_sparse(equations: Rows) -> Any:
+    """Stored equations, not scaled, as a sparse matrix of SciPy."""
+    from scipy.sparse import csr_array
+
+    shape, values = (equations.height, equations.width), equations.values
+    entries = np.ones(len(equations.columns)) if values is None else values
+    return csr_array((entries, equations.columns.astype(np.int32), equations.starts), shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +62,7 @@ def run(
     **options: Any,
 ) -> ProgramOutcome:
     """Solve a program with these options of HiGHS, from a point that keeps its ends if given."""
-    highs = _loaded(program, {"time_limit": float(seconds), **options})
+    highs = loaded(program, time_limit=float(seconds), **options)
     if start is not None:
         _set_start(highs, start)
     kinds, stop = _kinds(), threading.Event()
@@ -148,7 +113,8 @@ def _kinds() -> tuple[Any, ...]:
     )
 
 
-def _loaded(program: Program, options: dict[str, Any]) -> Any:
+def loaded(program: Program, **options: Any) -> Any:
+    """The program in HiGHS, which keeps silent and to one thread."""
     import highspy
 
     highs = highspy.Highs()
@@ -159,9 +125,10 @@ def _loaded(program: Program, options: dict[str, Any]) -> Any:
     model.col_cost_, model.col_lower_, model.col_upper_ = program.cost, program.low, program.high
     model.row_lower_, model.row_upper_ = program.row_low, program.row_high
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    starts, row, value = program.by_column()
-    model.a_matrix_.start_, model.a_matrix_.index_ = starts.astype(np.int32), row.astype(np.int32)
-    model.a_matrix_.value_ = value
+    matrix = program.matrix.tocsc()
+    model.a_matrix_.start_ = matrix.indptr.astype(np.int32)
+    model.a_matrix_.index_ = matrix.indices.astype(np.int32)
+    model.a_matrix_.value_ = matrix.data
     if program.whole:
         kinds = highspy.HighsVarType
         others = len(program.cost) - program.whole

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.attack.solvers.iteration import Progress, Solved
 from casemate.attack.solvers.laws import (
     GAUSSIAN,
     AnswerLaw,
@@ -28,7 +29,6 @@ from casemate.attack.solvers.laws import (
     saved,
     total_loss,
 )
-from casemate.attack.solvers.least_squares import Progress, Solved
 from casemate.compiled import compiled
 from casemate.exact import Floats, Rows, ends
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from casemate.attack.reconstruct.confidence import ErrorLaw, normal_cdf
+from casemate.attack.reconstruct.error_law import ErrorLaw, normal_cdf
 from casemate.attack.reconstruct.noise import Kind
 from casemate.exact import Floats
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from casemate.attack.reconstruct.confidence import ErrorLaw, EstimateWithLaw, intervals
+from casemate.attack.reconstruct.error_law import ErrorLaw
+from casemate.attack.reconstruct.intervals import EstimateWithLaw, intervals
 from casemate.attack.reconstruct.noise import Kind, NoiseLaw
 from casemate.exact import Floats
 

@@ -4,7 +4,8 @@ from scipy.optimize import linprog
 
 from casemate.attack.reconstruct import leftover as module
 from casemate.attack.reconstruct.leftover import leftover
-from casemate.attack.reconstruct.problem import Prior, Problem, SumLimits
+from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.solvers.convex_losses import RangeConstraints
 from casemate.exact import Floats, Rows, System
 
 
@@ -58,7 +59,7 @@ def test_propagation_finds_what_one_equation_leaves_and_what_follows_from_that()
 
 
 def test_limits_and_a_total_are_used() -> None:
-    limits = SumLimits(Rows.of(System.of([[1, -1, 0]])), np.array([0.0]), np.array([np.inf]))
+    limits = RangeConstraints(Rows.of(System.of([[1, -1, 0]])), np.array([0.0]), np.array([np.inf]))
     stated = Problem.of([[0, 0, 1]], [2.0], Prior(low=0.0, high=9.0, total=8.0))
     problem = Problem(
         stated.equations,

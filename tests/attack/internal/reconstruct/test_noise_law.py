@@ -1,11 +1,9 @@
-import math
-
 import numpy as np
 import pytest
 from chance import assert_follows
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import stats
 
 from casemate.attack.reconstruct.noise import NoiseLaw
 from casemate.errors import Misconfigured
@@ -58,25 +56,9 @@ def test_a_kind_that_is_none_is_a_value_error() -> None:
 
 
 @pytest.mark.parametrize("text", LAWS)
-def test_moments_and_density_are_those_of_the_law(text: str) -> None:
+def test_the_deviation_is_that_of_the_law(text: str) -> None:
     law = NoiseLaw.read(text)
-    peer = PEERS[law.kind]
-    assert law.deviation == pytest.approx(peer.std())
-    assert law.kurtosis == pytest.approx(float(peer.stats(moments="k")), abs=1e-9)
-    points = np.linspace(-9.1, 9.1, 53)
-    with np.errstate(divide="ignore"):
-        assert law.log_density(points) == pytest.approx(np.log(peer.pdf(points)))
-
-
-@pytest.mark.parametrize("text", LAWS)
-def test_a_density_adds_up_to_one(text: str) -> None:
-    law = NoiseLaw.read(text)
-    reach = law.bounded or 60 * law.scale
-
-    def density(point: float) -> float:
-        return math.exp(law.log_density(np.array([point]))[0])
-
-    assert integrate.quad(density, -reach, reach, points=[0])[0] == pytest.approx(1)
+    assert law.deviation == pytest.approx(PEERS[law.kind].std())
 
 
 def test_only_uniform_noise_and_rounding_have_a_bound() -> None:

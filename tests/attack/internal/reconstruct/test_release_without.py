@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.attack.reconstruct.noise import NoiseLaw
-from casemate.attack.reconstruct.problem import Prior, Problem, SumLimits, rows_of
+from casemate.attack.reconstruct.problem import Prior, Problem, rows_of
 from casemate.attack.score.leave_one_out import release_without, sums
+from casemate.attack.solvers.convex_losses import RangeConstraints
 from casemate.attack.solvers.least_squares import Freed, least_squares
 from casemate.exact import Floats, Rows
 
@@ -69,7 +70,7 @@ def test_a_rounded_sum_is_rounded_again_because_the_rest_depends_on_everybody(
 def test_limits_are_struck_as_equations_are() -> None:
     rows = rows_of(np.array([[1.0, 1.0]]))
     assert isinstance(rows, Rows)
-    limits = SumLimits(rows, np.array([0.0]), np.array([5.0]))
+    limits = RangeConstraints(rows, np.array([0.0]), np.array([5.0]))
     problem = replace(Problem.of(rows, [4.0], Prior(low=0.0, high=9.0)), limits=limits)
     found = release_without(problem, np.array([3.0, 1.0]), np.array([0])).limits
     assert found is not None

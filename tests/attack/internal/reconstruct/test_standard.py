@@ -40,9 +40,8 @@ def test_weighted_least_squares_is_that_of_equations_divided_by_their_deviations
     problem, matrix = example(np.random.default_rng(seed))
     weighted = Weighted(problem.equations, weights(problem))
     found = least_squares(weighted, problem.answers, tolerance=1e-12).values
-    assert problem.deviations is not None
-    divided = matrix / problem.deviations[:, None]
-    expected = np.linalg.lstsq(divided, problem.answers / problem.deviations)[0]
+    divided = matrix / problem.spread[:, None]
+    expected = np.linalg.lstsq(divided, problem.answers / problem.spread)[0]
     assert found == pytest.approx(expected, abs=1e-8)
 
 

@@ -6,7 +6,8 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.reconstruct.confidence import ErrorLaw, EstimateWithLaw, whole_numbers
+from casemate.attack.reconstruct.error_law import ErrorLaw
+from casemate.attack.reconstruct.intervals import EstimateWithLaw, whole_numbers
 from casemate.attack.reconstruct.noise import Kind, NoiseLaw
 from casemate.exact import Floats
 

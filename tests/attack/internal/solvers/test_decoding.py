@@ -5,7 +5,6 @@ from scipy.optimize import linprog
 from casemate.attack.solvers.decoding import (
     NoSuchValues,
     least_absolute,
-    least_largest,
     within_noise,
 )
 from casemate.exact import Floats, Rows, System
@@ -51,7 +50,7 @@ def least_maximum(dense: Floats, right: Floats, low: Floats, high: Floats, sprea
     return float(found)
 
 
-@pytest.mark.parametrize("case", range(40))
+@pytest.mark.parametrize("case", range(20))
 def test_the_sum_of_absolute_residuals_is_the_least(case: int, seed: int) -> None:
     rng = np.random.default_rng([seed, case])
     dense, right, low, high = small_case(rng)
@@ -64,20 +63,7 @@ def test_the_sum_of_absolute_residuals_is_the_least(case: int, seed: int) -> Non
     assert mine == pytest.approx(least(dense, right, low, high, spread), rel=1e-5, abs=1e-5)
 
 
-@pytest.mark.parametrize("case", range(40))
-def test_the_largest_residual_is_the_least(case: int, seed: int) -> None:
-    rng = np.random.default_rng([seed, case])
-    dense, right, low, high = small_case(rng)
-    spread = rng.choice([0.5, 1.0, 4.0], len(right))
-    rows = Rows.of(System.of(dense.astype(int).tolist()))
-    found = least_largest(rows, right, low=low, high=high, spread=spread)
-    assert found.converged
-    assert (low <= found.values).all() and (found.values <= high).all()
-    mine = float(np.abs((dense @ found.values - right) / spread).max())
-    assert mine == pytest.approx(least_maximum(dense, right, low, high, spread), rel=1e-5, abs=1e-5)
-
-
-@pytest.mark.parametrize("case", range(40))
+@pytest.mark.parametrize("case", range(20))
 def test_values_within_the_noise_are_found_exactly_where_there_are_some(
     case: int, seed: int
 ) -> None:
@@ -117,8 +103,6 @@ def test_small_bounded_noise_is_decoded(seed: int) -> None:
     noise = rng.uniform(-0.8, 0.8, len(answers))
     found = within_noise(rows, answers + noise, bound=0.8, low=0.0, high=1.0)
     assert (found.values.round() == truth).all()
-    nearest = least_largest(rows, answers + noise, low=0.0, high=1.0)
-    assert (nearest.values.round() == truth).all()
 
 
 def test_one_person_in_two_places_with_different_answers_is_impossible() -> None:
@@ -132,8 +116,6 @@ def test_a_spread_that_is_none_is_refused(bad: float) -> None:
     rows = Rows.of(System.of([[1]]))
     with pytest.raises(ValueError, match="spread above 0"):
         least_absolute(rows, np.ones(1), spread=bad)
-    with pytest.raises(ValueError, match="spread above 0"):
-        least_largest(rows, np.ones(1), spread=bad)
 
 
 def test_a_negative_bound_is_refused() -> None:
@@ -143,23 +125,6 @@ def test_a_negative_bound_is_refused() -> None:
 
 def test_no_equations_leave_any_point_of_the_box() -> None:
     none = Rows(np.zeros(1, np.int64), np.zeros(0, np.uint32), None, 2)
-    for solve in (least_absolute, least_largest):
-        found = solve(none, np.zeros(0), low=1.0, high=2.0)
-        assert found.converged and (found.values >= 1).all() and (found.values <= 2).all()
+    found = least_absolute(none, np.zeros(0), low=1.0, high=2.0)
+    assert found.converged and (found.values >= 1).all() and (found.values <= 2).all()
     assert (within_noise(none, np.zeros(0), bound=0.0, low=1.0, high=2.0).values >= 1).all()
-
-
-def test_whoever_watches_may_stop_it(seed: int) -> None:
-    rows, answers, _ = half_subsets(np.random.default_rng(seed), 64)
-    seen: list[int] = []
-
-    def stop(steps: int, residual: float, point: Floats) -> None:
-        seen.append(steps)
-        assert np.isfinite(residual) and len(point) == 64
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        least_absolute(rows, answers, low=0.0, high=1.0, progress=stop)
-    assert len(seen) == 1
-    again = least_absolute(rows, answers, low=0.0, high=1.0, progress=lambda *_: None)
-    assert again.converged

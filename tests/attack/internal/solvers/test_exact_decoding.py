@@ -8,7 +8,7 @@ from casemate.attack.solvers.decoding import exact_decoding
 from casemate.exact import Floats, Rows, System
 
 
-@pytest.mark.parametrize("case", range(25))
+@pytest.mark.parametrize("case", range(12))
 def test_no_whole_point_deviates_less(case: int, seed: int) -> None:
     """Against trying all of them."""
     rng = np.random.default_rng([seed, case])
@@ -23,6 +23,7 @@ def test_no_whole_point_deviates_less(case: int, seed: int) -> None:
         right,
         low=low.astype(np.float64),
         high=high.astype(np.float64),
+        start=np.zeros(width),
         spread=spread,
     )
     ranges = [range(int(a), int(b) + 1) for a, b in zip(low, high, strict=True)]
@@ -54,7 +55,7 @@ def test_its_deviation_is_that_of_another_model(seed: int) -> None:
         ),
     )
     rows = Rows.of(System.of(dense.astype(int).tolist()))
-    found = exact_decoding(rows, right, low=0, high=1)
+    found = exact_decoding(rows, right, low=0, high=1, start=np.zeros(rows.width))
     assert found.proved
     assert found.deviation == pytest.approx(theirs.fun, abs=1e-5)
 
@@ -66,7 +67,8 @@ def test_exact_sums_of_sixty_yes_no_values_are_solved(seed: int) -> None:
     dense = rng.integers(0, 2, (40, 60))
     truth = rng.integers(0, 2, 60)
     right = (dense @ truth).astype(np.float64)
-    found = exact_decoding(Rows.of(System.of(dense.tolist())), right, low=0, high=1)
+    rows = Rows.of(System.of(dense.tolist()))
+    found = exact_decoding(rows, right, low=0, high=1, start=np.zeros(rows.width))
     assert found.proved and found.deviation == 0
     assert (dense @ found.values == dense @ truth).all()
 
@@ -74,7 +76,7 @@ def test_exact_sums_of_sixty_yes_no_values_are_solved(seed: int) -> None:
 def test_without_time_the_best_so_far_is_given_and_not_called_proved(seed: int) -> None:
     dense, right, _ = half_subsets(seed, 60)
     rows = Rows.of(System.of(dense.astype(int).tolist()))
-    found = exact_decoding(rows, right, low=0, high=1, seconds=0)
+    found = exact_decoding(rows, right, low=0, high=1, start=np.zeros(rows.width), seconds=0)
     assert not found.proved
     assert found.deviation == pytest.approx(float(np.abs(right - dense @ found.values).sum()))
 
@@ -90,5 +92,5 @@ def test_whoever_watches_may_stop_it(seed: int) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        exact_decoding(rows, right, low=0, high=1, progress=stop)
+        exact_decoding(rows, right, low=0, high=1, start=np.zeros(rows.width), progress=stop)
     assert all(set(point.round(6).tolist()) <= {0.0, 1.0} for point in shown)

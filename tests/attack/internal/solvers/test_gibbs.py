@@ -19,13 +19,8 @@ DRAWS = 3_000
 class World:
     """A few whole unknowns and their exact posterior, by trying everything."""
 
-    def __init__(
-        self, law: AnswerLaw, shape: str, *, sharpness: float = 1.0, prior: bool = False
-    ) -> None:
+    def __init__(self, law: AnswerLaw, shape: str, *, sharpness: float = 1.0) -> None:
         dense, self.right, self.spread, self.low, self.high = SHAPES[shape]
-        span = int((self.high - self.low).max()) + 1
-        beliefs = np.random.default_rng(5).random((len(self.low), span)) + 0.2
-        self.prior = beliefs if prior else None
         self.law, self.sharpness = law, sharpness
         self.equations = Rows.of(System.of(dense.astype(int).tolist()))
         ranges = zip(self.low, self.high, strict=True)
@@ -40,9 +35,6 @@ class World:
             AnswerLaw.UNIFORM: np.maximum(0, rest - 1 - 1e-9),
         }[self.law].sum(axis=1)
         weights = np.exp(-self.sharpness * (loss - loss.min()))
-        if self.prior is not None:
-            places = (self.states - self.low).astype(int)
-            weights *= np.prod(self.prior[np.arange(len(self.low)), places], axis=1)
         found: Floats = weights / weights.sum()
         return found
 
@@ -55,7 +47,7 @@ class World:
     ) -> list[int]:
         """Which state each of many draws from the posterior has become."""
         answers = Noisy.of(self.equations, self.right, self.law, spread * self.spread)
-        model = PosteriorModel(answers, self.low, self.high, self.prior)
+        model = PosteriorModel(answers, self.low, self.high)
         places = {tuple(state): place for place, state in enumerate(self.states)}
         found = []
         for start in random.choice(len(self.states), draws, p=self.chances):
@@ -96,13 +88,12 @@ SHAPES: dict[str, tuple[Floats, Floats, Floats, Floats, Floats]] = {
 
 WORLDS = {
     "Gaussian": World(AnswerLaw.GAUSSIAN, "narrow"),
-    "Gaussian, prior": World(AnswerLaw.GAUSSIAN, "narrow", prior=True),
     "Gaussian, hot": World(AnswerLaw.GAUSSIAN, "narrow", sharpness=0.3),
-    "Gaussian, wide": World(AnswerLaw.GAUSSIAN, "wide", prior=True),
-    "Laplace": World(AnswerLaw.LAPLACE, "narrow", prior=True),
+    "Gaussian, wide": World(AnswerLaw.GAUSSIAN, "wide"),
+    "Laplace": World(AnswerLaw.LAPLACE, "narrow"),
     "Laplace, wide": World(AnswerLaw.LAPLACE, "wide"),
     "uniform, wall": World(AnswerLaw.UNIFORM, "narrow", sharpness=3.0),
-    "uniform, closed": World(AnswerLaw.UNIFORM, "narrow", sharpness=1e9, prior=True),
+    "uniform, closed": World(AnswerLaw.UNIFORM, "narrow", sharpness=1e9),
 }
 
 
@@ -160,7 +151,7 @@ def test_a_unit_goes_from_one_to_another_where_the_sum_is_known_well(seed: int) 
     rows = Rows.of(System.of([[1, 1]]))
     answers = Noisy.of(rows, np.ones(1), AnswerLaw.GAUSSIAN, 1e-3)
     chain = MarkovChain(
-        PosteriorModel(answers, np.zeros(2), np.ones(2), None), np.array([1.0, 0.0]), _rng(seed)
+        PosteriorModel(answers, np.zeros(2), np.ones(2)), np.array([1.0, 0.0]), _rng(seed)
     )
     met = set()
     for _ in range(200):

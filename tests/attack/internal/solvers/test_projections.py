@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from casemate.attack.solvers.projected_gradient import Allowed, TotalRange
+from casemate.attack.solvers.projections import Allowed, TotalRange
 from casemate.exact import Floats
 
 seeds = st.integers(0, 2**32 - 1)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from casemate.attack.solvers.decoding import is_heavy_tailed, least_deviations
+from casemate.attack.solvers.decoding import least_deviations
 from casemate.attack.solvers.least_squares import least_squares
 from casemate.exact import Floats, Rows, System
 
@@ -52,11 +52,3 @@ def test_the_absolute_residuals_are_about_the_least(case: int, seed: int) -> Non
 def test_exact_answers_are_left_as_they_are(seed: int) -> None:
     rows, answers, truth = half_subsets(np.random.default_rng(seed))
     np.testing.assert_allclose(least_deviations(rows, answers).values, truth, atol=1e-3)
-
-
-def test_tails_are_told_from_bells(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    assert not is_heavy_tailed(rng.normal(size=5_000))
-    assert not is_heavy_tailed(rng.uniform(-1, 1, 5_000))
-    assert is_heavy_tailed(np.where(rng.random(5_000) < 0.05, 20.0, rng.normal(size=5_000)))
-    assert not is_heavy_tailed(np.zeros(10))

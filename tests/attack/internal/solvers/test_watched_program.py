@@ -2,18 +2,19 @@ import threading
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array, eye_array, hstack
 
-from casemate.attack.solvers.watched_program import Entries, Program, run
+from casemate.attack.solvers.watched_program import Program, as_sparse, run
 from casemate.exact import Floats, Rows, Status, System
 
-SUM = Entries.of(Rows.of(System.of([[1, 1]])))
+SUM = as_sparse(Rows.of(System.of([[1, 1]])))
 ONE, TWO = np.ones(1), np.ones(2)
 
 
 def program(low: float, high: float, whole: int = 0) -> Program:
     """Minimise 2 x + 3 y from 0 on, where x + y lies between two ends and x is at most 1."""
     most = np.array([1.0, np.inf])
-    return Program(np.array([2.0, 3.0]), 0 * TWO, most, low * ONE, high * ONE, (SUM,), whole)
+    return Program(np.array([2.0, 3.0]), 0 * TWO, most, low * ONE, high * ONE, SUM, whole)
 
 
 def test_a_small_program_is_solved_with_its_multipliers() -> None:
@@ -30,7 +31,7 @@ def test_whole_columns_come_first() -> None:
 
 def test_what_cannot_be_and_what_has_no_end_are_told_apart() -> None:
     assert run(program(3.0, 2.0)).status is Status.INFEASIBLE
-    falls = Program(-TWO, 0 * TWO, np.inf * TWO, -np.inf * ONE, np.inf * ONE, (SUM,))
+    falls = Program(-TWO, 0 * TWO, np.inf * TWO, -np.inf * ONE, np.inf * ONE, SUM)
     assert run(falls, presolve="off").status is Status.UNBOUNDED
 
 
@@ -40,8 +41,7 @@ def test_whatever_the_watcher_raises_stops_the_solver(kind: type[BaseException],
     rng = np.random.default_rng(seed)
     dense = rng.integers(0, 2, (60, 60))
     right = dense @ rng.integers(0, 2, 60) + rng.normal(0, 2, 60)
-    rest = Entries.diagonal(np.ones(60), 0, 60)
-    parts = (Entries.of(Rows.of(System.of(dense.tolist()))), rest, rest.to_the_right(60, -1.0))
+    parts = hstack([csr_array(dense.astype(float)), eye_array(60), -eye_array(60)])
     cost = np.r_[np.zeros(60), np.ones(120)]
     high = np.r_[np.ones(60), np.full(120, np.inf)]
     hard = Program(cost, np.zeros(180), high, right, right, parts, whole=60)

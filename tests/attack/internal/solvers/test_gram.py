@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from casemate.attack.solvers import least_squares as module
-from casemate.attack.solvers.least_squares import inner_products
+from casemate.attack.solvers import posterior as module
+from casemate.attack.solvers.posterior import gram
 from casemate.exact import Rows, System
 
 
@@ -17,9 +17,9 @@ def test_both_ways_give_the_product_of_the_matrix_with_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "DENSE_ADVANTAGE", advantage)
-    monkeypatch.setattr(module, "BATCH", 64)
+    monkeypatch.setattr(module, "BATCH_ENTRIES", 64)
     rng = np.random.default_rng([seed, case])
     dense = rng.choice(choices, (int(rng.integers(1, 50)), int(rng.integers(1, 20))))
     weights = rng.random(len(dense))
-    found = inner_products(Rows.of(System.of(dense.tolist())), weights)
+    found = gram(Rows.of(System.of(dense.tolist())), weights)
     np.testing.assert_allclose(found, dense.T @ (weights[:, None] * dense), rtol=1e-5, atol=1e-5)
