@@ -278,7 +278,7 @@ class EdgeRule(Protocol):
 
 def rule_for(law: Law) -> EdgeRule:
     """The closed form where there is one, otherwise a table."""
-    return UniformRule(law.u) if isinstance(law, Uniform) else TableRule(law)
+    return UniformRule(law.scale) if isinstance(law, Uniform) else TableRule(law)
 
 
 @dataclass(frozen=True)
