@@ -64,7 +64,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.one_bit.laws import Law
-from casemate.attack.one_bit.oracle import Bits, Floats
+from casemate.attack.one_bit.oracle import Bits, Floats, checked_basis
 from casemate.compiled import compiled
 
 NEARLY_ORTHOGONAL = 0.5
@@ -103,16 +103,6 @@ def principal_basis(queries: Floats, directions: int) -> Floats:
     chosen = inner[:directions]
     signs = np.where((queries @ chosen.T).sum(axis=0) < 0, -1.0, 1.0)
     return np.asarray(chosen * signs[:, None])
-
-
-def checked_basis(basis: Floats, dimension: int) -> Floats:
-    """A basis that is orthonormal and of the right width, one row for each direction."""
-    given = np.ascontiguousarray(basis, np.float64)
-    if given.ndim != 2 or given.shape[1] != dimension:
-        raise ValueError(f"need a basis of rows of {dimension} numbers, got shape {given.shape}")
-    if not np.allclose(given @ given.T, np.eye(len(given)), atol=1e-8):
-        raise ValueError("need an orthonormal basis: rows of length 1 at right angles")
-    return given
 
 
 # Bisection kernel -------------------------------------------------------------------------------

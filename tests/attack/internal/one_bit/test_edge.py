@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.attack.one_bit import EdgeKalman
-from casemate.attack.one_bit.edge import prior
 from casemate.attack.one_bit.laws import Exponential, Gaussian, Laplace, Law, Truncated, Uniform
+from casemate.attack.one_bit.limit import box_prior
 from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
 from casemate.attack.one_bit.streams import Stream, generic, near_basis, subsets
 
@@ -103,7 +103,7 @@ def test_a_query_of_nothing_teaches_nothing() -> None:
 
 
 def test_the_prior_has_a_common_level() -> None:
-    mean, root = prior(np.eye(3))
+    mean, root = box_prior(np.eye(3))
     assert mean.tolist() == [0.5] * 3
     assert root @ root.T == pytest.approx((np.eye(3) + 1) / 12)
 
@@ -150,7 +150,7 @@ def _run(law: Uniform, assumed: Law, seed: int, queries: int, alarm: float) -> f
 
 def median_limit(stream: Stream, information: float) -> float:
     """By inverting the information matrix once in a while: plain, and close from above."""
-    _, root = prior(stream.basis)
+    _, root = box_prior(stream.basis)
     matrix, total, step = np.linalg.inv(root @ root.T), 0.0, 50
     for start in range(0, len(stream), step):
         x: Floats = stream.coordinates[start : start + step]
