@@ -5,6 +5,7 @@ import pytest
 from attack.kalman_runs import (
     Streams,
     World,
+    dense,
     error,
     median_limit,
     stuck,
@@ -19,7 +20,7 @@ from casemate.attack.one_bit import OneBitKalman
 from casemate.attack.one_bit.laws import Cauchy, Gaussian, Laplace, Law, Uniform, effective_scale
 from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
 from casemate.attack.one_bit.potter import KnownScale
-from casemate.attack.one_bit.streams import dense, generic, near_basis, subsets
+from casemate.attack.one_bit.streams import generic, near_basis, subsets
 
 seeds = st.integers(0, 2**32 - 1)
 
