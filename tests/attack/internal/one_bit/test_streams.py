@@ -2,10 +2,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from attack.kalman_runs import dense
 from hypothesis import given
 from hypothesis import strategies as st
-
-from attack.kalman_runs import dense
 
 from casemate.attack.one_bit.streams import (
     Stream,
