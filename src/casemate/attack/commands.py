@@ -326,8 +326,7 @@ def _bit_ends(text: str) -> tuple[float, float]:
 
 
 def _bit_emit(found: "OneBitFound", reveal: bool, output: OutputOptions) -> None:
-    from casemate.attack.one_bit.page import as_html
-    from casemate.attack.one_bit.report import as_json, as_text
+    from casemate.attack.one_bit.report import as_html, as_json, as_text
 
     html = as_html(found, reveal=reveal) if output.format == "html" else None
     output.emit(as_text(found, reveal=reveal), as_json(found, reveal=reveal), html)
