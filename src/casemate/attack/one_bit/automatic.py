@@ -98,7 +98,7 @@ class TwoEdges:
     def follow(self, coordinates: Floats, noisy: Floats, draws: Floats, trail: AnswerTrail) -> int:
         """A whole stream, compiled; how many queries were answered before the alarm."""
         stream = coordinates, noisy, draws
-        reached = run_edges(self._state, self.bound, self.guard.state, stream, trail)
+        reached = run_edges(self._state, self.bound, self.guard.state, stream, tuple(trail))
         self.alarmed = reached != NO_ALARM
         return int(reached) if self.alarmed else len(coordinates)
 

@@ -69,7 +69,7 @@ def feed(
         search.make_room()
         room = search.horizon - search.queries if search.doubles else len(coordinates)
         end = min(len(coordinates), place + room)
-        reached, errors = advance(stream, (place, end), _at(search), said)
+        reached, errors = advance(stream, (place, end), _at(search), tuple(said))
         total, before = total + errors, search.shrinks
         search.queries += reached - place
         place = reached

@@ -184,7 +184,7 @@ class EdgeKalman:
         centre, variance = predict((self.mean, self.root), x, self._room)
         if variance > 0:
             draw = self._random.random()
-            centre += place_threshold(edge_rule(self.law), math.sqrt(variance), draw)[0]
+            centre += place_threshold(tuple(edge_rule(self.law)), math.sqrt(variance), draw)[0]
         return float(centre)
 
     def learn(self, q: Floats, threshold: float, above: bool) -> None:
@@ -227,7 +227,7 @@ class EdgeKalman:
         """Go on until the alarm; how many queries were answered."""
         state = (self.mean, self.root), self._room
         stream = coordinates, noisy, self._random.random(len(coordinates))
-        reached = run(state, edge_rule(self.law), self.guard.state, stream, trail)
+        reached = run(state, tuple(edge_rule(self.law)), self.guard.state, stream, tuple(trail))
         if reached == NO_ALARM:
             return len(coordinates)
         self._fall_back()

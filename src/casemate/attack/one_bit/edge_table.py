@@ -132,7 +132,10 @@ OFFSET, LEAN = 6, 7
 
 
 class EdgeRule(NamedTuple):
-    """Where to ask and how to read the bit, for compiled steps: a bound, or else a table.
+    """Where to ask and how to read the bit: a bound, or else a table.
+
+    Compiled steps take it as a plain tuple: an interrupt in one leaks what it was given, and a
+    class would hold its module, and with it DuckDB, until after the end.
 
     The table has rows for each width of the belief and both sides (upper, lower) of the median.
     """
@@ -257,19 +260,21 @@ def uniform_offset(bound: Any, deviation: Any, upper: Any) -> Any:
 @compiled
 def uniform_reading(rule: Any, offset: Any, deviation: Any) -> Any:
     """What a bit at any offset says under even noise."""
-    moments = uniform_moments(rule.bound, offset, deviation)
+    bound, _, noise, _ = rule
+    moments = uniform_moments(bound, offset, deviation)
     counted = min(moments[0], 1.0 - moments[0]) < FEWEST_HITS
-    share = deviation * deviation / (deviation * deviation + rule.noise)
+    share = deviation * deviation / (deviation * deviation + noise)
     return bit_reading(moments, EDGE_RHO if counted else 1.0 - (1.0 - SEARCH_RHO) * share, counted)
 
 
 @compiled
 def place_threshold(rule: Any, deviation: Any, draw: Any) -> Any:
     """How far from the belief's mean to ask, and what the bit will say; a draw takes a side."""
-    if rule.bound > 0.0:
-        offset = uniform_offset(rule.bound, deviation, draw < 0.5)
+    bound, scale, _, rows = rule
+    if bound > 0.0:
+        offset = uniform_offset(bound, deviation, draw < 0.5)
         return offset, uniform_reading(rule, offset, deviation)
-    sides = rule.rows[row_of(deviation / rule.scale)]
+    sides = rows[row_of(deviation / scale)]
     row = sides[0 if draw < sides[0, LEAN] else 1]
     return row[OFFSET], (row[0], row[1], row[2], row[3], row[4], row[5] > 0.0)
 
@@ -278,7 +283,7 @@ def reading_at(law: Law, deviation: float, offset: float) -> Reading:
     """What a bit at any offset says: in closed form, or from the table where it has the offset."""
     rule = edge_rule(law)
     if rule.bound > 0:
-        found: Reading = uniform_reading(rule, offset, deviation)
+        found: Reading = uniform_reading(tuple(rule), offset, deviation)
         return found
     for row in rule.rows[row_of(deviation / rule.scale)].tolist():
         if abs(row[OFFSET] - offset) <= 1e-6 * deviation:

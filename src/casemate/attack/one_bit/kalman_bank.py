@@ -140,7 +140,7 @@ class ScaleBank:
     def run(self, stream: tuple[Floats, Floats, Floats], trail: AnswerTrail, *, halt: bool) -> int:
         """Answer a stream, or its head until the scale is fitted; how many were answered."""
         model = self._rho, self._first, halt
-        return int(run_bank(self._state, self._desk, model, stream, trail))
+        return int(run_bank(self._state, self._desk, model, stream, tuple(trail)))
 
 
 # Kalman bank kernel -----------------------------------------------------------------------------

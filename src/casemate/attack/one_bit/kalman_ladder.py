@@ -127,7 +127,7 @@ class OffsetLadder:
         if self._belief is not None:
             rest = columns[done:], noisy[done:], chances[done:]
             model = empty_room(self.mean), self._rho, self._first
-            run_ladder(self._finder, self._belief, model, rest, trail.after(done))
+            run_ladder(self._finder, self._belief, model, rest, tuple(trail.after(done)))
         return trail
 
 

@@ -80,7 +80,7 @@ class ThresholdOracle(Protocol):
 
 
 class AnswerTrail(NamedTuple):
-    """What was said about each query of a stream, in order; kernels fill it in."""
+    """What was said about each query of a stream, in order; kernels fill it in as a tuple."""
 
     answers: Floats
     thresholds: Floats

@@ -70,7 +70,7 @@ class KnownScale:
     def follow(self, columns: Floats, noisy: Floats) -> AnswerTrail:
         """A whole stream, compiled."""
         trail, model = AnswerTrail.empty(len(columns)), (self.scale**2, self._rho, self._first)
-        run((self.mean, self.root), empty_room(self.mean), model, (columns, noisy), trail)
+        run((self.mean, self.root), empty_room(self.mean), model, (columns, noisy), tuple(trail))
         return trail
 
     def follow_levels(

@@ -35,6 +35,17 @@ def test_the_ends_of_the_noise_are_found() -> None:
     assert found.edges.ends == pytest.approx((-1.6, 2.4), rel=0.01)
 
 
+def test_ends_that_move_raise_the_alarm_and_it_goes_back_to_the_median() -> None:
+    random = np.random.default_rng(3)
+    stream, w = generic(random, 6, 2, 30_000), random.random(6)
+    found, truth = learner(stream, 5), stream.queries @ w
+    found.follow(stream.coordinates[:6_000], truth[:6_000] + random.uniform(-2, 2, 6_000))
+    assert found.at_edge
+    said = found.follow(stream.coordinates[6_000:], truth[6_000:] + random.uniform(-4, 4, 24_000))
+    assert not found.at_edge
+    assert np.abs(said.answers - truth[6_000:])[-5_000:].mean() < 0.2
+
+
 def test_refuses_a_basis_of_another_length() -> None:
     with pytest.raises(ValueError, match="vectors of length 3"):
         AutomaticKalman(3, np.eye(2))

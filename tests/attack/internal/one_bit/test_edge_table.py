@@ -57,9 +57,9 @@ def test_the_table_of_uniform_noise_is_its_closed_form() -> None:
     table = EdgeRule(0.0, closed.scale, closed.noise, edge_table(Uniform(3.0)))
     for deviation in (1e-5, 1e-3, 0.1, 0.5):
         for draw in (0.1, 0.9):
-            offset, found = place_threshold(table, deviation, draw)
+            offset, found = place_threshold(tuple(table), deviation, draw)
             assert offset == pytest.approx(
-                place_threshold(closed, deviation, draw)[0], abs=0.15 * deviation
+                place_threshold(tuple(closed), deviation, draw)[0], abs=0.15 * deviation
             )
             exact = reading_at(Uniform(3.0), deviation, offset)
             assert found == pytest.approx(exact, rel=0.1, abs=1e-6)
@@ -74,12 +74,12 @@ def test_smooth_noise_is_asked_at_its_median() -> None:
 def test_noise_with_one_edge_is_asked_there() -> None:
     rule, law = edge_rule(Exponential(1.0)), Exponential(1.0)
     assert rule.rows[row_of(1e-3), 0, LEAN] == 0.0
-    assert place_threshold(rule, 1e-3, 0.9)[0] == pytest.approx(law.edges[0], abs=3e-3)
+    assert place_threshold(tuple(rule), 1e-3, 0.9)[0] == pytest.approx(law.edges[0], abs=3e-3)
 
 
 def test_noise_with_two_humps_is_asked_on_a_hump() -> None:
     law = two_humps(Gaussian(0.4))
-    offset, _ = place_threshold(edge_rule(law), 0.01, 0.1)
+    offset, _ = place_threshold(tuple(edge_rule(law)), 0.01, 0.1)
     assert 0.5 < offset < 1.5
     assert gain(law, offset, 0.01) > 100 * gain(law, 0.0, 0.01)
 
