@@ -7,8 +7,8 @@ Guarantee  Theorem 2.1, corrected: while the queries concentrate near the basis,
 Cost       O(dD) time a query for its coordinates. The basis (dD numbers) and 4d numbers beside it,
            with what follows from them: the evidence that each direction needs in its phase.
 Departure  Fifteen errata, listed in docs/derivations/online_bisection.md. Those that change what
-           happens are fields of `Reading` and `Constants`, and each has a test of the printed text.
-           Without a basis the first queries are answered by one half of everything, until
+           happens are fields of `Errata` and `BisectionConstants`, each with a test of the printed
+           text. Without a basis the first queries are answered by one half of everything, until
            directions are found.
 
 Finding the directions near which queries concentrate.
@@ -46,7 +46,7 @@ Source     Source document 000, Algorithms 1 and 2. Here x = Cq are the coordina
 Guarantee  Theorem 2.1, as `error_bound`, `loss_bound` and `delay_bound` of `casemate.papers`.
 Cost       O(d) time a query; 4d numbers and a few more, none of which grows with the stream.
 Departure  An unknown horizon is doubled whenever it is passed, and the box is kept: only the
-           evidence that later shrinks need grows. `Reading` names the corrected errata.
+           evidence that later shrinks need grows. `Errata` names the corrected errata.
 """
 
 import math
@@ -161,7 +161,7 @@ def advance(stream: Any, span: Any, state: Any, said: Any) -> Any:
 class Errata:
     """Which errata are corrected; a field that is False follows the printed text.
 
-    >>> Reading(threshold_in_the_middle=False) == Reading()
+    >>> Errata(threshold_in_the_middle=False) == Errata()
     False
     """
 
@@ -320,7 +320,7 @@ Counts = NDArray[np.int64]
 class SecretBox:
     """An interval for each coordinate of the secret, and what was observed about each.
 
-    >>> box = Box.around(directions=2, reach=4.0)
+    >>> box = SecretBox.around(directions=2, reach=4.0)
     >>> box.most(np.array([1.0, -0.5])), box.least(np.array([1.0, -0.5]))
     (6.0, -6.0)
     >>> box.shrink(0, upper=True)
