@@ -20,11 +20,8 @@ from casemate.attack.one_bit.bisection import (
     BisectionConstants,
     BisectionSearch,
     Errata,
-    StreamSetting,
-    batch_claim,
     concentrated_basis,
-    error_bound,
-    loss_bound,
+    phases,
     principal_basis,
     printed_angle,
 )
@@ -32,6 +29,7 @@ from casemate.attack.one_bit.bisection_simulation import BisectionRun, feed, sim
 from casemate.attack.one_bit.laws import Uniform
 from casemate.attack.one_bit.oracle import Floats
 from casemate.attack.one_bit.streams import group_basis, near_basis
+from casemate.papers import StreamSetting, batch_claim, error_bound, loss_bound
 
 BLOCK = 1 << 18
 
@@ -174,10 +172,10 @@ def theorems() -> list[Claim]:
     for case in (Case(16, 2, 0.1, 10**6), Case(64, 4, 0.1, 10**6)):
         longest = math.sqrt(case.dimension / case.directions) * 1.001
         share = 1 / case.directions
-        setting = StreamSetting(
-            case.dimension, case.directions, case.horizon, case.law, share, longest
-        )
-        bound, error = error_bound(setting, PRINTED), case.run(0).error
+        shape = case.dimension, case.directions, case.horizon
+        found = tuple(phases(*shape, case.law, PRINTED))
+        setting = StreamSetting(*shape, share, found, longest)
+        bound, error = error_bound(setting), case.run(0).error
         made.append(
             Claim(
                 f"{case}: Theorem 2.1, error and its bound",
@@ -185,9 +183,7 @@ def theorems() -> list[Claim]:
                 f"{error:.3f}, {bound:.2f}",
             )
         )
-        made.append(
-            Claim("  chance of losing w", "stated", f"<= {loss_bound(setting, PRINTED):.1g}")
-        )
+        made.append(Claim("  chance of losing w", "stated", f"<= {loss_bound(setting):.1g}"))
     for case in (
         Case(2, 1, 0.01, 10**5),
         Case(16, 2, 1.0, 10**5),

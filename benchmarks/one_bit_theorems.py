@@ -15,12 +15,13 @@ from scipy.optimize import linprog
 
 from benchmarks.claims import Claim, show
 from casemate.attack.one_bit import one_bit_limit
-from casemate.attack.one_bit.bisection import BisectionSearch, batch_claim
+from casemate.attack.one_bit.bisection import BisectionSearch
 from casemate.attack.one_bit.bisection_simulation import simulate
 from casemate.attack.one_bit.laws import Law, RaisedCosine, Uniform
 from casemate.attack.one_bit.limit import half_of_everything
 from casemate.attack.one_bit.oracle import Floats
 from casemate.attack.one_bit.streams import near_basis
+from casemate.papers import batch_claim
 
 ONLINE = ((4, 2, 0.1), (16, 2, 0.1), (64, 4, 0.01))
 BATCH = ((16, 2, 1.0, 10**5), (64, 4, 0.1, 10**6), (64, 4, 1.0, 10**6))

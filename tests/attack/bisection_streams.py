@@ -8,15 +8,29 @@ from casemate.attack.one_bit.bisection import (
     BisectionConstants,
     BisectionSearch,
     Errata,
+    phases,
 )
 from casemate.attack.one_bit.bisection_simulation import BisectionRun, simulate
 from casemate.attack.one_bit.laws import Law, Uniform
 from casemate.attack.one_bit.streams import group_basis, near_basis
+from casemate.papers import StreamSetting
 
 Settings = tuple[int, int, float, int]
 """D, d, u and T: noise is uniform on [-D u, D u]."""
 
 BLOCK = 1 << 18
+
+
+def stream_setting(
+    settings: tuple[int, int, int],
+    law: Law,
+    share: float,
+    constants: BisectionConstants = PRINTED,
+    longest: float | None = None,
+) -> StreamSetting:
+    """A stream of D, d and T whose phases are those of the search."""
+    found = tuple(phases(*settings, law, constants))
+    return StreamSetting(*settings, share, found, longest)
 
 
 def once(

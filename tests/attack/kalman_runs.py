@@ -15,6 +15,15 @@ from casemate.attack.one_bit.streams import Stream
 Streams = Callable[[np.random.Generator, int, int, int], Stream]
 
 
+def dense(rng: np.random.Generator, size: int, dimensions: int, count: int) -> Stream:
+    """Mixtures of random profiles that touch every coordinate: no groups at all."""
+    if not 1 <= dimensions <= size:
+        raise ValueError(f"need between 1 and {size} dimensions, got {dimensions}")
+    shares = rng.dirichlet(np.ones(dimensions), count) * rng.uniform(0.5, 1.0, (count, 1))
+    factor, triangle = np.linalg.qr(rng.random((dimensions, size)).T)
+    return Stream(np.ascontiguousarray(factor.T), shares @ triangle.T)
+
+
 class Follower(Protocol):
     """A filter that runs through a stream."""
 

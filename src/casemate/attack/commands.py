@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
@@ -39,7 +40,13 @@ if TYPE_CHECKING:
     from casemate.attack.attack import Attacked, AttackOptions
     from casemate.attack.extract.boundary import Predict
     from casemate.attack.noise_curve import NoisePoint
-    from casemate.attack.one_bit.attack import OneBitFound, OneBitOptions
+    from casemate.attack.one_bit.attack import OneBitOptions
+
+
+def emit_report(report: ModuleType, found: object, output: OutputOptions, **how: bool) -> None:
+    """Write what was found as the module `report` renders it; a page only where one is wanted."""
+    html = report.as_html(found, **how) if output.format == "html" else None
+    output.emit(report.as_text(found, **how), report.as_json(found, **how), html)
 
 
 def end_of_attack(finished: bool, output: OutputOptions) -> Exit:
@@ -220,8 +227,8 @@ def plan(
     """Choose the fewest queries on public columns whose answers give a record's value away."""
     output = output or OutputOptions()
     check_seconds(seconds)
+    from casemate.attack.plan import report
     from casemate.attack.plan.plan import Plan
-    from casemate.attack.plan.report import as_html, as_json, as_text
 
     with output.progress("planning"):
         found = Plan.of(
@@ -233,8 +240,7 @@ def plan(
             seconds=inf if seconds == 0 else seconds,
             dialect=dialect,
         )
-    html = as_html(found) if output.format == "html" else None
-    output.emit(as_text(found), as_json(found), html)
+    emit_report(report, found, output)
 
 
 # Attack one bit ---------------------------------------------------------------------------------
@@ -296,6 +302,7 @@ def one_bit(
     check_seed(seed)
     import numpy as np
 
+    from casemate.attack.one_bit import report
     from casemate.attack.one_bit.attack import OneBitAttack
 
     options = learning.options(confidence)
@@ -311,7 +318,7 @@ def one_bit(
             random=np.random.default_rng(seed),
             progress=progress.advance,
         )
-    _bit_emit(found, reveal, output)
+    emit_report(report, found, output, reveal=reveal)
     return end_of_attack(found.finished, output)
 
 
@@ -323,14 +330,6 @@ def _bit_ends(text: str) -> tuple[float, float]:
     if low is None or high is None:
         raise Misconfigured(f"--bounds {text} has an open end; give both, as --bounds 0:100")
     return float(low), float(high)
-
-
-def _bit_emit(found: "OneBitFound", reveal: bool, output: OutputOptions) -> None:
-    from casemate.attack.one_bit.page import as_html
-    from casemate.attack.one_bit.report import as_json, as_text
-
-    html = as_html(found, reveal=reveal) if output.format == "html" else None
-    output.emit(as_text(found, reveal=reveal), as_json(found, reveal=reveal), html)
 
 
 # Attack extract ---------------------------------------------------------------------------------
@@ -391,8 +390,8 @@ def extract(
     import numpy as np
 
     from casemate.attack.extract import extraction as attack
+    from casemate.attack.extract import report
     from casemate.attack.extract.extraction import read_truth
-    from casemate.attack.extract.report import as_html, as_json, as_text
 
     true = None if truth is None else read_truth(truth, dimension)
     with classifier.opened() as asked, output.progress("extracting"):
@@ -405,8 +404,7 @@ def extract(
             learner=None if learner == "auto" else attack.ExtractLearnerName(learner),
             random=np.random.default_rng(seed),
         )
-    html = as_html(found) if output.format == "html" else None
-    output.emit(as_text(found), as_json(found), html)
+    emit_report(report, found, output)
     return end_of_attack(found.finished, output)
 
 

@@ -147,17 +147,17 @@ def assert_one_sentence(sentence: str, capsys: Captured) -> None:
 
 PROGRAM = """
 import sys
-from casemate.attack.one_bit.attack import Limits
+from casemate.attack.one_bit.attack import LeastErrors
 from casemate.cli.main import run
 
-plain = Limits.add
+plain = LeastErrors.add
 
 def told(self, queries):
     if self.queries == 2:
         print("asking", file=sys.stderr, flush=True)
     return plain(self, queries)
 
-Limits.add = told
+LeastErrors.add = told
 run()
 """
 

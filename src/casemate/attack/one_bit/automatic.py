@@ -25,10 +25,6 @@ Method     The belief is about w and about both ends: how far each lies beyond a
 Guarantee  Hits are watched by the guard of `edge_guard`: an alarm while all is right has at most
            the stated probability, up to the normal belief.
 Cost       O(d²) a query, O(d² log T) memory for the beliefs to go back to.
-
-Compiled steps of the filter that learns both ends of the noise; see `automatic_edges`.
-
-The plain version is `TwoEdges.learn`; both agree to 1e-9 of the answers.
 """
 
 import math
@@ -36,22 +32,12 @@ from typing import Any
 
 import numpy as np
 
-from casemate.attack.one_bit.edge import (
-    MOST_BETS,
-    NO_ALARM,
-    WIDER,
-    Guard,
-    after,
-    count,
-    potter_step,
-    prior,
-    uniform_moments_kernel,
-    uniform_offset,
-)
-from casemate.attack.one_bit.edge_table import SEARCH_RHO, UniformRule, reading_of, uniform_moments
+from casemate.attack.one_bit.edge import NO_ALARM, WIDER, Guard, take_bit
+from casemate.attack.one_bit.edge_table import bit_reading, uniform_moments, uniform_offset
 from casemate.attack.one_bit.kalman_bank import ScaleBank
-from casemate.attack.one_bit.oracle import AnswerTrail, Floats
-from casemate.attack.one_bit.potter import potter_update, predict
+from casemate.attack.one_bit.limit import box_prior
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats, checked_basis
+from casemate.attack.one_bit.potter import empty_room, predict
 from casemate.compiled import compiled
 
 ENDS = 2
@@ -62,22 +48,6 @@ ENDS_RHO = 0.85
 
 MEDIAN_SHARE = 0.15
 """The part of the thresholds that stand at the median."""
-
-
-def is_median(draw: float) -> bool:
-    """Whether a draw from [0, 1) asks at the median: either end of the interval does."""
-    return min(draw, 1 - draw) < MEDIAN_SHARE / 2
-
-
-def columns_of(x: Floats, draw: float) -> Floats:
-    """What a bit is about: one end, or none, and the query."""
-    upper = draw < 0.5
-    ends = (0.0, 0.0) if is_median(draw) else (float(upper), float(upper) - 1)
-    return np.concatenate((ends, x))
-
-
-# Automatic edges --------------------------------------------------------------------------------
-
 
 UNSURE = 0.3
 """The deviation of each end from the assumed bound, as a part of it."""
@@ -91,18 +61,17 @@ class TwoEdges:
 
     def __init__(self, mean: Floats, root: Floats, bound: float, alarm: float) -> None:
         size = len(mean) + ENDS
-        self.rule, self.guard = UniformRule(bound), Guard(alarm)
+        self.bound, self.alarmed = bound, False
         self.mean, self.root = np.zeros(size), np.zeros((size, size))
         self.mean[ENDS:], self.root[ENDS:, ENDS:] = mean, WIDENED * root
         self.root[0, 0] = self.root[1, 1] = UNSURE * bound
-        self.marks = np.empty((MOST_BETS + 1, size)), np.empty((MOST_BETS + 1, size, size))
-        self.marks[0][0], self.marks[1][0] = self.mean, self.root
-        self.alarmed = False
+        self.guard = Guard(alarm, self.mean, self.root)
+        self._state = (self.mean, self.root), empty_room(self.mean)
 
     @property
     def ends(self) -> tuple[float, float]:
         """Where the noise is thought to end, below and above."""
-        return -self.rule.bound - float(self.mean[1]), self.rule.bound + float(self.mean[0])
+        return -self.bound - float(self.mean[1]), self.bound + float(self.mean[0])
 
     def answer(self, x: Floats) -> float:
         """The mean of the belief about w . q."""
@@ -110,58 +79,26 @@ class TwoEdges:
 
     def threshold(self, x: Floats, draw: float) -> float:
         """Near an end that the draw chooses, or at the median."""
-        columns = columns_of(x, draw)
-        centre = float(self.mean @ columns)
-        return centre + self._offset(columns, draw)
-
-    def _offset(self, columns: Floats, draw: float) -> float:
-        if is_median(draw):
-            return 0.0
-        deviation = float(np.linalg.norm(self.root.T @ columns))
-        return self.rule.offset(deviation, draw < 0.5)
+        centre, variance, median = look(self._state, np.empty_like(self.mean), x, draw)
+        return float(centre + end_offset(self.bound, math.sqrt(variance), draw, median))
 
     def learn(self, x: Floats, draw: float, threshold: float, above: bool) -> None:
         """Read a bit at a threshold for which this draw was used."""
-        columns = columns_of(x, draw)
-        pulled = self.root.T @ columns
-        deviation = float(np.linalg.norm(pulled))
-        if not deviation > 0:
-            return
-        offset = threshold - float(self.mean @ columns)
-        reading = reading_of(uniform_moments(self.rule.bound, offset, deviation))
-        counted = not is_median(draw)
-        if counted and self._count(reading.chance, above):
-            self.alarmed = True
-            return
-        step, shrink = reading.after(above)
-        potter_step((self.mean, self.root), pulled, step, (ENDS_RHO if counted else 1.0) * shrink)
-
-    def _count(self, chance: float, above: bool) -> bool:
-        guard, (means, roots) = self.guard, self.marks
-        if guard.opens():
-            means[guard.bets + 1], roots[guard.bets + 1] = self.mean, self.root
-        rare_above = chance < 0.5
-        return guard.count(chance if rare_above else 1 - chance, above == rare_above)
+        centre, variance, median = look(self._state, np.empty_like(self.mean), x, draw)
+        if variance > 0:
+            reading = end_reading(self.bound, threshold - centre, math.sqrt(variance), median)
+            self.alarmed = take_bit(self._state, self.guard.state, variance, reading, above)
 
     def before(self) -> tuple[Floats, Floats]:
         """The belief about w alone, from before the ends began to fail: mean and root."""
-        place = self.guard.begun()
-        means, roots = self.marks
-        triangle = np.linalg.qr(roots[place][ENDS:].T).R
-        return means[place][ENDS:].copy(), np.ascontiguousarray(triangle.T, np.float64)
+        mean, root = self.guard.before()
+        triangle = np.linalg.qr(root[ENDS:].T).R
+        return mean[ENDS:].copy(), np.ascontiguousarray(triangle.T, np.float64)
 
     def follow(self, coordinates: Floats, noisy: Floats, draws: Floats, trail: AnswerTrail) -> int:
         """A whole stream, compiled; how many queries were answered before the alarm."""
-        from casemate.attack.one_bit.edge import NO_ALARM
-
-        guard = self.guard
-        counts = np.array([guard.bets, guard.counted])
-        state = (self.mean, self.root), (np.empty_like(self.mean), np.empty_like(self.mean))
-        watch = (guard.money, counts, guard.alarm), self.marks
-        said = trail.answers, trail.thresholds, trail.above
         stream = coordinates, noisy, draws
-        reached = run_edges(state, self.rule.bound, watch, stream, said)
-        guard.bets, guard.counted = counts.tolist()
+        reached = run_edges(self._state, self.bound, self.guard.state, stream, tuple(trail))
         self.alarmed = reached != NO_ALARM
         return int(reached) if self.alarmed else len(coordinates)
 
@@ -201,25 +138,17 @@ class AutomaticKalman:
         alarm: float = 1e-3,
         random: np.random.Generator | None = None,
     ) -> None:
-        self.basis = np.eye(dimension) if basis is None else np.ascontiguousarray(basis, float)
-        if self.basis.ndim != 2 or self.basis.shape[1] != dimension:
-            raise ValueError(
-                f"need a basis of vectors of length {dimension}, got shape {self.basis.shape}"
-            )
+        self.basis = checked_basis(basis, dimension)
         source = np.random.default_rng() if random is None else random
         self._random, self._aside, later = (
             np.random.default_rng(source.integers(2**63)) for _ in range(3)
         )
-        self.bank = self._bank(*prior(self.basis), 2.0 * dimension, later)
+        self.bank = ScaleBank(*box_prior(self.basis), 2.0 * dimension, random=later)
         self.edges: TwoEdges | None = None
         self._alarm = alarm
         self._seen, self._next_look, self._probes, self._hits = 0, LOOK_EVERY, 0, 0
         self._recent: Floats = np.zeros((0, len(self.basis)))
         self._draw, self._given_up = 0.5, False
-
-    @staticmethod
-    def _bank(mean: Floats, root: Floats, widest: float, random: np.random.Generator) -> ScaleBank:
-        return ScaleBank(mean, root, widest, SEARCH_RHO, first=0, random=random)
 
     @property
     def at_edge(self) -> bool:
@@ -288,7 +217,7 @@ class AutomaticKalman:
         if self.edges is None or not self.edges.alarmed:
             return
         widest = WIDER * self.bank.scale
-        self.bank = self._bank(*self.edges.before(), widest, self._aside)
+        self.bank = ScaleBank(*self.edges.before(), widest, random=self._aside)
         self.edges, self._given_up = None, True
 
     def follow(self, coordinates: Floats, noisy: Floats) -> AnswerTrail:
@@ -296,12 +225,10 @@ class AutomaticKalman:
 
         Each noisy answer is compared with its threshold and used for nothing else.
         """
-        held, count = np.ascontiguousarray(coordinates, float), len(coordinates)
-        trail = AnswerTrail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
-        done = 0
-        while done < count:
-            rest = AnswerTrail(trail.answers[done:], trail.thresholds[done:], trail.above[done:])
-            done += self._advance(held[done:], noisy[done:], rest)
+        held, done = np.ascontiguousarray(coordinates, float), 0
+        trail = AnswerTrail.empty(len(held))
+        while done < len(held):
+            done += self._advance(held[done:], noisy[done:], trail.after(done))
         return trail
 
     def _advance(self, coordinates: Floats, noisy: Floats, trail: AnswerTrail) -> int:
@@ -317,8 +244,8 @@ class AutomaticKalman:
             return 1
         count = min(len(coordinates), self._until_look())
         said = self.bank.follow(coordinates[:count], noisy[:count])
-        trail.answers[:count], trail.thresholds[:count] = said.answers, said.thresholds
-        trail.above[:count] = said.above
+        for room, each in zip(trail, said, strict=True):
+            room[:count] = each
         self._seen += count
         self._note(coordinates[:count])
         self._look()
@@ -340,39 +267,48 @@ class AutomaticKalman:
 
 
 @compiled
-def lay(x: Any, draw: Any, columns: Any) -> Any:
-    """Fill in the columns of a query; whether the threshold stands at the median."""
-    median = min(draw, 1.0 - draw) < MEDIAN_SHARE / 2.0
-    upper = draw < 0.5
+def look(state: Any, columns: Any, x: Any, draw: Any) -> Any:
+    """Mean and variance of what a bit is about, and whether it is asked at the median.
+
+    The draw takes one end, or none: then w . q alone, by either end of the interval [0, 1).
+    """
+    median, upper = min(draw, 1.0 - draw) < MEDIAN_SHARE / 2.0, draw < 0.5
     columns[0] = 1.0 if upper and not median else 0.0
     columns[1] = 0.0 if upper or median else -1.0
-    for i in range(x.shape[0]):
-        columns[ENDS + i] = x[i]
-    return median
+    columns[ENDS:] = x
+    centre, variance = predict(state[0], columns, state[1])
+    return centre, variance, median
+
+
+@compiled
+def end_offset(bound: Any, deviation: Any, draw: Any, median: Any) -> Any:
+    """How far from the mean to ask."""
+    return 0.0 if median else uniform_offset(bound, deviation, draw < 0.5)
+
+
+@compiled
+def end_reading(bound: Any, offset: Any, deviation: Any, median: Any) -> Any:
+    """What a bit says; those at the median are no hits."""
+    part = 1.0 if median else ENDS_RHO
+    return bit_reading(uniform_moments(bound, offset, deviation), part, not median)
 
 
 @compiled
 def run_edges(state: Any, bound: Any, watch: Any, stream: Any, trail: Any) -> Any:
-    """Answer a stream until the alarm; arguments as in `edge_kernel.run`, with a bound as rule."""
-    belief, room = state
-    guard, marks = watch
+    """Answer a stream until the alarm; arguments as in `edge.run`, with a bound as rule."""
+    mean = state[0][0]
     coordinates, noisy, draws = stream
     answers, thresholds, bits = trail
-    columns = np.empty(belief[0].shape[0])
+    columns = np.empty(mean.shape[0])
     for place in range(coordinates.shape[0]):
-        median = lay(coordinates[place], draws[place], columns)
-        centre, variance = predict(belief, columns, room)
-        answers[place] = centre - belief[0][0] * columns[0] - belief[0][1] * columns[1]
+        centre, variance, median = look(state, columns, coordinates[place], draws[place])
+        answers[place] = centre - mean[0] * columns[0] - mean[1] * columns[1]
         deviation = math.sqrt(variance)
-        offset = 0.0 if median else uniform_offset(bound, deviation, draws[place])
-        thresholds[place] = centre + offset
+        thresholds[place] = centre + end_offset(bound, deviation, draws[place], median)
         bits[place] = noisy[place] > thresholds[place]
         if not deviation > 0.0:
             continue
-        moments = uniform_moments_kernel(bound, thresholds[place] - centre, deviation)
-        if not median and count(belief, guard, marks, moments[0], bits[place]):
+        reading = end_reading(bound, thresholds[place] - centre, deviation, median)
+        if take_bit(state, watch, variance, reading, bits[place]):
             return place + 1
-        step, shrink = after(moments, bits[place])
-        lost = shrink if median else ENDS_RHO * shrink
-        potter_update(belief, room, (variance, 0.0, 1.0), (step, lost))
     return NO_ALARM

@@ -3,12 +3,12 @@
 Source     Source document 000, Algorithms 1 and 2, with the closed form of Lemma 5.1.
 Guarantee  Theorem 2.1, corrected: while the queries concentrate near the basis, the average error
            falls like sqrt(log T / T), except with a chance of about d log(T) / T^3;
-           `bisection_theory` has both with explicit constants.
+           `casemate.papers` has both with explicit constants.
 Cost       O(dD) time a query for its coordinates. The basis (dD numbers) and 4d numbers beside it,
            with what follows from them: the evidence that each direction needs in its phase.
 Departure  Fifteen errata, listed in docs/derivations/online_bisection.md. Those that change what
-           happens are fields of `Reading` and `Constants`, and each has a test of the printed text.
-           Without a basis the first queries are answered by one half of everything, until
+           happens are fields of `Errata` and `BisectionConstants`, each with a test of the printed
+           text. Without a basis the first queries are answered by one half of everything, until
            directions are found.
 
 Finding the directions near which queries concentrate.
@@ -33,12 +33,6 @@ How the text of OnlineBisection is read: its errata as switches, and its constan
 
 docs/derivations/online_bisection.md lists every erratum and what it does.
 
-The arithmetic behind OnlineBisection: what its lemmas say, with explicit constants.
-
-Source     Source document 000, section 4: Lemmas 4.1 to 4.3 and Theorem 2.1.
-Departure  The printed forms stand beside the sharp ones; the latter are derived in
-           docs/derivations/online_bisection.md, with the errata of the printed proofs.
-
 A box that holds the secret, and the linear programme over it in closed form.
 
 Source     Source document 000, Algorithm 2 (ShrinkHyperCube) and Lemma 5.1.
@@ -49,10 +43,10 @@ OnlineBisection on coordinates: what a query in the basis says about the box.
 
 Source     Source document 000, Algorithms 1 and 2. Here x = Cq are the coordinates of a query and
            C w those of the secret; `bisection` puts a basis in front.
-Guarantee  Theorem 2.1 as `bisection_theory.error_bound`, `loss_bound` and `delay_bound`.
+Guarantee  Theorem 2.1, as `error_bound`, `loss_bound` and `delay_bound` of `casemate.papers`.
 Cost       O(d) time a query; 4d numbers and a few more, none of which grows with the stream.
 Departure  An unknown horizon is doubled whenever it is passed, and the box is kept: only the
-           evidence that later shrinks need grows. `Reading` names the corrected errata.
+           evidence that later shrinks need grows. `Errata` names the corrected errata.
 """
 
 import math
@@ -64,7 +58,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.one_bit.laws import Law
-from casemate.attack.one_bit.oracle import Bits, Floats
+from casemate.attack.one_bit.oracle import Bits, Floats, checked_basis
 from casemate.compiled import compiled
 
 NEARLY_ORTHOGONAL = 0.5
@@ -103,16 +97,6 @@ def principal_basis(queries: Floats, directions: int) -> Floats:
     chosen = inner[:directions]
     signs = np.where((queries @ chosen.T).sum(axis=0) < 0, -1.0, 1.0)
     return np.asarray(chosen * signs[:, None])
-
-
-def checked_basis(basis: Floats, dimension: int) -> Floats:
-    """A basis that is orthonormal and of the right width, one row for each direction."""
-    given = np.ascontiguousarray(basis, np.float64)
-    if given.ndim != 2 or given.shape[1] != dimension:
-        raise ValueError(f"need a basis of rows of {dimension} numbers, got shape {given.shape}")
-    if not np.allclose(given @ given.T, np.eye(len(given)), atol=1e-8):
-        raise ValueError("need an orthonormal basis: rows of length 1 at right angles")
-    return given
 
 
 # Bisection kernel -------------------------------------------------------------------------------
@@ -177,7 +161,7 @@ def advance(stream: Any, span: Any, state: Any, said: Any) -> Any:
 class Errata:
     """Which errata are corrected; a field that is False follows the printed text.
 
-    >>> Reading(threshold_in_the_middle=False) == Reading()
+    >>> Errata(threshold_in_the_middle=False) == Errata()
     False
     """
 
@@ -245,7 +229,7 @@ def printed_angle(directions: int) -> float:
     return 2 * math.asin(1 / (64 * math.sqrt(directions)))
 
 
-# Bisection theory -------------------------------------------------------------------------------
+# Bisection evidence -----------------------------------------------------------------------------
 
 
 SHRINK = 0.75  # alpha
@@ -253,29 +237,6 @@ SHRINK = 0.75  # alpha
 
 NEVER = 1 << 62
 """As many observations as nobody will ever have."""
-
-
-# The lemmas ---------------------------------------------------------------------------------------
-
-
-def wrong_side_printed(observations: float, difference: float) -> float:
-    """Lemma 4.1: the chance that a count is on the wrong side of the middle, as printed."""
-    return math.exp(-observations * difference**2 / 10)
-
-
-def wrong_side(observations: float, difference: float) -> float:
-    """The same chance by Hoeffding's inequality, whose exponent is five times larger."""
-    return math.exp(-observations * difference**2 / 2)
-
-
-def extent_printed(share: float, angle: float, directions: int) -> float:
-    """Lemma 4.3: the extent, in sides, of what lies below a share of a cube, as printed."""
-    return share + 8 * math.sin(angle / 2) * math.sqrt(directions)
-
-
-def extent(share: float, angle: float, directions: int) -> float:
-    """The least such bound: it is attained by a direction that leans to all others alike."""
-    return min(1.0, share * (1 + math.tan(angle) * math.sqrt(directions - 1)))
 
 
 # Decisions ----------------------------------------------------------------------------------------
@@ -338,70 +299,16 @@ def stopping_side(horizon: int, directions: int) -> float:
     return math.log(horizon) / math.sqrt(horizon * directions)
 
 
-# Whole streams ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class StreamSetting:
-    """A stream: D, d, T, the noise on an answer, and the share of queries near each direction."""
-
-    dimension: int  # D
-    directions: int  # d
-    horizon: int  # T
-    law: Law | None
-    share: float  # p
-    longest: float | None = None
-    """The largest Euclidean length of a query; None is sqrt(D)."""
-
-    def phases(self, constants: BisectionConstants) -> Iterator[tuple[float, int]]:
-        """The side and the observations needed of every phase, until the stopping side."""
-        side = first_side(self.dimension)
-        while side > stopping_side(self.horizon, self.directions):
-            gap = float(gaps(np.full(self.directions, side), constants)[0])
-            yield side, HalfEvidence.of(self.law, gap).needed(constants, self.horizon)
-            side *= SHRINK
-
-
-def error_bound(setting: StreamSetting, constants: BisectionConstants) -> float:
-    """Theorem 2.1 with constants: the average error while w stays in the box.
-
-    A phase takes at most 2 N_crit / p queries (all d directions in one count, Chernoff), and a
-    query errs by at most its length times half the diagonal of the box.
-    """
-    length = math.sqrt(setting.dimension) if setting.longest is None else setting.longest
-    worst = length * math.sqrt(setting.directions) / 2
-    left, total, side = setting.horizon, 0.0, first_side(setting.dimension)
-    for now, needed in setting.phases(constants):
-        taken = min(left, math.ceil(2 * needed / setting.share))
-        left, total, side = left - taken, total + taken * worst * now, now * SHRINK
-        if left == 0:
-            break
-    return (total + left * worst * side) / setting.horizon
-
-
-def loss_bound(setting: StreamSetting, constants: BisectionConstants) -> float:
-    """The chance that w ever leaves the box: a union over phases and over directions."""
-    chance = 0.0
-    for side, needed in setting.phases(constants):
-        if needed > setting.horizon:
-            break
-        gap = float(gaps(np.full(setting.directions, side), constants)[0])
-        chance += wrong_side(needed, HalfEvidence.of(setting.law, gap).difference)
-    return min(1.0, setting.directions * chance)
-
-
-def delay_bound(setting: StreamSetting, constants: BisectionConstants) -> float:
-    """The chance that some phase takes more queries than `error_bound` counts.
-
-    Of 2 N / p queries at least N are near a direction except with a chance of exp(-N / 4).
-    """
-    late = sum(math.exp(-needed / 4) for _, needed in setting.phases(constants))
-    return min(1.0, setting.directions * late)
-
-
-def batch_claim(dimension: int, horizon: int) -> float:
-    """Corollary 2.1: what the final answers are said to err by at most."""
-    return math.sqrt(dimension) * math.log(horizon) / math.sqrt(horizon)
+def phases(
+    dimension: int, directions: int, horizon: int, law: Law | None, constants: BisectionConstants
+) -> Iterator[tuple[float, int, float]]:
+    """Of every phase until the stopping side: the side, the bits needed, and Delta p."""
+    side = first_side(dimension)
+    while side > stopping_side(horizon, directions):
+        gap = float(gaps(np.full(directions, side), constants)[0])
+        evidence = HalfEvidence.of(law, gap)
+        yield side, evidence.needed(constants, horizon), evidence.difference
+        side *= SHRINK
 
 
 # Bisection box ----------------------------------------------------------------------------------
@@ -413,7 +320,7 @@ Counts = NDArray[np.int64]
 class SecretBox:
     """An interval for each coordinate of the secret, and what was observed about each.
 
-    >>> box = Box.around(directions=2, reach=4.0)
+    >>> box = SecretBox.around(directions=2, reach=4.0)
     >>> box.most(np.array([1.0, -0.5])), box.least(np.array([1.0, -0.5]))
     (6.0, -6.0)
     >>> box.shrink(0, upper=True)

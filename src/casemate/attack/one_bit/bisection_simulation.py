@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casemate.attack.one_bit.bisection import BisectionSearch
+from casemate.attack.one_bit.bisection import BisectionSearch, advance
 from casemate.attack.one_bit.laws import Law
 from casemate.attack.one_bit.oracle import AnswerTrail, Bits, Floats
 
-NOT_KEPT = AnswerTrail(np.empty(0), np.empty(0), np.empty(0, np.bool_))
+NOT_KEPT = AnswerTrail.empty(0)
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,13 @@ def feed(
     said: AnswerTrail = NOT_KEPT,
 ) -> tuple[float, list[int]]:
     """Go through queries with this noise: the sum of errors, and when the box shrank."""
-    from casemate.attack.one_bit.bisection import advance
-
     stream = _stream(search, coordinates, secret, noise)
-    kept = (said.answers, said.thresholds, said.above)
     total, place, moments = 0.0, 0, list[int]()
     while place < len(coordinates):
         search.make_room()
         room = search.horizon - search.queries if search.doubles else len(coordinates)
         end = min(len(coordinates), place + room)
-        reached, errors = advance(stream, (place, end), _at(search), kept)
+        reached, errors = advance(stream, (place, end), _at(search), tuple(said))
         total, before = total + errors, search.shrinks
         search.queries += reached - place
         place = reached
@@ -85,8 +82,7 @@ def simulate_trail(
     search: BisectionSearch, coordinates: Floats, secret: Floats, noise: Floats
 ) -> AnswerTrail:
     """Everything that is said about each query."""
-    count = len(coordinates)
-    said = AnswerTrail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
+    said = AnswerTrail.empty(len(coordinates))
     feed(search, coordinates, secret, noise, said)
     return said
 

@@ -16,19 +16,19 @@ and what the mean and the variance become. Letters: v the standardised w . q, H(
 
 Where to put the threshold for a belief of some width, and how to read the bit: by law.
 
-A rule holds no state. `UniformRule` has closed forms for every offset; `TableRule` looks its own
-offsets up, and reads any other by quadrature.
+Even noise has closed forms for every offset; for any other law the offsets of its table are looked
+up, and others read by quadrature.
 """
 
 import math
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Protocol
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from casemate.attack.one_bit.laws import Law, Uniform, effective_scale
 from casemate.attack.one_bit.oracle import Floats
+from casemate.compiled import compiled
 
 SEARCH_RHO = 0.7
 """How much of a step is taken while the belief is wide beside the noise, as in the plain filter."""
@@ -50,35 +50,42 @@ WEIGHTS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
 _POWERS = np.stack([WEIGHTS, WEIGHTS * NODES, WEIGHTS * NODES**2])
 
 
-@dataclass(frozen=True)
-class BitReading:
-    """One bit, before it is known: the chance of `above`, and each bit's step and shrinking."""
-
-    chance: float
-    step_above: float
-    shrink_above: float  # one minus the variance that is left
-    step_below: float
-    shrink_below: float
-
-    def after(self, above: bool) -> tuple[float, float]:
-        """The step of the mean and the shrinking of the variance; none where it cannot happen."""
-        if (self.chance if above else 1 - self.chance) < RAREST:
-            return 0.0, 0.0
-        if above:
-            return self.step_above, self.shrink_above
-        return self.step_below, self.shrink_below
+Reading = tuple[float, float, float, float, float, bool]
+"""A bit before it is known: the chance of `above`; the step of the mean and the shrinking of the
+variance after each bit, `above` first; and whether the guard counts it."""
 
 
-def reading_of(moments: tuple[float, float, float]) -> BitReading:
-    """Bayes' rule for both bits, from E[H], E[vH] and E[v²H]."""
+@compiled
+def bit_reading(moments: Any, part: Any, counted: Any) -> Any:
+    """Bayes' rule for both bits, from E[H], E[vH] and E[v²H]; a part of the shrinking is believed.
+
+    A bit of too small a chance moves nothing.
+    """
     chance, first, second = moments
-    above, below = max(chance, RAREST), max(1 - chance, RAREST)
-    up, down = first / above, -first / below
-    left_above, left_below = second / above - up * up, (1 - second) / below - down * down
-    return BitReading(chance, up, 1 - left_above, down, 1 - left_below)
+    step_above, lost_above, step_below, lost_below = 0.0, 0.0, 0.0, 0.0
+    if chance >= RAREST:
+        step_above = first / chance
+        lost_above = part * (1.0 - (second / chance - step_above * step_above))
+    if 1.0 - chance >= RAREST:
+        step_below = -first / (1.0 - chance)
+        lost_below = part * (1.0 - ((1.0 - second) / (1.0 - chance) - step_below * step_below))
+    return chance, step_above, lost_above, step_below, lost_below, counted
 
 
-def uniform_moments(bound: float, offset: float, deviation: float) -> tuple[float, float, float]:
+@compiled
+def normal_cdf(x: Any) -> Any:
+    """The chance of a standard normal below x."""
+    return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+@compiled
+def normal_density(x: Any) -> Any:
+    """The height of the bell."""
+    return math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+
+
+@compiled
+def uniform_moments(bound: Any, offset: Any, deviation: Any) -> Any:
     """The three moments for noise even on [-bound, bound], in closed form.
 
     H is a difference of two ramps, (v + k)⁺ / (k₁ - k₂) at k₁ and k₂, whose moments are
@@ -86,26 +93,15 @@ def uniform_moments(bound: float, offset: float, deviation: float) -> tuple[floa
     """
     if bound < SHARP * deviation:
         k = offset / deviation
-        tail, height = _normal_cdf(-k), _normal_density(k)
+        tail, height = normal_cdf(-k), normal_density(k)
         return tail, height, tail + k * height
     start, end = (bound - offset) / deviation, (-bound - offset) / deviation
-    slope = deviation / (2 * bound)
-    ramps = zip(_ramp(start), _ramp(end), strict=True)
-    chance, first, second = (slope * (high - low) for high, low in ramps)
-    return chance, first, second
-
-
-def _ramp(k: float) -> tuple[float, float, float]:
-    below, height = _normal_cdf(k), _normal_density(k)
-    return height + k * below, below, 2 * height + k * below
-
-
-def _normal_cdf(x: float) -> float:
-    return 0.5 * math.erfc(-x / math.sqrt(2))
-
-
-def _normal_density(x: float) -> float:
-    return math.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+    slope = deviation / (2.0 * bound)
+    below, height = normal_cdf(start), normal_density(start)
+    under, rise = normal_cdf(end), normal_density(end)
+    chance = slope * ((height + start * below) - (rise + end * under))
+    second = slope * ((2.0 * height + start * below) - (2.0 * rise + end * under))
+    return chance, slope * (below - under), second
 
 
 def law_moments(law: Law, offsets: Floats, deviation: float) -> Floats:
@@ -131,20 +127,23 @@ FAIR = 0.9
 FEWEST_HITS = 0.4
 """Bits that are rarer than this on one side are hits: the guard counts them."""
 
-OFFSET, CHANCE, STEP_ABOVE, LOST_ABOVE, STEP_BELOW, LOST_BELOW, COUNTED, LEAN = range(8)
-"""The columns of a row; `lean` is the chance of choosing the upper side."""
+OFFSET, LEAN = 6, 7
+"""The columns of a row after its reading; `lean` is the chance of choosing the upper side."""
 
 
-@dataclass(frozen=True, eq=False)
-class EdgeTable:
-    """Rows for each width of the belief and both sides (upper, lower) of the law's median."""
+class EdgeRule(NamedTuple):
+    """Where to ask and how to read the bit: a bound, or else a table.
 
-    scale: float
+    Compiled steps take it as a plain tuple: an interrupt in one leaks what it was given, and a
+    class would hold its module, and with it DuckDB, until after the end.
+
+    The table has rows for each width of the belief and both sides (upper, lower) of the median.
+    """
+
+    bound: float  # of even noise; 0 where there is a table
+    scale: float  # of the law
+    noise: float  # the squared effective scale
     rows: Floats  # widths x sides x columns
-
-    def place(self, deviation: float) -> int:
-        """The row for a deviation of the belief."""
-        return int(place_of(deviation / self.scale))
 
 
 def widths() -> Floats:
@@ -152,17 +151,25 @@ def widths() -> Floats:
     return np.geomspace(NARROWEST, WIDEST, ROWS)
 
 
-def place_of(width: float) -> int:
+@compiled
+def row_of(width: Any) -> Any:
     """The nearest row, on a scale of logarithms."""
     step = math.log(WIDEST / NARROWEST) / (ROWS - 1)
     return min(max(round(math.log(max(width, NARROWEST) / NARROWEST) / step), 0), ROWS - 1)
 
 
 @lru_cache(maxsize=32)
-def edge_table(law: Law) -> EdgeTable:
-    """The table of a law; made once."""
-    rows = np.array([_row(law, width * law.scale) for width in widths()])
-    return EdgeTable(law.scale, rows)
+def edge_rule(law: Law) -> EdgeRule:
+    """The closed form for even noise, otherwise a table; made once."""
+    noise = effective_scale(law) ** 2
+    if isinstance(law, Uniform):
+        return EdgeRule(law.scale, law.scale, noise, np.zeros((1, 2, 8)))
+    return EdgeRule(0.0, law.scale, noise, edge_table(law))
+
+
+def edge_table(law: Law) -> Floats:
+    """The rows of a law for all widths of the belief."""
+    return np.array([_row(law, width * law.scale) for width in widths()])
 
 
 def _row(law: Law, deviation: float) -> Floats:
@@ -207,32 +214,18 @@ def _body(law: Law, upper: bool) -> Floats:
 
 
 def _columns(law: Law, deviation: float, offset: float, lean: float) -> list[float]:
-    reading = law_reading(law, offset, deviation)
-    part = damping(law, deviation, offset, one_sided=lean != 0.5)
-    return [
-        offset,
-        reading.chance,
-        reading.step_above,
-        part * reading.shrink_above,
-        reading.step_below,
-        part * reading.shrink_below,
-        float(is_counted(reading)),
-        lean,
-    ]
+    return [*law_reading(law, offset, deviation, one_sided=lean != 0.5), offset, lean]
 
 
-def law_reading(law: Law, offset: float, deviation: float) -> BitReading:
+def law_reading(law: Law, offset: float, deviation: float, *, one_sided: bool = False) -> Reading:
     """What a bit at any offset says under a law."""
-    chance, first, second = law_moments(law, np.array([offset]), deviation)[0].tolist()
-    return reading_of((chance, first, second))
+    moments = tuple(law_moments(law, np.array([offset]), deviation)[0].tolist())
+    counted = min(moments[0], 1 - moments[0]) < FEWEST_HITS
+    reading: Reading = bit_reading(moments, damping(law, deviation, offset, one_sided), counted)
+    return reading
 
 
-def is_counted(reading: BitReading) -> bool:
-    """Whether one of the two bits is rare enough to be counted as a hit."""
-    return min(reading.chance, 1 - reading.chance) < FEWEST_HITS
-
-
-def damping(law: Law, deviation: float, offset: float, one_sided: bool = False) -> float:
+def damping(law: Law, deviation: float, offset: float, one_sided: bool) -> float:
     """How much of the shrinking is believed: less at an edge, and while the belief is wide."""
     from_edge = min(law.edges[1] - offset, offset - law.edges[0])
     from_middle = abs(offset - _body(law, True)[0])
@@ -251,98 +244,48 @@ WIDE = 0.45
 INWARD = (0.9, 0.7, 0.9)
 """How many deviations inside the edge to ask, as a polynomial of the deviation over the bound."""
 
-Compiled = tuple[float, float, float, Floats]
-"""What compiled steps take from a rule: bound (0: none), squared scale, table scale, table rows."""
+_INSIDE, _SLOPE, _BEND = INWARD
 
 
-class EdgeRule(Protocol):
-    """Thresholds and readings for one law."""
-
-    def lean(self, deviation: float) -> float:
-        """The chance with which the upper side of the law is asked."""
-        ...
-
-    def offset(self, deviation: float, upper: bool) -> float:
-        """Where to ask on one side, counted from the mean of the belief."""
-        ...
-
-    def read(self, deviation: float, offset: float) -> tuple[BitReading, float, bool]:
-        """The reading, the part of its shrinking to believe, and whether a guard counts it."""
-        ...
-
-    @property
-    def compiled(self) -> Compiled:
-        """The same for compiled steps."""
-        ...
+@compiled
+def uniform_offset(bound: Any, deviation: Any, upper: Any) -> Any:
+    """Where to ask under even noise: the median for a wide belief, else a little inside an edge."""
+    ratio = deviation / bound
+    if ratio > WIDE:
+        return 0.0
+    inside = deviation * (_INSIDE + ratio * (_SLOPE + ratio * _BEND))
+    return bound - inside if upper else inside - bound
 
 
-def rule_for(law: Law) -> EdgeRule:
-    """The closed form where there is one, otherwise a table."""
-    return UniformRule(law.u) if isinstance(law, Uniform) else TableRule(law)
+@compiled
+def uniform_reading(rule: Any, offset: Any, deviation: Any) -> Any:
+    """What a bit at any offset says under even noise."""
+    bound, _, noise, _ = rule
+    moments = uniform_moments(bound, offset, deviation)
+    counted = min(moments[0], 1.0 - moments[0]) < FEWEST_HITS
+    share = deviation * deviation / (deviation * deviation + noise)
+    return bit_reading(moments, EDGE_RHO if counted else 1.0 - (1.0 - SEARCH_RHO) * share, counted)
 
 
-@dataclass(frozen=True)
-class UniformRule:
-    """Noise even on [-bound, bound]."""
-
-    bound: float
-
-    def lean(self, deviation: float) -> float:  # noqa: ARG002 - as the protocol has it
-        """Either side alike."""
-        return 0.5
-
-    def offset(self, deviation: float, upper: bool) -> float:
-        """The middle for a wide belief; for a narrow one a little inside an edge."""
-        ratio = deviation / self.bound
-        if ratio > WIDE:
-            return 0.0
-        inside = deviation * (INWARD[0] + ratio * (INWARD[1] + ratio * INWARD[2]))
-        return self.bound - inside if upper else inside - self.bound
-
-    def read(self, deviation: float, offset: float) -> tuple[BitReading, float, bool]:
-        """By the closed form."""
-        reading = reading_of(uniform_moments(self.bound, offset, deviation))
-        counted = is_counted(reading)
-        if counted:
-            return reading, EDGE_RHO, True
-        share = deviation**2 / (deviation**2 + effective_scale(Uniform(self.bound)) ** 2)
-        return reading, 1 - (1 - SEARCH_RHO) * share, False
-
-    @property
-    def compiled(self) -> Compiled:
-        """The bound; no table."""
-        squared = effective_scale(Uniform(self.bound)) ** 2
-        return self.bound, squared, 1.0, np.zeros((1, 2, 8))
+@compiled
+def place_threshold(rule: Any, deviation: Any, draw: Any) -> Any:
+    """How far from the belief's mean to ask, and what the bit will say; a draw takes a side."""
+    bound, scale, _, rows = rule
+    if bound > 0.0:
+        offset = uniform_offset(bound, deviation, draw < 0.5)
+        return offset, uniform_reading(rule, offset, deviation)
+    sides = rows[row_of(deviation / scale)]
+    row = sides[0 if draw < sides[0, LEAN] else 1]
+    return row[OFFSET], (row[0], row[1], row[2], row[3], row[4], row[5] > 0.0)
 
 
-@dataclass(frozen=True)
-class TableRule:
-    """Noise of any law."""
-
-    law: Law
-
-    @cached_property
-    def table(self) -> EdgeTable:
-        """The law's table, made when it is first needed."""
-        return edge_table(self.law)
-
-    def lean(self, deviation: float) -> float:
-        """The side with the larger gain; either where they are alike."""
-        return float(self.table.rows[self.table.place(deviation), 0, LEAN])
-
-    def offset(self, deviation: float, upper: bool) -> float:
-        """From the table."""
-        return float(self.table.rows[self.table.place(deviation), 0 if upper else 1, OFFSET])
-
-    def read(self, deviation: float, offset: float) -> tuple[BitReading, float, bool]:
-        """From the table if it is one of its offsets, otherwise by quadrature."""
-        for row in self.table.rows[self.table.place(deviation)]:
-            if abs(row[OFFSET] - offset) <= 1e-6 * deviation:
-                return BitReading(*row[1:6].tolist()), 1.0, bool(row[COUNTED])
-        reading = law_reading(self.law, offset, deviation)
-        return reading, damping(self.law, deviation, offset), is_counted(reading)
-
-    @property
-    def compiled(self) -> Compiled:
-        """The table; no bound."""
-        return 0.0, 0.0, self.table.scale, self.table.rows
+def reading_at(law: Law, deviation: float, offset: float) -> Reading:
+    """What a bit at any offset says: in closed form, or from the table where it has the offset."""
+    rule = edge_rule(law)
+    if rule.bound > 0:
+        found: Reading = uniform_reading(tuple(rule), offset, deviation)
+        return found
+    for row in rule.rows[row_of(deviation / rule.scale)].tolist():
+        if abs(row[OFFSET] - offset) <= 1e-6 * deviation:
+            return row[0], row[1], row[2], row[3], row[4], row[5] > 0
+    return law_reading(law, offset, deviation)

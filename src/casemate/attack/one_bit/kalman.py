@@ -3,8 +3,7 @@
 Source     Source document 000, section 2 (the protocol), in place of its Algorithms 1 and 2. The
            filter is Kalman's with Potter's root; cutting a normal law at a bit is old as well.
 Method     The threshold is the own prediction, every query is used, and nothing is asked of its
-           angle: `kalman_scale` (one scale), `kalman_bank` (any scale), `kalman_regressors` (a
-           basis given or found, a level, a shift of the noise), `kalman_levels` (K answers).
+           angle: `potter` has one scale, `kalman_bank` any, `kalman_ladder` symmetric noise.
 Guarantee  None that is proved. Measured, the average error is .9 to 1.1 times the limit of
            `one_bit_limit` at 1e5 queries; docs/derivations/one_bit_kalman.md.
 Cost       O(d D) a query for the coordinates, O(d^2) for the rest; O(d^2) memory besides the basis.
@@ -24,54 +23,35 @@ Source     Lloyd (1957) and Max (1960): the quantiser of a standard normal numbe
            squared error. What K cells say about a Gaussian location is 1 minus that error, so the
            same ends are best here. Source document 000, section 1.2, speaks of oracles with more
            than two answers.
-Cost       O(K) a round, about as many rounds as it takes: once for each K.
+Cost       That of `level_information`, once for each K.
 """
 
 import math
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.one_bit.kalman_bank import ScaleBank
+from casemate.attack.one_bit.kalman_bank import SLOWED, ScaleBank
 from casemate.attack.one_bit.kalman_ladder import OffsetLadder
-from casemate.attack.one_bit.oracle import AnswerTrail, Floats
+from casemate.attack.one_bit.laws import Gaussian
+from casemate.attack.one_bit.limit import box_prior, level_information
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats, checked_basis
 from casemate.attack.one_bit.potter import KnownScale
 
 NEW = 1e-6
 """A query opens a direction when this part of it lies outside those known."""
 
 
-class Regressors(Protocol):
-    """Columns of a query, the first of which may stand for the noise's own shift."""
-
-    @property
-    def directions(self) -> Floats:
-        """The orthonormal directions in use, one a row."""
-        ...
-
-    def columns(self, q: Floats) -> Floats:
-        """The columns of one query."""
-        ...
-
-    def prior(self) -> tuple[Floats, Floats]:
-        """Mean of the coefficients and a root of their covariance, for the columns in use."""
-        ...
-
-    def vector(self, coefficients: Floats) -> Floats:
-        """The vector of the queries' space whose products with queries the coefficients give."""
-        ...
-
-
 class GivenBasis:
-    """Coordinates in a given orthonormal basis; the identity is the full-dimension form."""
+    """Coordinates in a given orthonormal basis; the identity is the full-dimension form.
 
-    def __init__(self, basis: Floats, shift: float = 0.0) -> None:
-        self.directions = np.ascontiguousarray(basis, float)
+    The first of the columns may stand for the noise's own shift.
+    """
+
+    def __init__(self, basis: Floats, dimension: int, shift: float = 0.0) -> None:
+        self.directions = checked_basis(basis, dimension)
         self._shift = shift
-        if not np.allclose(self.directions @ self.directions.T, np.eye(len(basis)), atol=1e-6):
-            raise ValueError("need an orthonormal basis, one vector a row, and these are not")
 
     def columns(self, q: Floats) -> Floats:
         """The coordinates, after a 1 where the noise may be shifted."""
@@ -79,10 +59,7 @@ class GivenBasis:
 
     def prior(self) -> tuple[Floats, Floats]:
         """Even coordinates of w and a common level of them."""
-        level, spread = self.directions.sum(axis=1), np.abs(self.directions).sum(axis=1)
-        covariance = (np.diag(spread**2) + np.outer(level, level)) / 12
-        root = np.asarray(np.linalg.cholesky(covariance), np.float64)
-        return shifted(0.5 * level, root, self._shift)
+        return shifted(*box_prior(self.directions), self._shift)
 
     def vector(self, coefficients: Floats) -> Floats:
         """The combination of the directions."""
@@ -154,10 +131,6 @@ def shifted(mean: Floats, root: Floats, shift: float) -> tuple[Floats, Floats]:
 # Kalman levels ----------------------------------------------------------------------------------
 
 
-ROUNDS = 100_000
-SETTLED = 1e-13
-
-
 @lru_cache(maxsize=32)
 def level_offsets(levels: int) -> tuple[float, ...]:
     """The K - 1 thresholds, in deviations from the prediction.
@@ -165,49 +138,11 @@ def level_offsets(levels: int) -> tuple[float, ...]:
     >>> [round(offset, 3) for offset in level_offsets(4)]
     [-0.982, 0.0, 0.982]
     """
-    if levels < 2:
-        raise ValueError(f"need an oracle with at least 2 answers, got {levels}")
-    ends = np.linspace(-2, 2, levels + 1)[1:-1]
-    for _ in range(ROUNDS):
-        centres = cell_means(ends)
-        moved = (centres[:-1] + centres[1:]) / 2
-        moved = (moved - moved[::-1]) / 2  # rounding aside, it is symmetric
-        if np.abs(moved - ends).max(initial=0.0) < SETTLED:
-            break
-        ends = moved
-    return tuple(float(end) for end in moved)
-
-
-def cell_means(ends: Floats) -> Floats:
-    """The mean of a standard normal number in each cell."""
-    return -np.diff(_density(ends)) / _chances(ends)
-
-
-def normal_level_information(levels: int) -> float:
-    """What one of K answers says about the location of unit Gaussian noise, of 1 for all of it.
-
-    >>> round(normal_level_information(2), 4), round(normal_level_information(4), 4)
-    (0.6366, 0.8825)
-    """
-    ends = np.array(level_offsets(levels))
-    return float(_chances(ends) @ cell_means(ends) ** 2)
-
-
-def _density(ends: Floats) -> Floats:
-    inside = np.exp(-0.5 * ends**2) / math.sqrt(2 * math.pi)
-    return np.concatenate(([0.0], inside, [0.0]))
-
-
-def _chances(ends: Floats) -> Floats:
-    below = [0.5 * math.erfc(-end / math.sqrt(2)) for end in ends]
-    return np.diff(np.concatenate(([0.0], below, [1.0])))
+    ends = np.array(level_information(Gaussian(1.0), levels).thresholds)
+    return tuple(((ends - ends[::-1]) / 2).tolist())  # rounding aside, it is symmetric
 
 
 # Kalman -----------------------------------------------------------------------------------------
-
-
-SLOWED = 0.7
-"""How fast variances shrink while there is little noise: faster ones get stuck now and then."""
 
 
 class OneBitKalman:
@@ -241,15 +176,15 @@ class OneBitKalman:
         widest: float | None = None,
         random: np.random.Generator | None = None,
     ) -> None:
-        _check(dimension, basis, scale, shift, rho)
+        _check(dimension, scale, shift, rho)
         if symmetric and scale is not None:
             raise ValueError(
                 "symmetric noise is explored for an unknown scale: leave the scale out"
             )
         self.dimension = dimension
         self._shift = shift
-        self._regressors: Regressors = (
-            GrownBasis(dimension, shift) if basis is None else GivenBasis(basis, shift)
+        self._regressors: GrownBasis | GivenBasis = (
+            GrownBasis(dimension, shift) if basis is None else GivenBasis(basis, dimension, shift)
         )
         first, prior = int(shift > 0), self._regressors.prior()
         self._belief: KnownScale | ScaleBank | OffsetLadder
@@ -296,7 +231,8 @@ class OneBitKalman:
 
     def deviation(self, q: Floats) -> float:
         """How far off that may be: the deviation of the belief."""
-        return self._belief.deviation(self._columns(q))
+        x, first = self._columns(q), int(self._shift > 0)
+        return float(np.linalg.norm(self._belief.root[first:].T @ x[first:]))
 
     def threshold(self, q: Floats) -> float:
         """The own prediction; once in a while a little beside it, if the scale is to be found."""
@@ -362,13 +298,9 @@ class OneBitKalman:
         return x
 
 
-def _check(
-    dimension: int, basis: Floats | None, scale: float | None, shift: float, rho: float
-) -> None:
+def _check(dimension: int, scale: float | None, shift: float, rho: float) -> None:
     if dimension < 1:
         raise ValueError(f"need at least one dimension, got {dimension}")
-    if basis is not None and (basis.ndim != 2 or basis.shape[1] != dimension):
-        raise ValueError(f"need a basis of vectors of length {dimension}, got {basis.shape}")
     if scale is not None and not 0 <= scale < np.inf:
         raise ValueError(f"need a finite scale of the noise that is not negative, got {scale}")
     if not (0 <= shift < np.inf and 0 < rho <= 1):

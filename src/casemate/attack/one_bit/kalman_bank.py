@@ -16,7 +16,7 @@ A state is (bank, fit, clock). The bank is (means, roots, scales, logs): for eac
 the deviation it assumes, and the logarithm of its weight. The fit is (rises, runs, counts): sums of
 offset * (1/2 - above), of offset squared, and the number, over the dithered queries for which this
 member chose the offset. The clock is (queries so far, the member that is kept, or -1 while all are
-in use). A desk is (rooms, views): rooms as `kalman_kernel.predict` needs them, one for each member,
+in use). A desk is (rooms, views): rooms as `potter.predict` needs them, one for each member,
 and (centres, variances, hidden) of the query at hand.
 """
 
@@ -28,7 +28,6 @@ import numpy as np
 from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.attack.one_bit.potter import (
     bit_moments,
-    empty_trail,
     hidden,
     potter_update,
     predict,
@@ -37,6 +36,9 @@ from casemate.attack.one_bit.potter import (
 from casemate.compiled import compiled
 
 MEMBERS = 18
+
+SLOWED = 0.7
+"""How fast variances shrink while there is little noise: faster ones get stuck now and then."""
 
 
 class ScaleBank:
@@ -47,9 +49,9 @@ class ScaleBank:
         mean: Floats,
         root: Floats,
         widest: float,
-        rho: float,
+        rho: float = SLOWED,
         *,
-        first: int,
+        first: int = 0,
         random: np.random.Generator,
     ) -> None:
         self._means, self._roots = np.tile(mean, (MEMBERS, 1)), np.tile(root, (MEMBERS, 1, 1))
@@ -101,23 +103,16 @@ class ScaleBank:
 
     def threshold(self, x: Floats) -> float:
         """The prediction, moved a little once in a while."""
-
         centre, _ = self._blend(x)
         chance = self._random.random()
         return centre + float(offset(self._state, self._desk, chance))
 
-    def deviation(self, x: Floats) -> float:
-        """How sure the best member is of w . q."""
-        return float(np.linalg.norm(self.root[self._first :].T @ x[self._first :]))
-
     def learn(self, x: Floats, threshold: float, above: bool) -> None:
         """Let every member learn, and weigh them."""
-
         centre, _ = self._blend(x)
         take(self._state, self._desk, self._rho, (threshold, threshold - centre), above)
 
     def _blend(self, x: Floats) -> tuple[float, float]:
-
         look(self._state, self._desk, x, self._first)
         centre, aside = blend(self._state, self._desk)
         return float(centre), float(aside)
@@ -138,16 +133,14 @@ class ScaleBank:
 
     def follow(self, columns: Floats, noisy: Floats) -> AnswerTrail:
         """A whole stream, compiled."""
-        trail = empty_trail(len(columns))
+        trail = AnswerTrail.empty(len(columns))
         self.run((columns, noisy, self.chances(len(columns))), trail, halt=False)
         return trail
 
     def run(self, stream: tuple[Floats, Floats, Floats], trail: AnswerTrail, *, halt: bool) -> int:
         """Answer a stream, or its head until the scale is fitted; how many were answered."""
-
-        said = trail.answers, trail.thresholds, trail.above
         model = self._rho, self._first, halt
-        return int(run_bank(self._state, self._desk, model, stream, said))
+        return int(run_bank(self._state, self._desk, model, stream, tuple(trail)))
 
 
 # Kalman bank kernel -----------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.attack.one_bit.potter import (
     MEDIAN_SHRINK,
     bit_moments,
-    empty_trail,
+    empty_room,
     hidden,
     potter_update,
     predict,
@@ -86,31 +86,21 @@ class OffsetLadder:
 
     def threshold(self, x: Floats) -> float:
         """At a rung, on a side chosen by chance, or at the median."""
-
         if self._belief is None:
             return self._bank.threshold(x)
         chance = float(self._bank.chances(1)[0])
         return float(self.mean @ x) + float(offset(self._finder, chance))
 
-    def deviation(self, x: Floats) -> float:
-        """How sure the belief is of w . q."""
-        return float(np.linalg.norm(self.root[self._first :].T @ x[self._first :]))
-
     def learn(self, x: Floats, threshold: float, above: bool) -> None:
         """Learn from a bit, and about the noise."""
-        from casemate.attack.one_bit.potter import predict
-
         if self._belief is None:
             self._bank.learn(x, threshold, above)
             self._take_over()
             return
-        room = self._room()
+        room = empty_room(self.mean)
         centre, variance = predict(self._belief, x, room)
         asked = variance, threshold - centre, self._rho
         take(self._finder, self._belief, room, asked, above)
-
-    def _room(self) -> tuple[Floats, Floats]:
-        return np.empty(len(self.mean)), np.empty(len(self.mean))
 
     def _take_over(self) -> None:
         """Go on from the member that the bank has kept."""
@@ -129,18 +119,15 @@ class OffsetLadder:
 
     def follow(self, columns: Floats, noisy: Floats) -> AnswerTrail:
         """A whole stream, compiled."""
-
-        trail, chances = empty_trail(len(columns)), self._bank.chances(len(columns))
+        trail, chances = AnswerTrail.empty(len(columns)), self._bank.chances(len(columns))
         stream, done = (columns, noisy, chances), 0
         if self._belief is None:
             done = self._bank.run(stream, trail, halt=True)
             self._take_over()
         if self._belief is not None:
-            said = trail.answers[done:], trail.thresholds[done:], trail.above[done:]
             rest = columns[done:], noisy[done:], chances[done:]
-            run_ladder(
-                self._finder, self._belief, (self._room(), self._rho, self._first), rest, said
-            )
+            model = empty_room(self.mean), self._rho, self._first
+            run_ladder(self._finder, self._belief, model, rest, tuple(trail.after(done)))
         return trail
 
 

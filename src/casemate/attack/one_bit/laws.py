@@ -1,26 +1,14 @@
 """The laws of noise: by name, by text, and made of each other.
 
 >>> parse_law("laplace:2.5")
-Laplace(b=2.5)
+Laplace(scale=2.5)
 >>> parse_law("student:3:0.5")
-StudentT(df=3.0, s=0.5)
+StudentT(df=3.0, scale=0.5)
 >>> parse_law("gaussian:1[-2:2]").edges
 (-2.0, 2.0)
 
-What a law of noise is: a distribution on the line that can be read and drawn from.
-
-The inverse of a distribution function that has no formula: by doubling, then by halving.
-
-Compiled special functions: the Gaussian and the Student distribution functions.
-
-Source   The incomplete beta function by its continued fraction (Lentz's method), which converges
-         fast left of the mean of the beta law; right of it, by symmetry.
-
-Laws of noise without an edge, all with median 0.
-
-Laws made of other laws: cut to an interval, moved, mixed.
-
-Laws of noise with an edge beyond which there is none, all with median 0.
+A named law is a standard law with median 0, times a scale. SciPy's special functions give the
+chances; what takes `scipy.stats` to import is a line here instead.
 """
 
 import math
@@ -28,13 +16,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from casemate.compiled import compiled
 from casemate.errors import Misconfigured
 
 Floats = NDArray[np.float64]
@@ -89,351 +75,294 @@ def effective_scale(law: Law) -> float:
     return 1 / (law.density_at_median * math.sqrt(2 * math.pi))
 
 
-def positive(name: str, value: float) -> None:
-    """Refuse a parameter that is not a positive number."""
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"need a positive and finite {name} of the noise, got {value}")
-
-
-def numbers(x: ArrayLike) -> Floats:
-    """One number or many, as an array of their shape."""
-    return np.asarray(x, float)
-
-
-# Laws search ------------------------------------------------------------------------------------
-
-
-HALVINGS = 200
-"""Enough to reach neighbouring numbers from anywhere; the search ends earlier."""
-
-
 def cdf_inverse(
-    cdf: Callable[[Floats], Floats], p: Floats, edges: tuple[float, float], scale: float
+    cdf: Callable[[Floats], Floats], p: ArrayLike, edges: tuple[float, float], scale: float
 ) -> Floats:
-    """The smallest x with cdf(x) >= p, within rounding, for each p."""
-    chances = np.atleast_1d(np.asarray(p, float))
-    low = _bracket(lambda x: cdf(x) >= chances, chances, edges[0], -scale)
-    high = _bracket(lambda x: cdf(x) < chances, chances, edges[1], scale)
-    for _ in range(HALVINGS):
-        middle = 0.5 * low + 0.5 * high
-        if np.all((middle == low) | (middle == high)):
-            break
+    """The smallest x with cdf(x) >= p, within rounding, for each p: by doubling, then halving."""
+    chances = np.asarray(p, float)
+    inside = (chances > 0) & (chances < 1)
+    low, high = (np.full(chances.shape, end) for end in np.clip(edges, -scale, scale))
+    while np.any(short := inside & (low > edges[0]) & (cdf(low) >= chances)):
+        low = np.where(short, np.maximum(2 * low, edges[0]), low)
+    while np.any(short := inside & (high < edges[1]) & (cdf(high) < chances)):
+        high = np.where(short, np.minimum(2 * high, edges[1]), high)
+    while np.any((low < (middle := 0.5 * low + 0.5 * high)) & (middle < high)):
         enough = cdf(middle) >= chances
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    found = np.where(chances <= 0, edges[0], np.where(chances >= 1, edges[1], high))
-    return found.reshape(np.shape(p))
+    return np.where(chances <= 0, edges[0], np.where(chances >= 1, edges[1], high))
 
 
-def _bracket(
-    short: Callable[[Floats], np.ndarray], chances: Floats, edge: float, step: float
-) -> Floats:
-    """A number beyond each quantile: the edge, or as many doublings of the step as it takes."""
-    if np.isfinite(edge):
-        return np.full(chances.shape, edge)
-    inside = (chances > 0) & (chances < 1)
-    reach = np.full(chances.shape, float(step))
-    while np.any(wanting := inside & short(reach) & (np.abs(reach) < 1e300)):
-        reach = np.where(wanting, 2 * reach, reach)
-    return reach
+# Standard laws times a scale --------------------------------------------------------------------
 
 
-# Laws kernel ------------------------------------------------------------------------------------
+class ScaledLaw:
+    """A law given by its standard form, whose scale is 1 and whose median is 0."""
 
+    name: str
+    scale: float
+    _edges = (-math.inf, math.inf)
 
-TINY = 1e-300  # stands for a zero denominator in Lentz's method
-STEPS = 10_000
+    def __post_init__(self) -> None:
+        for each, value in vars(self).items():
+            if not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"need a positive and finite {each} of the noise, got {value}")
 
+    def _cdf(self, z: Floats) -> Any:
+        """The chance at or below z, accurate in the lower tail."""
+        raise NotImplementedError
 
-@compiled
-def gaussian_cdf(x: Any) -> Any:
-    """The standard Gaussian distribution function, accurate in its lower tail."""
-    result = np.empty_like(x)
-    for i in range(x.size):
-        result[i] = 0.5 * math.erfc(-x[i] / math.sqrt(2.0))
-    return result
+    def _density(self, z: Floats) -> Any:
+        """The density at z."""
+        raise NotImplementedError
 
+    def _quantile(self, p: Floats) -> Any:
+        """Where the chance is p; by search where nothing better is known."""
+        return cdf_inverse(self._cdf, p, self._edges, 1.0)
 
-@compiled
-def away(value: Any) -> Any:
-    """The value, kept away from zero."""
-    return TINY if abs(value) < TINY else value
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        """Draws."""
+        raise NotImplementedError
 
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Where the noise ends."""
+        low, high = self._edges
+        return self.scale * low, self.scale * high
 
-@compiled
-def beta_fraction(a: Any, b: Any, x: Any) -> Any:
-    """The continued fraction of the incomplete beta function."""
-    c, d = 1.0, 1.0 / away(1.0 - (a + b) * x / (a + 1.0))
-    total = d
-    for m in range(1, STEPS):
-        even = m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0))
-        d, c = 1.0 / away(1.0 + even * d), away(1.0 + even / c)
-        total *= d * c
-        d, c = 1.0 / away(1.0 + odd * d), away(1.0 + odd / c)
-        total *= d * c
-        if abs(d * c - 1.0) < 1e-15:
-            break
-    return total
+    @property
+    def density_at_median(self) -> float:
+        """The density at 0."""
+        return float(self.density(0.0))
 
+    def cdf(self, x: ArrayLike) -> Floats:
+        """The chance of noise at or below each number."""
+        return np.asarray(self._cdf(np.asarray(x, float) / self.scale))
 
-@compiled
-def beta_share(a: Any, b: Any, x: Any, rest: Any) -> Any:
-    """The regularised incomplete beta function at x, where `rest` is 1 - x."""
-    if x <= 0.0:
-        return 0.0
-    if rest <= 0.0:
-        return 1.0
-    front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
-    front = math.exp(front + a * math.log(x) + b * math.log(rest))
-    if x < (a + 1.0) / (a + b + 2.0):
-        return front * beta_fraction(a, b, x) / a
-    return 1.0 - front * beta_fraction(b, a, rest) / b
+    def density(self, x: ArrayLike) -> Floats:
+        """The density of the noise at each number."""
+        return np.asarray(self._density(np.asarray(x, float) / self.scale) / self.scale)
 
+    def quantile(self, p: ArrayLike) -> Floats:
+        """The smallest number that noise is at or below with each chance."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.scale * self._quantile(np.asarray(p, float)))
 
-@compiled
-def student_cdf(x: Any, df: Any) -> Any:
-    """The standard Student distribution function, accurate in its lower tail."""
-    result = np.empty_like(x)
-    for i in range(x.size):
-        square = x[i] * x[i]
-        tail = 0.5 * beta_share(0.5 * df, 0.5, df / (df + square), square / (df + square))
-        result[i] = tail if x[i] < 0 else 1.0 - tail
-    return result
-
-
-# Laws plain -------------------------------------------------------------------------------------
-
-
-EVERYWHERE = (-math.inf, math.inf)
-_NORMAL = NormalDist()
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """That many independent draws."""
+        return np.asarray(self.scale * self._draws(rng, size))
 
 
 @dataclass(frozen=True)
-class Gaussian:
-    """Gaussian noise of standard deviation sigma."""
+class Gaussian(ScaledLaw):
+    """Gaussian noise; the scale is its standard deviation."""
 
-    sigma: float
+    scale: float
     name = "gaussian"
-    edges = EVERYWHERE
 
-    def __post_init__(self) -> None:
-        positive("deviation", self.sigma)
+    def _cdf(self, z: Floats) -> Any:
+        from scipy.special import ndtr
 
-    @property
-    def scale(self) -> float:
-        """The standard deviation."""
-        return self.sigma
+        return ndtr(z)
 
-    @property
-    def density_at_median(self) -> float:
-        """The top of the bell."""
-        return 1 / (self.sigma * math.sqrt(2 * math.pi))
+    def _density(self, z: Floats) -> Any:
+        return np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
 
-    def cdf(self, x: ArrayLike) -> Floats:
-        """The error function."""
-        z = np.asarray(numbers(x) / self.sigma)
-        return gaussian_cdf(z.ravel()).reshape(z.shape)  # type: ignore[no-any-return]  # numba
+    def _quantile(self, p: Floats) -> Any:
+        from scipy.special import ndtri
 
-    def density(self, x: ArrayLike) -> Floats:
-        """The bell."""
-        return np.asarray(self.density_at_median * np.exp(-0.5 * (numbers(x) / self.sigma) ** 2))
+        return ndtri(p)
 
-    def quantile(self, p: ArrayLike) -> Floats:
-        """By Wichura's rational approximations."""
-        chances = numbers(p)
-        values = [_gaussian_quantile(chance) for chance in chances.ravel().tolist()]
-        return self.sigma * np.asarray(values, float).reshape(chances.shape)
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws."""
-        return rng.normal(0.0, self.sigma, size)
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        return rng.standard_normal(size)
 
 
 @dataclass(frozen=True)
-class Laplace:
-    """Laplace noise of mean absolute deviation b."""
+class Laplace(ScaledLaw):
+    """Laplace noise; the scale is its mean absolute deviation."""
 
-    b: float
+    scale: float
     name = "laplace"
-    edges = EVERYWHERE
 
-    def __post_init__(self) -> None:
-        positive("scale", self.b)
+    def _cdf(self, z: Floats) -> Any:
+        return mirrored(0.5 * np.exp(-np.abs(z)), z < 0)
 
-    @property
-    def scale(self) -> float:
-        """The mean absolute deviation."""
-        return self.b
+    def _density(self, z: Floats) -> Any:
+        return 0.5 * np.exp(-np.abs(z))
 
-    @property
-    def density_at_median(self) -> float:
-        """The top of the peak."""
-        return 0.5 / self.b
+    def _quantile(self, p: Floats) -> Any:
+        return np.sign(p - 0.5) * -np.log(2 * np.minimum(p, 1 - p))
 
-    def cdf(self, x: ArrayLike) -> Floats:
-        """Exponential on both sides."""
-        z = numbers(x) / self.b
-        tail = 0.5 * np.exp(-np.abs(z))
-        return np.where(z < 0, tail, 1 - tail)
-
-    def density(self, x: ArrayLike) -> Floats:
-        """The peak."""
-        return np.asarray(0.5 / self.b * np.exp(-np.abs(numbers(x)) / self.b))
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Logarithms on both sides."""
-        chances = numbers(p)
-        with np.errstate(divide="ignore"):
-            depth = np.log(2 * np.minimum(chances, 1 - chances))
-        return np.asarray(np.where(chances < 0.5, self.b * depth, -self.b * depth))
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws."""
-        return rng.laplace(0.0, self.b, size)
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        return rng.laplace(size=size)
 
 
 @dataclass(frozen=True)
-class Logistic:
-    """Logistic noise of scale s."""
+class Logistic(ScaledLaw):
+    """Logistic noise; the scale is that of the log-odds."""
 
-    s: float
+    scale: float
     name = "logistic"
-    edges = EVERYWHERE
 
-    def __post_init__(self) -> None:
-        positive("scale", self.s)
+    def _cdf(self, z: Floats) -> Any:
+        from scipy.special import expit
 
-    @property
-    def scale(self) -> float:
-        """The scale of the log-odds."""
-        return self.s
+        return expit(z)
 
-    @property
-    def density_at_median(self) -> float:
-        """A quarter over the scale."""
-        return 0.25 / self.s
+    def _density(self, z: Floats) -> Any:
+        return self._cdf(z) * self._cdf(-z)
 
-    def cdf(self, x: ArrayLike) -> Floats:
-        """The logistic curve."""
-        z = numbers(x) / self.s
-        tail = np.exp(-np.abs(z))
-        return np.asarray(np.where(z < 0, tail, 1.0) / (1 + tail))
+    def _quantile(self, p: Floats) -> Any:
+        from scipy.special import logit
 
-    def density(self, x: ArrayLike) -> Floats:
-        """The slope of the curve."""
-        tail = np.exp(-np.abs(numbers(x)) / self.s)
-        return np.asarray(tail / (self.s * (1 + tail) ** 2))
+        return logit(p)
 
-    def quantile(self, p: ArrayLike) -> Floats:
-        """The log-odds."""
-        chances = numbers(p)
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.s * (np.log(chances) - np.log1p(-chances)))
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws."""
-        return rng.logistic(0.0, self.s, size)
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        return rng.logistic(size=size)
 
 
 @dataclass(frozen=True)
-class Cauchy:
-    """Cauchy noise whose quartiles are -g and g."""
-
-    g: float
-    name = "cauchy"
-    edges = EVERYWHERE
-
-    def __post_init__(self) -> None:
-        positive("scale", self.g)
-
-    @property
-    def scale(self) -> float:
-        """The upper quartile."""
-        return self.g
-
-    @property
-    def density_at_median(self) -> float:
-        """The top of the curve."""
-        return 1 / (math.pi * self.g)
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """An angle, taken so that the lower tail keeps its digits."""
-        return np.asarray(np.arctan2(self.g, -numbers(x)) / math.pi)
-
-    def density(self, x: ArrayLike) -> Floats:
-        """The curve."""
-        z = numbers(x) / self.g
-        return np.asarray(self.density_at_median / (1 + z * z))
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """The tangent."""
-        chances = numbers(p)
-        nearer = np.minimum(chances, 1 - chances)
-        with np.errstate(divide="ignore"):
-            size = np.where(nearer > 0, self.g / np.tan(math.pi * nearer), math.inf)
-        return np.where(chances < 0.5, -size, np.where(chances > 0.5, size, 0.0))
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws."""
-        return self.g * rng.standard_cauchy(size)
-
-
-@dataclass(frozen=True)
-class StudentT:
-    """Student's noise with df degrees of freedom, times s."""
+class StudentT(ScaledLaw):
+    """Student's noise with df degrees of freedom, times a scale."""
 
     df: float
-    s: float = 1.0
+    scale: float = 1.0
     name = "student"
-    edges = EVERYWHERE
 
-    def __post_init__(self) -> None:
-        positive("degrees of freedom", self.df)
-        positive("scale", self.s)
+    def _cdf(self, z: Floats) -> Any:
+        from scipy.special import stdtr
 
-    @property
-    def scale(self) -> float:
-        """The factor."""
-        return self.s
+        return stdtr(self.df, z)
 
-    @property
-    def density_at_median(self) -> float:
-        """The top of the curve."""
-        front = math.lgamma(0.5 * (self.df + 1)) - math.lgamma(0.5 * self.df)
-        return math.exp(front) / (self.s * math.sqrt(self.df * math.pi))
+    def _density(self, z: Floats) -> Any:
+        half = 0.5 * (self.df + 1)
+        front = math.exp(math.lgamma(half) - math.lgamma(0.5 * self.df))
+        return front / math.sqrt(self.df * math.pi) * (1 + z * z / self.df) ** -half
 
-    def cdf(self, x: ArrayLike) -> Floats:
-        """The incomplete beta function."""
-        z = np.asarray(numbers(x) / self.s)
-        return student_cdf(z.ravel(), self.df).reshape(z.shape)  # type: ignore[no-any-return]  # numba
+    def _quantile(self, p: Floats) -> Any:
+        from scipy.special import stdtrit
 
-    def density(self, x: ArrayLike) -> Floats:
-        """The curve."""
-        z = numbers(x) / self.s
-        return np.asarray(self.density_at_median * (1 + z * z / self.df) ** (-0.5 * (self.df + 1)))
+        return np.where(p == 0, -math.inf, stdtrit(self.df, p))
 
-    def quantile(self, p: ArrayLike) -> Floats:
-        """By search in the lower half, and symmetry."""
-        chances = numbers(p)
-        lower = cdf_inverse(self.cdf, np.minimum(chances, 1 - chances), (-math.inf, 0.0), self.s)
-        return np.where(chances <= 0.5, lower, -lower)
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws."""
-        return self.s * rng.standard_t(self.df, size)
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        return rng.standard_t(self.df, size)
 
 
-def _gaussian_quantile(chance: float) -> float:
-    if 0 < chance < 1:
-        return _NORMAL.inv_cdf(chance)
-    return math.inf if chance == 1 else -math.inf if chance == 0 else math.nan
+@dataclass(frozen=True)
+class Cauchy(ScaledLaw):
+    """Cauchy noise; the scale is its upper quartile."""
+
+    scale: float
+    name = "cauchy"
+
+    def _cdf(self, z: Floats) -> Any:
+        return np.arctan2(1.0, -z) / math.pi  # an angle, so that the lower tail keeps its digits
+
+    def _density(self, z: Floats) -> Any:
+        return 1 / (math.pi * (1 + z * z))
+
+    def _quantile(self, p: Floats) -> Any:
+        nearer = np.minimum(p, 1 - p)
+        return np.sign(p - 0.5) * np.where(nearer > 0, 1 / np.tan(math.pi * nearer), math.inf)
+
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        return rng.standard_cauchy(size)
 
 
-# Laws combined ----------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Uniform(ScaledLaw):
+    """Even noise; the scale is its half width."""
+
+    scale: float
+    name = "uniform"
+    _edges = (-1.0, 1.0)
+
+    def _cdf(self, z: Floats) -> Any:
+        return np.clip(0.5 + 0.5 * z, 0.0, 1.0)
+
+    def _density(self, z: Floats) -> Any:
+        return np.where(np.abs(z) <= 1, 0.5, 0.0)
+
+    def _quantile(self, p: Floats) -> Any:
+        return 2 * p - 1
+
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        return rng.uniform(-1.0, 1.0, size)
 
 
-ENOUGH = 0.25
-"""Draws are thrown away while at least this share of them is kept; below it, cdf inverted."""
+@dataclass(frozen=True)
+class Triangular(ScaledLaw):
+    """Noise whose density falls in a straight line to both ends; the scale is the half width."""
+
+    scale: float
+    name = "triangular"
+    _edges = (-1.0, 1.0)
+
+    def _cdf(self, z: Floats) -> Any:
+        return mirrored(0.5 * np.maximum(1 - np.abs(z), 0.0) ** 2, z < 0)
+
+    def _density(self, z: Floats) -> Any:
+        return np.maximum(1 - np.abs(z), 0.0)
+
+    def _quantile(self, p: Floats) -> Any:
+        return np.sign(p - 0.5) * (1 - np.sqrt(2 * np.minimum(p, 1 - p)))
+
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        return rng.triangular(-1.0, 0.0, 1.0, size)
+
+
+@dataclass(frozen=True)
+class RaisedCosine(ScaledLaw):
+    """Noise whose density is a wave that comes in flat at both ends; the scale is the half width.
+
+    Of the bounded laws here it is the one that gives an attacker nothing at its edges.
+    """
+
+    scale: float
+    name = "cosine"
+    _edges = (-1.0, 1.0)
+
+    def _cdf(self, z: Floats) -> Any:
+        """A line and a sine; near the ends its series, where the two cancel."""
+        depth = math.pi * np.maximum(1 - np.abs(z), 0.0)
+        series = depth**3 / 6 * (1 - depth**2 / 20 * (1 - depth**2 / 42))
+        tail = np.where(depth < 0.01, series, depth - np.sin(depth)) / (2 * math.pi)
+        return mirrored(tail, z < 0)
+
+    def _density(self, z: Floats) -> Any:
+        return np.sin(math.pi / 2 * np.maximum(1 - np.abs(z), 0.0)) ** 2
+
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        return self._quantile(rng.random(size))
+
+
+@dataclass(frozen=True)
+class Exponential(ScaledLaw):
+    """Exponential noise, moved left so that its median is 0; the scale is its deviation."""
+
+    scale: float
+    name = "exponential"
+    _edges = (-math.log(2), math.inf)
+
+    def _cdf(self, z: Floats) -> Any:
+        return -np.expm1(-np.maximum(z + math.log(2), 0.0))
+
+    def _density(self, z: Floats) -> Any:
+        depth = z + math.log(2)
+        return np.where(depth >= 0, np.exp(-np.maximum(depth, 0.0)), 0.0)
+
+    def _quantile(self, p: Floats) -> Any:
+        return -math.log(2) - np.log1p(-p)
+
+    def _draws(self, rng: np.random.Generator, size: int) -> Any:
+        return rng.standard_exponential(size) - math.log(2)
+
+
+def mirrored(tail: Floats, below: NDArray[np.bool_]) -> Floats:
+    """The chances of a symmetric law, from those of its lower tail."""
+    return np.where(below, tail, 1 - tail)
+
+
+# Laws made of other laws ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -498,12 +427,7 @@ class Truncated:
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Draws."""
-        if self._mass < ENOUGH:
-            return self.quantile(rng.random(size))
-        drawn = self.law.sample(rng, size)
-        while (out := np.flatnonzero((drawn < self.low) | (drawn > self.high))).size:
-            drawn[out] = self.law.sample(rng, out.size)
-        return drawn
+        return self.quantile(rng.random(size))
 
 
 @dataclass(frozen=True)
@@ -617,230 +541,15 @@ def centred(law: Law) -> Law:
     return Shifted(law, -median) if median else law
 
 
-# Laws edged -------------------------------------------------------------------------------------
+# Laws by text ----------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True)
-class Uniform:
-    """Even noise on [-u, u]."""
-
-    u: float
-    name = "uniform"
-
-    def __post_init__(self) -> None:
-        positive("half width", self.u)
-
-    @property
-    def scale(self) -> float:
-        """The half width."""
-        return self.u
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        """Both ends."""
-        return -self.u, self.u
-
-    @property
-    def density_at_median(self) -> float:
-        """The density, everywhere the same."""
-        return 0.5 / self.u
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """A straight line."""
-        return np.clip(0.5 + 0.5 * numbers(x) / self.u, 0.0, 1.0)
-
-    def density(self, x: ArrayLike) -> Floats:
-        """Even inside, nothing outside."""
-        return np.where(np.abs(numbers(x)) <= self.u, 0.5 / self.u, 0.0)
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """The inverse of the line."""
-        return self.u * (2 * numbers(p) - 1)
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws."""
-        return rng.uniform(-self.u, self.u, size)
-
-
-@dataclass(frozen=True)
-class Triangular:
-    """Noise on [-u, u] whose density falls in a straight line from the middle to both ends."""
-
-    u: float
-    name = "triangular"
-
-    def __post_init__(self) -> None:
-        positive("half width", self.u)
-
-    @property
-    def scale(self) -> float:
-        """The half width."""
-        return self.u
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        """Both ends."""
-        return -self.u, self.u
-
-    @property
-    def density_at_median(self) -> float:
-        """The top."""
-        return 1 / self.u
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """Two parabolas."""
-        z = np.clip(numbers(x) / self.u, -1.0, 1.0)
-        tail = 0.5 * (1 - np.abs(z)) ** 2
-        return np.where(z < 0, tail, 1 - tail)
-
-    def density(self, x: ArrayLike) -> Floats:
-        """Two lines."""
-        return np.maximum(1 - np.abs(numbers(x)) / self.u, 0.0) / self.u
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Square roots on both sides."""
-        chances = numbers(p)
-        size = self.u * (1 - np.sqrt(2 * np.minimum(chances, 1 - chances)))
-        return np.asarray(np.where(chances < 0.5, -size, size))
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws."""
-        return rng.triangular(-self.u, 0.0, self.u, size)
-
-
-@dataclass(frozen=True)
-class RaisedCosine:
-    """Noise on [-u, u] whose density is a wave that comes in flat at both ends.
-
-    Of the bounded laws here it is the one that gives an attacker nothing at its edges.
-    """
-
-    u: float
-    name = "cosine"
-
-    def __post_init__(self) -> None:
-        positive("half width", self.u)
-
-    @property
-    def scale(self) -> float:
-        """The half width."""
-        return self.u
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        """Both ends."""
-        return -self.u, self.u
-
-    @property
-    def density_at_median(self) -> float:
-        """The top of the wave."""
-        return 1 / self.u
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """A line and a sine; near the left end its series, where the two cancel."""
-        depth = np.pi * (1 - np.abs(np.clip(numbers(x) / self.u, -1.0, 1.0)))  # from the edge
-        series = depth**3 / 6 * (1 - depth**2 / 20 * (1 - depth**2 / 42))
-        tail = np.where(depth < 0.01, series, depth - np.sin(depth)) / (2 * np.pi)
-        return np.where(numbers(x) < 0, tail, 1 - tail)
-
-    def density(self, x: ArrayLike) -> Floats:
-        """The wave."""
-        depth = np.pi * (1 - np.minimum(np.abs(numbers(x)) / self.u, 1.0))
-        return np.asarray(np.sin(depth / 2) ** 2 / self.u)
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """By search in the lower half, and symmetry."""
-        chances = numbers(p)
-        lower = cdf_inverse(self.cdf, np.minimum(chances, 1 - chances), (-self.u, 0.0), self.u)
-        return np.where(chances <= 0.5, lower, -lower)
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws: even ones, kept as often as the wave is high."""
-        drawn, missing = np.empty(size), np.arange(size)
-        while missing.size:
-            drawn[missing] = rng.uniform(-self.u, self.u, missing.size)
-            height = self.u * self.density(drawn[missing])
-            missing = missing[rng.random(missing.size) >= height]
-        return drawn
-
-
-@dataclass(frozen=True)
-class Exponential:
-    """Exponential noise of mean s, moved left so that its median is 0."""
-
-    s: float
-    name = "exponential"
-
-    def __post_init__(self) -> None:
-        positive("scale", self.s)
-
-    @property
-    def scale(self) -> float:
-        """The standard deviation."""
-        return self.s
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        """An end on the left."""
-        return -self.s * math.log(2), math.inf
-
-    @property
-    def density_at_median(self) -> float:
-        """Half of what it is at the left end."""
-        return 0.5 / self.s
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """One minus a tail."""
-        return -np.expm1(-np.maximum(numbers(x) - self.edges[0], 0.0) / self.s)
-
-    def density(self, x: ArrayLike) -> Floats:
-        """The tail over the scale."""
-        depth = (numbers(x) - self.edges[0]) / self.s
-        return np.where(depth >= 0, np.exp(-np.maximum(depth, 0.0)) / self.s, 0.0)
-
-    def quantile(self, p: ArrayLike) -> Floats:
-        """A logarithm."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.edges[0] - self.s * np.log1p(-numbers(p)))
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws."""
-        return rng.exponential(self.s, size) + self.edges[0]
-
-
-# Laws -------------------------------------------------------------------------------------------
-
-
-__all__ = [
-    "NAMED",
-    "Cauchy",
-    "Exponential",
-    "Gaussian",
-    "Laplace",
-    "Law",
-    "Logistic",
-    "MixtureLaw",
-    "RaisedCosine",
-    "Shifted",
-    "StudentT",
-    "Triangular",
-    "Truncated",
-    "Uniform",
-    "centred",
-    "effective_scale",
-    "parse_law",
-]
 
 NAMED: dict[str, Callable[..., Law]] = {
-    "uniform": Uniform,
-    "gaussian": Gaussian,
-    "laplace": Laplace,
-    "logistic": Logistic,
-    "cauchy": Cauchy,
-    "student": StudentT,
-    "triangular": Triangular,
-    "cosine": RaisedCosine,
-    "exponential": Exponential,
+    law.name: law
+    for law in (
+        *(Uniform, Gaussian, Laplace, Logistic, Cauchy),
+        *(StudentT, Triangular, RaisedCosine, Exponential),
+    )
 }
 """How a text names each law; Student's takes its degrees of freedom before its scale."""
 

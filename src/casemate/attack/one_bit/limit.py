@@ -349,6 +349,12 @@ def box_covariance(basis: Floats) -> Floats:
     return (np.diag(lengths**2) + np.outer(level, level)) / 12
 
 
+def box_prior(basis: Floats) -> tuple[Floats, Floats]:
+    """What is believed of C w before any bit: its mean, and a root of its covariance."""
+    root = np.asarray(np.linalg.cholesky(box_covariance(basis)), np.float64)
+    return 0.5 * basis.sum(axis=1), root
+
+
 def van_trees(stream: Stream, information: float) -> float:
     """A lower bound on the root mean square error, averaged over a smooth law of secrets.
 

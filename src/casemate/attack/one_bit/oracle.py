@@ -25,7 +25,7 @@ Source   Source document 000, section 2: the answer w . q, noise on it, one thre
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,16 @@ from casemate.table.sources import Series
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.bool_]
+
+
+def checked_basis(basis: Floats | None, dimension: int) -> Floats:
+    """An orthonormal basis of the queries' space, one vector a row; None is all of the space."""
+    given = np.eye(dimension) if basis is None else np.ascontiguousarray(basis, np.float64)
+    if given.ndim != 2 or given.shape[1] != dimension:
+        raise ValueError(f"need a basis of vectors of length {dimension}, got shape {given.shape}")
+    if not np.allclose(given @ given.T, np.eye(len(given)), atol=1e-6):
+        raise ValueError("need an orthonormal basis, one vector a row, and these are not")
+    return given
 
 
 class OneBitLearner(Protocol):
@@ -69,19 +79,26 @@ class ThresholdOracle(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerTrail:
-    """What was said about each query of a stream, in order."""
+class AnswerTrail(NamedTuple):
+    """What was said about each query of a stream, in order; kernels fill it in as a tuple."""
 
     answers: Floats
     thresholds: Floats
     above: Bits
 
+    @classmethod
+    def empty(cls, count: int) -> Self:
+        """Room for what is said about so many queries."""
+        return cls(np.empty(count), np.empty(count), np.empty(count, np.bool_))
+
+    def after(self, place: int) -> "AnswerTrail":
+        """The room for the queries from this place on."""
+        return AnswerTrail(self.answers[place:], self.thresholds[place:], self.above[place:])
+
 
 def play(learner: OneBitLearner, oracle: ThresholdOracle, queries: Floats) -> AnswerTrail:
     """Put a learner before an oracle, one query after the other: the slow, obvious form."""
-    count = len(queries)
-    trail = AnswerTrail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
+    trail = AnswerTrail.empty(len(queries))
     for place, q in enumerate(queries):
         trail.answers[place] = learner.answer(q)
         trail.thresholds[place] = learner.threshold(q)

@@ -13,8 +13,7 @@ Compiled steps of the one-bit filter with a known scale: a bit, a cell of K, a w
 
 A belief is (mean, root): the coordinates of w are normal with this mean and the covariance
 root root'. A room is (pulled, gain): root' x and root pulled, two vectors as long as the mean,
-which `predict` fills and `correct` reads. The plain version is `kalman_scale.KnownScale`; on a
-stream both agree to 1e-9, not to the bit, as sums are taken in another order.
+which `predict` fills and `potter_update` reads.
 """
 
 import math
@@ -46,10 +45,6 @@ class KnownScale:
         """The own prediction."""
         return float(self.mean @ x)
 
-    def deviation(self, x: Floats) -> float:
-        """How sure the belief is of w . q."""
-        return float(np.linalg.norm(self.root[self._first :].T @ x[self._first :]))
-
     def spread(self, x: Floats) -> float:
         """The deviation of what the oracle compares: belief and noise."""
         return math.hypot(self.scale, float(np.linalg.norm(self.root.T @ x)))
@@ -61,18 +56,12 @@ class KnownScale:
 
     def learn_between(self, x: Floats, low: float, high: float) -> None:
         """Cut the belief at both ends of a cell."""
-
-        pulled = self.root.T @ x
-        variance, centre = float(pulled @ pulled), float(self.mean @ x)
-        if not variance > 0:
-            return
-        total = self.scale**2 + variance
-        spread, share = math.sqrt(total), variance / total
+        belief, room = (self.mean, self.root), empty_room(self.mean)
+        centre, variance = predict(belief, x, room)
+        noise = self.scale**2
+        spread = math.sqrt(noise + variance)
         step, shrink, _ = cell_moments((low - centre) / spread, (high - centre) / spread)
-        lost = shrink * share * (1 - (1 - self._rho) * share)
-        gain = self.root @ pulled
-        self.mean += step / spread * gain
-        self.root -= lost / ((1 + math.sqrt(1 - lost)) * variance) * np.outer(gain, pulled)
+        potter_update(belief, room, (variance, noise, self._rho), (step, shrink))
 
     def widen(self, mean: Floats, root: Floats) -> None:
         """Take in columns that have come since, as the prior has them."""
@@ -80,22 +69,18 @@ class KnownScale:
 
     def follow(self, columns: Floats, noisy: Floats) -> AnswerTrail:
         """A whole stream, compiled."""
-
-        trail, room = empty_trail(len(columns)), np.empty((2, len(self.mean)))
-        model = self.scale**2, self._rho, self._first
-        said = trail.answers, trail.thresholds, trail.above
-        run((self.mean, self.root), (room[0], room[1]), model, (columns, noisy), said)
+        trail, model = AnswerTrail.empty(len(columns)), (self.scale**2, self._rho, self._first)
+        run((self.mean, self.root), empty_room(self.mean), model, (columns, noisy), tuple(trail))
         return trail
 
     def follow_levels(
         self, columns: Floats, noisy: Floats, offsets: Floats
     ) -> tuple[Floats, NDArray[np.int64]]:
         """A whole stream of an oracle with several answers: what was answered, and the cells."""
-
         answers, cells = np.empty(len(columns)), np.empty(len(columns), np.int64)
-        room, ends = np.empty((2, len(self.mean))), np.concatenate(([-np.inf], offsets, [np.inf]))
+        room, ends = empty_room(self.mean), np.concatenate(([-np.inf], offsets, [np.inf]))
         model, stream = (self.scale**2, self._rho, self._first), (columns, noisy, ends, offsets)
-        run_cells((self.mean, self.root), (room[0], room[1]), model, stream, (answers, cells))
+        run_cells((self.mean, self.root), room, model, stream, (answers, cells))
         return answers, cells
 
 
@@ -110,9 +95,9 @@ def widened(
     return wide, deep
 
 
-def empty_trail(count: int) -> AnswerTrail:
-    """Room for what is said about so many queries."""
-    return AnswerTrail(np.empty(count), np.empty(count), np.empty(count, np.bool_))
+def empty_room(mean: Floats) -> tuple[Floats, Floats]:
+    """What `predict` fills and `potter_update` reads, for a belief with this mean."""
+    return np.empty_like(mean), np.empty_like(mean)
 
 
 # Kalman kernel ----------------------------------------------------------------------------------
@@ -175,7 +160,7 @@ def cell_moments_left(low: Any, high: Any) -> Any:
 
 @compiled
 def predict(belief: Any, x: Any, room: Any) -> Any:
-    """The mean and the variance of w . q; the room is left ready for `correct`."""
+    """The mean and the variance of w . q; the room is left ready for `potter_update`."""
     mean, root = belief
     pulled, gain = room
     size = x.shape[0]

@@ -14,7 +14,7 @@ Departure  Non-negative unit vectors within the angle phi of orthonormal directi
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,13 +60,6 @@ class Stream:
         return len(self.coordinates)
 
 
-def stream_of(queries: Points, basis: Points | None = None) -> Stream:
-    """Given queries as a stream: in a given orthonormal basis, or in one found for them."""
-    held = np.ascontiguousarray(queries, float)
-    directions = _span(held) if basis is None else np.asarray(basis, float)
-    return Stream(directions, held @ directions.T)
-
-
 def angle(dimensions: int) -> float:
     """How near a query must be to a basis vector for OnlineBisection to use it: phi."""
     return 2 * math.asin(1 / (64 * math.sqrt(dimensions)))
@@ -80,55 +73,6 @@ def group_basis(size: int, dimensions: int) -> Points:
     for direction, members in zip(basis, np.array_split(np.arange(size), dimensions), strict=True):
         direction[members] = 1 / math.sqrt(len(members))
     return basis
-
-
-def near_basis(rng: np.random.Generator, size: int, dimensions: int, count: int) -> Stream:
-    """Queries each within the angle phi of one group's direction: what Theorem 2.1 needs."""
-    levels = np.zeros((count, dimensions))
-    weight = rng.uniform(0.5, 1.0, count)  # lambda
-    chosen = rng.integers(dimensions, size=count)
-    if dimensions > 1:
-        levels = np.abs(rng.normal(size=(count, dimensions)))
-        levels[np.arange(count), chosen] = 0.0
-        stray = WITHIN * math.tan(angle(dimensions)) * rng.random(count)
-        levels *= (stray / np.linalg.norm(levels, axis=1))[:, None]
-    levels[np.arange(count), chosen] = 1.0
-    return _grouped(group_basis(size, dimensions), weight[:, None] * levels)
-
-
-def generic(rng: np.random.Generator, size: int, dimensions: int, count: int) -> Stream:
-    """Queries that weigh every group by an even number between 0 and 1."""
-    return _grouped(group_basis(size, dimensions), rng.random((count, dimensions)))
-
-
-def subsets(rng: np.random.Generator, size: int, dimensions: int, count: int) -> Stream:
-    """Queries that take each group or leave it, and at least one."""
-    taken = rng.random((count, dimensions)) < 0.5
-    none = np.flatnonzero(~taken.any(axis=1))
-    taken[none, rng.integers(dimensions, size=none.size)] = True
-    return _grouped(group_basis(size, dimensions), taken.astype(float))
-
-
-def dense(rng: np.random.Generator, size: int, dimensions: int, count: int) -> Stream:
-    """Mixtures of random profiles that touch every coordinate: no groups at all."""
-    if not 1 <= dimensions <= size:
-        raise ValueError(f"need between 1 and {size} dimensions, got {dimensions}")
-    profiles = rng.random((dimensions, size))
-    shares = rng.dirichlet(np.ones(dimensions), count) * rng.uniform(0.5, 1.0, (count, 1))
-    factor, triangle = np.linalg.qr(profiles.T)
-    return Stream(np.ascontiguousarray(factor.T), shares @ triangle.T)
-
-
-def _grouped(basis: Points, levels: Points) -> Stream:
-    """Levels of whole groups, as coordinates: a group of g ones is sqrt(g) of its direction."""
-    return Stream(basis, levels / basis.max(axis=1))
-
-
-def _span(queries: Points) -> Points:
-    """An orthonormal basis of the space that the queries span."""
-    _, sizes, directions = np.linalg.svd(queries, full_matrices=False)
-    rank = int(np.sum(sizes > sizes[0] * 1e-10)) if sizes.size else 0
-    return np.ascontiguousarray(directions[:rank])
 
 
 # One bit stream ---------------------------------------------------------------------------------
@@ -152,21 +96,17 @@ def drawn_queries(
     """So many queries, one a row: weights times what each group can add."""
     if kind is Weighting.EVEN:
         return random.random((count, len(reach))) * reach
-    if kind is Weighting.SUBSETS:
-        return _subsets(len(reach), count, random) * reach
-    return _single(reach, count, random)
+    if kind is Weighting.SINGLE:
+        return _single(reach, count, random)
+    taken = random.random((count, len(reach))) < 0.5
+    none = np.flatnonzero(~taken.any(axis=1))
+    taken[none, random.integers(len(reach), size=none.size)] = True
+    return taken * reach
 
 
 def shortest_single(reach: Floats) -> float:
     """The least Euclidean length of a query near one group."""
     return LIGHTEST * float(reach.min())
-
-
-def _subsets(groups: int, count: int, random: np.random.Generator) -> Floats:
-    taken = random.random((count, groups)) < 0.5
-    none = np.flatnonzero(~taken.any(axis=1))
-    taken[none, random.integers(groups, size=none.size)] = True
-    return taken.astype(np.float64)
 
 
 def _single(reach: Floats, count: int, random: np.random.Generator) -> Floats:
@@ -184,3 +124,24 @@ def _single(reach: Floats, count: int, random: np.random.Generator) -> Floats:
     found = np.minimum(found * (stray / lengths)[:, None], reach)
     found[rows, chosen] = main
     return np.asarray(found)
+
+
+# Streams over equal groups, for simulations -------------------------------------------------------
+
+
+def group_stream(
+    kind: Weighting, random: np.random.Generator, size: int, dimensions: int, count: int
+) -> Stream:
+    """Queries about nearly equal groups of the coordinates; a group of g ones is sqrt(g) long."""
+    basis = group_basis(size, dimensions)
+    return Stream(basis, drawn_queries(kind, 1 / basis.max(axis=1), count, random))
+
+
+near_basis = partial(group_stream, Weighting.SINGLE)
+"""Queries each within the angle phi of one group's direction: what Theorem 2.1 needs."""
+
+generic = partial(group_stream, Weighting.EVEN)
+"""Queries that weigh every group by an even number between 0 and 1."""
+
+subsets = partial(group_stream, Weighting.SUBSETS)
+"""Queries that take each group or leave it, and at least one."""

@@ -113,9 +113,7 @@ class Fewest:
 
     def _solved(self, rows: tuple[int, ...], target: int) -> dict[int, Fraction] | None:
         """The coefficients, if these rows are a plan."""
-        part = self._matrix[list(rows)]
-        row, column = np.nonzero(part)
-        system = System(len(rows), part.shape[1], row, column, np.ones(len(row), np.int64))
+        system = as_system(self._matrix[list(rows)])
         found = on_equations(system, range(len(rows)), {target: 1})
         if found is None:
             return None

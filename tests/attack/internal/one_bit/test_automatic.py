@@ -14,8 +14,8 @@ from casemate.attack.one_bit.laws import (
     Uniform,
 )
 from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
-from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
-from casemate.attack.one_bit.streams import Stream, generic, near_basis, subsets
+from casemate.attack.one_bit.oracle import NoisyOracle
+from casemate.attack.one_bit.streams import Stream, generic
 
 SKEWED = MixtureLaw((Shifted(Uniform(0.8), -0.8), Shifted(Uniform(1.2), 1.2)), (0.5, 0.5))
 CUT = Truncated(Gaussian(1.0), -1.3, 1.3)
@@ -26,45 +26,6 @@ def learner(stream: Stream, seed: int) -> AutomaticKalman:
     return AutomaticKalman(stream.basis.shape[1], stream.basis, random=random)
 
 
-class Replay:
-    """An oracle whose noisy answers are given."""
-
-    def __init__(self, noisy: Floats) -> None:
-        self._left = iter(noisy.tolist())
-
-    def above(self, q: Floats, threshold: float) -> bool:  # noqa: ARG002 - as oracles have it
-        found: float = next(self._left)
-        return found > threshold
-
-
-@pytest.mark.parametrize("law", [Uniform(2.0), Laplace(1.0), SKEWED, CUT], ids=str)
-@pytest.mark.parametrize("kind", [near_basis, generic, subsets])
-def test_the_compiled_stream_is_the_plain_one(law: Law, kind: object) -> None:
-    assert callable(kind)
-    random = np.random.default_rng(11)
-    stream, w = kind(random, 6, 2, 5_000), random.random(6)
-    noisy = stream.queries @ w + law.sample(random, len(stream))
-    plain, compiled = learner(stream, 1), learner(stream, 1)
-    slow = play(plain, Replay(noisy), stream.queries)
-    fast = compiled.follow(stream.coordinates, noisy)
-    assert fast.above.tolist() == slow.above.tolist()
-    assert fast.answers == pytest.approx(slow.answers, rel=1e-9, abs=1e-9)
-    assert fast.thresholds == pytest.approx(slow.thresholds, rel=1e-9, abs=1e-9)
-    assert compiled.at_edge == plain.at_edge
-
-
-def test_a_stream_may_come_in_parts() -> None:
-    random = np.random.default_rng(3)
-    stream, w = near_basis(random, 6, 2, 6_000), random.random(6)
-    noisy = NoisyOracle(w, Uniform(2.0), random).noisy(stream.queries)
-    whole = learner(stream, 5).follow(stream.coordinates, noisy)
-    parts, found = learner(stream, 5), []
-    for rows in np.array_split(np.arange(6_000), 7):
-        found.append(parts.follow(stream.coordinates[rows], noisy[rows]).answers)
-    assert np.concatenate(found).tolist() == whole.answers.tolist()
-    assert parts.at_edge
-
-
 def test_the_ends_of_the_noise_are_found() -> None:
     random = np.random.default_rng(4)
     stream, w = generic(random, 6, 2, 40_000), random.random(6)
@@ -72,6 +33,17 @@ def test_the_ends_of_the_noise_are_found() -> None:
     found.follow(stream.coordinates, NoisyOracle(w, SKEWED, random).noisy(stream.queries))
     assert found.edges is not None
     assert found.edges.ends == pytest.approx((-1.6, 2.4), rel=0.01)
+
+
+def test_ends_that_move_raise_the_alarm_and_it_goes_back_to_the_median() -> None:
+    random = np.random.default_rng(3)
+    stream, w = generic(random, 6, 2, 30_000), random.random(6)
+    found, truth = learner(stream, 5), stream.queries @ w
+    found.follow(stream.coordinates[:6_000], truth[:6_000] + random.uniform(-2, 2, 6_000))
+    reached = found.at_edge
+    said = found.follow(stream.coordinates[6_000:], truth[6_000:] + random.uniform(-4, 4, 24_000))
+    assert (reached, found.at_edge) == (True, False)
+    assert np.abs(said.answers - truth[6_000:])[-5_000:].mean() < 0.2
 
 
 def test_refuses_a_basis_of_another_length() -> None:

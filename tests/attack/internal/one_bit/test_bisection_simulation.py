@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from attack.bisection_streams import Settings, once
+from attack.bisection_streams import Settings, once, stream_setting
 from chance import assert_rate_at_most
 
 from casemate.attack.one_bit import OnlineBisection
@@ -15,15 +15,12 @@ from casemate.attack.one_bit.bisection import (
     BisectionConstants,
     BisectionSearch,
     Errata,
-    StreamSetting,
-    batch_claim,
-    error_bound,
-    loss_bound,
 )
 from casemate.attack.one_bit.bisection_simulation import feed, simulate, simulate_trail
 from casemate.attack.one_bit.laws import Gaussian, Laplace, Law, Truncated, Uniform
 from casemate.attack.one_bit.oracle import Floats, play
 from casemate.attack.one_bit.streams import Stream, near_basis
+from casemate.papers import batch_claim, error_bound, loss_bound
 
 ALONE = BisectionConstants(observations=2.0, exact_gap=True, shrink_together=False)
 QUICK = BisectionConstants(observations=2.0, exact_gap=True)
@@ -182,11 +179,9 @@ def test_the_error_is_within_the_bound_and_the_bound_says_something(
 ) -> None:
     dimension, directions, u, count = settings
     longest = math.sqrt(dimension / directions) * 1.001
-    setting = StreamSetting(
-        dimension, directions, count, Uniform(dimension * u), 1 / directions, longest
-    )
+    law, shape = Uniform(dimension * u), (dimension, directions, count)
     run = once(settings, [seed], constants=constants)
-    bound = error_bound(setting, constants)
+    bound = error_bound(stream_setting(shape, law, 1 / directions, constants, longest))
     assert bound / 40 < run.error < bound
 
 
@@ -205,8 +200,7 @@ def test_the_secret_is_lost_at_most_as_often_as_the_theorem_says(
     law: Law | None, seed: int
 ) -> None:
     settings = (16, 2, 0.01, 10_000)
-    setting = StreamSetting(16, 2, 10_000, law or Uniform(0.16), 0.5)
-    rate = loss_bound(setting, TIGHT)
+    rate = loss_bound(stream_setting((16, 2, 10_000), law or Uniform(0.16), 0.5, TIGHT))
     assert rate < 1e-9
     assert_rate_at_most(lost(settings, law, seed, Errata()), 100, rate)
 

@@ -1,7 +1,6 @@
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,25 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.attack.one_bit import EdgeKalman
-from casemate.attack.one_bit.edge import prior
-from casemate.attack.one_bit.laws import Exponential, Gaussian, Laplace, Law, Truncated, Uniform
-from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
-from casemate.attack.one_bit.streams import Stream, generic, near_basis, subsets
+from casemate.attack.one_bit.laws import Exponential, Gaussian, Law, Truncated, Uniform
+from casemate.attack.one_bit.limit import box_prior
+from casemate.attack.one_bit.oracle import Floats, NoisyOracle
+from casemate.attack.one_bit.streams import Stream, near_basis
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[3]
 CUT = Truncated(Gaussian(1.0), -2.0, 2.0)
 NEVER = math.nan  # as a rate of false alarms: no guard at all
-
-
-@dataclass
-class Replay:
-    """An oracle whose noisy answers are given."""
-
-    noisy: Iterator[float]
-
-    def above(self, q: Floats, threshold: float) -> bool:  # noqa: ARG002 - as oracles have it
-        return next(self.noisy) > threshold
 
 
 def learner(stream: Stream, law: Law, seed: int, alarm: float = 1e-3) -> EdgeKalman:
@@ -40,47 +29,6 @@ def learner(stream: Stream, law: Law, seed: int, alarm: float = 1e-3) -> EdgeKal
 
 
 # What is exactly true ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("law", "assumed"),
-    [
-        (Uniform(2.0), Uniform(2.0)),
-        (Uniform(2.0), Uniform(1.9)),
-        (Uniform(2.0), Uniform(2.2)),
-        (CUT, CUT),
-        (Exponential(1.0), Exponential(1.0)),
-        (Laplace(1.0), Uniform(1.0)),
-        (Uniform(1e-9), Uniform(1e-9)),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("kind", [near_basis, generic, subsets])
-def test_the_compiled_stream_is_the_plain_one(law: Law, assumed: Law, kind: object) -> None:
-    assert callable(kind)
-    random = np.random.default_rng(7)
-    stream, w = kind(random, 6, 3, 1_500), random.random(6)
-    plain = learner(stream, assumed, 1)
-    compiled = learner(stream, assumed, 1)
-    noisy = stream.queries @ w + law.sample(random, len(stream))
-    slow = play(plain, Replay(iter(noisy.tolist())), stream.queries)
-    fast = compiled.follow(stream.coordinates, noisy)
-    assert fast.above.tolist() == slow.above.tolist()
-    assert fast.answers == pytest.approx(slow.answers, rel=1e-9, abs=1e-9)
-    assert fast.thresholds == pytest.approx(slow.thresholds, rel=1e-9, abs=1e-9)
-    assert compiled.alarmed == plain.alarmed
-
-
-def test_a_stream_may_come_in_parts() -> None:
-    random = np.random.default_rng(3)
-    stream, w = near_basis(random, 6, 2, 2_000), random.random(6)
-    noisy = NoisyOracle(w, Uniform(2.0), random).noisy(stream.queries)
-    whole = learner(stream, Uniform(1.9), 5).follow(stream.coordinates, noisy)
-    halved = learner(stream, Uniform(1.9), 5)
-    first = halved.follow(stream.coordinates[:40], noisy[:40])
-    second = halved.follow(stream.coordinates[40:], noisy[40:])
-    assert halved.alarmed
-    assert np.concatenate([first.answers, second.answers]).tolist() == whole.answers.tolist()
 
 
 @given(st.floats(-5, 5), st.booleans(), st.sampled_from([Uniform(1.0), CUT, Exponential(0.5)]))
@@ -103,7 +51,7 @@ def test_a_query_of_nothing_teaches_nothing() -> None:
 
 
 def test_the_prior_has_a_common_level() -> None:
-    mean, root = prior(np.eye(3))
+    mean, root = box_prior(np.eye(3))
     assert mean.tolist() == [0.5] * 3
     assert root @ root.T == pytest.approx((np.eye(3) + 1) / 12)
 
@@ -150,7 +98,7 @@ def _run(law: Uniform, assumed: Law, seed: int, queries: int, alarm: float) -> f
 
 def median_limit(stream: Stream, information: float) -> float:
     """By inverting the information matrix once in a while: plain, and close from above."""
-    _, root = prior(stream.basis)
+    _, root = box_prior(stream.basis)
     matrix, total, step = np.linalg.inv(root @ root.T), 0.0, 50
     for start in range(0, len(stream), step):
         x: Floats = stream.coordinates[start : start + step]

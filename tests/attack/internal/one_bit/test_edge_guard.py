@@ -4,11 +4,16 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.one_bit.edge import TOO_FEW, TOO_MANY, Guard, odds
+from casemate.attack.one_bit.edge import TOO_FEW, TOO_MANY, Guard, count_hit, odds
 from casemate.attack.one_bit.oracle import Bits, Floats
 
 chances = st.floats(1e-9, 0.5)
 RUNS = 200
+BELIEF = np.zeros(1), np.zeros((1, 1))
+
+
+def count(guard: Guard, chance: float, hit: bool) -> bool:
+    return bool(count_hit(BELIEF, guard.state, chance, hit))
 
 
 @given(chances, st.floats(0, TOO_MANY))
@@ -26,26 +31,26 @@ def test_the_bet_on_too_few_gains_nothing_while_there_are_not(chance: float, par
 
 
 def test_all_bets_together_start_with_one_purse() -> None:
-    guard = Guard(0.5)
+    guard = Guard(0.5, *BELIEF)
     for _ in range(2**12):
-        guard.count(1e-12, hit=False)  # the bets stay what they were
-    assert guard.bets == 13
+        count(guard, 1e-12, hit=False)  # the bets stay what they were
+    assert guard.counts[0] == 13
     assert guard.money.sum() == pytest.approx(1 - 1 / 14)
 
 
 def test_the_best_bet_says_from_where_on_the_chances_were_wrong() -> None:
-    guard = Guard(1e-6)
+    guard = Guard(1e-6, *BELIEF)
     hits = [place % 10 == 0 for place in range(600)]
-    assert not any(guard.count(0.1, hit) for hit in hits)
-    while not guard.count(0.1, hit=False):
+    assert not any(count(guard, 0.1, hit) for hit in hits)
+    while not count(guard, 0.1, hit=False):
         pass
-    assert guard.begun() == 9  # opened at the 512th
-    assert guard.counted < 1_100
+    assert int(np.argmax(guard.money.max(axis=1))) == 9  # opened at the 512th
+    assert guard.counts[1] < 1_100
 
 
 def test_refuses_a_rate_that_is_none() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
-        Guard(0.0)
+        Guard(0.0, *BELIEF)
 
 
 def alarms(part: float, seed: int, alarm: float = 0.05, runs: int = RUNS) -> int:
@@ -56,8 +61,8 @@ def alarms(part: float, seed: int, alarm: float = 0.05, runs: int = RUNS) -> int
 
 
 def _alarmed(chances: Floats, hits: Bits, alarm: float) -> bool:
-    guard = Guard(alarm)
-    return any(guard.count(*bit) for bit in zip(chances.tolist(), hits.tolist(), strict=True))
+    guard = Guard(alarm, *BELIEF)
+    return any(count(guard, *bit) for bit in zip(chances.tolist(), hits.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("part", [TOO_FEW, 1.0, TOO_MANY])

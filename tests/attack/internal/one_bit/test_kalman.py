@@ -5,6 +5,7 @@ import pytest
 from attack.kalman_runs import (
     Streams,
     World,
+    dense,
     error,
     median_limit,
     stuck,
@@ -19,7 +20,7 @@ from casemate.attack.one_bit import OneBitKalman
 from casemate.attack.one_bit.laws import Cauchy, Gaussian, Laplace, Law, Uniform, effective_scale
 from casemate.attack.one_bit.oracle import Floats, NoisyOracle, play
 from casemate.attack.one_bit.potter import KnownScale
-from casemate.attack.one_bit.streams import dense, generic, near_basis, subsets
+from casemate.attack.one_bit.streams import generic, near_basis, subsets
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -63,27 +64,6 @@ def test_it_is_the_filter_of_the_textbooks_cut_at_each_bit(seed: int) -> None:
     assert learner.vector == pytest.approx(mean, rel=1e-6)
     for q in queries:
         assert learner.deviation(q) == pytest.approx(math.sqrt(q @ covariance @ q), rel=1e-6)
-
-
-@pytest.mark.parametrize("shift", [0.0, 2.0])
-@pytest.mark.parametrize("scale", [0.0, 1.5, None])
-def test_a_compiled_stream_is_one_bit_after_the_other(
-    scale: float | None, shift: float, seed: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    stream, w = generic(rng, 12, 3, 1_500), rng.random(12)
-    law = None if scale == 0 else Gaussian(1.5)
-    one, other = (
-        OneBitKalman(12, stream.basis, scale, shift=shift, random=np.random.default_rng(5))
-        for _ in range(2)
-    )
-    slow = play(one, NoisyOracle(w, law, np.random.default_rng(3)), stream.queries)
-    noisy = NoisyOracle(w, law, np.random.default_rng(3)).noisy(stream.queries)
-    fast = other.follow(stream.coordinates, noisy)
-    first = 60 if scale == 0 else 1_500  # without noise bits end in rounding
-    assert fast.answers[:first] == pytest.approx(slow.answers[:first], abs=1e-9)
-    assert fast.thresholds[:first] == pytest.approx(slow.thresholds[:first], abs=1e-9)
-    assert (fast.above[:first] == slow.above[:first]).all()
 
 
 def test_a_basis_that_is_found_answers_as_the_same_one_given(seed: int) -> None:

@@ -1,6 +1,3 @@
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from attack.kalman_runs import error, median_limit, world
@@ -21,39 +18,11 @@ from casemate.attack.one_bit.streams import generic
 TWO_HUMPS = MixtureLaw((Shifted(Gaussian(1.2), -3.0), Shifted(Gaussian(1.2), 3.0)), (0.5, 0.5))
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """An oracle whose noise has been drawn before."""
-
-    noisy: Iterator[float]
-
-    def above(self, q: Floats, threshold: float) -> bool:  # noqa: ARG002 - its noise is drawn
-        return next(self.noisy) > threshold
-
-
 def settle(learner: OneBitKalman, law: Law, w: Floats, queries: Floats, seed: int) -> None:
     """Go on until the scale is found: nine times in ten within 11,000 queries, as measured."""
     rng = np.random.default_rng(seed)
     while not learner.settled:
         learner.follow_queries(queries, queries @ w + law.sample(rng, len(queries)))
-
-
-def test_a_compiled_stream_is_one_bit_after_the_other(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    stream, w = generic(rng, 12, 3, 3_000), rng.random(12)
-    one, other = (
-        OneBitKalman(12, stream.basis, symmetric=True, random=np.random.default_rng(5))
-        for _ in range(2)
-    )
-    for learner in (one, other):
-        settle(learner, TWO_HUMPS, w, stream.queries[:500], seed)
-    noisy = stream.queries @ w + TWO_HUMPS.sample(rng, 3_000)
-    slow = play(one, Drawn(iter(noisy.tolist())), stream.queries)
-    fast = other.follow(stream.coordinates, noisy)
-    assert fast.answers == pytest.approx(slow.answers, abs=1e-6)
-    assert fast.thresholds == pytest.approx(slow.thresholds, abs=1e-6)
-    assert one.offset == pytest.approx(other.offset, rel=1e-6)
-    assert one.scale == pytest.approx(other.scale, rel=1e-6)
 
 
 def test_a_found_basis_may_grow_before_and_after_the_scale_is_found(seed: int) -> None:

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from casemate.attack.one_bit.kalman import level_offsets, normal_level_information
+from casemate.attack.one_bit.kalman import level_offsets
+from casemate.attack.one_bit.laws import Gaussian
+from casemate.attack.one_bit.limit import level_information
 from casemate.attack.one_bit.oracle import Floats
 
 
@@ -26,13 +28,13 @@ def test_cells_end_where_the_tables_of_quantisers_say(
     levels: int, ends: list[float], information: float
 ) -> None:
     assert level_offsets(levels) == pytest.approx(ends, abs=6e-4)
-    assert normal_level_information(levels) == pytest.approx(information, abs=1e-4)
+    assert level_information(Gaussian(1.0), levels).best == pytest.approx(information, abs=1e-4)
 
 
 @pytest.mark.parametrize("levels", [3, 5, 6, 16])
 def test_no_cells_nearby_say_more(levels: int, seed: int) -> None:
     own = np.array(level_offsets(levels))
-    assert normal_level_information(levels) == pytest.approx(told(own), rel=1e-9)
+    assert level_information(Gaussian(1.0), levels).best == pytest.approx(told(own), rel=1e-9)
     draw = np.random.default_rng(seed)
     for width in (1e-3, 1e-2, 1e-1):
         others = own + width * draw.normal(size=(200, levels - 1))

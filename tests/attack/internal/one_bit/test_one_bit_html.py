@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from attack.one_bits import HOSTILE, found
 
-from casemate.attack.one_bit.page import as_html
+from casemate.attack.one_bit.report import as_html
 
 
 def parsed(page: str) -> ET.Element:

@@ -2,17 +2,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from attack.kalman_runs import dense
 from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.attack.one_bit.streams import (
     Stream,
     angle,
-    dense,
     generic,
     group_basis,
     near_basis,
-    stream_of,
     subsets,
 )
 
@@ -70,14 +69,6 @@ def test_a_part_of_a_stream_is_its_queries(seed: int) -> None:
     stream = generic(np.random.default_rng(seed), 12, 3, 50)
     np.testing.assert_array_equal(stream.part(10, 20).queries, stream.rows(10, 20))
     np.testing.assert_allclose(stream.rows(10, 20), stream.queries[10:20], atol=1e-15)
-
-
-def test_given_queries_find_their_own_space(seed: int) -> None:
-    known = dense(np.random.default_rng(seed), 20, 4, 60)
-    for found in (stream_of(known.queries), stream_of(known.queries, known.basis)):
-        assert found.basis.shape == (4, 20)
-        np.testing.assert_allclose(found.queries, known.queries, atol=1e-12)
-    assert stream_of(np.zeros((3, 5))).basis.shape == (0, 5)
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
