@@ -35,7 +35,7 @@ from casemate.report.terminal import (
 )
 
 if TYPE_CHECKING:
-    from casemate.audit.exposure import AuditOptions
+    from casemate.audit.findings import AuditOptions
     from casemate.audit.result import Audited, Repaired
     from casemate.published import Knowledge
     from casemate.table import Table
@@ -143,7 +143,7 @@ class Scrutiny:
     def options(self, witness: bool) -> "AuditOptions":
         """The same for the audit, which is asked for second tables too where there is a witness."""
         from casemate.audit.checks.sensitive_cells import read_dominance
-        from casemate.audit.exposure import AuditOptions
+        from casemate.audit.findings import AuditOptions
         from casemate.published import share
 
         return AuditOptions(

@@ -10,10 +10,9 @@ import pytest
 from exact_rank import Matrix, anti_hadamard, determined, generated
 from scipy.optimize import linprog
 
-from casemate.audit import Audit
+from casemate.audit import Audit, AuditOptions
 from casemate.audit.case import Case
 from casemate.audit.checks.rank import determined as determined_by_rank
-from casemate.audit.exposure import AuditOptions
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.published import Knowledge, equations, publication
 from casemate.query.parse import Logged

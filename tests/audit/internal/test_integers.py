@@ -7,8 +7,7 @@ from random import Random
 import pytest
 from audit.small_tables import small
 
-from casemate.audit import Audit
-from casemate.audit.exposure import AuditOptions
+from casemate.audit import Audit, AuditOptions
 from casemate.audit.result import Proof, Verdict
 from casemate.published import Knowledge
 from casemate.table import Table

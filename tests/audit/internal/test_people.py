@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from exact_rank import determined, follows
 
-from casemate.audit import Audit, Exposed
-from casemate.audit.exposure import AuditOptions
+from casemate.audit import Audit, AuditOptions, Exposed
 from casemate.audit.report import as_json, as_text
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.errors import Misconfigured

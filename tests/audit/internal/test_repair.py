@@ -13,7 +13,7 @@ from audit.every_world import consistent, exposed
 from audit.small_world import World, opened, random_log, random_world
 
 from casemate import Audit, repair
-from casemate.audit.exposure import AuditOptions
+from casemate.audit import AuditOptions
 from casemate.audit.result import Repaired, Verdict
 from casemate.audit.statements import LoggedStatement, Withheld
 from casemate.cli.main import ended

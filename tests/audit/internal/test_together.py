@@ -14,9 +14,8 @@ from exact_rank import Matrix, generated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from casemate.audit import Audit
+from casemate.audit import Audit, AuditOptions
 from casemate.audit.checks import insiders as insiders_module
-from casemate.audit.exposure import AuditOptions
 from casemate.audit.result import Audited
 from casemate.exact import certificate
 from casemate.table import Table

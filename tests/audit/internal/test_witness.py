@@ -8,9 +8,8 @@ from random import Random
 import pytest
 from audit.small_tables import Row, Small, small
 
-from casemate.audit import Audit, exposure, witnesses
-from casemate.audit.checks.integers import Decided
-from casemate.audit.exposure import AuditOptions
+from casemate.audit import Audit, AuditOptions, exposure, witnesses
+from casemate.audit.checks.integers import WholeNumbers
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.result import Audited, Verdict
 from casemate.audit.witness.file import as_csv, read_back
@@ -151,7 +150,7 @@ def test_whoever_a_second_table_covers_is_not_undecided(
     (tmp_path / "t.csv").write_text("w,pay\n6,1\n10,1\n15,1\n")
     log, bounds = ["SELECT SUM(w * pay) FROM t"], Knowledge(Fraction(-9), Fraction(9))
     monkeypatch.setattr(
-        exposure, "whole_numbers", lambda _, found, *__: Decided(found, every(found))
+        exposure, "whole_numbers", lambda _, found, *__: WholeNumbers(found, every(found))
     )
     short = Audit.of(log, tmp_path / "t.csv", private="pay", knowledge=bounds)
     assert short.verdict is Verdict.INCOMPLETE and short.undecided == (1, 2, 3)

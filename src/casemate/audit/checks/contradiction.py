@@ -32,7 +32,7 @@ class Agreed:
     consistent: bool | None
 
 
-def agreed(case: Case, clock: Clock) -> Agreed:
+def without_contradictions(case: Case, clock: Clock) -> Agreed:
     """Leave out answers until the others can all be true, or only the table's own are left."""
     told = {column.query for column in case.publication.columns if column.told}
     if not told:

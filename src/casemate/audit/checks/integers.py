@@ -24,7 +24,7 @@ ONE = Fraction(1)
 
 
 @dataclass(frozen=True, eq=False)
-class Decided:
+class WholeNumbers:
     """The ranges with what whole numbers add, whom they leave undecided, and second solutions."""
 
     ranges: Bounds
@@ -33,7 +33,7 @@ class Decided:
     impossible: bool = False  # no whole numbers give the answers at all
 
 
-def whole_numbers(case: Case, found: Bounds, known: Collection[int], clock: Clock) -> Decided:
+def whole_numbers(case: Case, found: Bounds, known: Collection[int], clock: Clock) -> WholeNumbers:
     """Decide the columns that share equations with whole numbers and are not yet fixed.
 
     `known` are columns that follow by rank. Where nothing bounds a whole number the rank decides:
@@ -41,14 +41,14 @@ def whole_numbers(case: Case, found: Bounds, known: Collection[int], clock: Cloc
     """
     region = case.region.within(tightened(case.region.box, found))
     if found.contradiction or not any(region.box.integer):
-        return Decided(found)
+        return WholeNumbers(found)
     skipped = np.zeros(region.system.columns, np.bool_)
     skipped[[*known, *found.fixed]] = True
     search = _IntegerSearch(case, region, found, clock)
     for columns in _kinds(region, skipped):
         search.settle(columns, [c for c in columns.tolist() if not skipped[c]])
     undecided, changes = frozenset(search.undecided), tuple(search.changes)
-    return Decided(search.ranges(), undecided, changes, search.impossible)
+    return WholeNumbers(search.ranges(), undecided, changes, search.impossible)
 
 
 def tightened(box: Box, found: Bounds) -> Box:

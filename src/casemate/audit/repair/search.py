@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.exposure import Audit, AuditOptions
+from casemate.audit.exposure import Audit
+from casemate.audit.findings import AuditOptions
 from casemate.audit.repair.trials import Members, Trials
 from casemate.audit.result import Audited, Repaired, Verdict
 from casemate.audit.statements import (
