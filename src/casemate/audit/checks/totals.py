@@ -33,9 +33,9 @@ from casemate.audit.checks.integers import WholeNumbers, kinds, tightened
 from casemate.audit.checks.rank import DeterminedByRank, in_terms_of
 from casemate.audit.checks.whole import decide
 from casemate.audit.region.bounds import Bounds
+from casemate.audit.region.collapse import collapse_region
 from casemate.audit.region.groups import Combinations, single_values, spanned
 from casemate.audit.region.second import Change, RegionSolution, part
-from casemate.audit.region.twins import collapse
 from casemate.audit.result import Exposed, Proof, PublishedCertificate
 from casemate.audit.time_limit import Clock
 from casemate.exact import Bound, Box, Region, System, Target, certify_targets
@@ -207,7 +207,7 @@ class _Exchange:
 
     def __init__(self, region: Region, values: Sequence[Fraction]) -> None:
         self._box, self._values = region.box, values
-        self._group = collapse(region).group
+        self._group = collapse_region(region).group
         self._members: dict[int, list[int]] = {}
         for column, group in enumerate(self._group.tolist()):
             self._members.setdefault(group, []).append(column)

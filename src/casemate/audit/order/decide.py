@@ -35,8 +35,8 @@ def audit_order(
 
     Questions that the truth does not answer as published are named, and the rest is audited.
 
-    >>> maximum = Question.of("max", [0, 1], 7)
-    >>> total = Question.of("sum", [0, 1], 14)
+    >>> maximum = OrderQuestion.of("max", [0, 1], 7)
+    >>> total = OrderQuestion.of("sum", [0, 1], 14)
     >>> audit_order([maximum, total], Domain.of(2, 0, 100), [7, 7]).records[0]
     Exposed(value=7, proof='bounds')
     """

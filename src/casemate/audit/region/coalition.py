@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact import Exposure, NullVectors, RandomBytes, System, exposure, rational
+from casemate.exact import Exposure, NullVectors, rational
 
 _NARROW = 2**31  # products of smaller residues fit in 64 bits
 
@@ -274,30 +274,6 @@ class Kin:
         residue = self.residues[one] * pow(self.residues[other], -1, self.modulus) % self.modulus
         read = rational(residue, self.modulus, 1 << (2 * self.modulus.bit_length() // 5))
         return None if read is None else Fraction(*read)
-
-    def sums(self) -> Iterator[tuple[int, int]]:
-        """The pairs whose sum is determined."""
-        return self._pairs(-1)
-
-    def differences(self) -> Iterator[tuple[int, int]]:
-        """The pairs whose difference is determined."""
-        return self._pairs(1)
-
-    def _pairs(self, factor: int) -> Iterator[tuple[int, int]]:
-        named = zip(self.columns, self.residues, strict=True)
-        for (one, residue), (other, its) in combinations(named, 2):
-            if (residue - factor * its) % self.modulus == 0:
-                yield one, other
-
-
-def pairs(system: System, random: RandomBytes | None = None) -> tuple[Kin, ...]:
-    """All kin of a system.
-
-    >>> family, = pairs(System.of([[1, 1, 0, 0]]))
-    >>> family.columns, list(family.sums())
-    ((0, 1), [(0, 1)])
-    """
-    return kin(exposure(system, random))
 
 
 def kin(found: Exposure) -> tuple[Kin, ...]:
