@@ -38,7 +38,7 @@ def audit_order(
     >>> maximum = OrderQuestion.of("max", [0, 1], 7)
     >>> total = OrderQuestion.of("sum", [0, 1], 14)
     >>> audit_order([maximum, total], Domain.of(2, 0, 100), [7, 7]).records[0]
-    Exposed(value=7, proof='bounds')
+    ExposedValue(value=7, proof='bounds')
     """
     case, contradicted = case_of(questions, domain, truth, width)
     findings, clock = Findings(case), Clock(limit or SearchLimit())
