@@ -9,8 +9,7 @@ from dataclasses import replace
 from math import lcm
 
 from casemate.audit.case import Case
-from casemate.audit.checks.exposed import in_numbers
-from casemate.audit.checks.rank import DeterminedByRank, in_terms_of
+from casemate.audit.checks.rank import DeterminedByRank, in_numbers, in_terms_of
 from casemate.audit.result import Exposed, Proof
 from casemate.exact import Certificate, short
 from casemate.query.language import Scalar

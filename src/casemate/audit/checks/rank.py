@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import gcd
 
 import numpy as np
 
 from casemate.audit.case import Case
 from casemate.audit.region.collapse import CollapsedSystem, collapse
+from casemate.audit.result import CertificateTerm, PublishedCertificate
 from casemate.exact import Certificate, Exposure, certify, exposure, prove, tipped_by
 
 
@@ -71,3 +73,16 @@ def in_terms_of(rows: Sequence[int], combination: Certificate) -> Certificate:
     """The same combination, in the numbers of all equations."""
     named = {rows[row]: weight for row, weight in combination.coefficients.items()}
     return replace(combination, coefficients=named)
+
+
+def in_numbers(case: Case, combination: Certificate) -> PublishedCertificate:
+    """A combination of equations as one of the numbers that were published, in lowest terms."""
+    factor = case.equations.factor
+    terms = sorted(combination.coefficients.items())
+    weights = {row: w * factor[row].numerator // factor[row].denominator for row, w in terms}
+    common = gcd(combination.divisor, *weights.values())
+    places = case.equations.places
+    lowest = tuple(
+        CertificateTerm(places[row], weight // common) for row, weight in weights.items()
+    )
+    return PublishedCertificate(lowest, combination.divisor // common)

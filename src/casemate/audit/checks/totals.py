@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.exposed import in_numbers
 from casemate.audit.checks.integers import WholeNumbers, kinds, tightened
-from casemate.audit.checks.rank import DeterminedByRank, in_terms_of
+from casemate.audit.checks.rank import DeterminedByRank, in_numbers, in_terms_of
 from casemate.audit.checks.whole import decide
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.region.collapse import collapse_region
