@@ -16,13 +16,11 @@ from typing import cast
 
 from casemate.audit.case import Case
 from casemate.audit.checks.approximate import approximated
-from casemate.audit.checks.certificates import certified
 from casemate.audit.checks.contradiction import without_contradictions, without_false_extremes
 from casemate.audit.checks.exposed import exposed, with_order
 from casemate.audit.checks.insiders import together
-from casemate.audit.checks.integers import whole_numbers
-from casemate.audit.checks.ranges import intervals, tight
-from casemate.audit.checks.rank import determined
+from casemate.audit.checks.ranges import intervals, tight, whole_numbers
+from casemate.audit.checks.rank import certified, determined
 from casemate.audit.checks.reservations import (
     about_nobody,
     as_if_labelled,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from casemate.audit.case import Case
-from casemate.audit.checks.integers import WholeNumbers
+from casemate.audit.checks.ranges import WholeNumbers
 from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.checks.sensitive_cells import Dominance
 from casemate.audit.order.audit import Ordered

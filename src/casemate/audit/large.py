@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.audit.checks.contradiction import consistent
 from casemate.audit.checks.reservations import as_if_labelled
-from casemate.audit.region.consistency import consistent
 from casemate.audit.result import (
     Audited,
     CertificateTerm,

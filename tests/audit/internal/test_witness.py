@@ -9,11 +9,10 @@ import pytest
 from audit.small_tables import Row, Small, small
 
 from casemate.audit import Audit, AuditOptions, exposure, witnesses
-from casemate.audit.checks.integers import WholeNumbers
+from casemate.audit.checks.ranges import WholeNumbers
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.result import Audited, Verdict
-from casemate.audit.witness.file import as_csv, read_back
-from casemate.audit.witness.witness import SecondTables
+from casemate.audit.witness.witness import SecondTables, as_csv, read_back
 from casemate.errors import Misconfigured
 from casemate.published import Knowledge
 from casemate.table import Table

@@ -20,8 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.claims import Proofs, SecretParts, Weights, parts, proofs, splits, whole
-from casemate.audit.checks.groups import claimed_groups, proved_groups
+from casemate.audit.checks.groups import (
+    Proofs,
+    SecretParts,
+    Weights,
+    claimed_groups,
+    parts,
+    proofs,
+    proved_groups,
+    splits,
+    whole,
+)
 from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.region.coalition import BUDGET, Kin, coalitions, kin, vectors_for

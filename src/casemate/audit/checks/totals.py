@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.integers import WholeNumbers, kinds, tightened
+from casemate.audit.checks.ranges import WholeNumbers, kinds, tightened
 from casemate.audit.checks.rank import DeterminedByRank, in_numbers, in_terms_of
 from casemate.audit.checks.whole import decide
 from casemate.audit.region.bounds import Bounds

@@ -25,8 +25,8 @@ from casemate.audit.online.answers import (
 from casemate.audit.online.columns import SecretColumn, SumColumn, secret_columns
 from casemate.audit.online.fingerprints import CellTally, FingerprintedTable, Place, among
 from casemate.audit.online.questions import shown_keys
+from casemate.audit.online.summed_space import Names
 from casemate.audit.online.sums import PlainSum
-from casemate.audit.region.summed_space import Names
 from casemate.published import exact
 from casemate.query import Aggregate, Function, Select, Statement
 from casemate.query.engines import (

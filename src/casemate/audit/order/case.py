@@ -272,7 +272,7 @@ class Verdicts:
         return [place for place, verdict in enumerate(self.records) if isinstance(verdict, kind)]
 
 
-class Findings:
+class OrderFindings:
     """What an audit has shown so far; a second table is re-evaluated before it is believed."""
 
     def __init__(self, case: IntegerCase) -> None:

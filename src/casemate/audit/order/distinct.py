@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from casemate.audit.order.case import Findings
+from casemate.audit.order.case import OrderFindings
 from casemate.audit.order.clauses import clauses_of
 
 Holders = dict[int, int]  # for some values, the record that gets it
@@ -24,7 +24,7 @@ Holders = dict[int, int]  # for some values, the record that gets it
 class Matching:
     """Which records could have each answer, and which has it in the truth."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: OrderFindings) -> None:
         case = findings.case
         clauses = clauses_of(case.questions, case.low, case.high)
         self.low, self.high = clauses.low, clauses.high
@@ -89,7 +89,7 @@ class Matching:
             record, here = self.holder[here], came_from[here]
 
 
-def audit_distinct(findings: Findings) -> None:
+def audit_distinct(findings: OrderFindings) -> None:
     """Decide every record of a case of exact extremes over distinct reals."""
     matching = Matching(findings)
     findings.expose(np.flatnonzero(matching.low == matching.high), "order")
@@ -99,7 +99,7 @@ def audit_distinct(findings: Findings) -> None:
         _judge(findings, matching, record)
 
 
-def _judge(findings: Findings, matching: Matching, record: int) -> None:
+def _judge(findings: OrderFindings, matching: Matching, record: int) -> None:
     """Try every way in which one record can have another value."""
     holders = matching.released(record)
     if holders is not None:
@@ -125,7 +125,9 @@ def _displaced(holders: Holders, record: int) -> list[int]:
     return [] if record in holders.values() else [record]
 
 
-def _offer(findings: Findings, matching: Matching, holders: Holders, moving: list[int]) -> None:
+def _offer(
+    findings: OrderFindings, matching: Matching, holders: Holders, moving: list[int]
+) -> None:
     """Put a table to the test in which some records get given values and others go elsewhere."""
     changes = {record: value for value, record in holders.items()}
     fresh = set(holders)
@@ -136,7 +138,7 @@ def _offer(findings: Findings, matching: Matching, holders: Holders, moving: lis
     findings.offer(np.array(list(changes), np.int64), values)
 
 
-def _elsewhere(findings: Findings, matching: Matching, record: int, fresh: set[int]) -> int:
+def _elsewhere(findings: OrderFindings, matching: Matching, record: int, fresh: set[int]) -> int:
     """A value that nobody has or had, beyond the width of the truth where there is room."""
     case = findings.case
     truth, width = int(case.truth[record]), int(case.width[record])

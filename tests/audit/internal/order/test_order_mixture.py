@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 from every_table import consistent, every_table, random_log
 
-from casemate.audit.order.case import Findings, case_of
+from casemate.audit.order.case import OrderFindings, case_of
 from casemate.audit.order.mixture import LinkedRecords, Turn, judge_alone, maximise
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.exact import Domain, OrderQuestion
@@ -17,7 +17,7 @@ LIMIT = SearchLimit(seconds=math.inf, work=50, workers=1)
 def whole(log: list[OrderQuestion], truth: list[int], high: int) -> tuple[Turn, LinkedRecords]:
     case, _ = case_of(log, Domain.of(len(truth), 0, high), truth, 1)
     part = LinkedRecords(case, np.arange(len(truth)), case.questions, case.low, case.high)
-    return Turn(Findings(case), Clock(LIMIT), math.inf), part
+    return Turn(OrderFindings(case), Clock(LIMIT), math.inf), part
 
 
 def movable(log: list[OrderQuestion], truth: list[int], high: int) -> list[bool]:

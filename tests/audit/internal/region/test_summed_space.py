@@ -11,7 +11,7 @@ import pytest
 from exact_rank import anti_hadamard, generated
 from numpy.typing import NDArray
 
-from casemate.audit.region.summed_space import CandidateUnknowns, Names, Summed, SummedSpace
+from casemate.audit.online.summed_space import CandidateUnknowns, Names, Summed, SummedSpace
 from casemate.exact import WIDE, RowSpace, System, equations, random_primes
 
 
