@@ -7,8 +7,8 @@ Guarantee  `Exposed` is a proof and `Free` comes with a second table that was re
            against every answer. `Undecided` means that the limit came first. Over integers in
            bounds every record is decided when the limit allows; over reals a log of exact
            maxima and minima is, and other mixtures may leave records undecided.
-Cost       Maxima alone or minima alone: linear. Both, values distinct: a matching. Both, with
-           duplicates, or any mixture over integers: hard in general, hence the limit.
+Cost       Maxima alone or minima alone: linear. Both, or any mixture over integers: hard in
+           general, hence the limit.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import IntegerCase, OrderFindings, Verdicts, case_of
+from casemate.audit.order.case import OrderFindings, Verdicts, case_of
 from casemate.audit.order.clauses import ExtremeClauses, UnitPropagation, clauses_of, linked
-from casemate.audit.order.distinct import audit_distinct
 from casemate.audit.order.interval import Intervals
 from casemate.audit.order.moves import Moves, swap
 from casemate.audit.time_limit import Clock, SearchLimit
@@ -80,12 +79,10 @@ def audit_order(
     """
     case, contradicted = case_of(questions, domain, truth, width)
     findings, clock = OrderFindings(case), Clock(limit or SearchLimit())
-    if not all(map(is_extreme, case.questions)) or (case.distinct and case.integer):
-        _audit_mixture(findings, clock)
-    elif case.distinct:
-        audit_distinct(findings)
-    else:
+    if all(map(is_extreme, case.questions)):
         audit_extremes(findings, case.questions, np.ones(len(domain), bool), clock)
+    else:
+        _audit_mixture(findings, clock)
     return findings.verdicts(contradicted)
 
 
@@ -96,22 +93,15 @@ def _audit_mixture(findings: OrderFindings, clock: Clock) -> None:
     clauses = clauses_of(extremes, case.low, case.high)
     propagation = UnitPropagation(clauses)
     expose_forced(findings, clauses, propagation)
-    part = _parts(case)
+    part = linked(len(case.truth), (question.members for question in case.questions))
     more = {int(part[q.members[0]]) for q in case.questions if len(q.members) and not is_extreme(q)}
-    plain = ~np.isin(part, list(more)) & (not case.distinct)
+    plain = ~np.isin(part, list(more))
     alone = [each for each in extremes if plain[each.members[0]]]
     audit_extremes(findings, alone, plain, clock)
     mixed = np.flatnonzero(~plain)
     swap(findings, mixed)
     if findings.open[mixed].any():
         _judge_parts(findings, part, mixed, clock)
-
-
-def _parts(case: IntegerCase) -> NDArray[np.int64]:
-    """The part of each record; values declared distinct link all of them."""
-    if case.distinct:
-        return np.zeros(len(case.truth), np.int64)
-    return linked(len(case.truth), (question.members for question in case.questions))
 
 
 def _judge_parts(

@@ -66,8 +66,6 @@ class LinkedRecords:
         model = IntegerModel(low, high, self.case.truth)
         for question in asked:
             publish(model, question)
-        if self.case.distinct:
-            model.model.add_all_different([model.value(each) for each in self.records.tolist()])
         return model
 
 

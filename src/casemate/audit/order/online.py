@@ -209,9 +209,7 @@ def _search(
     size = len(clauses.low)
     ends = np.full(size, 8 * (len(questions) + 1), np.int64)
     unknown, width = np.zeros(size, bool), np.ones(size, np.int64)
-    case = IntegerCase(
-        tuple(questions), table, -ends, ends, unknown, unknown, width, integer=False, distinct=False
-    )
+    case = IntegerCase(tuple(questions), table, -ends, ends, unknown, unknown, width, integer=False)
     findings = OrderFindings(case)
     audit_extremes(findings, questions, np.ones(size, bool), clock)
     return bool((~findings.loose).any())
