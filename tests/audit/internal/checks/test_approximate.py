@@ -22,7 +22,7 @@ from casemate.published import Knowledge
 
 LOW, HIGH = Fraction(0), Fraction(100)
 shared_folder = settings(
-    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -409,8 +409,8 @@ def check(rng: Random, folder: Path, bounds: bool = True) -> Verdict:
 
 def test_nobody_whom_every_table_gives_away_is_called_safe(tmp_path: Path) -> None:
     rng = Random(15)
-    seen = [check(rng, tmp_path) for _ in range(100)]
-    assert all(seen.count(verdict) > 5 for verdict in Verdict)
+    seen = [check(rng, tmp_path) for _ in range(60)]
+    assert all(seen.count(verdict) > 3 for verdict in Verdict)
 
 
 def test_every_table_would_notice_a_certificate_that_accepts_everything(
@@ -424,7 +424,7 @@ def test_every_table_would_notice_a_certificate_that_accepts_everything(
 def test_second_tables_without_bounds_show_what_was_published(tmp_path: Path) -> None:
     """The engine computes the log on every second table, and shows the same."""
     rng, shown = Random(16), 0
-    while shown < 8:
+    while shown < 4:
         pay = {name: rng.choice(VALUES) for name in list(PAY)}
         log = [question(rng, list(pay)).sql for _ in range(2)]
         with Table.open(written(tmp_path, pay), key="name", private=("pay",)) as table:
