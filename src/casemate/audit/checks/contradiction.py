@@ -20,7 +20,7 @@ from math import lcm
 
 import numpy as np
 
-from casemate.audit.case import Case
+from casemate.audit.case import Case, rows_of
 from casemate.audit.checks.ranges import ranges
 from casemate.audit.checks.totals import impossible
 from casemate.audit.order.audit import Ordered
@@ -188,15 +188,12 @@ def _reason(others: Sequence[int]) -> str:
 
 def _rows(equations: Equations, kept: Sequence[int]) -> Equations:
     """Some of the equations, about the same secrets."""
-    system = equations.system
-    place = np.full(system.rows, -1, np.int64)
-    place[list(kept)] = np.arange(len(kept))
-    inside = place[system.row] >= 0
-    entries = place[system.row[inside]], system.column[inside], system.value[inside]
-    right = None if system.right is None else tuple(system.right[row] for row in kept)
+    right = equations.system.right
     return replace(
         equations,
-        system=System(len(kept), system.columns, *entries, right),
+        system=rows_of(
+            equations.system, kept, None if right is None else tuple(right[row] for row in kept)
+        ),
         low=tuple(equations.low[row] for row in kept),
         high=tuple(equations.high[row] for row in kept),
         open_ends=tuple(equations.open_ends[row] for row in kept),

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.rank import DeterminedByRank, in_terms_of
+from casemate.audit.checks.rank import DeterminedByRank, certificates_of
 from casemate.audit.region.collapse import CollapsedSystem
 from casemate.audit.region.groups import Combinations, totals
 from casemate.audit.result import Exposed, Group
@@ -31,7 +31,6 @@ from casemate.exact import (
     Exposure,
     NullVectors,
     RandomBytes,
-    certify_targets,
     random_below,
 )
 from casemate.published import true_values
@@ -211,11 +210,8 @@ def proofs(
     wanted = list({_key(each): each for each in claims}.values())
     targets = parts.targets(wanted)
     sound = [(k, each) for k, each in enumerate(targets) if each]
-    place = {id(each): k for k, each in sound}
-    found: dict[int, Certificate | None] = {}
-    system, block = known.collapsed.system, known.found.block
-    for certificate in certify_targets(system, block, [each for _, each in sound]):
-        found[place[id(certificate.target)]] = in_terms_of(case.exact.rows, certificate)
+    certificates = certificates_of(case, known, [each for _, each in sound])
+    found: dict[int, Certificate | None] = {sound[i][0]: c for i, c in certificates.items()}
     unread = [k for k, each in sound if k not in found and _is_determined(known, each)]
     if unread and known.proved_jointly():
         found |= dict.fromkeys(unread)

@@ -15,7 +15,17 @@ import numpy as np
 from casemate.audit.case import Case
 from casemate.audit.region.collapse import CollapsedSystem, collapse
 from casemate.audit.result import CertificateTerm, Exposed, Proof, PublishedCertificate
-from casemate.exact import Certificate, Exposure, certify, exposure, prove, short, tipped_by
+from casemate.exact import (
+    Certificate,
+    Exposure,
+    Target,
+    certify,
+    certify_targets,
+    exposure,
+    prove,
+    short,
+    tipped_by,
+)
 from casemate.query.language import Scalar
 from casemate.query.records import Category
 
@@ -75,6 +85,15 @@ def _members(collapsed: CollapsedSystem, groups: Sequence[int]) -> dict[int, lis
         if group in wanted:
             members[group].append(column)
     return members
+
+
+def certificates_of(
+    case: Case, known: DeterminedByRank, targets: Sequence[Target]
+) -> dict[int, Certificate]:
+    """Readable certificates for combinations of groups, by the place of each among the targets."""
+    place = {id(target): which for which, target in enumerate(targets)}
+    found = certify_targets(known.collapsed.system, known.found.block, targets)
+    return {place[id(each.target)]: in_terms_of(case.exact.rows, each) for each in found}
 
 
 def in_terms_of(rows: Sequence[int], combination: Certificate) -> Certificate:

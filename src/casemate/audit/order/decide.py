@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.order.case import OrderFindings, Verdicts, case_of
-from casemate.audit.order.clauses import ExtremeClauses, UnitPropagation, clauses_of, linked
+from casemate.audit.order.clauses import ExtremeClauses, UnitPropagation, clauses_of
 from casemate.audit.order.interval import Intervals
 from casemate.audit.order.moves import Moves, swap
+from casemate.audit.region.second import linked
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.exact import Domain, Exact, OrderQuestion
 

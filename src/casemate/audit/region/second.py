@@ -282,6 +282,19 @@ def components(system: System, counts: NDArray[np.bool_]) -> NDArray[np.int64]:
         label = fresh
 
 
+def linked(size: int, groups: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The smallest member of each one's part, where the members of a group belong together.
+
+    >>> linked(5, [np.array([1, 2]), np.array([2, 4])]).tolist()
+    [0, 1, 1, 3, 1]
+    """
+    members = list(groups)
+    row = np.repeat(np.arange(len(members)), [len(each) for each in members])
+    column = np.concatenate([np.zeros(0, np.int64), *members])
+    links = System(len(members), size, row, column, np.ones(len(column), np.int64))
+    return components(links, np.ones(size, np.bool_))
+
+
 def part(region: Region, columns: NDArray[np.int64]) -> Region:
     """The region of these columns alone, given that all others they meet have one value.
 
