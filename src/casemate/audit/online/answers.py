@@ -38,37 +38,37 @@ def _rows(
     select: Select, cells: CellUnknowns | None, source: Source
 ) -> Iterable[tuple[Scalar, ...]]:
     private = [each for each in select.aggregates if is_private_sum(each)]
-    counts = {each: form for each in private if (form := counted_form(each)) is not None}
     public = {each: public_form(each) or each for each in select.aggregates if each not in private}
+    counts = {each: form for each in private if (form := counted_form(each)) is not None}
     needed = list(dict.fromkeys([presence(select), *counts.values(), *public.values()]))
-    found: dict[Aggregate, Mapping[Key, Scalar]] = dict(
-        zip(needed, answers(needed, source), strict=True)
-    )
+    found = dict(zip(needed, answers(needed, source), strict=True))
     keys = found[presence(select)]
     shown: dict[Aggregate, Mapping[Key, Scalar]] = {a: found[form] for a, form in public.items()}
     exact: dict[Aggregate, Totals] = {}
     for each in private:
-        rows = found[counts[each]] if each in counts else dict.fromkeys(keys, 1)
-        numbers = {key: int(str(rows.get(key) or 0)) for key in keys}
-        sums = {key: _total(each, key, numbers[key], cells) for key in keys}
-        shown[each] = {key: result(each, sums[key], numbers[key]) for key in keys}
-        averaged = each.function is Function.AVG
-        exact[each] = {
-            k: s / numbers[k] if s is not None and averaged else s for k, s in sums.items()
-        }
+        counted = found[counts[each]] if each in counts else dict.fromkeys(keys, 1)
+        numbers = {key: int(str(counted.get(key) or 0)) for key in keys}
+        shown[each], exact[each] = _private_sums(each, numbers, cells)
     return printed(select, keys, shown, exact).values()
+
+
+def _private_sums(
+    aggregate: Aggregate, counts: Mapping[Key, int], cells: CellUnknowns | None
+) -> tuple[Mapping[Key, Scalar], Totals]:
+    """What a private sum shows in each cell of so many rows, and exactly; NULL over none."""
+    shown: dict[Key, Scalar] = {}
+    exact: dict[Key, Fraction | None] = {}
+    for key, count in counts.items():
+        total = cells.total(aggregate, key) if cells is not None and count else None
+        shown[key] = result(aggregate, total, count)
+        averaged = aggregate.function is Function.AVG
+        exact[key] = total / count if averaged and total is not None else total
+    return shown, exact
 
 
 def is_private_sum(aggregate: Aggregate) -> bool:
     """Whether an aggregate adds up something private."""
     return public_form(aggregate) is None and aggregate.function not in EXTREMES
-
-
-def _total(
-    aggregate: Aggregate, key: Key, count: int, cells: CellUnknowns | None
-) -> Fraction | None:
-    """A sum over so many rows; NULL over none."""
-    return cells.total(aggregate, key) if cells is not None and count else None
 
 
 def result(aggregate: Aggregate, total: Fraction | None, count: int) -> Scalar:
