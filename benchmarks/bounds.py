@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.claims import Claim, show
 from casemate.audit.region.bounds import bounds
+from casemate.audit.region.collapse import TwinRegion, collapse_region
 from casemate.audit.region.propagation import propagate
-from casemate.audit.region.twins import TwinRegion, collapse
 from casemate.exact import Box, LinearProgram, Region, Scaled, System
 
 ATTRIBUTES = (40, 2, 10, 6, 4, 5, 4)  # how many values each has; ranges from ten on
@@ -68,7 +68,7 @@ def seconds_for_a_sample(collapsed: TwinRegion, chance: random.Random) -> float:
 
 def measure(records: int, predicates: int, asked: tuple[str, str]) -> list[Claim]:
     made = region(records, predicates, np.random.default_rng(0))
-    collapsed = collapse(made.within(propagate(made).box))
+    collapsed = collapse_region(made.within(propagate(made).box))
     start = time.process_time()
     found = bounds(made)
     ours = time.process_time() - start

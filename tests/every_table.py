@@ -17,14 +17,10 @@ from casemate.exact import Exact, Kind, OrderQuestion
 Tables = NDArray[np.int64]
 
 
-def every_table(size: int, low: int, high: int, unit: int = 1, distinct: bool = False) -> Tables:
+def every_table(size: int, low: int, high: int, unit: int = 1) -> Tables:
     """All tables of `size` values from low to high, in steps of 1 / unit."""
     values = np.arange(low * unit, high * unit + 1)
-    tables = np.array(np.meshgrid(*[values] * size, indexing="ij")).reshape(size, -1).T
-    if distinct:
-        ordered = np.sort(tables, axis=1)
-        tables = tables[(ordered[:, 1:] != ordered[:, :-1]).all(axis=1)]
-    return tables
+    return np.array(np.meshgrid(*[values] * size, indexing="ij")).reshape(size, -1).T
 
 
 def twice_the_answer(question: OrderQuestion, tables: Tables, unit: int = 1) -> tuple[Tables, int]:
@@ -88,11 +84,10 @@ def ask(
 
 
 def random_log(
-    rng: Random, kinds: Sequence[Kind], size: int, high: int, distinct: bool = False
+    rng: Random, kinds: Sequence[Kind], size: int, high: int
 ) -> tuple[list[int], list[OrderQuestion]]:
     """Some values from 0 to `high`, and a few questions about them."""
-    values = range(high + 1)
-    truth = rng.sample(values, size) if distinct else rng.choices(values, k=size)
+    truth = rng.choices(range(high + 1), k=size)
     log = []
     for _ in range(rng.randint(1, 2 * size)):
         members = rng.sample(range(size), rng.randint(1, size))

@@ -42,8 +42,7 @@ from casemate import (
 )
 from casemate.attack.plan.plan import Planner
 from casemate.attack.reconstruct.answers_file import Given
-from casemate.audit import Exposed
-from casemate.audit.exposure import AuditOptions
+from casemate.audit import AuditOptions, Exposed
 from casemate.audit.result import Proof
 from casemate.published import Knowledge
 from casemate.query.engines import StatementAnswer

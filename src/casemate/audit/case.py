@@ -1,6 +1,8 @@
 """One audit while it is being decided: the equations, what is known, and what they stand for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -101,15 +103,16 @@ class ExactRows:
 def exact_rows(found: Equations) -> ExactRows:
     """Leave out rounded numbers: they are ranges, and only bounds can use them."""
     kept = [i for i in range(found.system.rows) if found.low[i] == found.high[i]]
-    place = np.full(found.system.rows, -1, np.int64)
-    place[kept] = np.arange(len(kept))
-    inside = place[found.system.row] >= 0
-    system = System(
-        len(kept),
-        found.system.columns,
-        place[found.system.row[inside]],
-        found.system.column[inside],
-        found.system.value[inside],
-        tuple(found.low[i] for i in kept),
-    )
+    system = rows_of(found.system, kept, tuple(found.low[i] for i in kept))
     return ExactRows(system, tuple(kept))
+
+
+def rows_of(
+    system: System, kept: Sequence[int], right: tuple[Fraction, ...] | None = None
+) -> System:
+    """Some of the equations, in this order, with these right sides."""
+    place = np.full(system.rows, -1, np.int64)
+    place[list(kept)] = np.arange(len(kept))
+    inside = place[system.row] >= 0
+    entries = place[system.row[inside]], system.column[inside], system.value[inside]
+    return System(len(kept), system.columns, *entries, right)

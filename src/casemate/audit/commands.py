@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import App, Parameter
 
@@ -35,10 +35,10 @@ from casemate.report.terminal import (
 )
 
 if TYPE_CHECKING:
-    from casemate.audit.exposure import AuditOptions
+    from casemate.audit.findings import AuditOptions
     from casemate.audit.result import Audited, Repaired
-    from casemate.published import Knowledge
-    from casemate.table import Table
+
+T = TypeVar("T")
 
 
 def block(
@@ -55,8 +55,7 @@ def block(
     if limit < 1:
         raise Misconfigured(f"--limit {limit} is too small; give at least 1")
     check_seconds(seconds)
-    from casemate.audit.block.block import audit_block, read_ages
-    from casemate.audit.block.report import as_html, as_json, as_text
+    from casemate.audit.block.block import as_html, as_json, as_text, audit_block, read_ages
 
     with output.progress("solving"):
         found = audit_block(tables, read_ages(ages), limit, seconds or inf)
@@ -143,7 +142,7 @@ class Scrutiny:
     def options(self, witness: bool) -> "AuditOptions":
         """The same for the audit, which is asked for second tables too where there is a witness."""
         from casemate.audit.checks.sensitive_cells import read_dominance
-        from casemate.audit.exposure import AuditOptions
+        from casemate.audit.findings import AuditOptions
         from casemate.published import share
 
         return AuditOptions(
@@ -177,8 +176,7 @@ def check_witness(path: Path | None, reveal: bool) -> None:
 
 def write_witness(found: "Audited", path: Path, output: OutputOptions) -> "Audited":
     """Write the second tables, read them again, and check what was read."""
-    from casemate.audit.witness.file import as_csv, read_back
-    from casemate.audit.witness.witness import SecondTables
+    from casemate.audit.witness.witness import SecondTables, as_csv, read_back
 
     if not isinstance(found.witness, SecondTables):
         return found
@@ -265,6 +263,8 @@ def audit(
     output: OutputOptions | None = None,
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
+    from casemate.audit.exposure import Audit
+    from casemate.audit.repair.search import repair
     from casemate.published import read_knowledge
     from casemate.table import Table
 
@@ -278,45 +278,13 @@ def audit(
     with output.progress("auditing"), Table.open(table, private=private) as opened:
         knowledge = read_knowledge(known, bounds, integer)
         options = scrutiny.options(witness=files.witness is not None)
-        task = AuditTask(queries, opened, knowledge, options, dialect)
-        found = files.write(task.audited(), task.repaired, output)
+
+        def run(task: Callable[..., T]) -> T:
+            return task(queries, opened, knowledge=knowledge, options=options, dialect=dialect)
+
+        found = files.write(run(Audit.of), lambda: run(repair), output)
     _emit(found, reveal, output)
     return _end(found, fail_on)
-
-
-@dataclass(frozen=True)
-class AuditTask:
-    """A log to audit, and what the audit goes by; a repair goes by the same."""
-
-    queries: Path
-    table: "Table"
-    knowledge: "Knowledge"
-    options: "AuditOptions"
-    dialect: str
-
-    def audited(self) -> "Audited":
-        """Whose values the log gives away."""
-        from casemate.audit.exposure import Audit
-
-        return Audit.of(
-            self.queries,
-            self.table,
-            knowledge=self.knowledge,
-            options=self.options,
-            dialect=self.dialect,
-        )
-
-    def repaired(self) -> "Repaired":
-        """What of the log can be published instead."""
-        from casemate.audit.repair.search import repair
-
-        return repair(
-            self.queries,
-            self.table,
-            knowledge=self.knowledge,
-            options=self.options,
-            dialect=self.dialect,
-        )
 
 
 def _emit(found: "Audited", reveal: bool, output: OutputOptions) -> None:

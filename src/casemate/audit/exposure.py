@@ -9,43 +9,32 @@ Departure  The document compares floating-point ranks, column by column; here th
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from casemate.audit.case import Case
-from casemate.audit.checks.approximate import Approximated, approximated
-from casemate.audit.checks.certificates import certified
-from casemate.audit.checks.contradiction import agreed, without_false_extremes
+from casemate.audit.checks.approximate import approximated
+from casemate.audit.checks.contradiction import without_contradictions, without_false_extremes
 from casemate.audit.checks.exposed import exposed, with_order
 from casemate.audit.checks.insiders import together
-from casemate.audit.checks.integers import whole_numbers
-from casemate.audit.checks.ranges import intervals, tight
-from casemate.audit.checks.rank import determined
+from casemate.audit.checks.ranges import intervals, tight, whole_numbers
+from casemate.audit.checks.rank import certified, determined
 from casemate.audit.checks.reservations import (
     about_nobody,
     as_if_labelled,
     exposed_if_exact,
     with_reservations,
 )
-from casemate.audit.checks.sensitive_cells import Dominance, sensitive_cells
+from casemate.audit.checks.sensitive_cells import sensitive_cells
 from casemate.audit.checks.totals import exposed_totals, with_whole_rows
-from casemate.audit.order.audit import Ordered, by_order
-from casemate.audit.region.bounds import Bounds
-from casemate.audit.region.second import Change
-from casemate.audit.result import (
-    Audited,
-    Exposed,
-    InsiderExposed,
-    RemainingInterval,
-    Verdict,
-    Witnessed,
-)
+from casemate.audit.findings import AuditOptions, Findings
+from casemate.audit.order.audit import by_order
+from casemate.audit.result import Audited, Verdict, Witnessed
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.audit.witness.possible import Possible
-from casemate.audit.witness.witness import SecondTables, second_tables
+from casemate.audit.witness.witness import second_tables
 from casemate.published import (
     Knowledge,
     exact_ranges,
@@ -54,33 +43,8 @@ from casemate.published import (
     unique_columns,
     verified_equations,
 )
-from casemate.query.language import Scalar
 from casemate.query.parse import DIALECT, Queries, read_queries
 from casemate.table import Table, opened_table
-
-
-@dataclass(frozen=True)
-class AuditOptions:
-    """What an audit looks for, and how long it may take.
-
-    `protect` is how near is nearly known, `group_size` how large a group may be, `insiders` how
-    many people may put together what they know, `certificates` for how many values a short
-    certificate is looked for, `dominance` when a cell is sensitive, and `seconds` the limit for
-    everything that is not decided by rank. With `approximate` it is found out what insiders nearly
-    know, which takes long.
-    With `rounding` the answers that a log gives count as rounded to the digits they are printed
-    with; with `witness` second tables are looked for.
-    """
-
-    protect: Fraction = Fraction(1, 10)
-    group_size: int = 5
-    seconds: float = 300.0
-    insiders: int = 1
-    approximate: bool = False
-    rounding: bool = False
-    witness: bool = False
-    certificates: int = 20
-    dominance: Dominance = field(default_factory=Dominance)
 
 
 class Audit:
@@ -119,14 +83,15 @@ class Audit:
             unique = unique_columns(log, policy, source)
             found = publication(log, policy, dialect, wanted.rounding, unique)
             if not wanted.witness and is_large(found, policy, source):
-                from casemate.audit.large import audited  # loads what is compiled
+                from casemate.audit.large import audit_large  # loads what is compiled
 
-                large = audited(found, policy, source, about, start=start)
+                large = audit_large(found, policy, source, about, start=start)
                 if large is not None:
                     return with_reservations(large, policy, source)
             system, found = verified_equations(found, policy, source)
             case = Case(system, policy, about, found, source, assumed=ranged.notes)
-            return with_reservations(decided(case, wanted, start), policy, source, system)
+            audited = result_of(run_checks(case, wanted), start)
+            return with_reservations(audited, policy, source, system)
 
 
 def witnesses(
@@ -151,102 +116,190 @@ def witnesses(
     return cast("Witnessed", found.witness)  # it was asked for
 
 
-def decided(case: Case, options: AuditOptions, start: float) -> Audited:
-    """Decide by rank, by bounds and by order, and put what they find together."""
-    clock = Clock(SearchLimit(seconds=options.seconds))
-    given = agreed(with_whole_rows(case), clock)
-    case = given.case
-    known = determined(case)
-    whole = whole_numbers(case, given.ranges, known.by, clock)
-    left = whole.ranges
-    people, unsure = exposed_totals(case, known, whole, clock)
-    ordered = by_order(case, clock)
-    case = without_false_extremes(case, ordered)
-    found, undecided = with_order(case, (*exposed(case, known, left, ordered), *people), ordered)
-    found = certified(case, known, found, options.certificates)
-    covered = {column for each in ordered for column in each.covered}
-    witness = _witness(case, options, found, ordered, whole.changes)
-    open_ = {case.name(c) for c in whole.undecided if c not in covered}
-    open_ -= set() if witness is None else witness.shown
-    undecided = tuple(sorted({*unsure, *undecided, *open_}, key=str))
-    few = together(
-        case, known, left, found, group_size=options.group_size, insiders=options.insiders
+# Checks -----------------------------------------------------------------------------------------
+
+
+Check = Callable[[Findings], None]
+"""Reads what the checks before it found, and adds its own finding."""
+
+
+def true_together(found: Findings) -> None:
+    """The answers that can all be true, and the ranges they leave; the others are left out."""
+    agreed = without_contradictions(with_whole_rows(found.case), found.clock)
+    found.case, found.ranges, found.consistent = agreed.case, agreed.ranges, agreed.consistent
+
+
+def values_by_rank(found: Findings) -> None:
+    """The values that the equations determine."""
+    found.by_rank = determined(found.case)
+
+
+def values_of_whole_numbers(found: Findings) -> None:
+    """The values that only their being whole determines."""
+    whole = whole_numbers(found.case, found.ranges, found.by_rank.by, found.clock)
+    found.whole, found.ranges = whole, whole.ranges
+    found.consistent = found.consistent and not whole.impossible
+
+
+def totals_of_people(found: Findings) -> None:
+    """What all rows of a person come to, where not every row by itself follows."""
+    known, whole = found.by_rank, found.whole
+    found.totals, undecided = exposed_totals(found.case, known, whole, found.clock)
+    found.undecided.update(undecided)
+
+
+def values_by_order(found: Findings) -> None:
+    """The values that extremes, medians and comparisons determine."""
+    found.ordered = by_order(found.case, found.clock)
+    found.case = without_false_extremes(found.case, found.ordered)
+
+
+def exposed_people(found: Findings) -> None:
+    """Whose values, and whose totals, follow in any of these ways."""
+    single = exposed(found.case, found.by_rank, found.ranges, found.ordered)
+    already = (*single, *found.totals)
+    found.exposed, undecided = with_order(found.case, already, found.ordered)
+    found.undecided.update(undecided)
+
+
+def short_certificates(found: Findings) -> None:
+    """Certificates that a reader can follow, for the first who are exposed."""
+    shown, most = found.exposed, found.options.certificates
+    found.exposed = certified(found.case, found.by_rank, shown, most)
+
+
+def second_tables_for_the_rest(found: Findings) -> None:
+    """Second tables, if they are asked for; the limit holds for them once more."""
+    if not found.options.witness:
+        return
+    logs = {each.column: each.log for each in found.ordered}
+    tied = {each.column: each.tied for each in found.ordered}
+    found.witness = second_tables(
+        Possible(found.case, logs, tied),
+        found.exposed,
+        found.ordered,
+        found.whole.changes,
+        protect=found.options.protect,
+        clock=Clock(SearchLimit(seconds=found.options.seconds)),
     )
-    numbers = intervals(case, left)
-    close = tight(case, numbers, options.protect)
-    near = _near(case, options, left, (*found, *few.insiders), close)
-    cells = sensitive_cells(case, options.protect, options.dominance)
-    unchecked = sorted({case.name(c) for c in left.unchecked}, key=str)
+
+
+def undecided_whole_numbers(found: Findings) -> None:
+    """Whose whole numbers may be exposed: nothing shows another value within the limit."""
+    decided_by_order = {column for each in found.ordered for column in each.covered}
+    undecided = found.whole.undecided - decided_by_order
+    shown = set() if found.witness is None else found.witness.shown
+    found.undecided |= {found.case.name(column) for column in undecided} - shown
+
+
+def groups_and_insiders(found: Findings) -> None:
+    """Small groups whose total follows, and values that follow for a few who know their own."""
+    few = together(
+        found.case,
+        found.by_rank,
+        found.ranges,
+        found.exposed,
+        group_size=found.options.group_size,
+        insiders=found.options.insiders,
+    )
+    found.groups, found.insider_exposed = few.groups, few.insiders
+    found.notes += few.notes
+
+
+def remaining_ranges(found: Findings) -> None:
+    """What is left of every number, and of which numbers hardly anything is."""
+    found.bounds = intervals(found.case, found.ranges)
+    found.tight = tight(found.case, found.bounds, found.options.protect)
+
+
+def nearly_known_to_insiders(found: Findings) -> None:
+    """What insiders nearly know, where that is asked for."""
+    if not found.options.approximate:
+        return
+    known = {(each.record, each.column) for each in found.exposed}
+    known |= {(each.record, each.column) for each in found.insider_exposed}
+    near = {(each.record, each.column) for each in found.tight}
+    protect = found.options.protect
+    learned = approximated(found.case, found.ranges, known, near, protect=protect)
+    found.approximate, found.notes = learned.found, [*found.notes, *learned.notes]
+    found.insider_exposed += learned.exposed
+
+
+def cells_by_themselves(found: Findings) -> None:
+    """Published sums that a rule for single cells calls sensitive."""
+    judged = sensitive_cells(found.case, found.options.protect, found.options.dominance)
+    found.sensitive_cells = judged.cells
+    found.notes += judged.notes
+
+
+def known_but_for_rounding(found: Findings) -> None:
+    """Whose values would follow if rounded numbers were exact."""
+    found.exposed_if_exact = exposed_if_exact(found.case, found.exposed)
+
+
+def remarks(found: Findings) -> None:
+    """What was assumed, and which statements a reader should look at again."""
+    case = found.case
+    before, after = (*_assumptions(case), *case.assumed), about_nobody(case, found.ordered)
+    found.notes = [*before, *found.notes, *after, *as_if_labelled(case.publication)]
+
+
+CHECKS: tuple[Check, ...] = (
+    true_together,
+    values_by_rank,
+    values_of_whole_numbers,
+    totals_of_people,
+    values_by_order,
+    exposed_people,
+    short_certificates,
+    second_tables_for_the_rest,
+    undecided_whole_numbers,
+    groups_and_insiders,
+    remaining_ranges,
+    nearly_known_to_insiders,
+    cells_by_themselves,
+    known_but_for_rounding,
+    remarks,
+)
+
+
+def run_checks(case: Case, options: AuditOptions, checks: Sequence[Check] = CHECKS) -> Findings:
+    """Run the checks, in order, over one set of findings."""
+    found = Findings(case, options, Clock(SearchLimit(seconds=options.seconds)))
+    for check in checks:
+        check(found)
+    return found
+
+
+def result_of(found: Findings, start: float) -> Audited:
+    """What was found, as it is reported."""
+    case = found.case
+    undecided = tuple(sorted(found.undecided, key=str))
+    doubts = (*found.unchecked, *undecided, *case.publication.refused)
     return Audited(
-        verdict=_verdict(case, found, [*unchecked, *undecided]),
+        verdict=Verdict.of(found.exposed, doubts),
         records=len(case.equations.records),
         queries=case.publication.queries,
         equations=case.equations.system.rows,
-        rank=known.found.rank,
-        consistent=given.consistent and not whole.impossible,
-        exposed=found,
-        tight=close,
-        groups=few.groups,
+        rank=found.by_rank.found.rank,
+        consistent=found.consistent,
+        exposed=found.exposed,
+        tight=found.tight,
+        groups=found.groups,
         undecided=undecided,
-        unchecked=tuple(unchecked),
+        unchecked=found.unchecked,
         refused=case.publication.refused,
-        bounds=numbers,
-        assumptions=(
-            *_assumptions(case),
-            *case.assumed,
-            *few.notes,
-            *near.notes,
-            *cells.notes,
-            *about_nobody(case, ordered),
-            *as_if_labelled(case.publication),
-        ),
+        bounds=found.bounds,
+        assumptions=tuple(found.notes),
         seconds=time.process_time() - start,
         people=case.equations.people,
         statements=case.publication.statements,
-        insider_exposed=(*few.insiders, *near.exposed),
-        approximate=near.found,
-        sensitive_cells=cells.cells,
-        exposed_if_exact=exposed_if_exact(case, found),
-        witness=witness,
+        insider_exposed=found.insider_exposed,
+        approximate=found.approximate,
+        sensitive_cells=found.sensitive_cells,
+        exposed_if_exact=found.exposed_if_exact,
+        witness=found.witness,
     )
-
-
-def _near(
-    case: Case,
-    options: AuditOptions,
-    left: Bounds,
-    known: Sequence[Exposed | InsiderExposed],
-    close: Sequence[RemainingInterval],
-) -> Approximated:
-    """What insiders nearly know, where that is asked for."""
-    if not options.approximate:
-        return Approximated()
-    seen = {(each.record, each.column) for each in known}
-    also = {(each.record, each.column) for each in close}
-    return approximated(case, left, seen, also, protect=options.protect)
-
-
-def _witness(
-    case: Case,
-    options: AuditOptions,
-    found: Sequence[Exposed],
-    ordered: Sequence[Ordered],
-    changes: Sequence[Change],
-) -> SecondTables | None:
-    """Second tables, if they are asked for; the limit holds for them once more."""
-    if not options.witness:
-        return None
-    logs = {each.column: each.log for each in ordered}
-    possible = Possible(case, logs, {each.column: each.tied for each in ordered})
-    clock = Clock(SearchLimit(seconds=options.seconds))
-    return second_tables(possible, found, ordered, changes, protect=options.protect, clock=clock)
-
-
-def _verdict(case: Case, found: Sequence[Exposed], unchecked: Sequence[Scalar]) -> Verdict:
-    if found:
-        return Verdict.EXPOSED
-    incomplete = unchecked or case.publication.refused
-    return Verdict.INCOMPLETE if incomplete else Verdict.NONE_EXPOSED
 
 
 def _assumptions(case: Case) -> tuple[str, ...]:

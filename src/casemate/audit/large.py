@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.audit.checks.contradiction import consistent
 from casemate.audit.checks.reservations import as_if_labelled
-from casemate.audit.region.consistency import consistent
 from casemate.audit.result import (
     Audited,
     CertificateTerm,
@@ -70,7 +70,7 @@ class _Secret:
         return int(np.count_nonzero(self.records.totals))
 
 
-def audited(
+def audit_large(
     found: Publication,
     policy: Policy,
     source: Source,
@@ -87,41 +87,23 @@ def audited(
     secrets = [_decided(name, listed, source, random) for name in names]
     people = People.of(_everybody(secrets, source), policy, source)
     fine = all(_agrees(secret) for secret in secrets) if found.told else None
-    shown = tuple(
-        each
-        for secret in secrets
-        for each in _exposed(
-            secret,
-            people,
-            source,
-            own=not found.told,
-            exact=fine is not False and not is_double(secret.name, policy),
-        )
-        if not _was_known(each, policy, knowledge)
-    )
-    open_ = list(_open(found, policy, knowledge, len(people.records)))
-    incomplete = bool(open_ or found.refused)
-    none = Verdict.INCOMPLETE if incomplete else Verdict.NONE_EXPOSED
+    shown: list[Exposed] = []
+    for secret in secrets:
+        exact = fine is not False and not is_double(secret.name, policy)
+        follows = _exposed(secret, people, source, own=not found.told, exact=exact)
+        shown += [each for each in follows if not _was_known(each, policy, knowledge)]
+    left_open = list(_open(found, policy, knowledge, len(people.records)))
+    undeclared = _unbounded(names, policy, knowledge)
     return Audited(
-        verdict=Verdict.EXPOSED if shown else none,
+        verdict=Verdict.of(shown, (*left_open, *found.refused)),
         records=len(people.records),
         queries=found.queries,
         equations=sum(secret.equations for secret in secrets),
         rank=sum(secret.proved.rank for secret in secrets),
         consistent=fine,
-        exposed=shown,
-        tight=(),
-        groups=(),
-        undecided=(),
-        unchecked=(),
+        exposed=tuple(shown),
         refused=found.refused,
-        bounds=(),
-        assumptions=(
-            *_unbounded(names, policy, knowledge),
-            *open_,
-            NOT_SEARCHED,
-            *as_if_labelled(found),
-        ),
+        assumptions=(*undeclared, *left_open, NOT_SEARCHED, *as_if_labelled(found)),
         seconds=time.process_time() - start,
         people=people,
         statements=found.statements,

@@ -57,17 +57,22 @@ def told(value: Scalar | Fraction | tuple[Scalar, ...], names: ReportNames) -> s
     return plain(value) if names.reveal else HIDDEN
 
 
+def _table_section(
+    place: str, heading: str, caption: str, header: Sequence[str], rows: Sequence[Sequence[object]]
+) -> Markup:
+    """A section of one table, or nothing where it has no rows."""
+    return section(place, heading, table(caption, header, rows)) if rows else Markup()
+
+
 def tight(audit: Audited, names: ReportNames) -> Markup:
     """Whose value is nearly known."""
-    if not audit.tight:
-        return Markup()
     rows = [
         (f"record {names.record(each.record)}", each.column, *_ends(each, names), _share(each))
         for each in audit.tight
     ]
     header = ("whose", "column", "at least", "at most", "of the range excluded")
     caption = f"{counted(len(rows), 'value')} known to within the share that was asked for"
-    return section("tight", "Nearly known values", table(caption, header, rows))
+    return _table_section("tight", "Nearly known values", caption, header, rows)
 
 
 def _ends(interval: RemainingInterval, names: ReportNames) -> tuple[str, str]:
@@ -81,14 +86,12 @@ def _share(interval: RemainingInterval) -> str:
 
 def groups(audit: Audited, names: ReportNames) -> Markup:
     """Of which small groups the total is known."""
-    if not audit.groups:
-        return Markup()
     rows = [
         (_records(each.records, names), _added_up(each), told(each.total, names))
         for each in audit.groups
     ]
     caption = f"{counted(len(rows), 'small group')} whose total follows, and none of its parts"
-    return section("groups", "Small groups", table(caption, ("whose", "column", "total"), rows))
+    return _table_section("groups", "Small groups", caption, ("whose", "column", "total"), rows)
 
 
 def _added_up(group: Group) -> str:
@@ -99,21 +102,17 @@ def _added_up(group: Group) -> str:
 
 def insiders(audit: Audited, names: ReportNames) -> Markup:
     """Whose value follows for somebody who knows others' values."""
-    if not audit.insider_exposed:
-        return Markup()
     rows = [
         (f"record {names.record(each.record)}", each.column, _records(each.knows, names))
         for each in audit.insider_exposed
     ]
     header = ("whose", "column", "for whoever knows")
     caption = f"{counted(len(rows), 'value')} that somebody in the table can compute"
-    return section("insiders", "Exposed to insiders", table(caption, header, rows))
+    return _table_section("insiders", "Exposed to insiders", caption, header, rows)
 
 
 def approximate(audit: Audited, names: ReportNames) -> Markup:
     """Whose value somebody who knows others' values nearly learns."""
-    if not audit.approximate:
-        return Markup()
     rows = [
         (
             f"record {names.record(each.record)}",
@@ -126,26 +125,24 @@ def approximate(audit: Audited, names: ReportNames) -> Markup:
     ]
     header = ("whose", "column", "for whoever knows", "at least", "at most")
     caption = f"{counted(len(rows), 'value')} that somebody in the table nearly knows"
-    return section("approximate", "Nearly known to insiders", table(caption, header, rows))
+    return _table_section("approximate", "Nearly known to insiders", caption, header, rows)
 
 
 def sensitive_cells(audit: Audited, _: ReportNames) -> Markup:
     """Which single cells the rules of statistical offices would withhold."""
-    if not audit.sensitive_cells:
-        return Markup()
     rows = [
         (named(Place(each.query, each.column, each.key)), each.column, ", ".join(each.rules))
         for each in audit.sensitive_cells
     ]
     caption = f"{counted(len(rows), 'published cell')} that a rule for single cells calls sensitive"
-    return section("cells", "Sensitive cells", table(caption, ("cell", "column", "rules"), rows))
+    return _table_section("cells", "Sensitive cells", caption, ("cell", "column", "rules"), rows)
 
 
 def repair(audit: Audited, _: ReportNames) -> Markup:
     """What could be published instead, as far as nobody is exposed by it."""
     if audit.repair is None:
         return Markup()
-    lines = repair_lines(audit.repair, named, ROWS_SHOWN)
+    lines = repair_lines(audit.repair, ROWS_SHOWN)
     statements = tag("pre", tag("code", audit.repair.sql.strip())) if audit.repair.is_safe else ""
     heading = "What could be published instead"
     return section("repair", heading, *_sentence_and_list(lines), statements)
@@ -332,8 +329,6 @@ def _introduction(audit: Audited, names: ReportNames) -> Markup:
 
 
 def _exposed(audit: Audited, names: ReportNames) -> Markup:
-    if not audit.exposed:
-        return Markup()
     linked = frozenset(_listed_statements(audit))
     rows = [
         (names.whose(each), each.column, told(each.value, names), _how(each, linked))
@@ -341,12 +336,10 @@ def _exposed(audit: Audited, names: ReportNames) -> Markup:
     ]
     header = ("whose", "column", "value", "how it follows")
     caption = f"{counted(len(rows), 'value')} that everybody can compute, with the proof"
-    return section("exposed", "Exposed values", table(caption, header, rows))
+    return _table_section("exposed", "Exposed values", caption, header, rows)
 
 
 def _exposed_if_exact(audit: Audited, names: ReportNames) -> Markup:
-    if not audit.exposed_if_exact:
-        return Markup()
     linked = frozenset(_listed_statements(audit))
     rows = [
         (
@@ -360,7 +353,7 @@ def _exposed_if_exact(audit: Audited, names: ReportNames) -> Markup:
     ]
     header = ("whose", "column", "value", "give or take", "how it follows")
     caption = f"{counted(len(rows), 'value')} that only rounding keeps from being known"
-    return section("rounded", "Known but for rounding", table(caption, header, rows))
+    return _table_section("rounded", "Known but for rounding", caption, header, rows)
 
 
 def _how(exposed: Exposed, linked: frozenset[int]) -> Markup:
@@ -386,15 +379,13 @@ def _sum(certificate: PublishedCertificate, linked: frozenset[int]) -> Markup:
 
 
 def _refused(audit: Audited, _: ReportNames) -> Markup:
-    if not audit.refused:
-        return Markup()
     rows = [
         (f"query {each.query}", _where(each), each.reason, _sql(each.text))
         for each in audit.refused
     ]
     header = ("statement", "line:column", "why", "text")
     caption = f"{counted(len(rows), 'statement')}, or parts of one, left out of the verdict"
-    return section("refused", "Not audited", table(caption, header, rows))
+    return _table_section("refused", "Not audited", caption, header, rows)
 
 
 def _where(refused: RefusedQuery) -> str:

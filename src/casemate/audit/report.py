@@ -13,7 +13,7 @@ A key may be a name or a number that identifies somebody outside the table, and 
 more people than the table is. A row number says which row of the table, to whoever has the table.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -37,10 +37,8 @@ from casemate.published import People, Place
 from casemate.query.language import Scalar
 from casemate.report import number, plain
 
-Key = Sequence[tuple[str, Scalar]] | None
 
-
-def repair_lines(repair: Repaired, named: Callable[[Place], str], most: int) -> list[str]:
+def repair_lines(repair: Repaired, most: int) -> list[str]:
     """A repair as lines to read, with so many of the rows that it withholds."""
     share = f"{len(repair.withheld)} of {repair.cells_before} rows"
     if not repair.is_safe:
@@ -56,22 +54,6 @@ def repair_lines(repair: Repaired, named: Callable[[Place], str], most: int) -> 
         listed = ", ".join(str(query) for query in repair.dropped)
         lines.append(f"  left out as a whole: query {listed}")
     return lines
-
-
-def repair_object(
-    repair: Repaired | None, cell: Callable[[Key], dict[str, Any] | None]
-) -> dict[str, Any] | None:
-    """A repair as the object that stands in the audit's."""
-    if repair is None:
-        return None
-    return {
-        "file": None if repair.file is None else str(repair.file),
-        "withheld": [{"query": each.query, "cell": cell(each.cell)} for each in repair.withheld],
-        "dropped": list(repair.dropped),
-        "verdict": repair.audited.verdict.value,
-        "cells_before": repair.cells_before,
-        "cells_after": repair.cells_after,
-    }
 
 
 # Names ------------------------------------------------------------------------------------------
@@ -197,7 +179,7 @@ def _other_lines(audit: Audited, reveal: bool) -> list[str]:
     if audit.witness is not None:
         lines += ["", *witness_lines(audit.witness, names)]
     if audit.repair is not None:
-        lines += ["", *repair_lines(audit.repair, named, SHOWN_IN_TEXT)]
+        lines += ["", *repair_lines(audit.repair, SHOWN_IN_TEXT)]
     if audit.undecided:
         lines += ["", f"not decided within the limit: {len(audit.undecided)} records"]
     if audit.unchecked:
@@ -292,14 +274,69 @@ def _ends(low: Fraction | None, high: Fraction | None, names: ReportNames) -> st
 # JSON -----------------------------------------------------------------------------------------
 
 
+Writer = Callable[[Any, ReportNames], Any]
+
+
+def _told(name: str) -> Writer:
+    """A private value, written only where values are revealed."""
+    return lambda each, names: number(getattr(each, name)) if names.reveal else None
+
+
+def _named(name: str) -> Writer:
+    """Records, as the report names them."""
+    return lambda each, names: [number(names.record(record)) for record in getattr(each, name)]
+
+
+def _total(each: Exposed | Group, names: ReportNames) -> Any:
+    """Of a group what it adds up to; of a value whether it is all rows of a person."""
+    return _told("total")(each, names) if isinstance(each, Group) else each.total
+
+
+def _shrinkage(each: RemainingInterval, _: ReportNames) -> float | None:
+    return None if each.shrinkage is None else round(float(each.shrinkage), 6)
+
+
+WRITERS: Mapping[str, Writer] = {
+    "record": lambda each, names: number(names.record(each.record)),
+    "person": lambda each, names: number(names.person(each)),
+    "records": _named("records"),
+    "knows": _named("knows"),
+    "value": _told("value"),
+    "total": _total,
+    "lo": _told("low"),
+    "hi": _told("high"),
+    "prior_lo": _told("prior_low"),
+    "prior_hi": _told("prior_high"),
+    "shrinkage": _shrinkage,
+    "margin": lambda each, _: number(each.margin),
+    "category": lambda each, _: number(each.category),
+    "certificate": lambda each, _: _certificate(each.certificate),
+    "proof": lambda each, _: each.proof.value,
+    "cell": lambda each, _: _cell(each.key),
+    "rules": lambda each, _: list(each.rules),
+}
+"""How a field is written; any other is written as it is."""
+
+INTERVAL = ("record", "column", "lo", "hi", "prior_lo", "prior_hi", "shrinkage")
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "exposed": ("record", "person", "column", "value", "certificate", "by", "proof", "total"),
+    "tight": INTERVAL,
+    "groups": ("records", "column", "category", "total"),
+    "insider_exposed": ("record", "column", "knows"),
+    "approximate": ("record", "column", "knows", "lo", "hi"),
+    "sensitive_cells": ("query", "column", "cell", "rules"),
+    "exposed_if_exact": ("record", "person", "column", "value", "margin", "certificate", "by"),
+    "undecided": (),
+    "unchecked": (),
+    "refused": ("query", "line", "column", "text", "reason"),
+    "bounds": INTERVAL,
+}
+"""The lists of an audit, and the fields of what is in them; none where that is a record."""
+
+
 def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
     """An audit as the object that `--format json` prints."""
-
     names = ReportNames(audit.people, reveal)
-
-    def told(value: Scalar | Fraction | tuple[Scalar, ...]) -> Any:
-        return number(value) if reveal else None
-
     return {
         "schema": SCHEMA,
         "verdict": audit.verdict.value,
@@ -308,85 +345,23 @@ def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
         "equations": audit.equations,
         "rank": audit.rank,
         "consistent": audit.consistent,
-        "exposed": [
-            {
-                "record": number(names.record(each.record)),
-                "person": number(names.person(each)),
-                "column": each.column,
-                "value": told(each.value),
-                "certificate": _certificate(each.certificate),
-                "by": each.by,
-                "proof": each.proof.value,
-                "total": each.total,
-            }
-            for each in audit.exposed
-        ],
-        "tight": [_interval(each, names) for each in audit.tight],
-        "groups": [
-            {
-                "records": [number(names.record(record)) for record in each.records],
-                "column": each.column,
-                "category": number(each.category),
-                "total": told(each.total),
-            }
-            for each in audit.groups
-        ],
-        "insider_exposed": [
-            {
-                "record": number(names.record(each.record)),
-                "column": each.column,
-                "knows": [number(names.record(record)) for record in each.knows],
-            }
-            for each in audit.insider_exposed
-        ],
-        "approximate": [
-            {
-                "record": number(names.record(each.record)),
-                "column": each.column,
-                "knows": [number(names.record(record)) for record in each.knows],
-                "lo": told(each.low),
-                "hi": told(each.high),
-            }
-            for each in audit.approximate
-        ],
-        "sensitive_cells": [
-            {
-                "query": each.query,
-                "column": each.column,
-                "cell": _cell(each.key),
-                "rules": list(each.rules),
-            }
-            for each in audit.sensitive_cells
-        ],
-        "exposed_if_exact": [
-            {
-                "record": number(names.record(each.record)),
-                "person": number(names.person(each)),
-                "column": each.column,
-                "value": told(each.value),
-                "margin": number(each.margin),
-                "certificate": _certificate(each.certificate),
-                "by": each.by,
-            }
-            for each in audit.exposed_if_exact
-        ],
-        "undecided": [number(names.record(record)) for record in audit.undecided],
-        "unchecked": [number(names.record(record)) for record in audit.unchecked],
-        "refused": [
-            {
-                "query": each.query,
-                "line": each.line,
-                "column": each.column,
-                "text": each.text,
-                "reason": each.reason,
-            }
-            for each in audit.refused
-        ],
-        "bounds": [_interval(each, names) for each in audit.bounds],
+        **{
+            name: [_written(each, fields, names) for each in getattr(audit, name)]
+            for name, fields in FIELDS.items()
+        },
         "witness": _witness(audit.witness, names),
-        "repair": repair_object(audit.repair, _cell),
+        "repair": _repair(audit.repair),
         "assumptions": list(audit.assumptions),
         "seconds": round(audit.seconds, 3),
+    }
+
+
+def _written(each: Any, fields: Sequence[str], names: ReportNames) -> Any:
+    if not fields:
+        return number(names.record(each))
+    return {
+        name: WRITERS[name](each, names) if name in WRITERS else getattr(each, name)
+        for name in fields
     }
 
 
@@ -413,8 +388,8 @@ def _witness(witness: Witnessed | None, names: ReportNames) -> dict[str, Any] | 
         "file": None if witness.file is None else str(witness.file),
         "tables": len(witness.tables),
         "covered": witness.covered,
-        "narrow": [number(names.record(record)) for record in witness.narrow],
-        "uncovered": [number(names.record(record)) for record in witness.uncovered],
+        "narrow": _named("narrow")(witness, names),
+        "uncovered": _named("uncovered")(witness, names),
     }
 
 
@@ -422,14 +397,14 @@ def _cell(key: Sequence[tuple[str, Scalar]] | None) -> dict[str, Any] | None:
     return None if key is None else {name: number(value) for name, value in key}
 
 
-def _interval(interval: RemainingInterval, names: ReportNames) -> dict[str, Any]:
-    shrinkage = interval.shrinkage
+def _repair(repair: Repaired | None) -> dict[str, Any] | None:
+    if repair is None:
+        return None
     return {
-        "record": number(names.record(interval.record)),
-        "column": interval.column,
-        "lo": number(interval.low) if names.reveal else None,
-        "hi": number(interval.high) if names.reveal else None,
-        "prior_lo": number(interval.prior_low) if names.reveal else None,
-        "prior_hi": number(interval.prior_high) if names.reveal else None,
-        "shrinkage": None if shrinkage is None else round(float(shrinkage), 6),
+        "file": None if repair.file is None else str(repair.file),
+        "withheld": [{"query": each.query, "cell": _cell(each.cell)} for each in repair.withheld],
+        "dropped": list(repair.dropped),
+        "verdict": repair.audited.verdict.value,
+        "cells_before": repair.cells_before,
+        "cells_after": repair.cells_after,
     }

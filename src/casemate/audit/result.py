@@ -22,6 +22,13 @@ class Verdict(StrEnum):
     NONE_EXPOSED = "none-exposed"
     INCOMPLETE = "incomplete"
 
+    @classmethod
+    def of(cls, exposed: Sequence["Exposed"], doubts: Sequence[object]) -> "Verdict":
+        """The verdict on who was found exposed, and on what could not be decided."""
+        if exposed:
+            return cls.EXPOSED
+        return cls.INCOMPLETE if doubts else cls.NONE_EXPOSED
+
 
 class Proof(StrEnum):
     """How a value is known: by the equations alone, with bounds and types, or with extremes."""
@@ -187,16 +194,16 @@ class Audited:
     rank: int
     consistent: bool | None
     exposed: tuple[Exposed, ...]
-    tight: tuple[RemainingInterval, ...]
-    groups: tuple[Group, ...]
-    undecided: tuple[Scalar, ...]
-    unchecked: tuple[Scalar, ...]
     refused: tuple[RefusedQuery, ...]
-    bounds: tuple[RemainingInterval, ...]
     assumptions: tuple[str, ...]
     seconds: float
     people: People
     statements: tuple[str, ...]
+    tight: tuple[RemainingInterval, ...] = ()
+    groups: tuple[Group, ...] = ()
+    undecided: tuple[Scalar, ...] = ()
+    unchecked: tuple[Scalar, ...] = ()
+    bounds: tuple[RemainingInterval, ...] = ()
     insider_exposed: tuple[InsiderExposed, ...] = ()
     approximate: tuple[Approximate, ...] = ()
     sensitive_cells: tuple[SensitiveCell, ...] = ()

@@ -80,7 +80,7 @@ class OrderQuestion:
     ) -> Self:
         """A question from plain values; `within` is half a unit of the last printed digit.
 
-        >>> Question.of("avg", [0, 1, 2], Fraction(367, 10), within=Fraction(1, 20)).low
+        >>> OrderQuestion.of("avg", [0, 1, 2], Fraction(367, 10), within=Fraction(1, 20)).low
         Fraction(733, 20)
         """
         positions = np.fromiter(members, np.int64)
@@ -156,12 +156,11 @@ def aggregate(kind: Kind, values: NDArray[Any], threshold: Exact | None) -> Exac
 
 @dataclass(frozen=True)
 class Domain:
-    """What is known of each value beforehand: bounds (None: no bound), type, and distinctness."""
+    """What is known of each value beforehand: bounds (None: no bound), and type."""
 
     low: tuple[Exact | None, ...]
     high: tuple[Exact | None, ...]
     integer: bool = True
-    distinct: bool = False
 
     def __post_init__(self) -> None:
         if len(self.low) != len(self.high):
@@ -169,19 +168,14 @@ class Domain:
 
     @classmethod
     def of(
-        cls,
-        size: int,
-        low: Exact | None = None,
-        high: Exact | None = None,
-        integer: bool = True,
-        distinct: bool = False,
+        cls, size: int, low: Exact | None = None, high: Exact | None = None, integer: bool = True
     ) -> Self:
         """The same bounds for every record.
 
         >>> Domain.of(2, 0, 100).high
         (100, 100)
         """
-        return cls((low,) * size, (high,) * size, integer, distinct)
+        return cls((low,) * size, (high,) * size, integer)
 
     def __len__(self) -> int:
         return len(self.low)

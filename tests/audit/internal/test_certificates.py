@@ -10,8 +10,7 @@ from exact_rank import Matrix, generated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from casemate.audit import Audit, Exposed
-from casemate.audit.exposure import AuditOptions
+from casemate.audit import Audit, AuditOptions, Exposed
 from casemate.audit.result import Audited, Proof
 from casemate.table import Table
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from audit.internal.test_rounding import SUMS, audit, write_log
 
-from casemate.audit import Audit
-from casemate.audit.exposure import AuditOptions
+from casemate.audit import Audit, AuditOptions
 from casemate.audit.result import Audited, Verdict
 from casemate.published import Knowledge
 

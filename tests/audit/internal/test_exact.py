@@ -10,10 +10,9 @@ import pytest
 from exact_rank import Matrix, anti_hadamard, determined, generated
 from scipy.optimize import linprog
 
-from casemate.audit import Audit
+from casemate.audit import Audit, AuditOptions
 from casemate.audit.case import Case
 from casemate.audit.checks.rank import determined as determined_by_rank
-from casemate.audit.exposure import AuditOptions
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.published import Knowledge, equations, publication
 from casemate.query.parse import Logged
@@ -76,7 +75,7 @@ def test_exactly_those_are_exposed_without_whom_the_rank_is_smaller(
     kind: str, seed: int, tmp_path: Path
 ) -> None:
     rng = Random(f"{seed} {kind}")
-    for _ in range(10):
+    for _ in range(5):
         chosen = systems(rng, 40, kind)
         values = [Fraction(rng.randint(-999, 999), 4) for m in chosen for _ in m[0]]
         places = write(chosen, [float(value) for value in values], tmp_path / "t.csv")
@@ -201,7 +200,7 @@ def test_weights_in_a_case_expose_both_as_well(rng: Random, tmp_path: Path) -> N
 
 def test_every_interval_is_that_of_two_plain_linear_programs(seed: int, tmp_path: Path) -> None:
     rng = Random(f"intervals {seed}")
-    for _ in range(30):
+    for _ in range(15):
         size, rows = rng.randint(2, 7), rng.randint(1, 4)
         chosen = [[rng.random() < 0.6 for _ in range(size)] for _ in range(rows)]
         matrix = [[int(each) for each in row] for row in chosen if any(row)]

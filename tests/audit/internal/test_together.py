@@ -14,9 +14,8 @@ from exact_rank import Matrix, generated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from casemate.audit import Audit
+from casemate.audit import Audit, AuditOptions
 from casemate.audit.checks import insiders as insiders_module
-from casemate.audit.exposure import AuditOptions
 from casemate.audit.result import Audited
 from casemate.exact import certificate
 from casemate.table import Table
@@ -239,7 +238,7 @@ def test_what_was_not_searched_is_said(tmp_path: Path) -> None:
     """Nine hundred pairs differ in weight, so triples of records are too many to look at."""
     rng = Random(3)
     matrix = [[rng.randint(1, 10**6) for _ in range(1500)] for _ in range(3)]
-    found = audited(matrix, [1] * 1500, tmp_path, AuditOptions(insiders=2, group_size=5))
+    found = audited(matrix, [1] * 1500, tmp_path, AuditOptions(insiders=2, seconds=1))
     assert set(found.assumptions) >= {
         "known totals of x over 3 or more records were not all searched: only records that no "
         "published number tells apart, and pairs of such",

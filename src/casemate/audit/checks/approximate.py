@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.integers import tightened
-from casemate.audit.checks.ranges import is_near
+from casemate.audit.checks.ranges import is_near, tightened
 from casemate.audit.region.bounds import Bounds, bounds
 from casemate.audit.region.second import components, part
 from casemate.audit.result import Approximate, InsiderExposed

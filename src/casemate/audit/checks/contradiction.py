@@ -1,4 +1,11 @@
-"""Answers that cannot all be true: which statements they belong to, and the audit of the rest.
+"""Whether equations contradict each other, and which of them do.
+
+Source     Source document 002, "Which records are exposed?", condition 1: rank(A) = rank([A | b]).
+Method     Take what the equations add up to as one more column. The equations contradict each other
+           iff that column is determined, and a certificate of it is a minimal contradictory set:
+           multiples of the equations that add up to 0 on the left and not on the right.
+
+Answers that cannot all be true: which statements they belong to, and the audit of the rest.
 
 Source     Source document 002, "Which records are exposed?", condition 1, for exact answers;
            with types, bounds and rounding, whether a linear program has any solution.
@@ -9,18 +16,64 @@ Method     While some answers contradict each other, those among them that the t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import lcm
 
 import numpy as np
 
-from casemate.audit.case import Case
+from casemate.audit.case import Case, rows_of
 from casemate.audit.checks.ranges import ranges
 from casemate.audit.checks.totals import impossible
 from casemate.audit.order.audit import Ordered
 from casemate.audit.region.bounds import Bounds
-from casemate.audit.region.consistency import consistent, contradiction
 from casemate.audit.time_limit import Clock
-from casemate.exact import System, within
+from casemate.exact import Certificate, RandomBytes, System, certify, exposure, within
 from casemate.published import Equations, RefusedQuery, true_values
+
+
+def consistent(system: System, random: RandomBytes | None = None) -> bool:
+    """Whether some values satisfy all equations at once.
+
+    >>> consistent(System.of([[1, 1], [2, 2]], right=[3, 6]))
+    True
+    """
+    extended = with_answers(system)
+    return not exposure(extended, random).determined[-1]
+
+
+def contradiction(system: System, random: RandomBytes | None = None) -> Certificate | None:
+    """A minimal set of equations that contradict each other, with their multiples.
+
+    None where there is no contradiction, or none with coefficients of a readable size.
+
+    >>> contradiction(System.of([[1, 1], [2, 2]], right=[3, 7])).coefficients
+    {0: -2, 1: 1}
+    """
+    extended = with_answers(system)
+    found = exposure(extended, random)
+    columns = [extended.columns - 1] if found.determined[-1] else []
+    return next(certify(extended, found.block, columns), None)
+
+
+def with_answers(system: System) -> System:
+    """The system with its right side as a further column, all of it in integers."""
+    if system.right is None:
+        raise ValueError("consistency needs what each equation adds up to, and none was given")
+    scale = lcm(*(answer.denominator for answer in system.right))
+    wanted = [int(answer * scale) for answer in system.right]
+    rows = [i for i, answer in enumerate(wanted) if answer]
+    values = np.empty(len(rows), object)
+    values[:] = [wanted[i] for i in rows]
+    narrow = all(abs(value) < 2**62 for value in values)
+    return System(
+        system.rows,
+        system.columns + 1,
+        np.concatenate([system.row, np.array(rows, np.int64)]),
+        np.concatenate([system.column, np.full(len(rows), system.columns, np.int64)]),
+        np.concatenate([system.value, values.astype(np.int64) if narrow else values]),
+    )
+
+
+# Contradiction ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +85,7 @@ class Agreed:
     consistent: bool | None
 
 
-def agreed(case: Case, clock: Clock) -> Agreed:
+def without_contradictions(case: Case, clock: Clock) -> Agreed:
     """Leave out answers until the others can all be true, or only the table's own are left."""
     told = {column.query for column in case.publication.columns if column.told}
     if not told:
@@ -135,15 +188,12 @@ def _reason(others: Sequence[int]) -> str:
 
 def _rows(equations: Equations, kept: Sequence[int]) -> Equations:
     """Some of the equations, about the same secrets."""
-    system = equations.system
-    place = np.full(system.rows, -1, np.int64)
-    place[list(kept)] = np.arange(len(kept))
-    inside = place[system.row] >= 0
-    entries = place[system.row[inside]], system.column[inside], system.value[inside]
-    right = None if system.right is None else tuple(system.right[row] for row in kept)
+    right = equations.system.right
     return replace(
         equations,
-        system=System(len(kept), system.columns, *entries, right),
+        system=rows_of(
+            equations.system, kept, None if right is None else tuple(right[row] for row in kept)
+        ),
         low=tuple(equations.low[row] for row in kept),
         high=tuple(equations.high[row] for row in kept),
         open_ends=tuple(equations.open_ends[row] for row in kept),

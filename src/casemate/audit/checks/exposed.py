@@ -3,15 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import gcd
 
 from casemate.audit.case import Case
-from casemate.audit.checks.rank import DeterminedByRank
+from casemate.audit.checks.rank import DeterminedByRank, in_numbers
 from casemate.audit.order.audit import Ordered
 from casemate.audit.region.bounds import Bounds
-from casemate.audit.result import CertificateTerm, Exposed, Proof, PublishedCertificate
+from casemate.audit.result import Exposed, Proof
 from casemate.exact import Bound
-from casemate.exact import Certificate as Combination
 from casemate.published import People, true_values
 from casemate.query.language import Scalar
 from casemate.query.records import Category, Cut
@@ -142,16 +140,3 @@ def _exposure(
         if case.rounded.intersection(known.singles[column].coefficients):
             proof = Proof.INTEGER  # exact only because sums of whole numbers are whole
     return Exposed(record, person, name, value, certificate, known.by[column], proof)
-
-
-def in_numbers(case: Case, combination: Combination) -> PublishedCertificate:
-    """A combination of equations as one of the numbers that were published, in lowest terms."""
-    factor = case.equations.factor
-    terms = sorted(combination.coefficients.items())
-    weights = {row: w * factor[row].numerator // factor[row].denominator for row, w in terms}
-    common = gcd(combination.divisor, *weights.values())
-    places = case.equations.places
-    lowest = tuple(
-        CertificateTerm(places[row], weight // common) for row, weight in weights.items()
-    )
-    return PublishedCertificate(lowest, combination.divisor // common)

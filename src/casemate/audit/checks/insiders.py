@@ -20,8 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.claims import Proofs, SecretParts, Weights, parts, proofs, splits, whole
-from casemate.audit.checks.groups import claimed_groups, proved_groups
+from casemate.audit.checks.groups import (
+    Proofs,
+    SecretParts,
+    Weights,
+    claimed_groups,
+    parts,
+    proofs,
+    proved_groups,
+    splits,
+    whole,
+)
 from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.region.coalition import BUDGET, Kin, coalitions, kin, vectors_for
@@ -112,10 +121,10 @@ def claimed_insiders(
         for indices in together:
             if size == 1 and not _several(parts, indices):
                 continue  # nobody has two values that count here: families say it all
-            search = _searched(known, parts, indices, size)
-            facts += [fact for fact in search.facts if fact.shares]
-            unread += sum(not fact.shares for fact in search.facts)
-            if not search.complete:
+            learned, complete = _searched(known, parts, indices, size)
+            facts += [fact for fact in learned if fact.shares]
+            unread += sum(not fact.shares for fact in learned)
+            if not complete:
                 notes.append(_unsearched(size))
     return ClaimedInsiders(tuple(related), tuple(facts), tuple(dict.fromkeys(notes)), unread)
 
@@ -149,19 +158,13 @@ def _several(parts: SecretParts, indices: Sequence[int]) -> int:
     return most if most > 1 else 0
 
 
-@dataclass(frozen=True)
-class _Searched:
-    facts: tuple[LearnedPart, ...]
-    complete: bool
-
-
 def _searched(
     known: DeterminedByRank, parts: SecretParts, indices: Sequence[int], size: int
-) -> _Searched:
-    """What coalitions of one size learn of these parts."""
+) -> tuple[tuple[LearnedPart, ...], bool]:
+    """What coalitions of one size learn of these parts, and whether all of it was searched."""
     count = vectors_for(size, max(1, _several(parts, indices)))
     if count > MOST_VECTORS or len(indices) > BUDGET:
-        return _Searched((), False)
+        return (), False
     null = parts.points(more_null_vectors(known.collapsed.system, known.found, count))
     chosen = NullVectors(null.prime, null.rank, null.vectors[:, list(indices)])
     search = coalitions(chosen, parts.owner[list(indices)], size)
@@ -173,7 +176,7 @@ def _searched(
         )
         for each in search.found
     )
-    return _Searched(facts, not search.undecided)
+    return facts, not search.undecided
 
 
 # What of it is proved -------------------------------------------------------------------------

@@ -28,8 +28,7 @@ from fractions import Fraction
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.checks.exposed import in_numbers
-from casemate.audit.checks.rank import determined
+from casemate.audit.checks.rank import determined, in_numbers
 from casemate.audit.order.audit import Ordered
 from casemate.audit.result import Audited, Exposed, ExposedIfExact, Verdict
 from casemate.exact import Certificate

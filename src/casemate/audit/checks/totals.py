@@ -28,18 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.exposed import in_numbers
-from casemate.audit.checks.integers import Decided as WholeNumbers
-from casemate.audit.checks.integers import kinds, tightened
-from casemate.audit.checks.rank import DeterminedByRank, in_terms_of
+from casemate.audit.checks.ranges import WholeNumbers, kinds, tightened
+from casemate.audit.checks.rank import DeterminedByRank, certificates_of, in_numbers
 from casemate.audit.checks.whole import decide
 from casemate.audit.region.bounds import Bounds
+from casemate.audit.region.collapse import collapse_region
 from casemate.audit.region.groups import Combinations, single_values, spanned
 from casemate.audit.region.second import Change, RegionSolution, part
-from casemate.audit.region.twins import collapse
 from casemate.audit.result import Exposed, Proof, PublishedCertificate
 from casemate.audit.time_limit import Clock
-from casemate.exact import Bound, Box, Region, System, Target, certify_targets
+from casemate.exact import Bound, Box, Region, System, Target
 from casemate.published import Equations, about_people, exact, true_values, with_sides
 from casemate.query.language import Scalar
 from casemate.query.records import Category
@@ -208,7 +206,7 @@ class _Exchange:
 
     def __init__(self, region: Region, values: Sequence[Fraction]) -> None:
         self._box, self._values = region.box, values
-        self._group = collapse(region).group
+        self._group = collapse_region(region).group
         self._members: dict[int, list[int]] = {}
         for column, group in enumerate(self._group.tolist()):
             self._members.setdefault(group, []).append(column)
@@ -357,12 +355,10 @@ def _by_rank(case: Case, known: DeterminedByRank, wanted: Sequence[PersonTotal])
     combinations = Combinations.of([each.target for each in wanted])
     inside, determined = spanned(combinations, known.collapsed, known.found)
     chosen = np.flatnonzero(determined).tolist()
-    targets = [inside.target(i) for i in chosen]
-    place = {id(target): wanted[i] for target, i in zip(targets, chosen, strict=True)}
     facts: dict[PersonTotal, ImpliedTotal] = {}
-    for found in certify_targets(known.collapsed.system, known.found.block, targets):
-        total = place[id(found.target)]
-        combination = in_terms_of(case.exact.rows, found)
+    certificates = certificates_of(case, known, [inside.target(i) for i in chosen])
+    for place, combination in certificates.items():
+        total = wanted[chosen[place]]
         value = total.value(combination.value(case.equations.low))
         by = case.equations.places[max(combination.coefficients)].query
         facts[total] = ImpliedTotal(total, value, in_numbers(case, combination), by, Proof.RANK)

@@ -287,7 +287,7 @@ def decide(
     >>> from casemate.exact.system import System
     >>> triangle = System.of([[1, 1, 0, 1], [0, 1, 1, 1], [1, 0, 1, 1]], [2, 2, 2])
     >>> region = Region.of(triangle, Box.of(4, 0, 1, integer=True))
-    >>> known = Solution(region, [Fraction(v) for v in (1, 1, 1, 0)])
+    >>> known = RegionSolution(region, [Fraction(v) for v in (1, 1, 1, 0)])
     >>> sorted(decide(known, range(4), [Fraction(1)] * 4).fixed)
     [0, 1, 2, 3]
     """

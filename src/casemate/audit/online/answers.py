@@ -7,17 +7,17 @@ function of the combination that was decided about, and of nothing else.
 What aggregates come to in a scan that also adds up the numbers of records.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
 from casemate.audit.online.columns import EXTREMES, counted_form, public_form, results
 from casemate.audit.online.questions import CellUnknowns
-from casemate.published import exact_value
+from casemate.published import exact_value, presence
 from casemate.query import Aggregate, Function, Output, Select, Statement
-from casemate.query.engines import Key, StatementAnswer, answers, average, values
-from casemate.query.language import LARGEST_DOUBLE, KeyRef, ResultRef, Scalar, evaluate
+from casemate.query.engines import Key, StatementAnswer, answers, average, shown_rows, values
+from casemate.query.language import LARGEST_DOUBLE, ResultRef, Scalar
 from casemate.table import ColumnType
 from casemate.table.sources import Frame, Source
 
@@ -37,43 +37,38 @@ def answered(statement: Statement, cells: CellUnknowns | None, source: Source) -
 def _rows(
     select: Select, cells: CellUnknowns | None, source: Source
 ) -> Iterable[tuple[Scalar, ...]]:
-    there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
     private = [each for each in select.aggregates if is_private_sum(each)]
-    counts = {each: form for each in private if (form := counted_form(each)) is not None}
     public = {each: public_form(each) or each for each in select.aggregates if each not in private}
-    needed = list(dict.fromkeys([there, *counts.values(), *public.values()]))
-    found: dict[Aggregate, Mapping[Key, Scalar]] = dict(
-        zip(needed, answers(needed, source), strict=True)
-    )
-    keys = found[there]
+    counts = {each: form for each in private if (form := counted_form(each)) is not None}
+    needed = list(dict.fromkeys([presence(select), *counts.values(), *public.values()]))
+    found = dict(zip(needed, answers(needed, source), strict=True))
+    keys = found[presence(select)]
     shown: dict[Aggregate, Mapping[Key, Scalar]] = {a: found[form] for a, form in public.items()}
     exact: dict[Aggregate, Totals] = {}
     for each in private:
-        rows = found.get(counts[each]) if each in counts else None
-        numbers = {key: 1 if rows is None else _count(rows.get(key)) for key in keys}
-        sums = {key: _total(each, key, numbers[key], cells) for key in keys}
-        shown[each] = {key: result(each, sums[key], numbers[key]) for key in keys}
-        averaged = each.function is Function.AVG
-        exact[each] = {
-            k: s / numbers[k] if s is not None and averaged else s for k, s in sums.items()
-        }
+        counted = found[counts[each]] if each in counts else dict.fromkeys(keys, 1)
+        numbers = {key: int(str(counted.get(key) or 0)) for key in keys}
+        shown[each], exact[each] = _private_sums(each, numbers, cells)
     return printed(select, keys, shown, exact).values()
+
+
+def _private_sums(
+    aggregate: Aggregate, counts: Mapping[Key, int], cells: CellUnknowns | None
+) -> tuple[Mapping[Key, Scalar], Totals]:
+    """What a private sum shows in each cell of so many rows, and exactly; NULL over none."""
+    shown: dict[Key, Scalar] = {}
+    exact: dict[Key, Fraction | None] = {}
+    for key, count in counts.items():
+        total = cells.total(aggregate, key) if cells is not None and count else None
+        shown[key] = result(aggregate, total, count)
+        averaged = aggregate.function is Function.AVG
+        exact[key] = total / count if averaged and total is not None else total
+    return shown, exact
 
 
 def is_private_sum(aggregate: Aggregate) -> bool:
     """Whether an aggregate adds up something private."""
     return public_form(aggregate) is None and aggregate.function not in EXTREMES
-
-
-def _count(value: Scalar) -> int:
-    return int(str(value or 0))
-
-
-def _total(
-    aggregate: Aggregate, key: Key, count: int, cells: CellUnknowns | None
-) -> Fraction | None:
-    """A sum over so many rows; NULL over none."""
-    return cells.total(aggregate, key) if cells is not None and count else None
 
 
 def result(aggregate: Aggregate, total: Fraction | None, count: int) -> Scalar:
@@ -114,18 +109,16 @@ def printed(
     shown: Mapping[Aggregate, Mapping[Key, Scalar]],
     exact: Mapping[Aggregate, Totals],
 ) -> dict[Key, tuple[Scalar, ...]]:
-    """What a select shows of these cells."""
-    rows = {}
-    for key in keys:
-        read = _reader(select, key, shown)
-        if evaluate(select.having, read) is True:
-            rows[key] = tuple(
-                _combined(select, output, key, exact, read)
-                if _is_combination(select, output, exact)
-                else evaluate(output.expression, read)
-                for output in select.outputs
-            )
-    return rows
+    """What a select shows of these cells; what combines private sums, from their exact values."""
+    return {
+        key: tuple(
+            _combined(select, output, key, shown, exact)
+            if _is_combination(select, output, exact)
+            else value
+            for output, value in zip(select.outputs, row, strict=True)
+        )
+        for key, row in shown_rows(select, keys, shown).items()
+    }
 
 
 def _is_combination(select: Select, output: Output, exact: Mapping[Aggregate, Totals]) -> bool:
@@ -138,30 +131,18 @@ def _combined(
     select: Select,
     output: Output,
     key: Key,
+    shown: Mapping[Aggregate, Mapping[Key, Scalar]],
     exact: Mapping[Aggregate, Totals],
-    read: Callable[[Any], Scalar],
 ) -> Scalar:
     def number(reference: ResultRef) -> Fraction | None:
         aggregate = select.aggregates[reference.index]
         if aggregate in exact:
             return exact[aggregate][key]
-        public: Any = read(reference)
+        counts = aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
+        public: Any = shown[aggregate].get(key, 0 if counts else None)
         return None if public is None else Fraction(public)
 
     return typed(exact_value(output.expression, number), output.expression.type)
-
-
-def _reader(
-    select: Select, key: Key, shown: Mapping[Aggregate, Mapping[Key, Scalar]]
-) -> Callable[[Any], Scalar]:
-    def read(reference: KeyRef | ResultRef) -> Scalar:
-        if isinstance(reference, KeyRef):
-            return key[reference.index]
-        aggregate = select.aggregates[reference.index]
-        counts = aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
-        return shown[aggregate].get(key, 0 if counts else None)
-
-    return read
 
 
 # Online shown -----------------------------------------------------------------------------------

@@ -41,9 +41,9 @@ from casemate.audit.online.questions import (
     weighing,
 )
 from casemate.audit.online.scan import Scan, Scanned, ridden_columns
+from casemate.audit.online.summed_space import Components
 from casemate.audit.online.sums import OnlineScans, OnlineSums, would_expose
 from casemate.audit.order.online import OnlineExtremes
-from casemate.audit.region.summed_space import Components
 from casemate.errors import Misconfigured, Refused, Unsupported
 from casemate.exact import RandomBytes
 from casemate.published import People, check_constant, exact

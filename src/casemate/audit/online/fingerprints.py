@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.region.summed_space import Names
+from casemate.audit.online.summed_space import Names
 from casemate.errors import Misconfigured
 from casemate.exact import WIDE, RandomBytes, random_below
 from casemate.query import Join

@@ -1,8 +1,9 @@
 """The questions of a statement about single records, found without reading a private column."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property
@@ -29,10 +30,11 @@ from casemate.published import (
     multiplied,
     multiplied_exactly,
     numerators,
+    presence,
 )
 from casemate.query import Aggregate, Function, Select, Statement
-from casemate.query.engines import Key, answers
-from casemate.query.language import TRUE, KeyRef, ResultRef, Scalar, evaluate
+from casemate.query.engines import Key, answers, shown_rows
+from casemate.query.language import TRUE, Scalar
 from casemate.query.records import Cell, Lineage, lineage
 from casemate.table.sources import Source
 
@@ -195,25 +197,11 @@ def _positions(found: Lineage, snapshot: Snapshot) -> NDArray[np.int64]:
 
 def shown_keys(select: Select, source: Source) -> set[Key]:
     """The cells that HAVING lets through, which it decides by public results."""
-    used = list(dict.fromkeys(results(select.having)))
-    forms = {index: public_form(select.aggregates[index]) for index in used}
-    there = Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
-    present, *found = answers([there, *(form for form in forms.values() if form)], source)
-    values = dict(zip(used, found, strict=True))
-    return {key for key in present if evaluate(select.having, _reader(key, values, forms)) is True}
-
-
-def _reader(
-    key: Key, values: dict[int, dict[Key, Scalar]], forms: dict[int, Aggregate | None]
-) -> Callable[[Any], Scalar]:
-    def read(reference: KeyRef | ResultRef) -> Scalar:
-        if isinstance(reference, KeyRef):
-            return key[reference.index]
-        form = forms[reference.index]
-        counts = form is not None and form.function in (Function.COUNT, Function.COUNT_DISTINCT)
-        return values[reference.index].get(key, 0 if counts else None)
-
-    return read
+    used = [select.aggregates[index] for index in results(select.having)]
+    forms = {each: form for each in used if (form := public_form(each)) is not None}
+    present, *found = answers([presence(select), *forms.values()], source)
+    values = defaultdict[Aggregate, dict[Key, Scalar]](dict, zip(forms, found, strict=True))
+    return set(shown_rows(replace(select, outputs=()), present, values))
 
 
 # From cells to questions ------------------------------------------------------------------------

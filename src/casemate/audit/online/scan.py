@@ -25,9 +25,9 @@ from casemate.audit.online.answers import (
 from casemate.audit.online.columns import SecretColumn, SumColumn, secret_columns
 from casemate.audit.online.fingerprints import CellTally, FingerprintedTable, Place, among
 from casemate.audit.online.questions import shown_keys
+from casemate.audit.online.summed_space import Names
 from casemate.audit.online.sums import PlainSum
-from casemate.audit.region.summed_space import Names
-from casemate.published import exact
+from casemate.published import exact, presence
 from casemate.query import Aggregate, Function, Select, Statement
 from casemate.query.engines import (
     Key,
@@ -154,7 +154,7 @@ class Scan:
         selects, wanted = self._statement.selects, self._statement.aggregates
         riding = [each for each in wanted if self._rides(each)]
         rest = [each for each in wanted if not self._rides(each)]
-        rest += [_there(each) for each in selects if _place(_there(each)) not in self._secret]
+        rest += [presence(each) for each in selects if _place(presence(each)) not in self._secret]
         results = dict(zip(rest, answers(rest, self._table.source), strict=True))
         found: Found = {}
         for batch in ([riding[i] for i in each] for each in batches(riding)):
@@ -303,12 +303,8 @@ def _keys_there(
     select: Select, found: Found, results: dict[Aggregate, ShownCells]
 ) -> Iterable[Key]:
     """The cells that a select has."""
-    place = _place(_there(select))
-    return found[place] if place in found else results[_there(select)]
-
-
-def _there(select: Select) -> Aggregate:
-    return Aggregate(Function.COUNT, None, select.predicate, select.keys, select.joins)
+    place = _place(presence(select))
+    return found[place] if place in found else results[presence(select)]
 
 
 def _cell_predicate(aggregate: Aggregate, key: Key) -> Expression:

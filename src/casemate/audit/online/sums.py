@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from casemate.audit.online.fingerprints import BITS, FingerprintedTable, among, between, is_in
 from casemate.audit.online.questions import ExtremeQuestion, Family
+from casemate.audit.online.summed_space import CandidateUnknowns, Components, Names, SummedSpace
 from casemate.audit.order.online import OnlineExtremes
-from casemate.audit.region.summed_space import CandidateUnknowns, Components, Names, SummedSpace
 from casemate.errors import Refused
 from casemate.exact import Equation, RandomBytes, RowSpace
 from casemate.query.language import TRUE, Expression

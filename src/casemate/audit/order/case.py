@@ -63,7 +63,6 @@ class IntegerCase:
     known_high: NDArray[np.bool_]
     width: NDArray[Any]  # a second table counts where it differs by at least this much
     integer: bool
-    distinct: bool
     scale: int = 1
 
     @cached_property
@@ -76,19 +75,8 @@ class IntegerCase:
         new = table[changed]
         if (new < self.low[changed]).any() or (new > self.high[changed]).any():
             return False
-        if self.distinct and not self._stays_distinct(new.tolist(), changed):
-            return False
         touched = self.incidence.touching(changed)
         return all(self.questions[which].holds(table) for which in touched)
-
-    @cached_property
-    def _values(self) -> frozenset[int]:
-        return frozenset(self.truth.tolist())
-
-    def _stays_distinct(self, new: list[int], changed: NDArray[np.int64]) -> bool:
-        """Whether new values are neither equal to one another nor to any that stays."""
-        clashes = self._values.intersection(new)
-        return len(set(new)) == len(new) and clashes <= set(self.truth[changed].tolist())
 
     def unscaled(self, value: int) -> Exact:
         """A value as the caller wrote it."""
@@ -119,7 +107,6 @@ def case_of(
         _are_known(domain.high),
         integers([max(1, math.ceil(each * scale)) for each in widths]),
         domain.integer,
-        domain.distinct,
         scale,
     )
     return case, contradicted
@@ -162,8 +149,6 @@ def _check(
         raise ValueError("the protection width of a record is positive, or 0 for any difference")
     if domain.integer and any(each.denominator != 1 for each in truth):
         raise ValueError("the domain is of integers and the table has a value that is none")
-    if domain.distinct and len(set(truth)) < size:
-        raise ValueError("the values were declared distinct and two of the table's are equal")
 
 
 def _check_inside(table: NDArray[Any], low: NDArray[Any], high: NDArray[Any]) -> None:
@@ -177,10 +162,9 @@ def _fine_denominator(
     truth: Sequence[Exact],
     widths: Sequence[Exact],
 ) -> int:
-    """A denominator that leaves room between any two numbers, for everybody if all must differ."""
+    """A denominator that leaves room between any two numbers."""
     asked = {each for q in questions for each in (q.low, q.high, q.value)}
-    coarse = denominator_of({*asked, *domain.low, *domain.high, *truth, *widths})
-    return coarse * (REFINEMENT * (len(domain) + 1) if domain.distinct else REFINEMENT)
+    return REFINEMENT * denominator_of({*asked, *domain.low, *domain.high, *truth, *widths})
 
 
 def _beyond(
@@ -272,7 +256,7 @@ class Verdicts:
         return [place for place, verdict in enumerate(self.records) if isinstance(verdict, kind)]
 
 
-class Findings:
+class OrderFindings:
     """What an audit has shown so far; a second table is re-evaluated before it is believed."""
 
     def __init__(self, case: IntegerCase) -> None:

@@ -14,7 +14,7 @@ Connected parts: records and questions that nothing published links can be judge
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.audit.region.second import linked
 from casemate.exact import Contradictory, Kind, OrderQuestion
 
 TOP, BOTTOM = 1, -1
@@ -194,28 +195,6 @@ class UnitPropagation:
 
 
 # Order parts ------------------------------------------------------------------------------------
-
-
-def linked(size: int, groups: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """The smallest member of each record's part, where the members of a group belong together.
-
-    >>> linked(5, [np.array([1, 2]), np.array([2, 4])]).tolist()
-    [0, 1, 1, 3, 1]
-    """
-    parent = list(range(size))
-
-    def root(record: int) -> int:
-        while parent[record] != record:
-            parent[record] = parent[parent[record]]
-            record = parent[record]
-        return record
-
-    for group in groups:
-        roots = {root(record) for record in group.tolist()}
-        least = min(roots, default=0)
-        for each in roots:
-            parent[each] = least
-    return np.array([root(record) for record in range(size)], np.int64)
 
 
 def parts(clauses: ExtremeClauses, propagation: UnitPropagation) -> list[list[int]]:

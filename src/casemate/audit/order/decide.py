@@ -1,12 +1,14 @@
-"""Whose values a log of sums, averages, extremes, medians and counts gives away.
+"""Logs of exact maxima and minima, duplicates allowed: clauses, propagation, moves, a solver.
+
+Whose values a log of sums, averages, extremes, medians and counts gives away.
 
 Source     source document 002, "Beyond linear queries".
 Guarantee  `Exposed` is a proof and `Free` comes with a second table that was re-evaluated
            against every answer. `Undecided` means that the limit came first. Over integers in
            bounds every record is decided when the limit allows; over reals a log of exact
            maxima and minima is, and other mixtures may leave records undecided.
-Cost       Maxima alone or minima alone: linear. Both, values distinct: a matching. Both, with
-           duplicates, or any mixture over integers: hard in general, hence the limit.
+Cost       Maxima alone or minima alone: linear. Both, or any mixture over integers: hard in
+           general, hence the limit.
 """
 
 from collections.abc import Sequence
@@ -14,14 +16,50 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import Findings, IntegerCase, Verdicts, case_of
-from casemate.audit.order.clauses import UnitPropagation, clauses_of, linked
-from casemate.audit.order.distinct import audit_distinct
-from casemate.audit.order.extremes import audit_extremes, expose_forced, is_extreme
+from casemate.audit.order.case import OrderFindings, Verdicts, case_of
+from casemate.audit.order.clauses import ExtremeClauses, UnitPropagation, clauses_of
 from casemate.audit.order.interval import Intervals
-from casemate.audit.order.moves import swap
+from casemate.audit.order.moves import Moves, swap
+from casemate.audit.region.second import linked
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.exact import Domain, Exact, OrderQuestion
+
+
+def audit_extremes(
+    findings: OrderFindings,
+    questions: Sequence[OrderQuestion],
+    records: NDArray[np.bool_],
+    clock: Clock,
+) -> None:
+    """Decide these records, about which nothing but these exact extremes was asked."""
+    case = findings.case
+    clauses = clauses_of(questions, case.low, case.high)
+    propagation = UnitPropagation(clauses)
+    expose_forced(findings, clauses, propagation)
+    reach = np.maximum(clauses.high - case.truth, case.truth - clauses.low)
+    findings.confine(np.flatnonzero(records & (reach < case.width)))
+    moves = Moves(findings, clauses, propagation.forced, records)
+    moves.run(clock)
+    if moves.wanted.any():
+        from casemate.audit.order.literals import settle_literals
+
+        settle_literals(findings, clauses, propagation, moves, clock)
+
+
+def expose_forced(
+    findings: OrderFindings, clauses: ExtremeClauses, propagation: UnitPropagation
+) -> None:
+    """Name whom the clauses determine on their own; true whatever else was published."""
+    forced = (clauses.low == clauses.high) | (propagation.forced != 0)
+    findings.expose(np.flatnonzero(forced), "order")
+
+
+def is_extreme(question: OrderQuestion) -> bool:
+    """Whether this is an exact maximum or minimum."""
+    return question.kind in ("max", "min") and question.exact
+
+
+# Decide -----------------------------------------------------------------------------------------
 
 
 def audit_order(
@@ -35,32 +73,30 @@ def audit_order(
 
     Questions that the truth does not answer as published are named, and the rest is audited.
 
-    >>> maximum = Question.of("max", [0, 1], 7)
-    >>> total = Question.of("sum", [0, 1], 14)
+    >>> maximum = OrderQuestion.of("max", [0, 1], 7)
+    >>> total = OrderQuestion.of("sum", [0, 1], 14)
     >>> audit_order([maximum, total], Domain.of(2, 0, 100), [7, 7]).records[0]
-    Exposed(value=7, proof='bounds')
+    ExposedValue(value=7, proof='bounds')
     """
     case, contradicted = case_of(questions, domain, truth, width)
-    findings, clock = Findings(case), Clock(limit or SearchLimit())
-    if not all(map(is_extreme, case.questions)) or (case.distinct and case.integer):
-        _audit_mixture(findings, clock)
-    elif case.distinct:
-        audit_distinct(findings)
-    else:
+    findings, clock = OrderFindings(case), Clock(limit or SearchLimit())
+    if all(map(is_extreme, case.questions)):
         audit_extremes(findings, case.questions, np.ones(len(domain), bool), clock)
+    else:
+        _audit_mixture(findings, clock)
     return findings.verdicts(contradicted)
 
 
-def _audit_mixture(findings: Findings, clock: Clock) -> None:
+def _audit_mixture(findings: OrderFindings, clock: Clock) -> None:
     """Extremes first, as far as they carry; then the parts that are more than that."""
     case = findings.case
     extremes = [question for question in case.questions if is_extreme(question)]
     clauses = clauses_of(extremes, case.low, case.high)
     propagation = UnitPropagation(clauses)
     expose_forced(findings, clauses, propagation)
-    part = _parts(case)
+    part = linked(len(case.truth), (question.members for question in case.questions))
     more = {int(part[q.members[0]]) for q in case.questions if len(q.members) and not is_extreme(q)}
-    plain = ~np.isin(part, list(more)) & (not case.distinct)
+    plain = ~np.isin(part, list(more))
     alone = [each for each in extremes if plain[each.members[0]]]
     audit_extremes(findings, alone, plain, clock)
     mixed = np.flatnonzero(~plain)
@@ -69,15 +105,8 @@ def _audit_mixture(findings: Findings, clock: Clock) -> None:
         _judge_parts(findings, part, mixed, clock)
 
 
-def _parts(case: IntegerCase) -> NDArray[np.int64]:
-    """The part of each record; values declared distinct link all of them."""
-    if case.distinct:
-        return np.zeros(len(case.truth), np.int64)
-    return linked(len(case.truth), (question.members for question in case.questions))
-
-
 def _judge_parts(
-    findings: Findings, part: NDArray[np.int64], mixed: NDArray[np.int64], clock: Clock
+    findings: OrderFindings, part: NDArray[np.int64], mixed: NDArray[np.int64], clock: Clock
 ) -> None:
     from casemate.audit.order.judge import Judge
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import Findings, Proof
+from casemate.audit.order.case import OrderFindings, Proof
 from casemate.audit.order.interval import Intervals
 from casemate.audit.order.literals import Settled
 from casemate.audit.order.mixture import LinkedRecords, Turn, judge_alone, maximise
@@ -27,7 +27,7 @@ class Judge:
     grid in a box.
     """
 
-    def __init__(self, findings: Findings, intervals: Intervals, clock: Clock) -> None:
+    def __init__(self, findings: OrderFindings, intervals: Intervals, clock: Clock) -> None:
         case = findings.case
         self._findings, self._clock, self._case = findings, clock, case
         self._least = np.ones(len(case.truth), np.int64)

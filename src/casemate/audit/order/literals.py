@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from casemate.audit.order.case import Findings
+from casemate.audit.order.case import OrderFindings
 from casemate.audit.order.clauses import BOTTOM, TOP, ExtremeClauses, UnitPropagation, parts
 from casemate.audit.order.moves import Moves
 from casemate.audit.time_limit import Clock
@@ -128,7 +128,7 @@ class LiteralModel:
 
 
 def settle_literals(
-    findings: Findings,
+    findings: OrderFindings,
     clauses: ExtremeClauses,
     propagation: UnitPropagation,
     moves: Moves,
@@ -150,7 +150,7 @@ def settle_literals(
 
 
 def _settle_part(
-    findings: Findings, model: LiteralModel, wanted: list[int], moves: Moves, clock: Clock
+    findings: OrderFindings, model: LiteralModel, wanted: list[int], moves: Moves, clock: Clock
 ) -> Settled:
     # A record that is wanted stands at an end that clauses need; it has moved once it left that.
     moved = {each: ~model.literal(each, int(moves.place[each])) for each in wanted}

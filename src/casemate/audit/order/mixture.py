@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.sat.python import cp_model
 
-from casemate.audit.order.case import Findings, IntegerCase
+from casemate.audit.order.case import IntegerCase, OrderFindings
 from casemate.audit.order.literals import Settled, settle, values_of
 from casemate.audit.order.model import LARGEST, IntegerModel, narrowed, publish
 from casemate.audit.time_limit import Clock
@@ -66,8 +66,6 @@ class LinkedRecords:
         model = IntegerModel(low, high, self.case.truth)
         for question in asked:
             publish(model, question)
-        if self.case.distinct:
-            model.model.add_all_different([model.value(each) for each in self.records.tolist()])
         return model
 
 
@@ -75,7 +73,7 @@ class LinkedRecords:
 class Turn:
     """What a search works with: where it notes what it shows, and how long it may take."""
 
-    findings: Findings
+    findings: OrderFindings
     clock: Clock
     patience: float  # for one call of the solver
 
@@ -100,7 +98,9 @@ def maximise(
     return Settled(unmovable, settled.undecided, settled.together)
 
 
-def shown(findings: Findings, records: NDArray[np.int64], width: NDArray[Any]) -> NDArray[np.bool_]:
+def shown(
+    findings: OrderFindings, records: NDArray[np.int64], width: NDArray[Any]
+) -> NDArray[np.bool_]:
     """Which records some witness moves, by the width of the case or by the least one."""
     least = width[records] < findings.case.width[records]
     found: NDArray[np.bool_] = np.where(least, findings.loose[records], findings.free[records])

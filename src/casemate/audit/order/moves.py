@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import Findings, IntegerCase
+from casemate.audit.order.case import IntegerCase, OrderFindings
 from casemate.audit.order.clauses import BOTTOM, TOP, ExtremeClauses
 from casemate.audit.time_limit import Clock
 
@@ -30,7 +30,7 @@ class Moves:
 
     def __init__(
         self,
-        findings: Findings,
+        findings: OrderFindings,
         clauses: ExtremeClauses,
         forced: NDArray[np.int64],
         records: NDArray[np.bool_],
@@ -146,7 +146,7 @@ class Moves:
 SHIFTS = (2, 4, 8)  # fractions of a group by which its sorted values are turned
 
 
-def swap(findings: Findings, records: NDArray[np.int64]) -> None:
+def swap(findings: OrderFindings, records: NDArray[np.int64]) -> None:
     """Free whom an exchange of values frees among these records."""
     groups = [group for group in _alike(findings.case, records) if len(group) > 1]
     truth = findings.case.truth

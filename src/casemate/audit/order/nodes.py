@@ -364,7 +364,7 @@ def _with_totals(log: OrderLog, people: Sequence[NDArray[np.int64]]) -> OrderLog
     low = tuple(_added([domain.low[row] for row in rows]) for rows in people)
     high = tuple(_added([domain.high[row] for row in rows]) for rows in people)
     totals = [sum((log.truth[row] for row in rows), Fraction(0)) for rows in people]
-    wider = Domain((*domain.low, *low), (*domain.high, *high), domain.integer, domain.distinct)
+    wider = Domain((*domain.low, *low), (*domain.high, *high), domain.integer)
     return OrderLog([*log.questions, *questions], wider, [*log.truth, *totals], log.extras)
 
 

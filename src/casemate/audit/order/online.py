@@ -22,9 +22,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import Findings, IntegerCase
+from casemate.audit.order.case import IntegerCase, OrderFindings
 from casemate.audit.order.clauses import BOTTOM, TOP, ExtremeClauses, UnitPropagation, clauses_of
-from casemate.audit.order.extremes import audit_extremes
+from casemate.audit.order.decide import audit_extremes
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.exact import Contradictory, Exact, OrderQuestion
 
@@ -209,9 +209,7 @@ def _search(
     size = len(clauses.low)
     ends = np.full(size, 8 * (len(questions) + 1), np.int64)
     unknown, width = np.zeros(size, bool), np.ones(size, np.int64)
-    case = IntegerCase(
-        tuple(questions), table, -ends, ends, unknown, unknown, width, integer=False, distinct=False
-    )
-    findings = Findings(case)
+    case = IntegerCase(tuple(questions), table, -ends, ends, unknown, unknown, width, integer=False)
+    findings = OrderFindings(case)
     audit_extremes(findings, questions, np.ones(size, bool), clock)
     return bool((~findings.loose).any())

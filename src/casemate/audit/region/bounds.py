@@ -15,7 +15,6 @@ Unchecked  What a filter or the time limit left out has no range at all, rather 
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -24,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.region.certify import contradiction, proved_minimum, reached
-from casemate.audit.region.propagation import BoundPropagation, propagate
-from casemate.audit.region.twins import TwinRegion, collapse, leverages, tighter
+from casemate.audit.region.collapse import TwinRegion, collapse_region, tighter
+from casemate.audit.region.propagation import propagate
 from casemate.exact import (
     TOLERANCE,
     Bound,
@@ -42,9 +41,6 @@ from casemate.exact import (
 
 Proof = Literal["propagation", "lp", "integer", "unchecked"]
 """How a range is known; `integer` where whole numbers were searched besides."""
-
-Progress = Callable[[int, int], None]
-"""Called with how many ends are settled, and of how many."""
 
 NEARLY = 1e-4
 """A narrower range, in the program's doubles, is settled by exact rationals alone."""
@@ -85,17 +81,8 @@ class Bounds:
         return [column for column, proof in enumerate(self.proof) if proof == "unchecked"]
 
 
-def bounds(
-    region: Region,
-    *,
-    least_leverage: float = 0.0,
-    seconds: float = float("inf"),
-    progress: Progress | None = None,
-) -> Bounds:
-    """The range of every column.
-
-    Columns whose leverage is under `least_leverage` and which propagation did not touch are left
-    unchecked, and so is what is not settled after `seconds`.
+def bounds(region: Region, *, seconds: float = float("inf")) -> Bounds:
+    """The range of every column; what is not settled after `seconds` is left unchecked.
 
     >>> from casemate.exact.system import System
     >>> sums = System.of([[1, 1, 1], [0, 1, 1]], [9, 5])
@@ -107,10 +94,8 @@ def bounds(
     first = propagate(region)
     if first.contradiction is not None:
         return _nothing(region, (first.contradiction,))
-    collapsed = collapse(region.within(_plain(region.box.inward(), first.box)))
-    search = _Search(collapsed.region, deadline, progress)
-    if least_leverage > 0:
-        search.skip(_low_leverage(region, first, collapsed, least_leverage))
+    collapsed = collapse_region(region.within(_plain(region.box.inward(), first.box)))
+    search = _BoundsSearch(collapsed.region, deadline)
     search.run()
     if search.impossible is not None:
         return _nothing(region, search.impossible)
@@ -143,58 +128,36 @@ def _unchecked(count: int) -> tuple[Proof, ...]:
     return (each,) * count
 
 
-def _low_leverage(
-    region: Region, first: BoundPropagation, collapsed: TwinRegion, least: float
-) -> NDArray[np.bool_]:
-    """The groups that the filter leaves out."""
-    before, after = region.box, first.box
-    touched = [
-        before.low[c] != after.low[c] or before.high[c] != after.high[c] for c in collapsed.first
-    ]
-    low: NDArray[np.bool_] = leverages(collapsed.region.system, collapsed.size) < least
-    return low & ~np.array(touched, np.bool_)
-
-
-class _Search:
+class _BoundsSearch:
     """The ends of the groups' ranges, settled one after the other."""
 
-    def __init__(self, region: Region, deadline: float, progress: Progress | None) -> None:
+    def __init__(self, region: Region, deadline: float) -> None:
         self.low: list[Bound] = list(region.box.low)
         self.high: list[Bound] = list(region.box.high)
-        count = len(self.low)
-        self.skipped: NDArray[np.bool_] = np.zeros(count, np.bool_)
         self.impossible: tuple[int, ...] | None = None
         self.programs = 0
         self._scaled = Scaled.of(region)
         settled = _by_propagation(region.system)
         self.low_done: NDArray[np.bool_] = settled.copy()
         self.high_done: NDArray[np.bool_] = settled.copy()
-        self._deadline, self._progress = deadline, progress
-
-    def skip(self, groups: NDArray[np.bool_]) -> None:
-        """Leave some groups out."""
-        self.skipped = groups & ~self.low_done
+        self._deadline = deadline
 
     def run(self) -> None:
-        """Settle every end that is not skipped, or as many as the time allows."""
+        """Settle every end, or as many as the time allows."""
         if not len(self.low) or self.low_done.all():
             return
         self._from_the_middle()
-        if not self._open(self.low_done).any() and not self._open(self.high_done).any():
+        if self.low_done.all() and self.high_done.all():
             return
         program = LinearProgram(self._scaled)
         status, vertex = program.minimise(np.zeros(len(self.low)), self._deadline)
         if status is Status.INFEASIBLE:
-            self._contradicted()
+            self.impossible = contradiction(self._scaled, self._deadline)
         elif status is Status.OPTIMAL:
             self._settle(program, vertex)
             self._many_at_once(program)
             self._one_by_one(program)
         self.programs = program.runs
-        self._report()
-
-    def _open(self, done: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return ~done & ~self.skipped
 
     def _from_the_middle(self) -> None:
         scaled = self._scaled
@@ -208,12 +171,6 @@ class _Search:
         reach = reached(scaled, low, high, point)
         self.low_done |= reach.low
         self.high_done |= reach.high
-        self._report()
-
-    def _contradicted(self) -> None:
-        self.impossible = contradiction(self._scaled, self._deadline)
-        if self.impossible is None:
-            self.skipped[:] = True
 
     def _settle(self, program: LinearProgram, vertex: Vertex) -> int:
         """Every column that is at an end of its range reaches it; how many of them are news."""
@@ -221,7 +178,6 @@ class _Search:
         wide = program.high - program.low > NEARLY
         self.low_done |= wide & (vertex.point <= program.low + TOLERANCE)
         self.high_done |= wide & (vertex.point >= program.high - TOLERANCE)
-        self._report()
         return int(self.low_done.sum() + self.high_done.sum() - before)
 
     def _many_at_once(self, program: LinearProgram) -> None:
@@ -236,8 +192,8 @@ class _Search:
 
     def _directions(self, program: LinearProgram, down: bool) -> Numbers:
         """Costs that pull each open column to an open end, those with two to the one named."""
-        to_low = self._open(self.low_done) & np.isfinite(program.low)
-        to_high = self._open(self.high_done) & np.isfinite(program.high)
+        to_low = ~self.low_done & np.isfinite(program.low)
+        to_high = ~self.high_done & np.isfinite(program.high)
         both = to_low & to_high
         to_low &= ~both | down
         to_high &= ~both | (not down)
@@ -248,7 +204,7 @@ class _Search:
     def _one_by_one(self, program: LinearProgram) -> None:
         for group in range(len(self.low)):
             for sign, done in ((1, self.low_done), (-1, self.high_done)):
-                if not done[group] and not self.skipped[group]:
+                if not done[group]:
                     self._end(program, group, sign)
             if self._is_narrow(group):
                 self._end(program, group, 1, exact=True)
@@ -284,17 +240,13 @@ class _Search:
     def _is_narrow(self, group: int) -> bool:
         """Whether a range is nearly, but not exactly, a single value."""
         low, high = self.low[group], self.high[group]
-        if low is None or high is None or low == high or self.skipped[group]:
+        if low is None or high is None or low == high:
             return False
         per_unit = self._scaled.unit * self._scaled.shrink
         return float((high - low) * per_unit) < NEARLY
 
     def _late(self) -> bool:
         return time.monotonic() >= self._deadline
-
-    def _report(self) -> None:
-        if self._progress is not None:
-            self._progress(int(self.low_done.sum() + self.high_done.sum()), 2 * len(self.low))
 
 
 def _by_propagation(system: System) -> NDArray[np.bool_]:
@@ -307,7 +259,7 @@ def _by_propagation(system: System) -> NDArray[np.bool_]:
     return ~linked
 
 
-def _spread(region: Region, box: Box, collapsed: TwinRegion, search: _Search) -> Bounds:
+def _spread(region: Region, box: Box, collapsed: TwinRegion, search: _BoundsSearch) -> Bounds:
     """From the groups' totals back to the columns, whole numbers propagated once more."""
     low, high = list(box.low), list(box.high)
     proof: list[Proof] = ["propagation"] * len(box)

@@ -20,7 +20,6 @@ Guarantee  Two undetermined unknowns are kin iff some combination of the two is 
            Two that are not kin are taken for it with probability about 1/p^2 a pair.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,7 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact import Exposure, NullVectors, RandomBytes, System, exposure, rational
+from casemate.audit.region.second import linked
+from casemate.exact import Exposure, NullVectors, rational
 
 _NARROW = 2**31  # products of smaller residues fit in 64 bits
 
@@ -275,53 +275,19 @@ class Kin:
         read = rational(residue, self.modulus, 1 << (2 * self.modulus.bit_length() // 5))
         return None if read is None else Fraction(*read)
 
-    def sums(self) -> Iterator[tuple[int, int]]:
-        """The pairs whose sum is determined."""
-        return self._pairs(-1)
-
-    def differences(self) -> Iterator[tuple[int, int]]:
-        """The pairs whose difference is determined."""
-        return self._pairs(1)
-
-    def _pairs(self, factor: int) -> Iterator[tuple[int, int]]:
-        named = zip(self.columns, self.residues, strict=True)
-        for (one, residue), (other, its) in combinations(named, 2):
-            if (residue - factor * its) % self.modulus == 0:
-                yield one, other
-
-
-def pairs(system: System, random: RandomBytes | None = None) -> tuple[Kin, ...]:
-    """All kin of a system.
-
-    >>> family, = pairs(System.of([[1, 1, 0, 0]]))
-    >>> family.columns, list(family.sums())
-    ((0, 1), [(0, 1)])
-    """
-    return kin(exposure(system, random))
-
 
 def kin(found: Exposure) -> tuple[Kin, ...]:
     """All kin of a system whose null vectors are known."""
-    parent: dict[int, int] = {}
-
-    def root(column: int) -> int:
-        while parent[column] != column:
-            parent[column] = column = parent[parent[column]]
-        return column
-
     sound = [null for null in found.null if null.rank == found.rank]
-    for null in sound:
-        for members in _proportional(null, found.determined):
-            for column in members:
-                parent.setdefault(column, column)
-                parent[root(column)] = root(members[0])
-    families = defaultdict(list)
-    for column in sorted(parent):
-        families[root(column)].append(column)
+    related = [each for null in sound for each in _proportional(null, found.determined)]
+    label = linked(len(found.determined), related)
+    families: dict[int, list[int]] = {}
+    for column in sorted({int(column) for each in related for column in each}):
+        families.setdefault(int(label[column]), []).append(column)
     return tuple(_named(members, sound) for members in families.values())
 
 
-def _proportional(null: NullVectors, determined: NDArray[np.bool_]) -> list[list[int]]:
+def _proportional(null: NullVectors, determined: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
     """The columns whose values in the null vectors are in one proportion, where two or more are."""
     columns = np.flatnonzero(~determined)
     labels = proportional(null.vectors[:, columns], null.prime)
@@ -329,7 +295,7 @@ def _proportional(null: NullVectors, determined: NDArray[np.bool_]) -> list[list
     order = np.argsort(labels, kind="stable")
     order = order[shared[order] & (labels[order] >= 0)]
     starts = np.flatnonzero(np.diff(labels[order])) + 1
-    return [part.tolist() for part in np.split(columns[order], starts) if len(part)]
+    return [part for part in np.split(columns[order], starts) if len(part)]
 
 
 def _named(members: list[int], sound: Sequence[NullVectors]) -> Kin:

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from casemate.audit.region.bounds import NEARLY
 from casemate.audit.region.certify import proved_minimum
-from casemate.audit.region.collapse import CollapsedSystem
-from casemate.audit.region.twins import collapse
+from casemate.audit.region.collapse import CollapsedSystem, collapse_region
 from casemate.exact import (
     Exposure,
     LinearProgram,
@@ -200,10 +199,10 @@ def spanned(
 ) -> tuple[Combinations, NDArray[np.bool_]]:
     """The combinations in terms of the collapsed columns, and which of them are determined.
 
-    >>> from casemate.audit.region.collapse import collapse as alike
+    >>> from casemate.audit.region.collapse import collapse
     >>> from casemate.exact.unknowns import exposure
     >>> from casemate.exact.system import System
-    >>> small = alike(System.of([[1, 1, 1, 0], [0, 0, 1, 0]]))
+    >>> small = collapse(System.of([[1, 1, 1, 0], [0, 0, 1, 0]]))
     >>> pairs = Combinations.of([{0: 1, 1: 1}, {0: 1, 2: 1}, {2: 5}])
     >>> spanned(pairs, small, exposure(small.system))[1].tolist()
     [True, False, True]
@@ -236,7 +235,7 @@ def single_values(region: Region, wanted: Combinations) -> SingleValued:
     >>> single_values(sums, Combinations.of([{0: 1, 1: 1, 2: 1}, {0: 1}])).values
     {0: Fraction(5, 1)}
     """
-    twins = collapse(region)
+    twins = collapse_region(region)
     inside, alike = wanted.grouped(twins.group, twins.size)
     fixed = np.array([end or 0 for end in region.box.low], object)
     known = twins.group[wanted.column] < 0

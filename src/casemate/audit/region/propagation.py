@@ -107,22 +107,6 @@ class PropagationGrid:
         entries = system.row, system.column, system.value
         return cls(unit, *entries, low, high, box_low, box_high, integer * np.int64(unit))
 
-    def box_of(self, done: "Tightened", box: Box) -> Box:
-        """The tightened bounds as rationals; those that did not change stay as they were."""
-        low = _restored(box.low, self.low, done.low, self.unit)
-        high = _restored(box.high, self.high, done.high, self.unit)
-        return Box(low, high, box.integer) if done.contradiction is None else box
-
-
-@dataclass(frozen=True, eq=False)
-class Tightened:
-    """Where the passes ended."""
-
-    low: Ends
-    high: Ends
-    contradiction: int | None
-    complete: bool
-
 
 @dataclass(frozen=True, eq=False)
 class _Side:
@@ -132,13 +116,17 @@ class _Side:
     bound: Integers
 
 
-def propagate_on(grid: PropagationGrid) -> Tightened | None:
+def propagate_on(grid: PropagationGrid, box: Box) -> "BoundPropagation | None":
     """Pass over the active rows until nothing changes; None if a sum would not be exact."""
     passes = _Passes(grid)
     while passes.active.any() and passes.contradiction is None:
         if not passes.one_pass():
             return None
-    return Tightened(passes.low, passes.high, passes.contradiction, passes.complete)
+    if passes.contradiction is None:
+        low = _restored(box.low, grid.low, passes.low, grid.unit)
+        high = _restored(box.high, grid.high, passes.high, grid.unit)
+        box = Box(low, high, box.integer)
+    return BoundPropagation(box, passes.contradiction, passes.complete)
 
 
 class _Passes:
@@ -340,12 +328,8 @@ def propagate(region: Region) -> BoundPropagation:
     """
     region = region.within(region.box.inward())
     grid = PropagationGrid.of(region)
-    if grid is not None:
-        done = propagate_on(grid)
-        if done is not None:
-            box = grid.box_of(done, region.box)
-            return BoundPropagation(box, done.contradiction, done.complete)
-    return propagate_rationals(region)
+    done = None if grid is None else propagate_on(grid, region.box)
+    return propagate_rationals(region) if done is None else done
 
 
 def propagate_rationals(region: Region) -> BoundPropagation:

@@ -35,12 +35,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.region.twins import signatures
+from casemate.audit.region.collapse import collapse
 from casemate.exact import Bound, Box, LinearProgram, Region, Scaled, Status, System, Vertex, within
 
 REACH = 64
@@ -215,7 +214,7 @@ class RegionSolution:
 
     >>> from casemate.exact.box import Box
     >>> region = Region.of(System.of([[1, 1, 1]], [9]), Box.of(3, 0, 9))
-    >>> known = Solution(region, [Fraction(2), Fraction(3), Fraction(4)])
+    >>> known = RegionSolution(region, [Fraction(2), Fraction(3), Fraction(4)])
     >>> known.allows({0: Fraction(3), 1: Fraction(2)}), known.allows({0: Fraction(3)})
     (True, False)
     """
@@ -283,6 +282,19 @@ def components(system: System, counts: NDArray[np.bool_]) -> NDArray[np.int64]:
         label = fresh
 
 
+def linked(size: int, groups: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The smallest member of each one's part, where the members of a group belong together.
+
+    >>> linked(5, [np.array([1, 2]), np.array([2, 4])]).tolist()
+    [0, 1, 1, 3, 1]
+    """
+    members = list(groups)
+    row = np.repeat(np.arange(len(members)), [len(each) for each in members])
+    column = np.concatenate([np.zeros(0, np.int64), *members])
+    links = System(len(members), size, row, column, np.ones(len(column), np.int64))
+    return components(links, np.ones(size, np.bool_))
+
+
 def part(region: Region, columns: NDArray[np.int64]) -> Region:
     """The region of these columns alone, given that all others they meet have one value.
 
@@ -334,7 +346,7 @@ def exchanges(
     >>> from casemate.exact.box import Box, Region
     >>> from casemate.exact.system import System
     >>> region = Region.of(System.of([[1, 1, 0], [1, 1, 1]], [5, 6]), Box.of(3, 0, 9))
-    >>> known = Solution(region, [Fraction(2), Fraction(3), Fraction(1)])
+    >>> known = RegionSolution(region, [Fraction(2), Fraction(3), Fraction(1)])
     >>> exchanges(known, range(3), [Fraction(1)] * 3)
     [{0: Fraction(5, 1), 1: Fraction(0, 1)}]
     """
@@ -354,8 +366,8 @@ def exchanges(
 
 def _alike(known: RegionSolution) -> list[list[int]]:
     """Columns with room to move, by their coefficients, each group in the order of its values."""
-    box, groups = known.region.box, defaultdict[Any, list[int]](list)
-    for column, key in enumerate(signatures(known.region.system)):
+    box, groups = known.region.box, defaultdict[int, list[int]](list)
+    for column, key in enumerate(collapse(known.region.system).group.tolist()):
         if box.low[column] is None or box.low[column] != box.high[column]:
             groups[key].append(column)
     return [sorted(group, key=known.values.__getitem__) for group in groups.values()]
@@ -423,7 +435,7 @@ class Freedom:
     """A direction for columns between `low` and `high`, and the sums that it must hold.
 
     >>> free = Freedom(np.array([1.0, -np.inf, 1.0]), np.full(3, np.inf))
-    >>> sums = [Held(np.array(columns), np.ones(2)) for columns in ([0, 1], [1, 2], [0, 2])]
+    >>> sums = [HeldSum(np.array(columns), np.ones(2)) for columns in ([0, 1], [1, 2], [0, 2])]
     >>> [free.admit([each]) for each in sums]  # the last would let neither of two columns go up
     [True, True, False]
     """

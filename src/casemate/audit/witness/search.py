@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.audit.checks.integers import kinds
+from casemate.audit.checks.ranges import kinds
 from casemate.audit.checks.whole import decidable, decide, whole_solution
 from casemate.audit.order.audit import Ordered
 from casemate.audit.order.case import Witness

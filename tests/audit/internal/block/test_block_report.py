@@ -3,8 +3,7 @@
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
-from casemate.audit.block.block import BlockAudited
-from casemate.audit.block.report import as_html, as_json, as_text
+from casemate.audit.block.block import BlockAudited, as_html, as_json, as_text
 
 ONE = ((8, "F"), (30, "M"))
 OTHER = ((8, "F"), (31, "M"))

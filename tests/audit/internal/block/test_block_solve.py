@@ -174,7 +174,7 @@ def test_small_blocks_have_exactly_the_solutions_of_brute_force(rng: Random) -> 
         for table in combinations_with_replacement(sorted(everybody), 3)
         if all(inside(adult[1], each) for each in table if inside(adult[0], each))
     ]
-    for _ in range(40):
+    for _ in range(20):
         truth = rng.choice(tables)
         cells = [PeopleCell(), *(random_cell(rng) for _ in range(rng.randint(1, 4)))]
         statistics = tuple(publish(rng, cell, truth) for cell in cells)

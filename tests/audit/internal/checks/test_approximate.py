@@ -13,17 +13,16 @@ from exact_rank import Matrix
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from casemate.audit import Audit
+from casemate.audit import Audit, AuditOptions
 from casemate.audit.checks.approximate import approximated
 from casemate.audit.checks.ranges import is_tight
-from casemate.audit.exposure import AuditOptions
 from casemate.audit.result import Audited, RemainingInterval
 from casemate.exact import Box, Region, System
 from casemate.published import Knowledge
 
 LOW, HIGH = Fraction(0), Fraction(100)
 shared_folder = settings(
-    max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

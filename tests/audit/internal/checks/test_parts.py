@@ -7,7 +7,7 @@ import pytest
 from audit.matrices import categories
 
 from casemate.audit.case import Case
-from casemate.audit.checks.claims import parts, splits
+from casemate.audit.checks.groups import parts, splits
 from casemate.audit.checks.rank import DeterminedByRank, determined
 from casemate.published import Knowledge, equations, publication
 from casemate.query.parse import Logged

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from casemate.audit import Audit
+from casemate.audit import Audit, AuditOptions
 from casemate.audit.checks.sensitive_cells import Dominance, read_dominance
-from casemate.audit.exposure import AuditOptions
 from casemate.errors import Misconfigured
 from casemate.table import Table
 

@@ -409,8 +409,8 @@ def check(rng: Random, folder: Path, bounds: bool = True) -> Verdict:
 
 def test_nobody_whom_every_table_gives_away_is_called_safe(tmp_path: Path) -> None:
     rng = Random(15)
-    seen = [check(rng, tmp_path) for _ in range(100)]
-    assert all(seen.count(verdict) > 5 for verdict in Verdict)
+    seen = [check(rng, tmp_path) for _ in range(60)]
+    assert all(seen.count(verdict) > 3 for verdict in Verdict)
 
 
 def test_every_table_would_notice_a_certificate_that_accepts_everything(
@@ -424,7 +424,7 @@ def test_every_table_would_notice_a_certificate_that_accepts_everything(
 def test_second_tables_without_bounds_show_what_was_published(tmp_path: Path) -> None:
     """The engine computes the log on every second table, and shows the same."""
     rng, shown = Random(16), 0
-    while shown < 8:
+    while shown < 3:
         pay = {name: rng.choice(VALUES) for name in list(PAY)}
         log = [question(rng, list(pay)).sql for _ in range(2)]
         with Table.open(written(tmp_path, pay), key="name", private=("pay",)) as table:
@@ -453,3 +453,11 @@ def test_public_constants_add_up_past_64_bits(tmp_path: Path) -> None:
     with Table.open(source, key="name", private=("pay",)) as table:
         found = Audit.of(log, table)
     assert [(each.record, each.value) for each in found.exposed] == [("ana", 1)]
+
+
+def test_a_combination_of_private_sums_is_rounded_once(tmp_path: Path) -> None:
+    """Each sum rounded by itself would be 2^53, and their difference 0."""
+    source = written(tmp_path, {"ana": 2**53, "ben": 1, "cem": 0}, "DOUBLE")
+    sql = "SELECT SUM(pay) - SUM(pay) FILTER (WHERE name = 'ana') FROM staff"
+    with Table.open(source, key="name", private=("pay",)) as table:
+        assert OnlineAuditor(table).ask(sql).rows == ((1.0,),)

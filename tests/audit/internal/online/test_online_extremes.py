@@ -7,9 +7,9 @@ import pytest
 from every_table import Tables, consistent, every_table, random_log, twice_the_answer
 
 from casemate.audit.online.questions import ExtremeQuestion, Family
+from casemate.audit.online.summed_space import Components
 from casemate.audit.online.sums import would_expose
 from casemate.audit.order.online import Extreme, OnlineExtremes
-from casemate.audit.region.summed_space import Components
 from casemate.errors import Refused
 from casemate.exact import OrderQuestion
 from casemate.query import Aggregate, Function

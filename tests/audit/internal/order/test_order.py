@@ -17,34 +17,25 @@ KINDS: list[Kind] = ["sum", "avg", "max", "min", "median", "count_at_least", "co
 REPEATABLE = SearchLimit(seconds=math.inf, work=50, workers=1)
 
 
-def check_against_brute_force(rng: Random, tables: int, distinct: bool = False) -> str:
+def test_every_mixture_gets_the_verdict_of_brute_force(rng: Random) -> None:
     seen = ""
-    for _ in range(tables):
+    for _ in range(150):
         size, high, width = rng.randint(2, 4), rng.randint(3, 5), rng.choice([1, 1, 2, 3])
-        truth, log = random_log(rng, KINDS, size, high, distinct)
-        domain = Domain.of(size, 0, high, distinct=distinct)
+        truth, log = random_log(rng, KINDS, size, high)
+        domain = Domain.of(size, 0, high)
         found = audit_order(log, domain, truth, width, REPEATABLE)
-        everything = every_table(size, 0, high, distinct=distinct)
+        everything = every_table(size, 0, high)
         expected = verdicts(consistent(log, everything), truth, width)
         assert letters(found) == expected
         recheck(found, log, truth, width)
         assert found.contradicted == () and found.together == 0
         seen += expected
-    return seen
-
-
-def test_every_mixture_gets_the_verdict_of_brute_force(rng: Random) -> None:
-    seen = check_against_brute_force(rng, 300)
-    assert min(seen.count(letter) for letter in "EFT") > 50
-
-
-def test_distinct_integers_get_the_verdict_of_brute_force(rng: Random) -> None:
-    check_against_brute_force(rng, 150, distinct=True)
+    assert min(seen.count(letter) for letter in "EFT") > 20
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_alone_gets_the_verdict_of_brute_force(kind: Kind, rng: Random) -> None:
-    for _ in range(40):
+    for _ in range(20):
         size, high = rng.randint(2, 5), rng.randint(1, 4)
         truth, log = random_log(rng, [kind], size, high)
         found = audit_order(log, Domain.of(size, 0, high), truth, 1, REPEATABLE)
@@ -83,7 +74,7 @@ def test_a_yes_or_no_column_falls_to_sums_that_determine_no_real(rng: Random) ->
 
 def test_over_reals_nothing_is_claimed_that_a_finer_grid_denies(rng: Random) -> None:
     exposed = 0
-    for _ in range(100):
+    for _ in range(50):
         size, high = rng.randint(2, 3), 3
         truth, log = random_log(rng, KINDS, size, high)
         domain = Domain.of(size, 0, high, integer=False)
@@ -94,7 +85,7 @@ def test_over_reals_nothing_is_claimed_that_a_finer_grid_denies(rng: Random) -> 
         exposed += len(found.positions(ExposedValue))
         recheck(found, log, truth, 1)
         assert found.together <= len(found.positions(Undecided))
-    assert exposed > 50
+    assert exposed > 20
 
 
 def test_without_bounds_nothing_is_claimed_that_wider_bounds_deny(rng: Random) -> None:

@@ -178,7 +178,7 @@ def test_clauses_of_satisfiability_are_maxima_and_minima(rng: Random) -> None:
 
 def test_a_hard_log_comes_back_undecided_at_its_limit_and_the_same_every_time(rng: Random) -> None:
     truth, log = planted(rng, 400, 4.2)
-    limit = SearchLimit(seconds=math.inf, work=0.2, workers=1)
+    limit = SearchLimit(seconds=math.inf, work=0.05, workers=1)
     first, second = (audit_order(log, Domain.of(400, 0, 1), truth, 1, limit) for _ in range(2))
     assert first.positions(Undecided)
     assert letters(first) == letters(second)

@@ -39,7 +39,7 @@ def some_answer_exposes(log: list[OrderQuestion], asked: OrderQuestion, everythi
 def test_a_refusal_is_what_brute_force_over_every_answer_says(rng: Random) -> None:
     refused = 0
     everything = {size: every_table(size, -1, 3, UNIT) for size in (2, 3, 4)}
-    for _ in range(150):
+    for _ in range(80):
         size = rng.choice([2, 3, 3, 4])
         _, log = random_log(rng, ["max", "min"], size, 2)
         members, kind = rng.sample(range(size), rng.randint(1, size)), rng.choice(KINDS)
@@ -49,7 +49,7 @@ def test_a_refusal_is_what_brute_force_over_every_answer_says(rng: Random) -> No
         expected = some_answer_exposes(log, OrderQuestion.of(kind, members, 0), everything[size])
         assert auditor.would_expose(kind, members) == expected
         refused += expected
-    assert 20 < refused < 150
+    assert 10 < refused < 80
 
 
 def test_what_was_answered_once_is_answered_again() -> None:
@@ -94,7 +94,7 @@ def test_answers_of_every_kind_are_below_at_between_and_above_the_past_ones() ->
 def test_an_answer_is_possible_exactly_when_brute_force_finds_a_table(rng: Random) -> None:
     impossible = 0
     everything = {size: every_table(size, -1, 4, UNIT) for size in (2, 3, 4)}
-    for _ in range(100):
+    for _ in range(50):
         size = rng.choice([2, 3, 4])
         _, log = random_log(rng, ["max", "min"], size, 2)
         auditor = OnlineExtremes(size)
@@ -106,7 +106,7 @@ def test_an_answer_is_possible_exactly_when_brute_force_finds_a_table(rng: Rando
             expected = len(consistent([*log, asked], everything[size], UNIT)) > 0
             assert auditor.is_possible(kind, members, answer) == expected
             impossible += not expected
-    assert impossible > 50
+    assert impossible > 20
 
 
 def test_a_copy_goes_its_own_way() -> None:

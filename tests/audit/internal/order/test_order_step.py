@@ -114,7 +114,7 @@ ALL: list[Kind] = ["sum", "sum", "avg", "max", "min", "median"]
 
 
 def test_thresholds_beside_everything_else_get_the_verdict_of_brute_force(rng: Random) -> None:
-    for _ in range(120):
+    for _ in range(60):
         log = Log(rng, rng.randint(2, 3), rng.randint(2, 3), ALL, unit=1)
         expected = log.fixed(tables(log.size, 0, log.high))
         assert exposed(log, log.domain(0, log.high, integer=True)) == expected
@@ -122,7 +122,7 @@ def test_thresholds_beside_everything_else_get_the_verdict_of_brute_force(rng: R
 
 def test_numbers_without_bounds_that_are_only_compared_are_decided(rng: Random) -> None:
     """A grid finer than the thresholds, and wider than all of them, stands for the reals."""
-    for _ in range(80):
+    for _ in range(30):
         size, unit = rng.randint(2, 3), rng.choice([1, 2])
         log = Log(rng, size, 3, ["sum", "max", "min"], unit)
         if not only_compared(log.questions, np.ones(size + len(log.cuts), bool)):

@@ -51,7 +51,7 @@ def assert_all_equal(regions: list[Region]) -> None:
 # Exactly true ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", range(300))
+@pytest.mark.parametrize("case", range(150))
 def test_ranges_are_those_of_one_plain_program_per_column(case: int, seed: int) -> None:
     region = random_region(Random(f"{seed} {case}"))
     assert_equal(bounds(region), plain_ranges(region))
@@ -145,30 +145,10 @@ def test_contradicting_equations_are_named_and_nothing_is_claimed() -> None:
     assert set(found.low) == set(found.high) == {None}
 
 
-def test_what_the_filter_skips_is_unchecked_and_has_no_range() -> None:
-    dense = [[1] * 40, [1, 1] + [0] * 38]
-    region = Region.of(System.of(dense, [200, 9]), Box.of(40, 0, 10))
-    found = bounds(region, least_leverage=0.3)
-    assert found.unchecked == list(range(2, 40))
-    assert {found.low[column] for column in found.unchecked} == {None}
-    assert (found.low[0], found.high[0]) == exact(0, 9)
-    assert not bounds(region).unchecked
-
-
 def test_no_time_means_unchecked() -> None:
     found = bounds(Region.of(System.of(HOSPITAL, ANSWERS), Box.of(6, 3, None)), seconds=0)
     assert found.unchecked
     assert all(found.low[column] is None is found.high[column] for column in found.unchecked)
-
-
-def test_progress_never_goes_back_and_ends_at_everything() -> None:
-    told: list[tuple[int, int]] = []
-    region = Region.of(System.of(HOSPITAL, ANSWERS), Box.of(6, 3, None))
-    for each in (region, many_distinct()):
-        told.clear()
-        bounds(each, progress=lambda done, total: told.append((done, total)))
-        assert told == sorted(told)
-        assert told[-1][0] == told[-1][1]
 
 
 # Whole numbers ----------------------------------------------------------------------------------

@@ -1,10 +1,9 @@
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from exact.regions import exact
 
-from casemate.audit.region.twins import collapse, leverages
+from casemate.audit.region.collapse import collapse_region
 from casemate.exact import Box, Region, System
 
 SUM = System.of([[1, 1]], [3])
@@ -45,15 +44,8 @@ def test_twins_have_equal_coefficients_and_bounds() -> None:
     system = System.of([[1, 1, 1, 0, 2, 1], [0, 0, 0, 1, 0, 0]], [9, 1])
     ends = [(0, 5), (0, 5), (0, 6), (0, 5), (0, 5), (2, 2)]
     low, high = (tuple(Fraction(end[side]) for end in ends) for side in (0, 1))
-    found = collapse(Region.of(system, Box(low, high, (False,) * 6)))
+    found = collapse_region(Region.of(system, Box(low, high, (False,) * 6)))
     assert found.group.tolist() == [0, 0, 1, 2, 3, -1]
     assert found.size.tolist() == [2, 1, 1, 1]
     assert found.region.low == exact(7, 1)
     assert found.region.box.high[0] == 10
-
-
-def test_leverage_is_one_for_what_is_determined_and_shared_among_twins() -> None:
-    system = System.of([[1, 0, 0], [1, 1, 1]])
-    assert np.allclose(leverages(system), [1, 0.5, 0.5])
-    grouped = System.of([[1, 0], [1, 1]])
-    assert np.allclose(leverages(grouped, np.array([1, 2])), [1, 0.5])

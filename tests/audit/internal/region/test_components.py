@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.audit.region.summed_space import Components
+from casemate.audit.online.summed_space import Components
 
 seeds = st.integers(0, 2**32).map(Random)
 

@@ -8,7 +8,7 @@ from exact_rank import Matrix, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.audit.region.consistency import consistent, contradiction
+from casemate.audit.checks.contradiction import consistent, contradiction
 from casemate.exact import System
 
 seeds = st.integers(0, 2**32).map(Random)

@@ -6,14 +6,10 @@ import exact_rank
 import pytest
 from exact.regions import Form
 from exact_rank import Matrix, generated
-from hypothesis import given
-from hypothesis import strategies as st
 
-from casemate.audit.region.coalition import kin, pairs
-from casemate.exact import System
+from casemate.audit.region.coalition import kin
+from casemate.exact import System, exposure
 from casemate.exact.unknowns import blocked, incremental
-
-seeds = st.integers(0, 2**32).map(Random)
 
 
 def unit(size: int, *columns: int) -> list[int]:
@@ -27,7 +23,7 @@ def learns(matrix: Matrix, known: tuple[int, ...], column: int) -> bool:
 
 
 @pytest.mark.parametrize("form", [incremental, blocked])
-@pytest.mark.parametrize("batch", range(3))
+@pytest.mark.parametrize("batch", range(2))
 def test_kin_are_those_who_learn_each_other(form: Form, batch: int) -> None:
     rng = Random(batch)
     for _ in range(40):
@@ -39,28 +35,13 @@ def test_kin_are_those_who_learn_each_other(form: Form, batch: int) -> None:
         assert found == {(i, j) for i, j in combinations(secret, 2) if learns(matrix, (i,), j)}
 
 
-@given(seeds)
-def test_sums_and_differences_of_pairs_are_the_determined_ones(rng: Random) -> None:
-    matrix = generated(rng)
-    size = len(matrix[0])
-    families = pairs(System.of(matrix), rng.randbytes)
-    secret = [j for j in range(size) if j not in exact_rank.determined(matrix)]
-    sums = {pair for family in families for pair in family.sums()}
-    differences = {pair for family in families for pair in family.differences()}
-    for i, j in combinations(secret, 2):
-        minus = [int(k == i) - int(k == j) for k in range(size)]
-        assert ((i, j) in sums) == exact_rank.follows(matrix, unit(size, i, j))
-        assert ((i, j) in differences) == exact_rank.follows(matrix, minus)
-
-
 def test_a_ratio_other_than_one_is_read_off() -> None:
-    (family,) = pairs(System.of([[2, 3, 0]]))
+    (family,) = kin(exposure(System.of([[2, 3, 0]])))
     assert (str(family.ratio(1, 0)), str(family.ratio(0, 1))) == ("-2/3", "-3/2")
-    assert not list(family.sums())
 
 
-def test_sums_are_found_though_another_ratio_is_too_large_to_be_read() -> None:
+def test_a_ratio_that_is_too_large_is_not_read() -> None:
     huge = 10**40
-    (family,) = pairs(System.of([[huge + 1, huge, 0], [0, 1, 1]]))
+    (family,) = kin(exposure(System.of([[huge + 1, huge, 0], [0, 1, 1]])))
     assert family.ratio(1, 0) != Fraction(-huge - 1, huge)
-    assert list(family.sums()) == [(1, 2)]
+    assert family.ratio(2, 1) == -1

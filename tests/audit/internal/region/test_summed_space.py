@@ -11,7 +11,7 @@ import pytest
 from exact_rank import anti_hadamard, generated
 from numpy.typing import NDArray
 
-from casemate.audit.region.summed_space import CandidateUnknowns, Names, Summed, SummedSpace
+from casemate.audit.online.summed_space import CandidateUnknowns, Names, Summed, SummedSpace
 from casemate.exact import WIDE, RowSpace, System, equations, random_primes
 
 
@@ -58,11 +58,11 @@ def _batch(names: Sequence[int], asked: Summed, kept: Sequence[Summed]) -> Candi
     )
 
 
-@pytest.mark.parametrize("batch", range(5))
+@pytest.mark.parametrize("batch", range(2))
 def test_it_says_of_every_equation_what_the_space_of_written_equations_says(batch: int) -> None:
-    """Two thousand systems: 0/1, weights, huge weights, repeated and empty equations."""
+    """Five hundred systems: 0/1, weights, huge weights, repeated and empty equations."""
     rng, searches = Random(batch), 0
-    for _ in range(400):
+    for _ in range(250):
         matrix = generated(rng)
         size = len(matrix[0])
         unknowns = Everybody(size, rng.randint(0, min(2, size)), rng)
@@ -74,7 +74,7 @@ def test_it_says_of_every_equation_what_the_space_of_written_equations_says(batc
         assert (summed.rank, summed.determined) == (written.rank, written.determined)
         assert list(summed.determined) == exact_rank.determined(matrix)
         searches += unknowns.searches
-    assert searches > 200
+    assert searches > 120
 
 
 @pytest.mark.parametrize("size", [20, 130])
