@@ -31,7 +31,7 @@ def leap(rule: Rule, at: SiteStanding, draw: Draw) -> SiteStanding:
     It is the very law of the loop: how many of independent items are drawn is binomial, and the
     next one forgets where it comes from; every block that is full has had its one report.
 
-    >>> leap(Blocks(4.0), Standing(0, 1, 3, 10**9 + 3), lambda: 0.5).reports
+    >>> leap(Blocks(4.0), SiteStanding(0, 1, 3, 10**9 + 3), lambda: 0.5).reports
     249999999
     """
     match rule:

@@ -6,9 +6,9 @@ import pytest
 from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.bad_network import Faults, Faulty
 
 from casemate.track.messages import Order, Report
-from casemate.track.transport.in_process import Faults, Faulty
 
 
 def received(faults: Faults, seed: int, messages: int, steps_between: int = 1) -> list[int]:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.pace import Pace
+from casemate.track.simulate.pace import Pace
 
 
 @given(st.integers(1, 50), st.integers(1, 500))

@@ -9,7 +9,7 @@ from casemate.track.engine import Change, EndRound
 from casemate.track.instruction import Blocks, Growth
 from casemate.track.protocols.tuned.design import TunedDesign
 from casemate.track.protocols.tuned.tracker import RobustTuned, TunedRound
-from casemate.track.protocols.windows.windows import centred_rule
+from casemate.track.protocols.windows import centred_rule
 from casemate.track.simulate.simulate import PlainRun
 
 HALF = 1 / math.log(2)  # the noise scale whose ratio is one half
@@ -95,7 +95,7 @@ def test_repeated_news_changes_nothing() -> None:
     tracked = make_round()
     tracked.hear(0, 100, 2)
     tracked.hear(0, 100, 2)
-    assert tracked.heard == 2
+    assert tracked.tally.draws == 2
 
 
 def tracker(sites: int, items: int, alpha: float = 0.1) -> tuple[PlainRun, RobustTuned]:

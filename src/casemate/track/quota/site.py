@@ -34,9 +34,9 @@ TRIES = 6
 class QuotaSite:
     """One of the places that share a limit.
 
-    >>> from casemate.track.quota.messages import InProcess
+    >>> from casemate.track.quota.messages import QuotaInProcess
     >>> from casemate.track.quota.server import QuotaServer
-    >>> transport = InProcess()
+    >>> transport = QuotaInProcess()
     >>> server = QuotaServer(5, ["edge-7"], transport)
     >>> site = QuotaSite("edge-7", transport)
     >>> [site.acquire(2), site.acquire(2), site.acquire(2), site.acquire()]
