@@ -49,24 +49,6 @@ def test_a_delay_is_counted_in_steps() -> None:
     assert got == [Order(1, None, True)]
 
 
-def test_a_site_that_left_receives_nothing() -> None:
-    got: list[Order] = []
-    transport = Faulty(Faults(), Random(0))
-    transport.join("a", got.append)
-    transport.leave("a")
-    transport.order("a", Order(1, None, True))
-    transport.order_all(Order(1, None, True))
-    assert got == []
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"drop": -0.1}, {"drop": 1.1}, {"duplicate": float("nan")}, {"delay": -1}]
-)
-def test_faults_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="need probabilities"):
-        Faults(**wrong)  # type: ignore[arg-type]  # a wrong one is the point
-
-
 # True with a stated probability
 
 

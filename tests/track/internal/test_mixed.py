@@ -168,9 +168,9 @@ def test_a_call_from_outside_ends_a_mixture_with_centred_windows() -> None:
 
 
 def test_many_calls_from_outside_never_spend_more_than_delta() -> None:
-    sites = 1024
+    sites = 512
     engine = automatic(sites, 0.1, 0.2, 1e6)
-    plain, _ = run(engine, Random(2).choices(range(sites), k=60_000), sites)
+    plain, _ = run(engine, Random(2).choices(range(sites), k=40_000), sites)
     plain.server.call_round()
     assert all(isinstance(rule, Sample) for rule in plain.server.rules)
     spent = 1 - engine.estimate().confidence
