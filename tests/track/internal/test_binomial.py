@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from casemate.track.binomial import binomial, log_chance
+from casemate.track.site import binomial, log_chance
 
 
 @given(st.integers(1, 3000), st.floats(1e-6, 1 - 1e-6), st.data())
