@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from casemate.track.instruction import Rule
-from casemate.track.tally import Tally
+from casemate.track.tally import SiteTally
 
 Rules = Rule | Sequence[Rule]
 """One rule for every site, or one for each."""
@@ -74,7 +74,7 @@ class TalliedEngine(Engine, Protocol):
     """An engine that keeps a tally, so that a compiled simulation can keep it, too."""
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> SiteTally:
         """What it knows of the sites; where a mark of it is reached it has to decide something."""
         ...
 

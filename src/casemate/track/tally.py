@@ -32,7 +32,7 @@ class Marks:
     value: float = np.inf  # what is published
 
 
-class Tally:
+class SiteTally:
     """The columns, and their sums."""
 
     def __init__(

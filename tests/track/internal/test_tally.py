@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.instruction import ONE, Every, Growth, Sample
-from casemate.track.tally import Marks, Tally
+from casemate.track.tally import Marks, SiteTally
 
 counts = st.integers(0, 10**12)
 events = st.lists(st.tuples(st.integers(0, 4), counts, counts, st.booleans()), max_size=40)
 
 
-def fresh(sites: int = 5) -> Tally:
-    return Tally(sites, ONE + ONE // 8, ONE - ONE // 8, 0.25)
+def fresh(sites: int = 5) -> SiteTally:
+    return SiteTally(sites, ONE + ONE // 8, ONE - ONE // 8, 0.25)
 
 
 @given(events)

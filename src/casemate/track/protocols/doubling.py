@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from casemate.track.engine import Change, EndRound, PublishedCount, Rules, Wish
 from casemate.track.instruction import Blocks, Every, Rule, Sample
 from casemate.track.setting import Setting
-from casemate.track.tally import Marks, Tally, Whole
+from casemate.track.tally import Marks, SiteTally, Whole
 
 CONSTANT = 4.0  # c of Huang, Yi and Zhang
 DEVIATIONS = 4.5  # z of the block scheme
@@ -49,7 +49,7 @@ class Doubling:
         self._alpha, self._strength, self._blocks = alpha, strength, blocks
         self._start = start(alpha, strength)
         self._rule: Rule = Every()
-        self.tally = Tally(sites, last_counts=not blocks)
+        self.tally = SiteTally(sites, last_counts=not blocks)
         self.begin([0] * sites)
 
     def opening(self) -> Rules:

@@ -31,7 +31,7 @@ import numpy as np
 
 from casemate.track.engine import PublishedCount, Rules, Wish
 from casemate.track.instruction import ONE, Every, Growth, Rule
-from casemate.track.tally import Floats, Tally, Whole
+from casemate.track.tally import Floats, SiteTally, Whole
 
 
 def fixed(alpha: float) -> int:
@@ -62,7 +62,7 @@ class Windows:
 
     def __init__(self, sites: int, rule: Every | Growth, weight: float = 0.0) -> None:
         growth = (rule.numerator, rule.denominator) if isinstance(rule, Growth) else (1, 1)
-        self.tally, self._rule = Tally(sites, *growth, weight), rule
+        self.tally, self._rule = SiteTally(sites, *growth, weight), rule
         self.tally.follow(slice(None), rule)
 
     def opening(self) -> Rules:
@@ -192,7 +192,7 @@ _CUSHION = 0.005  # of all width is set free beyond what is needed, for it will 
 _HORIZON = 0.7  # of the count until the next plans: where halving a window costs its reports
 
 
-def narrowed(tally: Tally, loads: Floats) -> dict[int, Rule]:
+def narrowed(tally: SiteTally, loads: Floats) -> dict[int, Rule]:
     """New rules for few sites, so that what is too wide is so no more, whatever they answer."""
     needed = tally.excess() + int(_CUSHION * (tally.up - tally.down) * max(tally.low, 1))
     orders: dict[int, Rule] = {}
@@ -205,7 +205,7 @@ def narrowed(tally: Tally, loads: Floats) -> dict[int, Rule]:
     return orders
 
 
-def _cheapest(tally: Tally, loads: Floats) -> list[int]:
+def _cheapest(tally: SiteTally, loads: Floats) -> list[int]:
     """The sites with a window, from the one that gives width away for the fewest words."""
     widths = np.where(tally.sampled, 0, tally.top - tally.known)
     wide = np.flatnonzero(widths > 0)
@@ -214,7 +214,7 @@ def _cheapest(tally: Tally, loads: Floats) -> list[int]:
     return found
 
 
-def _half(tally: Tally, site: int) -> Growth:
+def _half(tally: SiteTally, site: int) -> Growth:
     """Half the window, or none where that would be less than one."""
     numerator, denominator = int(tally.numerator[site]), int(tally.denominator[site])
     half = Growth(denominator + (numerator - denominator) // 2, denominator)
@@ -222,7 +222,7 @@ def _half(tally: Tally, site: int) -> Growth:
     return half if half.top(count) > count else Growth(denominator, denominator)
 
 
-def _set_free(tally: Tally, site: int, rule: Growth) -> int:
+def _set_free(tally: SiteTally, site: int, rule: Growth) -> int:
     """By how much (1 - alpha) U - (1 + alpha) L falls at least, whatever the site answers."""
     known, top = int(tally.known[site]), int(tally.top[site])
     after = max(tally.down * rule.top(count) - tally.up * count for count in (known, top))

@@ -1,6 +1,6 @@
 """One compiled run of any protocol: the sites' true counts and triggers beside the server's tally.
 
-The loop over items is compiled: it keeps the columns and sums of a `Tally` as the engines do, and
+The loop over items is compiled: it keeps the columns and sums of a `SiteTally` as engines do, and
 comes back to Python where a mark is reached or it shall pause. What is rare happens there, where
 the very engine of a real tracker decides. So a run is equal, word for word and error for error, to
 one over `Site` and `Server` objects.
@@ -28,7 +28,7 @@ Whole = NDArray[np.int64]
 _gap: Any = compiled(gap)
 
 
-class Attack(NamedTuple):
+class SeededAdversary(NamedTuple):
     """An adversary and its randomness."""
 
     kind: int
@@ -52,7 +52,7 @@ class Columns(NamedTuple):
     rng: Generator
 
 
-class Scale(NamedTuple):
+class ReportScale(NamedTuple):
     """What reports stand for, and what everybody sees of it."""
 
     alpha: float
@@ -81,7 +81,7 @@ class Limits(NamedTuple):
 
 @compiled
 def _published(scale: Any, sums: Any) -> Any:
-    """What `Tally.value` says."""
+    """What `SiteTally.value` says."""
     if scale.hides:
         return scale.hidden
     windows = sums[LOW] + (sums[HIGH] - sums[LOW]) * scale.weight
@@ -112,7 +112,7 @@ def _draw(site: Any, sites: Any, scale: Any, sums: Any) -> None:
 
 @compiled
 def _due(drawn: Any, limits: Any, sums: Any) -> Any:
-    """What `Tally.due` says of a site that was drawn so often, but for the value."""
+    """What `SiteTally.due` says of a site that was drawn so often, but for the value."""
     if sums[DRAWS] >= limits.draws or sums[HEARD] >= limits.heard:
         return True
     excess = limits.down * sums[HIGH] - limits.up * sums[LOW] > limits.room
@@ -184,7 +184,7 @@ class CompiledRun:
             setting.check_windows()
         self._setting, self._engine, self._pace = setting, engine, pace
         self._rng = rngs[1]
-        self._attack = Attack(adversary.kind, adversary.memory, adversary.numbers, rngs[0])
+        self._attack = SeededAdversary(adversary.kind, adversary.memory, adversary.numbers, rngs[0])
         self._counts, self._triggers = np.zeros((2, setting.sites), dtype=np.int64)
         self._seen = np.zeros(3)
         self._items = self._rounds = 0
@@ -209,7 +209,7 @@ class CompiledRun:
         sites = Columns(self._counts, self._triggers, *columns, self._rng)
         estimate = (t.weight, t.probability, t.block, t.last_counts)
         hidden = (t.hidden is not None, t.hidden or 0.0)
-        scale = Scale(self._setting.alpha, *estimate, *hidden, self._rounds, t.step)
+        scale = ReportScale(self._setting.alpha, *estimate, *hidden, self._rounds, t.step)
         limits = Limits(m.room, m.draws, m.heard, m.site_draws, m.value, t.up, t.down, pause)
         known = [t.low, t.high, t.base, t.draws, t.heard, t.counted, t.reporters, self._items]
         sums = np.array(known, dtype=np.int64)

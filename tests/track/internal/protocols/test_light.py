@@ -18,13 +18,13 @@ from casemate.track.protocols.windows import fixed, weight_of_top
 from casemate.track.setting import Setting
 from casemate.track.simulate.adversary import named_adversary
 from casemate.track.simulate.compiled_run import run_compiled
-from casemate.track.tally import Tally
+from casemate.track.tally import SiteTally
 
 
 def view_of(loads: np.ndarray, items: float, alpha: float = 0.01) -> LoadView:
     """Centred windows at counts in proportion to the loads."""
     a = fixed(alpha)
-    tally = Tally(len(loads), ONE + a, ONE - a, weight_of_top(alpha))
+    tally = SiteTally(len(loads), ONE + a, ONE - a, weight_of_top(alpha))
     for site, load in enumerate(loads):
         count = int(load * items)
         tally.hold(site, count, count * (ONE + a) // (ONE - a))

@@ -51,7 +51,7 @@ from casemate.track.protocols.windows import (
     narrowed,
     weight_of_top,
 )
-from casemate.track.tally import Flags, Marks, Tally
+from casemate.track.tally import Flags, Marks, SiteTally
 
 _FIRST_REVIEW = 32.0
 _CREDIT = 6  # words for each site, so that a first round of sampling need not wait
@@ -62,7 +62,7 @@ class Mixed:
 
     def __init__(self, sites: int, alpha: float, planner: Planner) -> None:
         a = fixed(alpha)
-        self.tally = Tally(sites, ONE + a, ONE - a, weight_of_top(alpha))
+        self.tally = SiteTally(sites, ONE + a, ONE - a, weight_of_top(alpha))
         self._alpha, self._planner = alpha, planner
         self._rule = centred_rule(alpha)
         self._centred = Centred(self._rule)

@@ -7,7 +7,7 @@ import numpy as np
 
 from casemate.track.instruction import ONE, Growth, Rule, Sample
 from casemate.track.protocols.windows import FILL, worthwhile_widths
-from casemate.track.tally import Flags, Floats, Tally
+from casemate.track.tally import Flags, Floats, SiteTally
 
 REVIEW = 1.25
 """The growth of the count after which loads are looked at again."""
@@ -45,7 +45,7 @@ class MixedPlan:
 class LoadView:
     """What a plan is made from."""
 
-    tally: Tally
+    tally: SiteTally
     sampling: Sampling | None  # the round that is on
     counts: Floats  # the likeliest count of each site
     loads: Floats  # the fraction of the next items that each site will probably get
@@ -125,7 +125,7 @@ def _whole(widths: Floats, counts: Floats, total: float) -> Floats:
     return rounded if float(rounded.sum()) <= total else np.floor(capped)
 
 
-def rules_of(plan: MixedPlan, tally: Tally) -> dict[int, Rule]:
+def rules_of(plan: MixedPlan, tally: SiteTally) -> dict[int, Rule]:
     """The rules that make a plan come true, for the sites that need a new one."""
     orders: dict[int, Rule] = {}
     if plan.sampling is not None:
@@ -134,7 +134,7 @@ def rules_of(plan: MixedPlan, tally: Tally) -> dict[int, Rule]:
     return orders | windows_of(plan, tally)
 
 
-def windows_of(plan: MixedPlan, tally: Tally) -> dict[int, Rule]:
+def windows_of(plan: MixedPlan, tally: SiteTally) -> dict[int, Rule]:
     """The windows among them."""
     orders: dict[int, Rule] = {}
     counts = tally.counts()

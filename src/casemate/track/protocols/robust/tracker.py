@@ -45,7 +45,7 @@ from casemate.track.engine import EndRound, PublishedCount, Wish
 from casemate.track.instruction import Blocks, Draw, Every, Rule
 from casemate.track.protocols.robust.theorem import RobustConstants, accuracy, constants
 from casemate.track.setting import Setting
-from casemate.track.tally import Marks, Tally
+from casemate.track.tally import Marks, SiteTally
 
 
 class Phases:
@@ -129,7 +129,7 @@ class Robust:
         self._draw = draw
         self._rounds = self._block = 0
         self._phases: Phases | None = None  # while every item is reported
-        self.tally = Tally(setting.sites)
+        self.tally = SiteTally(setting.sites)
         self._begin_exactly([0] * setting.sites)
 
     @property

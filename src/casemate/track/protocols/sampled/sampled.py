@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from casemate.track.engine import EndRound, PublishedCount, Rules, Wish
 from casemate.track.instruction import Every, Rule, Sample
 from casemate.track.protocols.sampled.design import Round, RoundDesign
-from casemate.track.tally import Marks, Tally
+from casemate.track.tally import Marks, SiteTally
 
 
 class Sampled:
     """The engine of sampled rounds."""
 
     def __init__(self, design: RoundDesign) -> None:
-        self.design, self.tally = design, Tally(design.sites)
+        self.design, self.tally = design, SiteTally(design.sites)
         self._called: Every | Sample = Every()  # the rule that went out with the last call
         self.spent = 0.0  # of delta, by the rounds so far
         self.begin([0] * design.sites)

@@ -20,7 +20,7 @@ from casemate.track.protocols.tuned.design import (
     start,
 )
 from casemate.track.protocols.windows import centred, centred_rule
-from casemate.track.tally import Marks, Tally
+from casemate.track.tally import Marks, SiteTally
 
 _UNPREDICTABLE = random.SystemRandom().random  # or somebody could foresee where phases end
 
@@ -34,7 +34,7 @@ class TunedRound:
         self.base = sum(counts)  # N0
         self.exact = self.base  # and what exact counts have corrected since
         self.passed = 0  # phases
-        self.tally = Tally(len(counts))
+        self.tally = SiteTally(len(counts))
         self.tally.begin_all(counts, Blocks(float(size)))
         self._begin_phase()
 
@@ -99,7 +99,7 @@ class RobustTuned:
         self._spent = 0.0  # the proved failure of all rounds so far
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> SiteTally:
         """That of the round, or of the windows before."""
         return self.windows.tally if self.round is None else self.round.tally
 
