@@ -4,13 +4,16 @@ Messages are repeated, overtaken and lost in a simulated network in which one it
 step; a server starts again without anything it knew; processes are killed with -9 in the tests.
 """
 
+import sys
 from itertools import accumulate
+from pathlib import Path
 
 from benchmarks.claims import Claim, show
 from casemate.track.modes import TRACKERS, make_engine
 from casemate.track.setting import Setting
-from casemate.track.simulate.bad_network import BadNetwork
-from casemate.track.transport.in_process import Faults
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from oracles.bad_network import BadNetwork, Faults
 
 SETTING = Setting(sites=64, alpha=0.05, delta=1e-6, items=10**6)
 ITEMS, RUNS, BEAT = 10_000, 5, 4

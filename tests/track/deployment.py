@@ -7,6 +7,7 @@ from random import Random
 from typing import Protocol
 
 import pytest
+from oracles.bad_network import Faults, Faulty
 
 from casemate.track import CountTracker
 from casemate.track.modes import make_engine
@@ -15,7 +16,7 @@ from casemate.track.service.attendant import Attendant, Timing
 from casemate.track.service.membership import attached, join
 from casemate.track.setting import Count, Setting
 from casemate.track.site import Site
-from casemate.track.transport.in_process import Faults, Faulty, InProcess
+from casemate.track.transport.in_process import InProcess
 
 ALPHA, DELTA, HORIZON = 0.1, 1e-6, 10**9
 SILENT = 600.0  # a heartbeat that does not come: whatever is right is so without it

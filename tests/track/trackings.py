@@ -1,7 +1,6 @@
 """Small results of trackers, made by hand, so that every number in a report can be foreseen."""
 
-from casemate.track.modes import BREAKS, MODES
-from casemate.track.plan import WordsForecast
+from casemate.track.modes import BREAKS, MODES, WordsForecast
 from casemate.track.setting import Run, Setting
 from casemate.track.simulate.simulate import Simulation
 

@@ -1,8 +1,8 @@
 """Distributed counts with few messages, right against somebody who adapts.
 
-`CountTracker` is a `server`, `site`s and a `transport` between them; `protocols` has one folder for
-each way to count, `simulate` runs them against the adversaries of `adversary`, `service` runs them
-as processes, `quota` admits no more than a limit, and `report`, `page` and `commands` are how
+`CountTracker` is a `server`, `site`s and a `transport` between them; `protocols` has the ways to
+count, `modes` lists them once, `simulate` runs them against adversaries, `service` runs them as
+processes, `quota` admits no more than a limit, and `report`, `page` and `commands` are how
 people see it.
 """
 

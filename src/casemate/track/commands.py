@@ -25,7 +25,6 @@ from casemate.report.terminal import (
     Whole,
     check_seed,
 )
-from casemate.track.service.attendant import Flag
 
 if TYPE_CHECKING:
     from casemate.track.service.serving import Sight
@@ -83,8 +82,8 @@ def simulate(
     output = output or OutputOptions()
     _check("--items", sites, items)
     check_seed(seed)
+    from casemate.track.modes import plan as predicted
     from casemate.track.page import simulation_html
-    from casemate.track.plan import plan as predicted
     from casemate.track.report import simulation_json, simulation_text
     from casemate.track.setting import Setting
     from casemate.track.simulate.simulate import simulate as run
@@ -119,8 +118,8 @@ def plan(
     """Predict the words of every protocol under an even load, the cheapest first."""
     output = output or OutputOptions()
     _check("--horizon", sites, horizon)
+    from casemate.track.modes import plan as predicted
     from casemate.track.page import plan_html
-    from casemate.track.plan import plan as predicted
     from casemate.track.report import curves, plan_json, plan_text
 
     with output.progress("planning"):
@@ -372,6 +371,8 @@ class Stop:
     """Whether the process was asked to end, and how."""
 
     def __init__(self) -> None:
+        from casemate.track.service.attendant import Flag  # with numpy, which help does not need
+
         self.over = Flag()
         self.code = Exit.DONE
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from casemate.track.instruction import Rule
+from casemate.track.tally import SiteTally
 
 Rules = Rule | Sequence[Rule]
 """One rule for every site, or one for each."""
@@ -66,4 +67,17 @@ class Engine(Protocol):
 
     def estimate(self) -> PublishedCount:
         """The count as it is published now."""
+        ...
+
+
+class TalliedEngine(Engine, Protocol):
+    """An engine that keeps a tally, so that a compiled simulation can keep it, too."""
+
+    @property
+    def tally(self) -> SiteTally:
+        """What it knows of the sites; where a mark of it is reached it has to decide something."""
+        ...
+
+    def decide(self, site: int) -> Wish:
+        """What it wants now that the report of a site has reached a mark of the tally."""
         ...

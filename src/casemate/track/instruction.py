@@ -8,7 +8,7 @@ alone. Fixed point: a fraction x of a count is x * ONE, a whole number, so that 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 ONE = 1 << 30
 """One in fixed point; counts of a site stay below 2^33 in the compiled simulator."""
@@ -28,14 +28,6 @@ class SiteStanding:
     reports: int  # triggers passed since then
     trigger: int  # the last of them, or `begun`
     count: int  # what it has counted by now
-
-
-class Instruction(Protocol):
-    """A rule for the next trigger."""
-
-    def after(self, at: SiteStanding, draw: Draw) -> int:
-        """The next count at which the site reports."""
-        ...
 
 
 @dataclass(frozen=True)

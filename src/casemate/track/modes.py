@@ -1,55 +1,152 @@
-"""The protocols by name, and what each of them promises."""
+"""The protocols, listed once: how each is made, what it promises, and what it will cost."""
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from casemate.errors import Misconfigured
-from casemate.track.engine import Engine
-from casemate.track.instruction import Draw
-from casemate.track.protocols.mixed.mixed import Sampled, allocated, automatic
-from casemate.track.protocols.oblivious.block import block
-from casemate.track.protocols.oblivious.huang_yi_zhang import huang_yi_zhang
+from casemate.track.engine import TalliedEngine
+from casemate.track.instruction import Draw, Every, Growth
+from casemate.track.protocols import doubling
+from casemate.track.protocols.mixed.mixed import allocated, automatic
+from casemate.track.protocols.robust import theorem
 from casemate.track.protocols.robust.tracker import Robust
+from casemate.track.protocols.sampled.design import design as sampled_design
+from casemate.track.protocols.sampled.design import predicted_words as sampled_words
+from casemate.track.protocols.sampled.sampled import Sampled
+from casemate.track.protocols.tuned import design as tuned
 from casemate.track.protocols.tuned.tracker import RobustTuned
-from casemate.track.protocols.windows.windows import Windows, centred_rule, exact_rule, paper_rule
+from casemate.track.protocols.windows import Centred, Windows, centred, centred_rule, paper_rule
 from casemate.track.setting import Setting
 
-Make = Callable[[Setting, Draw], Engine]
 SURE = "always"
 MESSAGES = "with probability 1 - delta, whoever adapts to counts and messages"
 COUNTS = "with probability 1 - delta, whoever adapts to counts"
 BREAKS = "not against anybody who adapts"
+NOT_PROVED = "not proved for these numbers"
 _UNPREDICTABLE = random.SystemRandom().random  # or somebody could foresee the server's noise
+
+Words = Callable[[Setting], float]
+"""The words until all items have come, evenly, to the sites."""
 
 
 @dataclass(frozen=True)
 class Mode:
-    """A protocol: how its engine is made, and when its count is within alpha."""
+    """A protocol: how its engine is made, when its count is within alpha, and what it costs."""
 
     name: str
-    make: Make
+    make: Callable[[Setting, Draw], TalliedEngine]  # its server takes noise from the draws
     promise: str
+    words: Words
+    curve: Words | None = None  # the same to a few per cent and quickly, where curves are drawn
+    proved: Callable[[Setting], bool] = lambda _: True  # whether the promise is, for these numbers
+
+    def promised(self, setting: Setting) -> str:
+        """When its count is within alpha, for these numbers."""
+        return self.promise if self.proved(setting) else NOT_PROVED
 
 
-def _windows(rule: Callable[[float], object], *, lower: bool = False) -> Make:
-    def make(setting: Setting, _draw: Draw) -> Engine:
-        return Windows(setting.sites, rule(setting.alpha), lower)  # type: ignore[arg-type] # one of the rules below
+def windows_words(s: Setting) -> float:
+    """The reports of centred windows.
 
-    return make
+    >>> round(windows_words(Setting(1024, 0.01)), -3)
+    417000.0
+    """
+    return _reports(centred_rule(s.alpha), s)
+
+
+def paper_words(s: Setting) -> float:
+    """The reports of the windows of source document 001.
+
+    >>> round(paper_words(Setting(1024, 0.01)), -3)
+    767000.0
+    """
+    return _reports(paper_rule(s.alpha), s)
+
+
+def _reports(rule: Growth, s: Setting) -> float:
+    each, more = divmod(int(s.items), s.sites)  # so many sites have one item more
+    fewer, most = (Centred(rule).words(np.array([count])) for count in (each, each + 1))
+    return float((s.sites - more) * fewer + more * most)
+
+
+def auto_words(s: Setting) -> float:
+    """The cheaper of windows and sampling for all; skewed loads cost less."""
+    return min(windows_words(s), sampled_words(s))
+
+
+def _windows_curve(s: Setting) -> float:
+    return tuned.windows_words(s.sites, s.alpha, s.items)
+
+
+def _auto_curve(s: Setting) -> float:
+    return min(_windows_curve(s), sampled_words(s))
+
+
+def tuned_curve(s: Setting) -> float:
+    """The words of the tuned tracker by the rate of its middle round."""
+    begin = tuned.start(s.sites, s.alpha, s.delta)
+    words = tuned.windows_words(s.sites, s.alpha, min(begin, s.items))
+    if begin >= s.items:
+        return words
+    span = math.log(s.items / begin)
+    rounds = span / math.log(tuned.usual_round(s.sites, s.alpha, s.delta, 0).growth)
+    middle = tuned.usual_round(s.sites, s.alpha, s.delta, math.floor(rounds / 2))
+    return words + 2 * s.sites + span * middle.rate
+
+
+def _is_robust_proved(s: Setting) -> bool:
+    return theorem.accuracy(theorem.constants(s)).proved
 
 
 _MODES = (
-    Mode("auto", lambda s, _: automatic(s.sites, s.alpha, s.delta, s.items), MESSAGES),
-    Mode("deterministic", _windows(centred_rule), SURE),
-    Mode("deterministic-paper", _windows(paper_rule, lower=True), SURE),
-    Mode("allocated", lambda s, _: allocated(s.sites, s.alpha), SURE),
-    Mode("sampled", lambda s, _: Sampled(s), MESSAGES),
-    Mode("robust", lambda s, draw: Robust(s.sites, s.alpha, s.delta, s.items, draw), COUNTS),
-    Mode("robust-tuned", lambda s, draw: RobustTuned(s.sites, s.alpha, s.delta, draw), COUNTS),
-    Mode("exact", lambda s, _: Windows(s.sites, exact_rule()), SURE),
-    Mode("huang-yi-zhang", lambda s, _: huang_yi_zhang(s.sites, s.alpha), BREAKS),
-    Mode("block", lambda s, _: block(s.sites, s.alpha), BREAKS),
+    Mode(
+        "auto",
+        lambda s, _: automatic(s.sites, s.alpha, s.delta, s.items),
+        MESSAGES,
+        auto_words,
+        _auto_curve,
+    ),
+    Mode(
+        "deterministic", lambda s, _: centred(s.sites, s.alpha), SURE, windows_words, _windows_curve
+    ),
+    Mode(
+        "deterministic-paper", lambda s, _: Windows(s.sites, paper_rule(s.alpha)), SURE, paper_words
+    ),
+    Mode("allocated", lambda s, _: allocated(s.sites, s.alpha), SURE, windows_words),
+    Mode(
+        "sampled",
+        lambda s, _: Sampled(sampled_design(s.sites, s.alpha, s.delta, float(s.items))),
+        MESSAGES,
+        sampled_words,
+        sampled_words,
+    ),
+    Mode(
+        "robust",
+        Robust,
+        COUNTS,
+        theorem.predicted_words,
+        theorem.predicted_words,
+        _is_robust_proved,
+    ),
+    Mode(
+        "robust-tuned",
+        lambda s, draw: RobustTuned(s.sites, s.alpha, s.delta, draw),
+        COUNTS,
+        tuned.predicted_words,
+        tuned_curve,
+    ),
+    Mode("exact", lambda s, _: Windows(s.sites, Every()), SURE, lambda s: float(s.items)),
+    Mode(
+        "huang-yi-zhang",
+        lambda s, _: doubling.huang_yi_zhang(s.sites, s.alpha),
+        BREAKS,
+        doubling.huang_yi_zhang_words,
+    ),
+    Mode("block", lambda s, _: doubling.block(s.sites, s.alpha), BREAKS, doubling.block_words),
 )
 MODES = {mode.name: mode for mode in _MODES}
 TRACKERS = tuple(name for name, mode in MODES.items() if mode.promise is not BREAKS)
@@ -63,12 +160,12 @@ def mode_named(name: str) -> Mode:
     return MODES[name]
 
 
-def make_engine(mode: str, setting: Setting, draw: Draw = _UNPREDICTABLE) -> Engine:
+def make_engine(mode: str, setting: Setting, draw: Draw = _UNPREDICTABLE) -> TalliedEngine:
     """A fresh engine of this protocol; `draw` is where its server takes noise from."""
     return mode_named(mode).make(setting, draw)
 
 
-def tracker_engine(mode: str, setting: Setting) -> Engine:
+def tracker_engine(mode: str, setting: Setting) -> TalliedEngine:
     """An engine to track something real with: one that an adversary breaks is refused."""
     if mode_named(mode).promise is BREAKS:
         raise Misconfigured(
@@ -76,3 +173,29 @@ def tracker_engine(mode: str, setting: Setting) -> Engine:
             f"simulations only; choose one of {', '.join(TRACKERS)}"
         )
     return make_engine(mode, setting)
+
+
+# Predictions ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WordsForecast:
+    """The words of one protocol until the horizon, when loads are even."""
+
+    setting: Setting
+    mode: str
+    words: float
+    promise: str  # when its count is within alpha
+
+
+def plan(
+    sites: int, alpha: float, delta: float = 0.01, horizon: int = 10**8
+) -> list[WordsForecast]:
+    """Predict the words of every protocol for items that come evenly, the cheapest first.
+
+    >>> [each.mode for each in plan(4096, 0.01)][:3]
+    ['block', 'huang-yi-zhang', 'auto']
+    """
+    s = Setting(sites, alpha, delta, horizon)
+    found = [WordsForecast(s, m.name, m.words(s), m.promised(s)) for m in _MODES]
+    return sorted(found, key=lambda each: each.words)

@@ -21,8 +21,7 @@ from casemate.report import (
     table,
     tag,
 )
-from casemate.track.modes import BREAKS, MODES
-from casemate.track.plan import WordsForecast
+from casemate.track.modes import BREAKS, MODES, WordsForecast
 from casemate.track.report import ProtocolRow, WordsCurve, end_names, ratios, rows_drawn
 from casemate.track.setting import Setting
 from casemate.track.simulate.simulate import Simulation

@@ -2,15 +2,11 @@
 
 Predicted words against the number of sites: for curves, so to a few per cent, and quickly.
 
-`casemate.track.plan` goes through the rounds of the tuned tracker one by one; here their rate is
-taken once, for the round in the middle.
-
 Words drawn: a row for each protocol, and names at the ends of curves.
 """
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from casemate.report import (
@@ -25,17 +21,7 @@ from casemate.report import (
     joined,
     tag,
 )
-from casemate.track.plan import WordsForecast
-from casemate.track.protocols.robust import theorem
-from casemate.track.protocols.sampled.design import predicted_words as sampled_words
-from casemate.track.protocols.tuned.design import (
-    TunedDesign,
-    best_budget,
-    design,
-    share,
-    start,
-    windows_words,
-)
+from casemate.track.modes import MODES, WordsForecast
 from casemate.track.setting import Setting
 from casemate.track.simulate.simulate import Simulation
 
@@ -114,8 +100,6 @@ def plan_json(forecasts: Sequence[WordsForecast]) -> dict[str, Any]:
 SITES = tuple(4**power for power in range(1, 9))
 """The numbers of sites at which a curve is computed."""
 
-Words = Callable[[int, float, float, int], float]
-
 
 @dataclass(frozen=True)
 class WordsCurve:
@@ -126,42 +110,13 @@ class WordsCurve:
 
 
 def curves(setting: Setting, sites: Sequence[int] = SITES) -> list[WordsCurve]:
-    """The words of every protocol that promises something but to report everything."""
-    given = (setting.alpha, setting.delta, setting.items)
-    words = {mode: [of(k, *given) for k in sites] for mode, of in _WORDS.items()}
-    words["auto"] = list(map(min, words["deterministic"], words["sampled"]))
+    """The words of every protocol that has a curve."""
+    settings = [replace(setting, sites=k) for k in sites]
     return [
-        WordsCurve(mode, tuple(zip(sites, found, strict=True))) for mode, found in words.items()
+        WordsCurve(mode.name, tuple((each.sites, mode.curve(each)) for each in settings))
+        for mode in MODES.values()
+        if mode.curve is not None
     ]
-
-
-def tuned_words(sites: int, alpha: float, delta: float, horizon: int) -> float:
-    """The words of the tuned tracker by the rate of its middle round."""
-    begin = start(sites, alpha, delta)
-    words = windows_words(sites, alpha, min(begin, horizon))
-    if begin >= horizon:
-        return words
-    span = math.log(horizon / begin)
-    rounds = span / math.log(_round(sites, alpha, delta, 0).growth)
-    middle = _round(sites, alpha, delta, math.floor(rounds / 2))
-    return words + 2 * sites + span * middle.rate
-
-
-def _round(sites: int, alpha: float, delta: float, number: int) -> TunedDesign:
-    failure = share(delta, number)
-    return design(sites, alpha, failure, best_budget(sites, alpha, failure))
-
-
-def _deterministic(sites: int, alpha: float, _delta: float, horizon: int) -> float:
-    return windows_words(sites, alpha, horizon)
-
-
-_WORDS: dict[str, Words] = {
-    "deterministic": _deterministic,
-    "sampled": sampled_words,
-    "robust": theorem.predicted_words,
-    "robust-tuned": tuned_words,
-}
 
 
 # Track words ------------------------------------------------------------------------------------

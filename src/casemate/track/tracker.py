@@ -31,7 +31,7 @@ from casemate.track.service.serving import InBackground
 from casemate.track.setting import MOST_COUNTED, Count, Setting
 from casemate.track.site import Site
 from casemate.track.transport.address import open_transport
-from casemate.track.transport.in_process import InProcess, Transport
+from casemate.track.transport.in_process import DirectCarrier, InProcess, Transport
 from casemate.track.transport.network import Network, token
 
 HORIZON = 10**12
@@ -152,7 +152,7 @@ class _Here:
     def __init__(self, server: Server, transport: Transport) -> None:
         self.server = server
         self._turn: AbstractContextManager[object] = (
-            transport.turn if isinstance(transport, InProcess) else nullcontext()
+            transport.turn if isinstance(transport, DirectCarrier) else nullcontext()
         )
         transport.serve(server.receive)
 

@@ -17,7 +17,7 @@ from casemate.track.commands import ModeChoice
 from casemate.track.modes import MODES
 from casemate.track.setting import Run
 from casemate.track.simulate import simulate as simulation
-from casemate.track.simulate.simulate import fast_run
+from casemate.track.simulate.compiled_run import run_compiled
 
 Captured = pytest.CaptureFixture[str]
 SMALL = ("--sites", "16", "--alpha", "0.1", "--items", "20000", "--seed", "1")
@@ -62,7 +62,7 @@ def test_every_adversary_can_be_asked_for(adversary: str, capsys: Captured) -> N
 
 
 def test_help_names_every_adversary(capsys: Captured) -> None:
-    from casemate.track.adversary.compiled import NAMES
+    from casemate.track.simulate.adversary import NAMES
 
     assert track("simulate", "--help") == 0
     told = capsys.readouterr().out
@@ -152,9 +152,9 @@ def test_bad_input_of_a_plan_is_one_sentence(
 PROGRAM = """
 import sys
 from casemate.cli.main import run
-from casemate.track.simulation import simulate
+from casemate.track.simulate import simulate
 
-plain, done = simulate.fast_run, []
+plain, done = simulate.run_compiled, []
 
 def told(*arguments):
     if len(done) == 2:
@@ -162,7 +162,7 @@ def told(*arguments):
     done.append(plain(*arguments))
     return done[-1]
 
-simulate.fast_run = told
+simulate.run_compiled = told
 run()
 """
 
@@ -252,9 +252,9 @@ def interrupted_after(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*arguments: Any) -> Run:
         if next(done) == runs:
             raise KeyboardInterrupt
-        return fast_run(*arguments)
+        return run_compiled(*arguments)
 
-    monkeypatch.setattr(simulation, "fast_run", interrupted)
+    monkeypatch.setattr(simulation, "run_compiled", interrupted)
 
 
 def without_seconds(shown: str) -> str:

@@ -5,34 +5,36 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.bad_network import BadNetwork as World
+from oracles.bad_network import Faults
 
 from casemate.errors import Misconfigured
 from casemate.track.engine import Change, Rules, Wish
 from casemate.track.instruction import Every, Rule
 from casemate.track.messages import Order, Report
 from casemate.track.modes import TRACKERS, make_engine
-from casemate.track.protocols.mixed.mixed import Sampled
-from casemate.track.protocols.windows.windows import Windows, centred_rule, exact_rule
+from casemate.track.protocols.sampled.design import design
+from casemate.track.protocols.sampled.sampled import Sampled
+from casemate.track.protocols.windows import Windows
+from casemate.track.protocols.windows import centred as centred_windows
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Timing
 from casemate.track.setting import Setting
-from casemate.track.simulate.bad_network import BadNetwork as World
 from casemate.track.site import Site
-from casemate.track.transport.in_process import Faults
 from casemate.track.transport.network import silent
 
 ALPHA = 0.1
 
 
 def centred(sites: int = 3) -> Windows:
-    return Windows(sites, centred_rule(ALPHA))
+    return centred_windows(sites, ALPHA)
 
 
 def test_a_server_that_starts_is_exact_after_one_call() -> None:
     world = World(3, centred(), Faults(), 0)
     for n in range(100):
         world.step(n % 3)
-    world.serve(Windows(3, exact_rule()))
+    world.serve(Windows(3, Every()))
     world.attendant.open()
     assert (world.value, world.attendant.read().words) == (100, 2 * 3)
     assert world.attendant.server.rounds == 1
@@ -92,7 +94,7 @@ def test_a_site_that_comes_back_brings_a_round_and_everything_is_exact(engine: s
 
 
 def made(engine: str) -> Windows | Sampled:
-    return centred() if engine == "centred" else Sampled(Setting(3, ALPHA, 0.01, 10**6))
+    return centred() if engine == "centred" else Sampled(design(3, ALPHA, 0.01, 1e6))
 
 
 @pytest.mark.parametrize("engine", ["centred", "sampled"])
@@ -384,18 +386,18 @@ class Collecting:
     """An engine that collects exact counts first and sends its rule afterwards."""
 
     def __init__(self, sites: int) -> None:
-        self._windows = Windows(sites, exact_rule())
+        self._windows = Windows(sites, Every())
         self.hear, self.estimate = self._windows.hear, self._windows.estimate
 
     def opening(self) -> Rules:
-        return exact_rule()
+        return Every()
 
     def summons(self) -> None:
         return None
 
     def begin(self, counts: Sequence[int]) -> Rules:
         self._windows.begin(counts)
-        return exact_rule()
+        return Every()
 
 
 def test_a_rule_that_was_lost_is_sent_again_after_a_heartbeat() -> None:
@@ -476,7 +478,7 @@ class Changing(Windows):
     """Exact counting that wishes for one change at the fifth report."""
 
     def __init__(self, wish: Change) -> None:
-        super().__init__(2, exact_rule())
+        super().__init__(2, Every())
         self._wishes: list[Wish] = [None, None, None, None, wish]
 
     def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from casemate.track.binomial import binomial, log_chance
+from casemate.track.site import binomial, log_chance
 
 
 @given(st.integers(1, 3000), st.floats(1e-6, 1 - 1e-6), st.data())
@@ -34,7 +34,7 @@ def test_neighbours_of_very_many_items_have_the_right_odds() -> None:
 )
 def test_numbers_drawn_follow_the_binomial_law(items: int, probability: float, seed: int) -> None:
     uniform = np.random.default_rng(seed).random
-    found = [binomial(items, probability, uniform) for _ in range(10_000)]
+    found = [binomial(items, probability, uniform) for _ in range(4_000)]
     assert_follows(found, stats.binom(items, probability).cdf)
     wrong = [each + 1 for each in found] if items < 100 else [each // 2 for each in found]
     with pytest.raises(AssertionError):

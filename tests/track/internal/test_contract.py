@@ -7,15 +7,17 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracles.bad_network import Faults, Faulty
 from track.transport.eventually import eventually
 
-from casemate.track.instruction import Growth, Sample
+from casemate.track.instruction import Every, Growth, Sample
 from casemate.track.messages import Order, Report
-from casemate.track.protocols.windows.windows import Windows, centred_rule, exact_rule
+from casemate.track.protocols.windows import Windows, centred_rule
+from casemate.track.protocols.windows import centred as centred_windows
 from casemate.track.server import Server
 from casemate.track.site import Site
 from casemate.track.transport.address import open_transport
-from casemate.track.transport.in_process import Faults, Faulty, InProcess, Transport
+from casemate.track.transport.in_process import InProcess, Transport
 
 
 @dataclass
@@ -110,7 +112,7 @@ def test_closing_sends_what_was_given_before(ends: Ends) -> None:
 @given(adds=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 50)), max_size=30))
 def test_a_round_makes_the_count_exact(ends: Ends, adds: list[tuple[int, int]]) -> None:
     names = ["a", "b", "c"]
-    server = Server(names, Windows(3, exact_rule()), ends.server.order)
+    server = Server(names, Windows(3, Every()), ends.server.order)
     ends.server.serve(server.receive)
     sites = [Site(name, ends.sites.report) for name in names]
     for site in sites:
@@ -123,7 +125,7 @@ def test_a_round_makes_the_count_exact(ends: Ends, adds: list[tuple[int, int]]) 
 
 def test_the_centred_tracker_keeps_its_word_once_messages_have_arrived(ends: Ends) -> None:
     alpha, names = 0.1, ["a", "b"]
-    server = Server(names, Windows(2, centred_rule(alpha)), ends.server.order)
+    server = Server(names, centred_windows(2, alpha), ends.server.order)
     ends.server.serve(server.receive)
     sites = [Site(name, ends.sites.report, centred_rule(alpha)) for name in names]
     for total in range(1, 501):

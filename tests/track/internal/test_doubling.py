@@ -1,139 +1,173 @@
-"""The frame of both oblivious trackers, and that compiled runs are the runs of the objects."""
+"""The oblivious trackers: unbiased for items that do not look, and exact between rounds."""
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
-from chance import assert_rate_at_most
+from chance import assert_follows, assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
-from track.oblivious.runs import Simulate, attacked, three
 
-from casemate.track.adversary.compiled import NAMES, named_adversary
 from casemate.track.engine import Change, PublishedCount
-from casemate.track.instruction import Every, Sample
-from casemate.track.protocols.oblivious import block as blocks
-from casemate.track.protocols.oblivious import huang_yi_zhang as hyz
-from casemate.track.protocols.oblivious.doubling import Doubling, start, step_at
-from casemate.track.setting import Setting
-from casemate.track.simulate.simulate import PlainRun, run_plain
+from casemate.track.instruction import Blocks, Every, Sample
+from casemate.track.messages import Order, Report
+from casemate.track.protocols.doubling import Doubling, block, huang_yi_zhang
+from casemate.track.simulate.simulate import PlainRun
+from casemate.track.site import Site
 
-Make = Callable[[int, float], Doubling]
-BOTH: list[tuple[Simulate, Make]] = [
-    (hyz.simulate_huang_yi_zhang, hyz.huang_yi_zhang),
-    (blocks.simulate_block, blocks.block),
-]
-PREDICTED: list[tuple[Simulate, Callable[[int, float, float, int], float]]] = [
-    (hyz.simulate_huang_yi_zhang, hyz.predicted_words),
-    (blocks.simulate_block, blocks.predicted_words),
-]
-ADVERSARIES = [name.replace("EXPONENT", "1.5") for name in NAMES]
-SETTINGS = [
-    Setting(1, 0.3, items=1500),
-    Setting(5, 0.1, items=3000),
-    Setting(16, 0.1, items=6000),
-    Setting(40, 0.5, items=2500),
-]
+BOTH = pytest.mark.parametrize("make", [huang_yi_zhang, block])
+Make = Callable[..., Doubling]
+Law = list[tuple[Fraction, int]]
+RUNS = 200
 
 
-@pytest.mark.parametrize("adversary", ADVERSARIES)
-@pytest.mark.parametrize(("simulate", "make"), BOTH)
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_a_compiled_run_is_word_for_word_and_error_for_error_the_plain_one(
-    simulate: Simulate, make: Make, adversary: str, setting: Setting, seed: int
-) -> None:
-    sites, alpha = setting.sites, setting.alpha
-    fast = simulate(setting, named_adversary(adversary, sites), three(seed))
-    rngs = three(seed)
-    object_ = named_adversary(adversary, sites).as_adversary(rngs[0])
-    assert fast == run_plain(setting, make(sites, alpha), object_, rngs[1].random)
-    assert fast.rounds > 1
-
-
-@pytest.mark.parametrize(("_simulate", "make"), BOTH)
+@BOTH
 @given(st.integers(1, 30), st.floats(0.05, 0.9), st.data())
 def test_the_count_is_exact_at_the_start_and_at_the_beginning_of_a_round(
-    _simulate: Simulate, make: Make, sites: int, alpha: float, data: st.DataObject
+    make: Make, sites: int, alpha: float, data: st.DataObject
 ) -> None:
     run = PlainRun(sites, make(sites, alpha), default_rng(data.draw(st.integers(0, 99))).random)
     rounds = 0
-    for items in range(1, 300):
+    for items in range(1, 200):
         run.add(data.draw(st.integers(0, sites - 1)) if items < 20 else items % sites)
-        if run.server.rounds > rounds or not run.server.words_by_kind["rule"]:
+        if items % 37 == 0:
+            run.server.call_round()  # somebody polls
+            assert run.server.read().value == items
+        elif run.server.rounds > rounds or not run.server.words_by_kind["rule"]:
             assert run.output == items
         rounds = run.server.rounds
 
 
-@pytest.mark.parametrize(("simulate", "predicted"), PREDICTED)
-@pytest.mark.parametrize(("sites", "alpha"), [(100, 0.05), (256, 0.02), (1024, 0.01)])
-def test_words_are_as_predicted(
-    simulate: Simulate,
-    predicted: Callable[[int, float, float, int], float],
-    sites: int,
-    alpha: float,
-    seed: int,
-) -> None:
-    items = 600_000
-    run = simulate(
-        Setting(sites, alpha, items=items), named_adversary("uniform", sites), three(seed)
-    )
-    assert run.words == pytest.approx(predicted(sites, alpha, 0.01, items), rel=0.06)
-
-
-@pytest.mark.parametrize(("simulate", "predicted"), PREDICTED)
-def test_a_word_an_item_before_reports_stand_for_two(
-    simulate: Simulate, predicted: Callable[[int, float, float, int], float], seed: int
-) -> None:
-    run = simulate(Setting(64, 0.1, items=300), named_adversary("uniform", 64), three(seed))
-    assert run.words == predicted(64, 0.1, 0.01, 300) == 300
-    assert run.max_error_over_alpha == 0.0
-
-
-def test_reporting_every_item_stops_when_a_report_stands_for_two() -> None:
-    assert start(0.01, hyz.strength(1024)) == 25_600
-    assert start(0.01, blocks.strength(1024)) == 14_400
-
-
-@pytest.mark.parametrize(("simulate", "make"), BOTH)
-def test_items_that_do_not_look_rarely_drive_the_error_past_alpha(
-    simulate: Simulate, make: Make, seed: int
-) -> None:
-    errors = attacked(simulate, Setting(256, 0.02, items=200_000), "uniform", seed)
-    assert_rate_at_most(sum(error > 1 for error in errors), 20, 0.05)
-    assert min(errors) > 0.2  # they do err
-
-
-@pytest.mark.parametrize(("simulate", "make"), BOTH)
-def test_an_adversary_drives_the_error_past_alpha_much_more_often(
-    simulate: Simulate, make: Make, seed: int
-) -> None:
-    errors = attacked(simulate, Setting(256, 0.02, items=200_000), "stop-on-change", seed)
-    with pytest.raises(AssertionError):
-        assert_rate_at_most(sum(error > 1 for error in errors), 20, 0.05)
-
-
 def test_a_server_that_starts_again_goes_on_from_the_counts_it_is_told() -> None:
-    engine = hyz.huang_yi_zhang(2, 0.1)
+    engine = huang_yi_zhang(2, 0.1)
     assert engine.summons() == Every()  # it knows nothing
     engine.begin([5000, 3000])
     assert engine.estimate() == PublishedCount(8000.0, 8000.0, 8000.0, 1.0)
-    wish = engine.hear(1, Every(), 3000, 1, 3001)
-    rule = Sample(1.0 / step_at(8001, 0.1, hyz.strength(2)))
-    assert wish == Change(wider={0: rule, 1: rule})
+    rule = Sample(1.0 / (0.1 * 8001 / (4 * math.sqrt(2))))
+    assert engine.hear(1, Every(), 3000, 1, 3001) == Change(wider={0: rule, 1: rule})
     assert engine.estimate().confidence == 0.0  # nothing is promised against an adversary
 
 
-@pytest.mark.parametrize(("_simulate", "make"), BOTH)
-def test_a_poll_makes_the_count_exact(_simulate: Simulate, make: Make, seed: int) -> None:
-    run = PlainRun(4, make(4, 0.2), default_rng(seed).random)
-    for items in range(1, 400):
-        run.add(items % 4)
-        if items % 37 == 0:
-            run.server.call_round()
-            assert run.server.read().value == items
-
-
-@pytest.mark.parametrize("make", [hyz.huang_yi_zhang, blocks.block])
-def test_a_strength_that_is_none_is_refused(make: Callable[[int, float, float], Doubling]) -> None:
+@BOTH
+def test_a_strength_that_is_none_is_refused(make: Make) -> None:
     with pytest.raises(ValueError, match="positive factor"):
         make(4, 0.1, 0.0)
+
+
+# The block scheme
+
+
+@pytest.mark.theorem("001: Section 1.3 (block scheme)")
+@given(st.integers(1, 50), st.integers(0, 2**32))
+def test_a_site_reports_exactly_once_in_each_block(size: int, seed: int) -> None:
+    sent: list[Report] = []
+    site = Site("a", sent.append, Blocks(float(size)), draw=default_rng(seed).random)
+    for block_number in range(1, 6):
+        for _ in range(size):
+            site.add()
+        assert len(sent) == block_number
+
+
+@pytest.mark.theorem("001: Section 1.3 (block scheme)")
+def test_the_report_comes_at_a_uniform_point_of_its_block(seed: int) -> None:
+    assert_follows(_points(10.0, seed), lambda point: min(1.0, max(0.0, point / 10)))
+    with pytest.raises(AssertionError):
+        assert_follows(_points(9.0, seed), lambda point: min(1.0, max(0.0, point / 10)))
+
+
+def _points(size: float, seed: int) -> list[int]:
+    """Where in their third block 8,000 sites report."""
+    rng, found = default_rng(seed), []
+    for _ in range(8_000):
+        sent: list[Report] = []
+        site = Site("a", sent.append, draw=rng.random)
+        site.obey(Order(1, Blocks(size), answer=False))
+        site.add(2 * int(size))
+        before = len(sent)
+        while len(sent) == before:
+            site.add()
+        found.append(site.count - 2 * int(size))
+    return found
+
+
+def begun(make: Make, counts: list[int]) -> tuple[Doubling, float, Sample | Blocks]:
+    """An engine whose sites report by chance, what a report stands for, and their rule."""
+    engine = make(len(counts), 0.3)
+    engine.begin(counts)
+    wish = engine.hear(0, Every(), counts[0], 1, counts[0])
+    assert isinstance(wish, Change)
+    rule = wish.wider[0]
+    assert isinstance(rule, Sample | Blocks)
+    return engine, engine.tally.step, rule
+
+
+@pytest.mark.theorem("001: Section 1.3 (block scheme)")
+def test_the_server_shows_a_block_for_each_report() -> None:
+    engine, step, rule = begun(block, [1000, 500])
+    for site, since, reports in ((0, 1000, 1), (1, 500, 2), (0, 1000, 3), (0, 1000, 3)):
+        engine.hear(site, rule, since, reports, since + 7)
+    assert engine.estimate().value == pytest.approx(1500 + 5 * step)
+
+
+def wrong_at_the_end(make: Make, constant: float, seed: int) -> int:
+    """How many of the runs over items that do not look are off by more than alpha at the end."""
+    alpha, items, wrong = 0.1, 400, 0
+    for rng in default_rng(seed).spawn(RUNS):
+        run = PlainRun(4, make(4, alpha, constant), rng.random)
+        for i in range(items):
+            run.add(i % 4)
+        wrong += abs(run.output - items) > alpha * items
+    return wrong
+
+
+@pytest.mark.theorem("001: Section 1.3 (block scheme)")
+def test_at_one_time_it_is_wrong_at_most_as_often_as_hoeffding_says(seed: int) -> None:
+    hoeffding = 2 * math.exp(-(3.0**2) / 2)
+    assert_rate_at_most(wrong_at_the_end(block, 3.0, seed), RUNS, hoeffding)
+    with pytest.raises(AssertionError):
+        assert_rate_at_most(wrong_at_the_end(block, 0.5, seed), RUNS, hoeffding)
+
+
+# Huang, Yi and Zhang
+
+
+def test_at_one_time_it_is_wrong_at_most_as_often_as_chebyshev_says(seed: int) -> None:
+    assert_rate_at_most(wrong_at_the_end(huang_yi_zhang, 3.0, seed), RUNS, 1 / 9)
+    with pytest.raises(AssertionError):
+        assert_rate_at_most(wrong_at_the_end(huang_yi_zhang, 0.5, seed), RUNS, 1 / 9)
+
+
+def law_of_the_last_report(items: int, p: Fraction) -> Law:
+    """The probability of each last reported count of a site; 0 where it never reported."""
+    never = [((1 - p) ** items, 0)]
+    return never + [(p * (1 - p) ** (items - last), last) for last in range(1, items + 1)]
+
+
+def moments(law: Law, items: int, correction: Fraction) -> tuple[Fraction, Fraction]:
+    """Mean and mean square of the error of a site whose last count is corrected by so much."""
+    found = [(chance, last + correction - items if last else -items) for chance, last in law]
+    return sum(c * e for c, e in found), sum(c * e * e for c, e in found)  # type: ignore[return-value]  # sums of Fractions
+
+
+@given(st.integers(1, 40), st.fractions(Fraction(1, 20), Fraction(1), max_denominator=20))
+def test_the_estimate_of_a_site_is_unbiased_and_its_variance_at_most_one_over_p_squared(
+    items: int, p: Fraction
+) -> None:
+    law = law_of_the_last_report(items, p)
+    mean, square = moments(law, items, 1 / p - 1)
+    assert mean == 0
+    assert square <= 1 / p**2
+    assert moments(law, items, Fraction(0))[0] < 0 or p == 1  # without the correction
+    assert moments(law, items, 1 / p)[0] > 0
+
+
+def test_the_engine_takes_the_last_report_of_a_site_and_no_count_between_two() -> None:
+    engine, step, rule = begun(huang_yi_zhang, [1000, 500])
+    for reports, count, gained in ((0, 1012, 0.0), (1, 1015, 14 + step), (1, 1018, 14 + step)):
+        engine.hear(0, rule, 1000, reports, count)
+        assert engine.estimate().value == pytest.approx(1500 + gained)
+    engine.hear(1, rule, 500, 2, 503)
+    engine.hear(0, rule, 1000, 4, 1022)
+    assert engine.estimate().value == pytest.approx(1500 + 21 + step + 2 + step)

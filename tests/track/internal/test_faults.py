@@ -3,12 +3,12 @@
 from itertools import accumulate
 
 import pytest
+from oracles.bad_network import BadNetwork as World
+from oracles.bad_network import Faults
 
 from casemate.track.engine import Engine
 from casemate.track.modes import TRACKERS, make_engine
 from casemate.track.setting import Setting
-from casemate.track.simulate.bad_network import BadNetwork as World
-from casemate.track.transport.in_process import Faults
 
 SITES, ALPHA, DELTA = 64, 0.05, 1e-6
 BEAT = 4  # steps: something new that was lost is said again after so many, and after four times

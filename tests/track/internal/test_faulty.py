@@ -6,9 +6,9 @@ import pytest
 from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.bad_network import Faults, Faulty
 
 from casemate.track.messages import Order, Report
-from casemate.track.transport.in_process import Faults, Faulty
 
 
 def received(faults: Faults, seed: int, messages: int, steps_between: int = 1) -> list[int]:
@@ -47,24 +47,6 @@ def test_a_delay_is_counted_in_steps() -> None:
     assert got == []
     transport.step()
     assert got == [Order(1, None, True)]
-
-
-def test_a_site_that_left_receives_nothing() -> None:
-    got: list[Order] = []
-    transport = Faulty(Faults(), Random(0))
-    transport.join("a", got.append)
-    transport.leave("a")
-    transport.order("a", Order(1, None, True))
-    transport.order_all(Order(1, None, True))
-    assert got == []
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"drop": -0.1}, {"drop": 1.1}, {"duplicate": float("nan")}, {"delay": -1}]
-)
-def test_faults_that_mean_nothing_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="need probabilities"):
-        Faults(**wrong)  # type: ignore[arg-type]  # a wrong one is the point
 
 
 # True with a stated probability

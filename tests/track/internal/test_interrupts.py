@@ -6,7 +6,7 @@ from types import FrameType
 
 import pytest
 
-from casemate.track.pace import HeldInterrupts
+from casemate.track.simulate.pace import HeldInterrupts
 
 pytestmark = pytest.mark.usefixtures("interruptible")
 

@@ -22,7 +22,7 @@ def silent() -> float:
 
 
 def engine(sites: int = SITES, draw: random.Random | None = None) -> Robust:
-    return Robust(sites, ALPHA, DELTA, HORIZON, draw.random if draw else silent)
+    return Robust(Setting(sites, ALPHA, DELTA, HORIZON), draw.random if draw else silent)
 
 
 def in_a_round(sites: int = SITES) -> Robust:
@@ -212,13 +212,15 @@ def misses(run: PlainRun, items: int) -> bool:
 
 @pytest.mark.theorem("001: Theorem 1")
 def test_the_interval_holds_the_truth_at_all_times(rng: random.Random) -> None:
-    runs = [PlainRun(4, Robust(4, 0.5, 0.01, 1500, rng.random), rng.random) for _ in range(40)]
+    setting = Setting(4, 0.5, 0.01, 1500)
+    runs = [PlainRun(4, Robust(setting, rng.random), rng.random) for _ in range(40)]
     assert_rate_at_most(sum(misses(run, 1500) for run in runs), len(runs), 0.01)
 
 
 def test_an_interval_of_a_tenth_does_not(rng: random.Random) -> None:
     """The twin: the count is that of a tracker with ten times the error."""
-    runs = [PlainRun(4, _Boastful(4, 0.5, 0.01, 1500, rng.random), rng.random) for _ in range(40)]
+    setting = Setting(4, 0.5, 0.01, 1500)
+    runs = [PlainRun(4, _Boastful(setting, rng.random), rng.random) for _ in range(40)]
     with pytest.raises(AssertionError):
         assert_rate_at_most(sum(misses(run, 1500) for run in runs), len(runs), 0.01)
 

@@ -4,18 +4,19 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from oracles.bad_network import Faults, Faulty
 from servers import RedisServer
 from track.transport.eventually import eventually
 
 from casemate.errors import Misconfigured
 from casemate.track.instruction import Growth
 from casemate.track.messages import Order, Report
-from casemate.track.protocols.windows.windows import Windows, centred_rule
+from casemate.track.protocols.windows import centred as centred_windows
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Timing
 from casemate.track.service.membership import join
 from casemate.track.transport.address import open_transport
-from casemate.track.transport.in_process import Faults, Faulty, InProcess
+from casemate.track.transport.in_process import InProcess
 
 
 def heard(transport: InProcess) -> list[Report]:
@@ -109,7 +110,7 @@ def test_with_redis_a_server_that_starts_knows_the_count_of_a_site_that_is_down(
     with join(address, "a") as site:
         site.add(30)
     network = open_transport(address)
-    server = Server(["a"], Windows(1, centred_rule(0.1)), network.order)
+    server = Server(["a"], centred_windows(1, 0.1), network.order)
     now = [0.0]
     attendant = Attendant(server, ["a"], Timing(patience=5), clock=lambda: now[0])
     attendant.open()

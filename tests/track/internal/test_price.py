@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.messages import Report
-from casemate.track.protocols.windows.windows import Centred, centred_rule
+from casemate.track.protocols.windows import Centred, centred_rule
 from casemate.track.site import Site
 
 alphas = st.floats(0.01, 0.9)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 from numpy.random import Generator
 
-from casemate.track.adversary.plain import Seen
 from casemate.track.modes import MODES
 from casemate.track.setting import Setting
 from casemate.track.simulate import simulate as simulation
+from casemate.track.simulate.adversary import Seen
 from casemate.track.simulate.simulate import simulate
 
 SMALL = Setting(8, 0.1, 0.1, 5_000)

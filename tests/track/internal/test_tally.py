@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.instruction import ONE, Every, Growth, Sample
-from casemate.track.protocols.windows.tally import Marks, WindowTally
+from casemate.track.tally import Marks, SiteTally
 
 counts = st.integers(0, 10**12)
 events = st.lists(st.tuples(st.integers(0, 4), counts, counts, st.booleans()), max_size=40)
 
 
-def fresh(sites: int = 5) -> WindowTally:
-    return WindowTally(sites, ONE + ONE // 8, ONE - ONE // 8, 0.25)
+def fresh(sites: int = 5) -> SiteTally:
+    return SiteTally(sites, ONE + ONE // 8, ONE - ONE // 8, 0.25)
 
 
 @given(events)
@@ -59,13 +59,13 @@ def test_every_mark_is_noticed() -> None:
     tally.hold(0, 100, 101)
     tally.sample(1, 0, 7)
     tally.heard = 9
-    assert not tally.due()
+    assert not tally.due(0)
     excess = tally.down * 101 - tally.up * 100
     for marks in (Marks(draws=7), Marks(heard=9), Marks(value=100.0), Marks(room=excess - 1)):
         tally.marks = marks
-        assert tally.due()
+        assert tally.due(0)
     tally.marks = Marks(draws=8, heard=10, value=200.0, room=excess)
-    assert not tally.due()
+    assert not tally.due(0)
 
 
 def test_a_round_begins_at_exact_counts() -> None:
@@ -77,4 +77,4 @@ def test_a_round_begins_at_exact_counts() -> None:
     assert (tally.low, tally.high, tally.base, tally.draws) == (11, 17, 7, 0)
     tally.probability = 0.5
     rules = [tally.rule(site) for site in range(3)]
-    assert rules == [Growth(ONE, ONE), Growth(2 * ONE, ONE), Sample(0.5)]
+    assert rules == [Growth(1, 1), Growth(2 * ONE, ONE), Sample(0.5)]

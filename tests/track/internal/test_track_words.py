@@ -3,11 +3,23 @@
 import xml.etree.ElementTree as ET
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.report import Logarithmic, Plot, Tone
-from casemate.track.report import LINE, ProtocolRow, apart, end_names, ratios, rows_drawn
+from casemate.track.modes import plan, tuned_curve
+from casemate.track.report import (
+    LINE,
+    SITES,
+    ProtocolRow,
+    apart,
+    curves,
+    end_names,
+    ratios,
+    rows_drawn,
+)
+from casemate.track.setting import Setting
 
 places = st.lists(st.floats(0, 1000), min_size=1, max_size=12).map(sorted)
 
@@ -54,3 +66,21 @@ def test_two_curves_that_end_in_one_point_have_two_names() -> None:
     first, second = names.iter("text")
     assert {first.text, second.text} == {"one", "other"}
     assert abs(float(second.attrib["y"]) - float(first.attrib["y"]) - LINE) < 0.02
+
+
+def test_a_curve_goes_through_what_is_planned_and_auto_is_the_better_of_its_two() -> None:
+    setting = Setting(sites=64, alpha=0.1, delta=0.05, items=10**5)
+    planned = {each.mode: each.words for each in plan(64, 0.1, 0.05, 10**5)}
+    found = {curve.mode: dict(curve.points) for curve in curves(setting, (16, 64, 4096))}
+    assert set(found) == {"auto", "deterministic", "sampled", "robust", "robust-tuned"}
+    drawn = {mode: points[64] for mode, points in found.items()}
+    assert drawn["sampled"] == planned["sampled"] and drawn["robust"] == planned["robust"]
+    assert drawn == pytest.approx({mode: planned[mode] for mode in drawn}, rel=0.1)
+    for sites, words in found["auto"].items():
+        assert words == min(found["deterministic"][sites], found["sampled"][sites])
+    assert SITES[0] == 4 and SITES[-1] == 65_536
+
+
+@pytest.mark.parametrize("horizon", [1, 40, 10**4])
+def test_before_rounds_begin_the_tuned_tracker_costs_what_windows_cost(horizon: int) -> None:
+    assert 0 < tuned_curve(Setting(16, 0.01, 0.01, horizon)) <= horizon

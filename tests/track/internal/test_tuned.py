@@ -9,7 +9,7 @@ from casemate.track.engine import Change, EndRound
 from casemate.track.instruction import Blocks, Growth
 from casemate.track.protocols.tuned.design import TunedDesign
 from casemate.track.protocols.tuned.tracker import RobustTuned, TunedRound
-from casemate.track.protocols.windows.windows import centred_rule
+from casemate.track.protocols.windows import centred_rule
 from casemate.track.simulate.simulate import PlainRun
 
 HALF = 1 / math.log(2)  # the noise scale whose ratio is one half
@@ -76,6 +76,9 @@ def test_a_phase_ends_at_its_length_and_its_last_site_begins_again() -> None:
     assert tracked.middle() == 300 + 10 * (3 + 1)
     assert tracked.hear(1, 213, 0) is None  # its 13 items take the place of two reports
     assert tracked.middle() == 300 + 10 * (3 + 1) - 7
+    assert tracked.hear(0, 100, 2) is None  # the next phase is as long: three reports, not five
+    assert tracked.hear(1, 213, 1) is None
+    assert tracked.hear(0, 100, 3) == Change(narrower={0: Blocks(10.0)})
 
 
 def test_reports_past_the_end_of_a_phase_count_only_by_the_exact_count() -> None:
@@ -95,7 +98,7 @@ def test_repeated_news_changes_nothing() -> None:
     tracked = make_round()
     tracked.hear(0, 100, 2)
     tracked.hear(0, 100, 2)
-    assert tracked.heard == 2
+    assert tracked.tally.draws == 2
 
 
 def tracker(sites: int, items: int, alpha: float = 0.1) -> tuple[PlainRun, RobustTuned]:

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.instruction import ONE, Every, Growth
-from casemate.track.protocols.windows.windows import (
+from casemate.track.protocols.windows import (
     Windows,
     centred_rule,
-    exact_rule,
     fixed,
     paper_rule,
     weight_of_top,
 )
+from casemate.track.protocols.windows import centred as centred_windows
 from casemate.track.simulate.simulate import PlainRun
 
 alphas = st.floats(0.001, 0.9) | st.sampled_from([0.5, 0.25, 0.125, 0.01, 0.05])
@@ -36,7 +36,7 @@ def largest_error(engine: Windows, alpha: float, stream: list[tuple[int, int]]) 
 def test_centred_windows_are_never_off_by_more_than_alpha(
     alpha: float, stream: list[tuple[int, int]]
 ) -> None:
-    assert largest_error(Windows(4, centred_rule(alpha)), alpha, stream) <= 1.0
+    assert largest_error(centred_windows(4, alpha), alpha, stream) <= 1.0
 
 
 @pytest.mark.theorem("001: Section 1.1 (deterministic tracking)")
@@ -44,20 +44,20 @@ def test_centred_windows_are_never_off_by_more_than_alpha(
 def test_the_windows_of_the_source_are_never_off_by_more_than_alpha(
     alpha: float, stream: list[tuple[int, int]]
 ) -> None:
-    engine = Windows(4, paper_rule(alpha), lower_ends=True)
+    engine = Windows(4, paper_rule(alpha))
     assert largest_error(engine, alpha, stream) <= 1.0
 
 
 @given(streams)
 def test_reporting_everything_is_exact(stream: list[tuple[int, int]]) -> None:
-    assert largest_error(Windows(4, exact_rule()), 0.5, stream) == 0.0
+    assert largest_error(Windows(4, Every()), 0.5, stream) == 0.0
 
 
 @given(alphas, streams)
 def test_the_truth_is_between_the_published_ends(
     alpha: float, stream: list[tuple[int, int]]
 ) -> None:
-    engine = Windows(4, centred_rule(alpha))
+    engine = centred_windows(4, alpha)
     run, items = PlainRun(4, engine, draw=lambda: 0.5), 0
     for site, many in stream:
         for _ in range(many):
@@ -90,12 +90,7 @@ def test_alpha_in_fixed_point_is_a_hair_below(alpha: float) -> None:
     assert fixed(1e-12) == 0
 
 
-def test_exact_windows_have_no_width() -> None:
-    assert exact_rule() == Every()
-    assert exact_rule().top(7) == 7
-
-
 def test_a_round_begins_windows_at_the_exact_counts() -> None:
-    engine = Windows(2, centred_rule(0.1))
+    engine = centred_windows(2, 0.1)
     engine.begin([1000, 0])
     assert (engine.estimate().lo, engine.estimate().hi) == (1000, centred_rule(0.1).top(1000))

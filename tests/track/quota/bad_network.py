@@ -88,8 +88,8 @@ class Net:
     def join(self, site: str, take: Take) -> None:
         self._sites[site] = take
 
-    def claim(self, claim: Claim) -> None:
-        self._send("", claim)
+    def report(self, report: Claim) -> None:
+        self._send("", report)
 
     def order(self, site: str, order: Order) -> None:
         self._send(site, order)

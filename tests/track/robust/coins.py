@@ -88,10 +88,12 @@ class SmallTracker:
         if tracked.passed == plan.phases:  # everybody is called, and nothing is secret any more
             nobody = (False,) * plan.sites
             return Outcome((*transcript, -1.0), (0,) * plan.sites, nobody, tape.weight)
-        counts = [site.count - int(begun) for site, begun in zip(sites, tracked.begun, strict=True)]
+        counts = [
+            site.count - int(begun) for site, begun in zip(sites, tracked.tally.known, strict=True)
+        ]
         offsets = tuple(count % size for count in counts)
         reported = tuple(
-            bool(r > count // size) for r, count in zip(tracked.reports, counts, strict=True)
+            bool(r > count // size) for r, count in zip(tracked.tally.drawn, counts, strict=True)
         )
         return Outcome(tuple(transcript), offsets, reported, tape.weight)
 

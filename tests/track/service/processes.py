@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 
 from casemate.errors import Misconfigured
 from casemate.track.engine import Engine
-from casemate.track.protocols.mixed.mixed import Sampled, automatic
-from casemate.track.protocols.windows.windows import Windows, centred_rule
+from casemate.track.modes import MODES, make_engine
 from casemate.track.service.attendant import Flag, Timing
 from casemate.track.service.membership import join
 from casemate.track.service.serving import serve
@@ -59,11 +58,8 @@ def opened(address: str) -> Network:
 
 
 def engine(name: str, sites: int) -> Engine:
-    if name == "sampled":
-        return Sampled(Setting(sites, ALPHA, 1e-6, 10**9))
-    if name == "auto":
-        return automatic(sites, ALPHA, 1e-6, 1e9)
-    return Windows(sites, centred_rule(ALPHA))
+    mode = name if name in MODES else "deterministic"
+    return make_engine(mode, Setting(sites, ALPHA, 1e-6, 10**9))
 
 
 def run_server(address: str, name: str, sites: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""The protocols, one folder each: the rule, its design, and its simulation."""
+"""The protocols, one folder or module each: the rule and its design; `modes` lists them once."""

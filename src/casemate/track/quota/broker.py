@@ -234,9 +234,9 @@ class Broker:
         channel = f"{ORDERS}.{token(site)}"
         self._wire.subscribe(channel, self._notes.careful(lambda data: take(decode_order(data))))
 
-    def claim(self, claim: Claim) -> None:
+    def report(self, report: Claim) -> None:
         """Carry a claim to the server."""
-        self._wire.publish(Parcel(CLAIMS, encode(claim)))
+        self._wire.publish(Parcel(CLAIMS, encode(report)))
 
     def order(self, site: str, order: Order) -> None:
         """Carry an order to a site."""

@@ -33,6 +33,7 @@ from casemate.track.quota.journals import (
 from casemate.track.quota.messages import QuotaInProcess, QuotaTransport
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
+from casemate.track.transport.in_process import DirectCarrier
 from casemate.track.transport.network import token
 
 
@@ -184,7 +185,7 @@ class Quota:
 
 
 def _ensure_journal(transport: QuotaTransport | str | None, journal: Path | str | None) -> None:
-    if journal is None and not isinstance(transport, QuotaInProcess | None):
+    if journal is None and not isinstance(transport, DirectCarrier | None):
         raise Misconfigured(
             "a quota that other processes can reach needs a journal, or it would lease its limit "
             "once more when it is started again; give it journal=FOLDER"

@@ -34,9 +34,9 @@ TRIES = 6
 class QuotaSite:
     """One of the places that share a limit.
 
-    >>> from casemate.track.quota.messages import InProcess
+    >>> from casemate.track.quota.messages import QuotaInProcess
     >>> from casemate.track.quota.server import QuotaServer
-    >>> transport = InProcess()
+    >>> transport = QuotaInProcess()
     >>> server = QuotaServer(5, ["edge-7"], transport)
     >>> site = QuotaSite("edge-7", transport)
     >>> [site.acquire(2), site.acquire(2), site.acquire(2), site.acquire()]
@@ -105,7 +105,7 @@ class QuotaSite:
                 if known is not None:
                     return known
                 claim = self._claim(wanted=n)
-            self._transport.claim(claim)  # without the lock: the answer may come at once
+            self._transport.report(claim)  # without the lock: the answer may come at once
             if not self._heard_since(claim.sequence):
                 unanswered += 1
                 self._complain(Why.UNKNOWN)
@@ -144,7 +144,7 @@ class QuotaSite:
         with self._lock:
             known, claim = self._standing.window, self._claim(wanted=0)
         if known:
-            self._transport.claim(claim)
+            self._transport.report(claim)
 
     def take(self, order: Order) -> None:
         """Follow an order; an old one is ignored, a repeated recall is answered again."""
@@ -165,7 +165,7 @@ class QuotaSite:
             other = self._standing.window not in (0, window)
             answer = self._claim(wanted=0)
         if other:
-            self._transport.claim(answer)
+            self._transport.report(answer)
         return other
 
     def _take_numbered(self, order: Numbered) -> None:
@@ -181,7 +181,7 @@ class QuotaSite:
             if isinstance(order, Recall) and order.sequence == self._standing.sequence:
                 answer = self._claim(wanted=0)
         if answer is not None:
-            self._transport.claim(answer)
+            self._transport.report(answer)
 
     def _result(self, order: Numbered) -> OrderStanding:
         """Where the site stands once it follows the order."""

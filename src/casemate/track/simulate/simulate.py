@@ -3,8 +3,6 @@
 Cost       Adversaries by name run compiled, 10 to 30 ns an item; one of yours runs at the speed of
            Python, some microseconds an item.
 
-Compiled runs by the name of the protocol.
-
 A run over the real sites, server and engine, one item at a time.
 
 This is the slow and obvious simulation: nothing in it knows a protocol. The compiled ones are
@@ -19,49 +17,16 @@ import numpy as np
 from numpy.random import Generator
 
 from casemate.errors import Misconfigured
-from casemate.track.adversary.compiled import CompiledAdversary, Rngs, named_adversary
-from casemate.track.adversary.plain import Adversary, Seen
-from casemate.track.engine import Engine
+from casemate.track.engine import Engine, TalliedEngine
 from casemate.track.instruction import Draw, step_of
 from casemate.track.messages import Order
-from casemate.track.modes import make_engine, mode_named
-from casemate.track.pace import EVERY, UNWATCHED, HeldInterrupts, Pace
-from casemate.track.protocols.mixed.simulation import (
-    simulate_allocated,
-    simulate_auto,
-    simulate_deterministic,
-    simulate_deterministic_paper,
-    simulate_exact,
-)
-from casemate.track.protocols.oblivious.block import simulate_block
-from casemate.track.protocols.oblivious.huang_yi_zhang import simulate_huang_yi_zhang
-from casemate.track.protocols.robust.simulation import simulate_robust
-from casemate.track.protocols.sampled.simulation import simulate_sampled
-from casemate.track.protocols.tuned.simulation import simulate_robust_tuned
+from casemate.track.modes import make_engine
 from casemate.track.server import Server
 from casemate.track.setting import Run, Setting
+from casemate.track.simulate.adversary import Adversary, Rngs, Seen, named_adversary
+from casemate.track.simulate.compiled_run import run_compiled
+from casemate.track.simulate.pace import EVERY, UNWATCHED, HeldInterrupts, Pace
 from casemate.track.site import Site
-
-FAST: dict[str, Callable[[Setting, CompiledAdversary, Rngs, Pace], Run]] = {
-    "auto": simulate_auto,
-    "deterministic": simulate_deterministic,
-    "deterministic-paper": simulate_deterministic_paper,
-    "allocated": simulate_allocated,
-    "sampled": simulate_sampled,
-    "robust": simulate_robust,
-    "robust-tuned": simulate_robust_tuned,
-    "exact": simulate_exact,
-    "huang-yi-zhang": simulate_huang_yi_zhang,
-    "block": simulate_block,
-}
-
-
-def fast_run(
-    mode: str, setting: Setting, adversary: CompiledAdversary, rngs: Rngs, pace: Pace = UNWATCHED
-) -> Run:
-    """One compiled run of the protocol of this name."""
-    return FAST[mode_named(mode).name](setting, adversary, rngs, pace)
-
 
 # Plain ------------------------------------------------------------------------------------------
 
@@ -204,26 +169,26 @@ def _run(
     setting: Setting, mode: str, adversary: str | MakeAdversary, rng: Generator, advance: Advance
 ) -> Run:
     one, two, three = rng.spawn(3)
-    rngs: Rngs = (one, two, three)
     tell = _telling(setting.items, advance)
+    engine = make_engine(mode, setting, three.random)
     if isinstance(adversary, str):
-        return _fast(mode, setting, adversary, rngs, tell)
-    engine, pace = make_engine(mode, setting, three.random), Pace(tell, _EVERY_PLAIN)
+        return _run_held(setting, engine, adversary, (one, two), tell)
+    pace = Pace(tell, _EVERY_PLAIN)
     return run_plain(setting, engine, adversary(setting.sites, one), two.random, pace)
 
 
-def _fast(
-    mode: str, setting: Setting, adversary: str, rngs: Rngs, tell: Callable[[int], None]
+def _run_held(
+    setting: Setting, engine: TalliedEngine, adversary: str, rngs: Rngs, tell: Callable[[int], None]
 ) -> Run:
+    """A compiled run, which is interrupted only where it pauses."""
     with HeldInterrupts() as interrupts:
 
         def pause(items: int) -> None:
             tell(items)
             interrupts.release()
 
-        return fast_run(
-            mode, setting, named_adversary(adversary, setting.sites), rngs, Pace(pause, EVERY)
-        )
+        against = named_adversary(adversary, setting.sites)
+        return run_compiled(setting, engine, against, rngs, Pace(pause, EVERY))
 
 
 def _telling(items: int, advance: Advance) -> Callable[[int], None]:

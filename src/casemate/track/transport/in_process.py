@@ -1,46 +1,38 @@
-"""Messages within one process: delivered at once, in order, none lost.
+"""How messages of sites reach their server and its orders reach them; and within one process.
 
-Messages within one process that are dropped, repeated, delayed and overtaken, by a seed.
-
-Time is counted in steps of whoever runs it, for example one for each item. With no faults every
-message arrives before the call that sent the first of them returns.
+Trackers carry reports and quotas carry claims; what carries them is the same.
 """
 
-import heapq
 import threading
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import count
-from random import Random
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from casemate.track.messages import Order, Report
 
+Up = TypeVar("Up")
+Down = TypeVar("Down")
 Receive = Callable[[Report], None]
 Obey = Callable[[Order], None]
 
 
-class Transport(Protocol):
-    """How reports reach a server and orders reach sites."""
+class Carrier(Protocol[Up, Down]):
+    """A way for messages, which may lose, repeat and reorder them."""
 
-    def serve(self, receive: Receive) -> None:
-        """Deliver reports to this server from now on."""
+    def serve(self, receive: Callable[[Up], None]) -> None:
+        """Deliver what sites say to this server from now on."""
         ...
 
-    def join(self, site: str, obey: Obey) -> None:
+    def join(self, site: str, take: Callable[[Down], None]) -> None:
         """Deliver orders for this site from now on."""
         ...
 
-    def report(self, report: Report) -> None:
-        """Carry a report to the server."""
+    def report(self, report: Up) -> None:
+        """Carry what a site says to the server."""
         ...
 
-    def order(self, site: str, order: Order) -> None:
+    def order(self, site: str, order: Down) -> None:
         """Carry an order to a site."""
-        ...
-
-    def order_all(self, order: Order) -> None:
-        """Carry one order to every site, in one message where it can."""
         ...
 
     def close(self) -> None:
@@ -48,136 +40,68 @@ class Transport(Protocol):
         ...
 
 
-class InProcess:
-    """Sites and server in one process; one report at a time is dealt with."""
-
-    def __init__(self) -> None:
-        self._receive: Receive | None = None
-        self._sites: dict[str, Obey] = {}
-        self.turn = threading.RLock()  # of whoever deals with the server
-
-    def serve(self, receive: Receive) -> None:
-        """Deliver reports to this server from now on."""
-        self._receive = receive
-
-    def join(self, site: str, obey: Obey) -> None:
-        """Deliver orders for this site from now on."""
-        self._sites[site] = obey
-
-    def report(self, report: Report) -> None:
-        """Hand the report over, and come back when it has been dealt with."""
-        with self.turn:
-            if self._receive is not None:
-                self._receive(report)
-
-    def order(self, site: str, order: Order) -> None:
-        """Hand the order over, and come back when it has been obeyed."""
-        if site in self._sites:
-            self._sites[site](order)
+class Transport(Carrier[Report, Order], Protocol):
+    """A way for the messages of a tracker."""
 
     def order_all(self, order: Order) -> None:
+        """Carry one order to every site, in one message where it can."""
+        ...
+
+
+class DirectCarrier(Generic[Up, Down]):
+    """Server and sites in one process: whoever sends comes back when all of it is dealt with.
+
+    Messages are delivered one after another and never one within another, so that nobody is called
+    in the middle of what it does; none is lost.
+    """
+
+    def __init__(self) -> None:
+        self._receive: Callable[[Up], None] | None = None
+        self._sites: dict[str, Callable[[Down], None]] = {}
+        self.turn = threading.RLock()  # of whoever deals with the server
+        self._delivering = False
+        self._queue: deque[Callable[[], None]] = deque()
+
+    def serve(self, receive: Callable[[Up], None]) -> None:
+        """Deliver what sites say to this server from now on."""
+        self._receive = receive
+
+    def join(self, site: str, take: Callable[[Down], None]) -> None:
+        """Deliver orders for this site from now on."""
+        self._sites[site] = take
+
+    def report(self, report: Up) -> None:
+        """Hand over what a site says."""
+        receive = self._receive
+        if receive is not None:
+            self._deliver(lambda: receive(report))
+
+    def order(self, site: str, order: Down) -> None:
+        """Hand the order over."""
+        take = self._sites.get(site)
+        if take is not None:
+            self._deliver(lambda: take(order))
+
+    def order_all(self, order: Down) -> None:
         """Hand the order to every site that joined, one after another."""
-        for obey in list(self._sites.values()):
-            obey(order)
+        for site in list(self._sites):
+            self.order(site, order)
 
     def close(self) -> None:
         """Nothing is held."""
 
-
-# Faulty -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Faults:
-    """What may happen to a message on its way."""
-
-    drop: float = 0.0  # the probability that a copy of it is lost
-    duplicate: float = 0.0  # the probability that there are two copies
-    delay: int = 0  # in steps
-    reorder: bool = False  # each copy takes from 0 to `delay` steps, instead of `delay`
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.drop <= 1 and 0 <= self.duplicate <= 1 and self.delay >= 0):
-            raise ValueError(f"need probabilities and a delay of at least 0, got {self}")
+    def _deliver(self, handing_over: Callable[[], None]) -> None:
+        with self.turn:
+            self._queue.append(handing_over)
+            if self._delivering:
+                return
+            self._delivering = True
+            try:
+                while self._queue:
+                    self._queue.popleft()()
+            finally:
+                self._delivering = False
 
 
-class Faulty:
-    """A transport within one process that does to messages what a bad network does."""
-
-    def __init__(self, faults: Faults, random: Random) -> None:
-        self.faults = faults
-        self._random = random
-        self._receive: Receive | None = None
-        self._sites: dict[str, Obey] = {}
-        self._now, self._number, self._busy = 0, count(), False
-        self._travelling: list[tuple[int, int, str, Report | Order]] = []
-        self.dropped = self.duplicated = 0
-
-    def serve(self, receive: Receive) -> None:
-        """Deliver reports to this server from now on."""
-        self._receive = receive
-
-    def join(self, site: str, obey: Obey) -> None:
-        """Deliver orders for this site from now on."""
-        self._sites[site] = obey
-
-    def leave(self, site: str) -> None:
-        """Deliver nothing to this site any more: it is gone."""
-        self._sites.pop(site, None)
-
-    def report(self, report: Report) -> None:
-        """Carry a report to the server, perhaps."""
-        self._send("", report)
-
-    def order(self, site: str, order: Order) -> None:
-        """Carry an order to a site, perhaps."""
-        self._send(site, order)
-
-    def order_all(self, order: Order) -> None:
-        """Carry an order to every site, to each of them perhaps."""
-        for site in list(self._sites):
-            self._send(site, order)
-
-    def step(self, steps: int = 1) -> None:
-        """Let time pass, and deliver what has arrived by then."""
-        self._now += steps
-        self._deliver()
-
-    def close(self) -> None:
-        """What travels is lost."""
-        self._travelling.clear()
-
-    def _send(self, to: str, message: Report | Order) -> None:
-        copies = 2 if self._random.random() < self.faults.duplicate else 1
-        self.duplicated += copies - 1
-        for _ in range(copies):
-            if self._random.random() < self.faults.drop:
-                self.dropped += 1
-                continue
-            due = self._now + self._travel_time()
-            heapq.heappush(self._travelling, (due, next(self._number), to, message))
-        self._deliver()
-
-    def _travel_time(self) -> int:
-        most = self.faults.delay
-        return self._random.randint(0, most) if self.faults.reorder else most
-
-    def _deliver(self) -> None:
-        """One after another, never one within another: what is sent meanwhile queues up."""
-        if self._busy:
-            return
-        self._busy = True
-        try:
-            while self._travelling and self._travelling[0][0] <= self._now:
-                _, _, to, message = heapq.heappop(self._travelling)
-                self._hand_over(to, message)
-        finally:
-            self._busy = False
-
-    def _hand_over(self, to: str, message: Report | Order) -> None:
-        if isinstance(message, Order):
-            obey = self._sites.get(to)
-            if obey is not None:
-                obey(message)
-        elif self._receive is not None:
-            self._receive(message)
+InProcess = DirectCarrier[Report, Order]
+"""That of a tracker."""

@@ -8,11 +8,10 @@ from chance import assert_follows
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import Generator, default_rng
+from oracles import scripted_adversaries as plain
 
 from casemate.errors import Misconfigured
-from casemate.track.adversary import plain
-from casemate.track.adversary.compiled import NAMES, named_adversary
-from casemate.track.adversary.plain import Adversary, Seen
+from casemate.track.simulate.adversary import NAMES, Adversary, Seen, named_adversary
 
 BY_NAME = [name.replace("EXPONENT", "1.5") for name in NAMES]
 QUIET = Seen(0.0, False, 0, 0.0)
@@ -52,7 +51,7 @@ def histories(draw: st.DrawFn) -> list[Seen]:
 def test_a_compiled_adversary_names_the_sites_that_the_plain_one_names(
     name: str, history: list[Seen], sites: int
 ) -> None:
-    fast = named_adversary(name, sites).as_adversary(default_rng(1))
+    fast = plain.as_adversary(named_adversary(name, sites), default_rng(1))
     slow = plain_adversary(name, sites, default_rng(1))
     for seen in history:
         site = slow.next_site(seen)
@@ -63,7 +62,7 @@ def test_a_compiled_adversary_names_the_sites_that_the_plain_one_names(
 @pytest.mark.parametrize("name", ["stop-on-change", "group-hold-or-flush"])
 def test_two_runs_do_not_share_their_memory(name: str) -> None:
     first, second = named_adversary(name, 4), named_adversary(name, 4)
-    first.as_adversary(default_rng(0)).next_site(QUIET)
+    plain.as_adversary(first, default_rng(0)).next_site(QUIET)
     assert not np.array_equal(first.memory, second.memory)
 
 
@@ -82,7 +81,7 @@ def test_the_loads_can_be_told_apart(seed: int) -> None:
 
 
 def _sites(name: str, seed: int) -> list[int]:
-    adversary = named_adversary(name, 4).as_adversary(default_rng(seed))
+    adversary = plain.as_adversary(named_adversary(name, 4), default_rng(seed))
     return [adversary.next_site(QUIET) for _ in range(20_000)]
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import pytest
 from chance import assert_rate_at_most
 from numpy.random import default_rng
-
-from casemate.track.adversary.plain import (
+from oracles.scripted_adversaries import (
     Adversary,
     Seen,
     UniformSites,
     group_hold_or_flush,
     stop_on_change,
 )
+
 from casemate.track.instruction import Blocks, Draw, SiteStanding
 
 

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, minimize
 
-from casemate.track.protocols.windows.tally import Floats
-from casemate.track.protocols.windows.windows import (
+from casemate.track.protocols.windows import (
     FILL,
     LeastReports,
     best_widths,
     worthwhile_widths,
 )
+from casemate.track.tally import Floats
 
 loads_of_sites = st.lists(st.integers(0, 1000), min_size=1, max_size=12).filter(any)
 

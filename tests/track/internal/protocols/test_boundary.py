@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from chance import assert_rate_at_most
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from track.sampled.slow_rounds import (
     failure_check_by_check,
@@ -39,6 +39,7 @@ def test_it_is_the_probability_found_item_by_item(
     assert float(exact) <= quick <= float(narrow) * (1 + 1e-8) + 1e-15
 
 
+@settings(max_examples=12)
 @given(st.integers(1, 30), slacks, slopes)
 def test_in_the_limit_of_small_p_it_is_that_of_a_poisson_process(
     reports: int, slack: float, slope: float

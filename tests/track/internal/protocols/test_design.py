@@ -13,6 +13,7 @@ from casemate.track.protocols.sampled.design import (
     design,
     predicted_words,
 )
+from casemate.track.setting import Setting
 
 CENTRED = {1024: 416_800, 4096: 1_384_212}  # words of the centred deterministic tracker
 
@@ -111,14 +112,14 @@ def test_the_reference_design_is_the_known_one() -> None:
 
 @pytest.mark.parametrize(("sites", "share"), [(1024, 0.72), (4096, 0.37)])
 def test_it_needs_far_fewer_words_than_windows(sites: int, share: float) -> None:
-    assert predicted_words(sites, 0.01, 0.01, 1e8) <= share * CENTRED[sites]
+    assert predicted_words(Setting(sites, 0.01)) <= share * CENTRED[sites]
 
 
 def test_words_grow_with_sites_and_horizon_and_fall_with_alpha_and_delta() -> None:
     def words(
         sites: int = 64, alpha: float = 0.05, delta: float = 0.05, until: float = 1e6
     ) -> float:
-        return predicted_words(sites, alpha, delta, until)
+        return predicted_words(Setting(sites, alpha, delta, round(until)))
 
     assert words() < words(sites=128) < 2 * words()
     assert words() < words(until=1e7) < words(until=1e8)
@@ -140,7 +141,7 @@ def test_words_grow_as_the_square_root_of_sites_and_as_one_over_alpha() -> None:
 def test_with_many_sites_a_round_multiplies_the_count() -> None:
     plan = design(1024, 0.1, 0.01, 1e8)  # k > 1 / alpha^2
     assert plan.growth > 3
-    assert predicted_words(1024, 0.1, 0.01, 1e8) < 1024 * 30
+    assert predicted_words(Setting(1024, 0.1)) < 1024 * 30
 
 
 @settings(max_examples=25)
@@ -185,4 +186,6 @@ def test_predicted_words_are_the_rates_of_many_rounds_summed_up(
         reports = plan.round(base, p, spent).reports
         rates.append((reports + 2 * sites) / math.log1p(reports / (p * base)))
     words = plan.opening + 2 * sites + float(np.trapezoid(rates, logs))
-    assert predicted_words(sites, alpha, delta, horizon) == pytest.approx(words, rel=0.005)
+    assert predicted_words(Setting(sites, alpha, delta, round(horizon))) == pytest.approx(
+        words, rel=0.005
+    )

@@ -8,23 +8,23 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.track.adversary.compiled import named_adversary
 from casemate.track.instruction import ONE
 from casemate.track.protocols.mixed import light as light_rounds
 from casemate.track.protocols.mixed.light import LightSites, rounded, sampled_round, share_of
 from casemate.track.protocols.mixed.mixed import Mixed
 from casemate.track.protocols.mixed.plan import Loads, LoadView, MixedPlan, Sampling
-from casemate.track.protocols.mixed.simulation import simulate_tallied
 from casemate.track.protocols.sampled.boundary import failure_probability
-from casemate.track.protocols.windows.tally import WindowTally
-from casemate.track.protocols.windows.windows import fixed, weight_of_top
+from casemate.track.protocols.windows import fixed, weight_of_top
 from casemate.track.setting import Setting
+from casemate.track.simulate.adversary import named_adversary
+from casemate.track.simulate.compiled_run import run_compiled
+from casemate.track.tally import SiteTally
 
 
 def view_of(loads: np.ndarray, items: float, alpha: float = 0.01) -> LoadView:
     """Centred windows at counts in proportion to the loads."""
     a = fixed(alpha)
-    tally = WindowTally(len(loads), ONE + a, ONE - a, weight_of_top(alpha))
+    tally = SiteTally(len(loads), ONE + a, ONE - a, weight_of_top(alpha))
     for site, load in enumerate(loads):
         count = int(load * items)
         tally.hold(site, count, count * (ONE + a) // (ONE - a))
@@ -148,9 +148,9 @@ def violations(planner: object, adversary: str, seed: int, runs: int) -> int:
     setting = Setting(512, 0.05, 0.2, 100_000)
     found = 0
     for rng in np.random.default_rng(seed).spawn(runs):
-        one, two, three = rng.spawn(3)
+        one, two = rng.spawn(2)
         engine = Mixed(setting.sites, setting.alpha, planner)  # type: ignore[arg-type]  # a planner
-        run = simulate_tallied(setting, engine, named_adversary(adversary, 512), (one, two, three))
+        run = run_compiled(setting, engine, named_adversary(adversary, 512), (one, two))
         assert run.words_by_kind["answer"] > 1000  # it did sample
         found += run.violated
     return found

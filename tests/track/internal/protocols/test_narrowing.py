@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.track.instruction import ONE, Growth
-from casemate.track.protocols.windows.tally import Marks, WindowTally
-from casemate.track.protocols.windows.windows import fixed, narrowed, weight_of_top
+from casemate.track.protocols.windows import fixed, narrowed, weight_of_top
+from casemate.track.tally import Marks, SiteTally
 
 A = fixed(0.05)
 
 
-def tally_of(windows: list[tuple[int, int]]) -> WindowTally:
+def tally_of(windows: list[tuple[int, int]]) -> SiteTally:
     """Sites with these counts and rates, in thousandths."""
-    tally = WindowTally(len(windows), ONE + A, ONE - A, weight_of_top(0.05))
+    tally = SiteTally(len(windows), ONE + A, ONE - A, weight_of_top(0.05))
     for site, (count, rate) in enumerate(windows):
         rule = Growth(ONE + ONE * rate // 1000, ONE)
         tally.follow(site, rule)
@@ -22,7 +22,7 @@ def tally_of(windows: list[tuple[int, int]]) -> WindowTally:
     return tally
 
 
-def nothing_too_wide(tally: WindowTally, loads: np.ndarray, answers: st.DataObject) -> bool:
+def nothing_too_wide(tally: SiteTally, loads: np.ndarray, answers: st.DataObject) -> bool:
     """Narrow until it is right, whatever the sites answer within their windows."""
     for _ in range(60):
         if tally.excess() <= 0:

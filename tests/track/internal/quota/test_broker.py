@@ -30,7 +30,7 @@ def test_what_is_none_of_ours_is_noted_and_changes_nothing() -> None:
     server = QuotaServer(100, ["a"], broker)
     for _ in range(3):
         wire.publish(Parcel(CLAIMS, b"hello"))
-        broker.claim(Claim(0, "unknown", 1, 0, 0, 0, 1))
+        broker.report(Claim(0, "unknown", 1, 0, 0, 0, 1))
     assert "no claim of casemate" in lines[0] and "'unknown' is none" in lines[1]
     assert len(lines) == 2, "one line a minute for each kind of mistake is enough"
     assert server.granted == 0

@@ -163,7 +163,7 @@ class BadWorld(RuleBasedStateMachine):
 
 
 TestBadWorld = BadWorld.TestCase
-TestBadWorld.settings = settings(max_examples=400, stateful_step_count=50, deadline=None)
+TestBadWorld.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
 
 
 class ForgetsToWriteDown(SiteDisk):

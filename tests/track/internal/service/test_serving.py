@@ -11,7 +11,9 @@ from track.transport.eventually import eventually
 from track.transport.loop import Loop
 
 from casemate.errors import Misconfigured, Refused, UnknownSite
-from casemate.track.protocols.windows.windows import Windows, centred_rule, exact_rule
+from casemate.track.instruction import Every
+from casemate.track.protocols.windows import Windows
+from casemate.track.protocols.windows import centred as centred_windows
 from casemate.track.service.attendant import Flag, Timing
 from casemate.track.service.membership import join
 from casemate.track.service.serving import Serving, ensure_alone, serve
@@ -38,7 +40,7 @@ def test_the_count_is_shown_now_and_then_and_to_who_asks() -> None:
     network.join("a", site.obey)
     site.add(7)
     network.watch(seen.append)
-    serve(network, ["a"], Windows(1, exact_rule()), Until(0.3), timing=Timing(interval=0.05))
+    serve(network, ["a"], Windows(1, Every()), Until(0.3), timing=Timing(interval=0.05))
     assert len(seen) >= 2 and all(count.value == 7 for count in seen)
     assert seen[0].words == 2
 
@@ -46,7 +48,7 @@ def test_the_count_is_shown_now_and_then_and_to_who_asks() -> None:
 def test_nothing_is_shown_before_anything_is_known() -> None:
     network, seen = Network(Loop()), list[Count]()
     network.watch(seen.append)
-    serve(network, ["a"], Windows(1, exact_rule()), Until(0.2), timing=Timing(interval=0.01))
+    serve(network, ["a"], Windows(1, Every()), Until(0.2), timing=Timing(interval=0.01))
     assert seen == []
 
 
@@ -55,7 +57,7 @@ def test_it_says_that_it_serves_once_it_listens() -> None:
     serve(
         Network(wire),
         ["a"],
-        Windows(1, exact_rule()),
+        Windows(1, Every()),
         Until(0.0),
         ready=lambda: listened.append(set(wire.takers)),
     )
@@ -79,7 +81,7 @@ def test_where_nobody_answers_a_server_is_alone_and_looks_at_nothing_more() -> N
 def test_a_name_that_cannot_travel_is_refused_before_anything_is_sent() -> None:
     wire = Loop()
     with pytest.raises(Misconfigured, match="a site's name"):
-        Serving(Network(wire), ["a", ""], Windows(2, exact_rule()))
+        Serving(Network(wire), ["a", ""], Windows(2, Every()))
     assert wire.sent == []
 
 
@@ -90,7 +92,7 @@ def test_signals_do_not_stall_the_server() -> None:
     over = Until(1.5)
     try:
         timing = Timing(repeat=0.004)
-        serve(Network(Loop()), ["a"], Windows(1, exact_rule()), over, timing=timing)
+        serve(Network(Loop()), ["a"], Windows(1, Every()), over, timing=timing)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -114,7 +116,7 @@ def running(address: str, sites: list[str]) -> Iterator[Serving]:
     """A server in a thread of this process."""
     network, over = open_transport(address, silent()), threading.Event()
     timing = Timing(repeat=0.1, patience=1.0, interval=0.1)
-    serving = Serving(network, sites, Windows(len(sites), centred_rule(0.1)), timing, silent())
+    serving = Serving(network, sites, centred_windows(len(sites), 0.1), timing, silent())
     thread = threading.Thread(target=serving.run, args=(over,))
     thread.start()
     try:

@@ -25,8 +25,8 @@ from casemate.track.protocols.mixed.plan import (
 )
 from casemate.track.protocols.sampled.boundary import brownian_failure, failures
 from casemate.track.protocols.sampled.design import LONGEST_EXACT, slack_for
-from casemate.track.protocols.windows.tally import Floats
-from casemate.track.protocols.windows.windows import FILL, LeastReports
+from casemate.track.protocols.windows import FILL, LeastReports
+from casemate.track.tally import Floats
 
 _KEPT = 0.25  # factors e of the count for which delta is kept beyond the horizon
 _LONGEST = LONGEST_EXACT * 3 // 4  # draws of a round

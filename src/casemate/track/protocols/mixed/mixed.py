@@ -15,15 +15,6 @@ Guarantee  As for `Mixed`: right at all times, except with probability delta.
 Cost       It begins with centred windows, which take no words to set up, and changes to what is
            cheapest for the loads it has seen whenever the count has grown a little.
 
-Sampled rounds: every item is reported with a fresh probability, exact counts come in between.
-
-Source     Ours, for the problem of source document 001.
-Guarantee  With probability 1 - delta the published count is within alpha of the truth at all times,
-           for ever, against anybody, even somebody who sees every message: which items are reported
-           is decided item by item, apart from everything before
-           (docs/derivations/sampled_rounds.md).
-Cost       About 11 sqrt(k) / alpha words for each factor e of the count, whatever the loads are.
-
 The square-root-allocated deterministic tracker: windows as wide as each site's load asks for.
 
 Guarantee  Sure, against anybody, as for centred windows.
@@ -39,7 +30,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from casemate.track.engine import Change, EndRound, PublishedCount, Rules, Wish
-from casemate.track.instruction import NEVER, ONE, Every, Growth, Rule, Sample
+from casemate.track.instruction import NEVER, ONE, Growth, Rule, Sample
 from casemate.track.protocols.mixed.light import LightSites
 from casemate.track.protocols.mixed.plan import (
     REVIEW,
@@ -52,16 +43,15 @@ from casemate.track.protocols.mixed.plan import (
     rules_of,
     windows_of,
 )
-from casemate.track.protocols.sampled.design import WIDEST, Round, design
-from casemate.track.protocols.windows.tally import Flags, Marks, WindowTally
-from casemate.track.protocols.windows.windows import (
+from casemate.track.protocols.sampled.design import WIDEST
+from casemate.track.protocols.windows import (
     Centred,
     centred_rule,
     fixed,
     narrowed,
     weight_of_top,
 )
-from casemate.track.setting import Setting
+from casemate.track.tally import Flags, Marks, SiteTally
 
 _FIRST_REVIEW = 32.0
 _CREDIT = 6  # words for each site, so that a first round of sampling need not wait
@@ -72,7 +62,7 @@ class Mixed:
 
     def __init__(self, sites: int, alpha: float, planner: Planner) -> None:
         a = fixed(alpha)
-        self.tally = WindowTally(sites, ONE + a, ONE - a, weight_of_top(alpha))
+        self.tally = SiteTally(sites, ONE + a, ONE - a, weight_of_top(alpha))
         self._alpha, self._planner = alpha, planner
         self._rule = centred_rule(alpha)
         self._centred = Centred(self._rule)
@@ -87,8 +77,7 @@ class Mixed:
         self._sampling: Sampling | None = None
         self._failure = 0.0  # the failure probabilities of all sampled rounds so far
         self._least = sites // 8 + 8  # words that are not planned with
-        for site in range(sites):
-            self.tally.follow(site, self._rule)
+        self.tally.follow(slice(None), self._rule)
         self._set_marks(_FIRST_REVIEW)
 
     # What a server asks of an engine
@@ -131,17 +120,14 @@ class Mixed:
 
     def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:
         """Note the report; where a mark is reached, decide."""
-        self.tally.heard += 1
-        if isinstance(rule, Growth):
-            self.tally.hold(site, count, rule.top(count))
-        else:
-            self.tally.sample(site, begun, reports)
+        due = self.tally.note(site, rule, begun, reports, count)
         if self._pending:
             self._pending.discard(site)
             if self._pending:
                 return None
             self._set_marks(self.tally.marks.value)
-        return self.decide() if self.tally.due() else None
+            due = self.tally.due(site)
+        return self.decide(site) if due else None
 
     def estimate(self) -> PublishedCount:
         """A value inside the windows and the draws scaled up, with what they may be off."""
@@ -153,7 +139,7 @@ class Mixed:
 
     # Decisions
 
-    def decide(self) -> Wish:
+    def decide(self, site: int) -> Wish:  # noqa: ARG002 - it looks at all of them
         """What to order where a mark is reached; nothing while answers are awaited."""
         t = self.tally
         if self._pending:
@@ -265,7 +251,7 @@ class Mixed:
         heard = NEVER
         if self._away.any():
             heard = self.tally.heard + max(self._left(self._away) - self._least, 1)
-        self.tally.marks = Marks(self._room(), draws, heard, review)
+        self.tally.marks = Marks(self._room(), draws, heard, value=review)
 
     def _room(self) -> int:
         """Twice what sampling leaves of alpha N for the windows, in fixed point."""
@@ -282,81 +268,6 @@ class Mixed:
 def automatic(sites: int, alpha: float, delta: float, horizon: float) -> Mixed:
     """An engine for any number of sites and any load."""
     return Mixed(sites, alpha, LightSites(min(alpha, WIDEST), delta, horizon))
-
-
-# Sampled ----------------------------------------------------------------------------------------
-
-
-class Sampled:
-    """The engine of sampled rounds.
-
-    With `monotone` the published count never falls: the largest so far is as right as the newest,
-    since the truth does not fall either.
-    """
-
-    def __init__(self, setting: Setting, monotone: bool = False) -> None:
-        self.design = design(setting.sites, setting.alpha, setting.delta, float(setting.items))
-        self._monotone, self._largest = monotone, 0.0
-        self._called = 1.0  # the probability that went out with the last call
-        self.spent = 0.0  # of delta, by the rounds so far
-        self._start([0] * setting.sites, 1.0)
-
-    def opening(self) -> Rules:
-        """Every item, until sampling is worth it."""
-        return Every()
-
-    def summons(self) -> Rules:
-        """A probability that suits the count as it is published; any would be right."""
-        self._called = self.design.probability(self._value(), self._least(), self.spent)
-        return Every() if self._called == 1.0 else Sample(self._called)
-
-    def begin(self, counts: Sequence[int]) -> None:
-        """Begin at the exact counts, which decide how long the round may be."""
-        self._start(list(counts), self._called)
-
-    def _start(self, counts: list[int], probability: float) -> None:
-        self._begun, self._counts, self._reports = counts, list(counts), [0] * len(counts)
-        self._base = self._known = sum(counts)
-        self._heard, self._probability = 0, probability
-        self._round: Round | None = None
-        if probability < 1.0:
-            self._round = self.design.round(self._base, probability, self.spent)
-            self.spent += self._round.failure
-
-    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:  # noqa: ARG002 - all sites follow one rule
-        """Take what the site says in the place of what it said before."""
-        self._base += begun - self._begun[site]
-        self._heard += reports - self._reports[site]
-        self._known += count - self._counts[site]
-        self._begun[site], self._reports[site], self._counts[site] = begun, reports, count
-        return EndRound() if self._is_over() else None
-
-    def _is_over(self) -> bool:
-        if self._round is None:
-            return self._known >= self.design.exact_until(self.spent)
-        return self._heard >= self._round.reports
-
-    def _value(self) -> float:
-        """The count at the beginning of the round and 1 / p for each report since."""
-        if self._round is None:
-            return float(self._known)
-        return self._base + self._heard / self._probability
-
-    def _least(self) -> float:
-        if self._round is None:
-            return float(max(self._known, 1))
-        return self.design.least(self._base, self._probability, self._heard, self._round.reports)
-
-    def estimate(self) -> PublishedCount:
-        """The count, and every truth from which it is at most alpha away."""
-        value, known = self._value(), float(self._known)
-        if self._monotone:
-            value = self._largest = max(value, self._largest)
-        confidence = 1.0 - min(max(self.design.delta, self.spent), 1.0) if self.spent else 1.0
-        if self._round is None:
-            return PublishedCount(value, value, value, confidence)
-        lo = max(value / (1.0 + self.design.alpha), min(known, value))
-        return PublishedCount(value, lo, max(value / (1.0 - self.design.alpha), known), confidence)
 
 
 # Allocated --------------------------------------------------------------------------------------

@@ -1,7 +1,4 @@
-"""What a mixed tracker does until it plans again: who is sampled, and who has which window.
-
-What the trackers of this package will send when every site is equally busy.
-"""
+"""What a mixed tracker does until it plans again: who is sampled, and who has which window."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,15 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from casemate.track.instruction import ONE, Growth, Rule, Sample
-from casemate.track.protocols.sampled.design import predicted_words as predicted_sampled
-from casemate.track.protocols.windows.tally import Flags, Floats, WindowTally
-from casemate.track.protocols.windows.windows import (
-    FILL,
-    Centred,
-    centred_rule,
-    paper_rule,
-    worthwhile_widths,
-)
+from casemate.track.protocols.windows import FILL, worthwhile_widths
+from casemate.track.tally import Flags, Floats, SiteTally
 
 REVIEW = 1.25
 """The growth of the count after which loads are looked at again."""
@@ -55,7 +45,7 @@ class MixedPlan:
 class LoadView:
     """What a plan is made from."""
 
-    tally: WindowTally
+    tally: SiteTally
     sampling: Sampling | None  # the round that is on
     counts: Floats  # the likeliest count of each site
     loads: Floats  # the fraction of the next items that each site will probably get
@@ -135,7 +125,7 @@ def _whole(widths: Floats, counts: Floats, total: float) -> Floats:
     return rounded if float(rounded.sum()) <= total else np.floor(capped)
 
 
-def rules_of(plan: MixedPlan, tally: WindowTally) -> dict[int, Rule]:
+def rules_of(plan: MixedPlan, tally: SiteTally) -> dict[int, Rule]:
     """The rules that make a plan come true, for the sites that need a new one."""
     orders: dict[int, Rule] = {}
     if plan.sampling is not None:
@@ -144,7 +134,7 @@ def rules_of(plan: MixedPlan, tally: WindowTally) -> dict[int, Rule]:
     return orders | windows_of(plan, tally)
 
 
-def windows_of(plan: MixedPlan, tally: WindowTally) -> dict[int, Rule]:
+def windows_of(plan: MixedPlan, tally: SiteTally) -> dict[int, Rule]:
     """The windows among them."""
     orders: dict[int, Rule] = {}
     counts = tally.counts()
@@ -162,45 +152,3 @@ def window(count: int, width: int) -> Growth:
     1007
     """
     return Growth(ONE - -ONE * width // count, ONE)
-
-
-# Prediction -------------------------------------------------------------------------------------
-
-
-Predict = Callable[[int, float, float, float], float]
-"""Words from sites, alpha, delta and the count at the end."""
-
-
-def predicted_exact(sites: int, alpha: float, delta: float, horizon: float) -> float:  # noqa: ARG001 - one signature for all
-    """A word for every item."""
-    return horizon
-
-
-def predicted_deterministic(sites: int, alpha: float, delta: float, horizon: float) -> float:  # noqa: ARG001 - one signature for all
-    """The reports of centred windows.
-
-    >>> round(predicted_deterministic(1024, 0.01, 0.01, 1e8), -3)
-    417000.0
-    """
-    return _of_windows(centred_rule(alpha), sites, horizon)
-
-
-def predicted_paper(sites: int, alpha: float, delta: float, horizon: float) -> float:  # noqa: ARG001 - one signature for all
-    """The reports of the windows of source document 001.
-
-    >>> round(predicted_paper(1024, 0.01, 0.01, 1e8), -3)
-    767000.0
-    """
-    return _of_windows(paper_rule(alpha), sites, horizon)
-
-
-def predicted_auto(sites: int, alpha: float, delta: float, horizon: float) -> float:
-    """The cheaper of windows and sampling for all; skewed loads cost less."""
-    windows = predicted_deterministic(sites, alpha, delta, horizon)
-    return min(windows, predicted_sampled(sites, alpha, delta, horizon))
-
-
-def _of_windows(rule: Growth, sites: int, horizon: float) -> float:
-    each, more = divmod(int(horizon), sites)  # so many sites have one item more
-    fewer, most = (Centred(rule).words(np.array([count])) for count in (each, each + 1))
-    return float((sites - more) * fewer + more * most)

@@ -2,8 +2,8 @@
 
 Source     Source document 001, Section 4, Algorithms 1 and 2, and Theorem 1; logarithms are
            natural.
-Guarantee  `most_words` holds with probability at least 1 - delta, against anybody, like the count
-           (`theorem_accuracy`); `predicted_words` is what to expect when the load is even.
+Guarantee  Of the words, none: `predicted_words` is what to expect when the load is even. A bound
+           that holds with probability 1 - delta against anybody stands with the tests.
 Cost       One step for each round.
 Departure  - The source fixes beta = delta / (sqrt(k) rounds) with rounds = O(log N / (alpha
              sqrt(k))). A round multiplies N by 1 + alpha sqrt(k) / 4, not by 1 + alpha sqrt(k), so
@@ -11,8 +11,8 @@ Departure  - The source fixes beta = delta / (sqrt(k) rounds) with rounds = O(lo
            - sqrt(k) phases and k' = Ck blocks are rounded up, a block of alpha N0 / (8 C sqrt(k))
              items is rounded down. Blocks of one item are exact reporting, so a round is worth its
              calls from two items a block on; until then every item is reported.
-           - Equation (4) bounds the bits of a round by 2Ck, which is their expectation;
-             `most_words` adds what the noise may add.
+           - Equation (4) bounds the bits of a round by 2Ck, which is their expectation; the noise
+             may add to it.
 
 Sums of discrete Laplace noise, by their exact law.
 
@@ -133,19 +133,19 @@ def _first_count(start: float) -> int:
 # Communication ---------------------------------------------------------------------------------
 
 
-def predicted_words(sites: int, alpha: float, delta: float, horizon: int) -> float:
-    """The words to expect until `horizon` items have come, evenly, to the sites.
+def predicted_words(setting: Setting) -> float:
+    """The words to expect until all items have come, evenly, to the sites.
 
-    >>> round(predicted_words(1024, 0.01, 0.01, 10**8), -4)
+    >>> round(predicted_words(Setting(1024, 0.01)), -4)
     2520000.0
     """
-    tracker = constants(Setting(sites, alpha, delta, horizon))
-    if horizon < tracker.begins_at:
-        return float(horizon)
+    tracker = constants(setting)
+    if setting.items < tracker.begins_at:
+        return float(setting.items)
     bits = tracker.phases * (tracker.threshold + 0.5)  # a phase ends at a whole number of bits
     rounds = _whole_rounds if tracker.rounds < _COUNTED else _smooth_rounds
     number = rounds(tracker, bits)
-    return tracker.begins_at + number * bits + 3 * sites * (1 + math.floor(number))
+    return tracker.begins_at + number * bits + 3 * setting.sites * (1 + math.floor(number))
 
 
 def _whole_rounds(tracker: RobustConstants, bits: float) -> float:
@@ -171,27 +171,6 @@ def _steps(largest: float) -> float:
     head = sum(1 / size for size in range(SMALLEST_BLOCK, summed))
     tail = math.log((whole - 0.5) / (summed - 0.5)) if whole > summed else 0.0
     return head + tail + (largest - whole) / whole
-
-
-def printed_words(sites: int, alpha: float, delta: float, horizon: int) -> float:
-    """Theorem 1 as a number: its bound with 1 for the constant that O(.) hides.
-
-    From k > 1 / alpha^2 on, rounds are so long that calling the sites is what costs.
-    """
-    factor = constants(Setting(sites, alpha, delta, horizon)).factor
-    in_rounds = factor * math.sqrt(sites) * math.log(horizon) / alpha
-    in_calls = factor * sites * math.log(horizon) if sites > 1 / alpha**2 else 0.0
-    return in_rounds + in_calls
-
-
-def most_words(sites: int, alpha: float, delta: float, horizon: int) -> float:
-    """Theorem 1 with every constant: more words than this come with probability at most delta."""
-    tracker = constants(Setting(sites, alpha, delta, horizon))
-    rounds = most_rounds(tracker)
-    failure = (1 - SPARE) * delta / rounds * (1 - tracker.redrawn) ** tracker.phases
-    excess = laplace_sum(tracker.phases, failure) * tracker.noise_scale
-    bits = tracker.phases * (tracker.threshold + 1) + excess
-    return min(horizon, tracker.begins_at) + rounds * (bits + 3 * sites)
 
 
 def most_rounds(tracker: RobustConstants) -> int:
@@ -228,13 +207,6 @@ def _more_than(hits: int, trials: int, chance: float) -> float:
         return 1.0
     rest = (1 - rate) * math.log((1 - rate) / (1 - chance)) if rate < 1 else 0.0
     return math.exp(-trials * (rate * math.log(rate / chance) + rest))
-
-
-def laplace_sum(summands: int, failure: float) -> float:
-    """What a sum of Laplace noise of scale 1 exceeds with at most this probability (Chernoff)."""
-    log_odds = math.log(1 / failure)
-    grid = (u / 100 for u in range(1, 100))
-    return min((log_odds - summands * math.log1p(-u * u)) / u for u in grid)
 
 
 # Theorem kernel ---------------------------------------------------------------------------------

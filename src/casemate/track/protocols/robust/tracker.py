@@ -45,6 +45,7 @@ from casemate.track.engine import EndRound, PublishedCount, Wish
 from casemate.track.instruction import Blocks, Draw, Every, Rule
 from casemate.track.protocols.robust.theorem import RobustConstants, accuracy, constants
 from casemate.track.setting import Setting
+from casemate.track.tally import Marks, SiteTally
 
 
 class Phases:
@@ -120,22 +121,16 @@ _UNPREDICTABLE = random.SystemRandom().random  # or somebody could foresee the t
 
 
 class Robust:
-    """The engine of the tracker, for at most `horizon` items."""
+    """The engine of the tracker, for at most the items of its setting."""
 
-    def __init__(
-        self,
-        sites: int,
-        alpha: float,
-        delta: float,
-        horizon: int,
-        draw: Draw = _UNPREDICTABLE,
-    ) -> None:
-        self.constants = constants(Setting(sites, alpha, delta, horizon))
+    def __init__(self, setting: Setting, draw: Draw = _UNPREDICTABLE) -> None:
+        self.constants = constants(setting)
         self._accuracy = accuracy(self.constants)
         self._draw = draw
         self._rounds = self._block = 0
         self._phases: Phases | None = None  # while every item is reported
-        self._begin_exactly([0] * sites)
+        self.tally = SiteTally(setting.sites)
+        self._begin_exactly([0] * setting.sites)
 
     @property
     def proved(self) -> bool:
@@ -152,48 +147,56 @@ class Robust:
 
     def begin(self, counts: Sequence[int]) -> Rule:
         """Begin a round, with blocks if they hold enough items."""
-        self._begin_exactly(counts)
-        if self._exact < self.constants.begins_at:
-            return Every()
+        if sum(counts) < self.constants.begins_at:
+            return self._begin_exactly(counts)
         self._rounds += 1
+        self._exact, self._taken = sum(counts), 0  # N0, and the bits that phases have taken
         self._block = self.constants.block_size(self._exact)
         self._phases = Phases(self.constants, self._draw)
-        return Blocks(float(self._block))
+        rule = Blocks(float(self._block))
+        self.tally.begin_all(counts, rule)
+        self._publish(self._phases)
+        return rule
 
-    def _begin_exactly(self, counts: Sequence[int]) -> None:
-        self._counts = list(counts)
-        self._begun = list(counts)  # in a round
-        self._reports = [0] * len(counts)
-        self._exact = sum(counts)  # N0
+    def _begin_exactly(self, counts: Sequence[int]) -> Rule:
         self._phases = None
+        self.tally.begin_all(counts, Every())
+        self.tally.hidden = None
+        self.tally.marks = Marks(value=self.constants.begins_at)
+        return Every()
 
-    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:  # noqa: ARG002 - the engine gave all sites one rule
-        """Count an item, or the bits that a report stands for."""
-        over = (
-            self._hear_exactly(site, count)
-            if self._phases is None
-            else self._hear_bits(self._phases, site, begun, reports)
+    def _publish(self, phases: Phases) -> None:
+        """Show the count of the phases so far until one more is over, or a site ends the round."""
+        self.tally.hidden = self._exact + float(phases.total * self._block)
+        self.tally.marks = Marks(
+            draws=self._taken + phases.room + 1, site_draws=self.constants.blocks + 1
         )
-        return EndRound() if over else None
 
-    def _hear_exactly(self, site: int, count: int) -> bool:
-        self._exact += count - self._counts[site]
-        self._counts[site] = count
-        return self._exact >= self.constants.begins_at
+    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:
+        """Count an item, or the bits that a report stands for."""
+        if self._phases is not None and begun != self.tally.known[site]:
+            self._taken -= int(self.tally.drawn[site])  # the site begins anew; its bits stay taken
+            self._publish(self._phases)
+        due = self.tally.note(site, rule, begun, reports, count)
+        return self.decide(site) if due else None
 
-    def _hear_bits(self, phases: Phases, site: int, begun: int, reports: int) -> bool:
-        if begun != self._begun[site]:  # the site began anew, and so do its blocks
-            self._begun[site], self._reports[site] = begun, 0
-        phases.take(reports - self._reports[site])
-        self._reports[site] = reports
-        return phases.over or reports > self.constants.blocks
+    def decide(self, site: int) -> Wish:
+        """A phase is over, and perhaps the round, or every item was reported for long enough."""
+        if self._phases is None:
+            return EndRound()
+        self._phases.take(self.tally.draws - self._taken)
+        self._taken = self.tally.draws
+        if self._phases.over or self.tally.drawn[site] > self.constants.blocks:
+            return EndRound()
+        self._publish(self._phases)
+        return None
 
     def estimate(self) -> PublishedCount:
         """The exact count of the last call, and the blocks that are privately counted since."""
-        exact = float(self._exact)
+        value = self.tally.value()
         if self._phases is None:
-            return PublishedCount(exact, exact, exact, 1.0)
-        value = exact + float(self._phases.total * self._block)
+            return PublishedCount(value, value, value, 1.0)
+        exact = float(self._exact)
         reach = self.constants.setting.alpha * exact
         lo = max(min(exact, value), value - reach)  # noise may lead below the exact count
         return PublishedCount(value, lo, value + reach, self._confidence())

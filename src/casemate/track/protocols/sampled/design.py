@@ -34,6 +34,7 @@ from casemate.track.protocols.sampled.boundary import (
     failure_probability,
     failures,
 )
+from casemate.track.setting import Setting
 
 LONGEST_EXACT = 1 << 16
 """Rounds of more reports than this are designed with the closed bound: 0.1 s here and growing."""
@@ -254,8 +255,6 @@ class RoundDesign:
 
     def least(self, base: int, probability: float, heard: int, reports: int) -> float:
         """The least that the count can be after so many reports of a round that has not failed."""
-        if probability == 1.0:
-            return float(base + heard)
         return (base + min(heard, reports - 1) / probability) / (1.0 + self.alpha)
 
     def _slack_at(self, value: float, spent: float) -> float:
@@ -323,19 +322,19 @@ def design(sites: int, alpha: float, delta: float, horizon: float) -> RoundDesig
 
 
 @lru_cache(maxsize=256)
-def predicted_words(sites: int, alpha: float, delta: float, horizon: float) -> float:
+def predicted_words(s: Setting) -> float:
     """The words of a run up to the horizon: the opening, then the mean rate over ln of the count.
 
-    >>> round(predicted_words(1024, 0.01, 0.01, 1e8), -3)
+    >>> round(predicted_words(Setting(1024, 0.01)), -3)
     297000.0
     """
-    plan = design(sites, alpha, delta, horizon)
-    if horizon <= plan.opening:
-        return float(horizon)
-    span = math.log(horizon / plan.opening)
+    plan = design(s.sites, s.alpha, s.delta, float(s.items))
+    if s.items <= plan.opening:
+        return float(s.items)
+    span = math.log(s.items / plan.opening)
     places = span * _PLACES**2  # close together where p is not yet small
     rates = [_rate(plan, round(plan.opening * math.exp(place))) for place in places]
-    return plan.opening + 2 * sites + span * float(2.0 * _PLACES * _WEIGHTS @ rates)
+    return plan.opening + 2 * s.sites + span * float(2.0 * _PLACES * _WEIGHTS @ rates)
 
 
 def _rate(plan: RoundDesign, base: int) -> float:

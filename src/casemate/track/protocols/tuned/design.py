@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from casemate.compiled import compiled
 from casemate.track.protocols.tuned.walk import Lengths, crossing
-from casemate.track.protocols.windows.windows import centred_rule
+from casemate.track.protocols.windows import centred_rule
+from casemate.track.setting import Setting
 
 _HAIR = 1.0 + 1e-9  # more than floats lose
 
@@ -403,8 +404,15 @@ def start(sites: int, alpha: float, delta: float) -> float:
     return max(_SMALLEST_BLOCK * budget / alpha, min(cost, windows))
 
 
-def predicted_words(sites: int, alpha: float, delta: float, horizon: float) -> float:
-    """Words until the count is `horizon`, when loads are even."""
+def usual_round(sites: int, alpha: float, delta: float, number: int) -> TunedDesign:
+    """The round of this number with the budget that costs least."""
+    failure = share(delta, number)
+    return design(sites, alpha, failure, best_budget(sites, alpha, failure))
+
+
+def predicted_words(s: Setting) -> float:
+    """Words until all items have come, when loads are even."""
+    sites, alpha, delta, horizon = s.sites, s.alpha, s.delta, float(s.items)
     begin = start(sites, alpha, delta)
     words = windows_words(sites, alpha, min(begin, horizon))
     count, number = begin, 0

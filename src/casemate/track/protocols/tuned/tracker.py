@@ -4,37 +4,23 @@ Source     Source document 001, Algorithms 1 and 2, made cheap; see `tuned_desig
 Guarantee  Against everybody who sees only what is published: with probability 1 - delta the count
            is within alpha at all times (docs/derivations/robust_tuned.md). Whoever sees messages
            come and go sees the coins, and the guarantee is void.
-Cost       See `tuned_plan.predicted_words`. Windows come first, until blocks hold two items.
-
-What each step from the tracker of source document 001 to the tuned one saves.
-
-The figures are words for each factor e of the count, over those of centred windows; all but the
-first and the last come from the approximation that `tuned_search` uses.
+Cost       See `design.predicted_words`. Windows come first, until blocks hold two items.
 """
 
-import math
 import random
 from collections.abc import Sequence
 
-import numpy as np
-
 from casemate.track.engine import Change, EndRound, PublishedCount, Rules, Wish
 from casemate.track.instruction import Blocks, Draw, Rule
-from casemate.track.protocols.robust.theorem import constants
 from casemate.track.protocols.tuned.design import (
-    SEEN,
-    SPREAD,
     TunedDesign,
-    best_budget,
     block_size,
-    design,
     round_at,
-    search,
     share,
     start,
 )
-from casemate.track.protocols.windows.windows import Windows, centred_rule
-from casemate.track.setting import Setting
+from casemate.track.protocols.windows import centred, centred_rule
+from casemate.track.tally import Marks, SiteTally
 
 _UNPREDICTABLE = random.SystemRandom().random  # or somebody could foresee where phases end
 
@@ -44,34 +30,48 @@ class TunedRound:
 
     def __init__(self, design: TunedDesign, counts: Sequence[int], size: int, draw: Draw) -> None:
         self.design, self.size = design, size
-        self.begun = np.array(counts, dtype=np.int64)  # where the blocks of each site begin
-        self.reports = np.zeros(len(counts), dtype=np.int64)  # of each site since
         self._lengths, self._mean, self._draw = design.lengths, design.lengths.mean, draw
         self.base = sum(counts)  # N0
         self.exact = self.base  # and what exact counts have corrected since
         self.passed = 0  # phases
-        self.heard = 0  # reports in this phase
-        self.length = self._lengths.drawn(draw())
+        self.tally = SiteTally(len(counts))
+        self.tally.begin_all(counts, Blocks(float(size)))
+        self._begin_phase()
+
+    def _begin_phase(self) -> None:
+        self._ends_at = self.tally.draws + self._lengths.drawn(self._draw())  # reports
+        self._publish()
+
+    def _publish(self) -> None:
+        self.tally.hidden = self.published
+        self.tally.marks = Marks(draws=self._ends_at)
 
     def hear(self, site: int, begun: int, reports: int) -> Wish:
         """Take a report; one that ends a phase makes its site begin its block again."""
-        if begun != self.begun[site]:
-            self._begin_again(site, begun)
-        self.heard += reports - int(self.reports[site])
-        self.reports[site] = reports
-        if self.heard < self.length:
-            return None
-        self.reports[site] -= self.heard - self.length  # the phase ended before these, if any
+        t = self.tally
+        if begun != t.known[site]:  # an exact count takes the place of what reports stood for
+            heard = int(t.drawn[site])
+            self.exact += begun - int(t.known[site]) - self.size * heard
+            self._ends_at -= heard
+            self._publish()
+        due = t.note(site, Blocks(float(self.size)), begun, reports, begun)
+        return self.decide(site) if due else None
+
+    def decide(self, site: int) -> Wish:
+        """A phase is over."""
+        t = self.tally
+        kept = int(t.drawn[site]) - (t.draws - self._ends_at)  # it ended before the rest, if any
+        t.sample(site, int(t.known[site]), kept)
         self.passed += 1
         if self.passed == self.design.phases:
             return EndRound()
-        self.heard, self.length = 0, self._lengths.drawn(self._draw())
+        self._begin_phase()
         return Change(narrower={site: Blocks(float(self.size))})
 
-    def _begin_again(self, site: int, begun: int) -> None:
-        """A site's exact count takes the place of what its reports stood for."""
-        self.exact += begun - int(self.begun[site]) - self.size * int(self.reports[site])
-        self.begun[site], self.reports[site] = begun, 0
+    @property
+    def published(self) -> float:
+        """The centre of what is possible, so that it is within alpha of both ends."""
+        return (1 - self.design.alpha**2) * self.middle()
 
     def nominal(self, passed: float) -> float:
         """The count to be expected after so many phases."""
@@ -91,16 +91,21 @@ class RobustTuned:
     ) -> None:
         self._sites, self._alpha, self._delta, self._draw = sites, alpha, delta, draw
         self.start = start(sites, alpha, delta)
-        self._window = centred_rule(alpha)
-        self.windows = Windows(sites, self._window)
+        self._window, self.windows = centred_rule(alpha), centred(sites, alpha)
+        self.windows.tally.marks = Marks(value=self.start)
         self.round: TunedRound | None = None  # none while there are windows
         self._size = 0  # of the blocks that were ordered last; 0 is windows
         self._rounds = 0
         self._spent = 0.0  # the proved failure of all rounds so far
 
+    @property
+    def tally(self) -> SiteTally:
+        """That of the round, or of the windows before."""
+        return self.windows.tally if self.round is None else self.round.tally
+
     def opening(self) -> Rules:
         """Windows."""
-        return self.windows.opening()
+        return self._window
 
     def summons(self) -> Rule:
         """Blocks as large as the count allows; windows while they would be too small."""
@@ -127,16 +132,20 @@ class RobustTuned:
         """Take a report."""
         if self.round is not None:
             return self.round.hear(site, begun, reports)
-        self.windows.hear(site, rule, begun, reports, count)
-        return EndRound() if self.windows.estimate().value >= self.start else None
+        due = self.tally.note(site, rule, begun, reports, count)
+        return EndRound() if due else None
+
+    def decide(self, site: int) -> Wish:
+        """A phase is over, or windows have led far enough."""
+        return EndRound() if self.round is None else self.round.decide(site)
 
     def estimate(self) -> PublishedCount:
-        """The centre of what is possible, so that it is within alpha of both ends."""
+        """What the round publishes, and what is possible; or what the windows say."""
         if self.round is None:
             return self.windows.estimate()
         a, middle = self._alpha, self.round.middle()
         sure = max(0.0, 1.0 - self._spent)
-        return PublishedCount((1 - a * a) * middle, (1 - a) * middle, (1 + a) * middle, sure)
+        return PublishedCount(self.tally.value(), (1 - a) * middle, (1 + a) * middle, sure)
 
     def _expected(self) -> tuple[float, float]:
         """The count to be expected now, and one that it has at least."""
@@ -148,40 +157,3 @@ class RobustTuned:
 
     def _share(self) -> float:
         return share(self._delta, self._rounds)
-
-
-# Tuned steps ------------------------------------------------------------------------------------
-
-
-_A_LATE_ROUND = 16
-
-
-def improvements(sites: int, alpha: float, delta: float, horizon: int) -> dict[str, float]:
-    """The steps by name, each with its cost relative to centred windows.
-
-    >>> steps = improvements(4096, 0.01, 0.01, 10**8)
-    >>> list(steps.values()) == sorted(steps.values(), reverse=True)
-    True
-    """
-    centred = sites / (2 * alpha)
-    failure = share(delta, _A_LATE_ROUND)
-    union = math.sqrt(math.log(4 / failure) / 2)  # half of the failure for the coins, at any time
-    final = design(sites, alpha, failure, best_budget(sites, alpha, failure))
-    steps = {
-        "as in source document 001": _literal(Setting(sites, alpha, delta, horizon)),
-        "one noise, nominal and centred": _cheapest(sites, alpha, failure / 2, union),
-        "failure at the first bad time": _cheapest(sites, alpha, failure * SEEN, SPREAD),
-        "a budget that grows with the count": final.rate,
-    }
-    return {name: cost / centred for name, cost in steps.items()}
-
-
-def _literal(setting: Setting) -> float:
-    known = constants(setting)
-    return (known.phases * known.threshold + 3 * setting.sites) / math.log(known.growth)
-
-
-def _cheapest(sites: int, alpha: float, target: float, spread: float) -> float:
-    budgets = np.geomspace(2, 40, 60) * math.sqrt(sites)
-    found = (search(sites, alpha, target, float(b), spread=spread, grows=False) for b in budgets)
-    return min((one.rate for one in found if one is not None), default=math.inf)

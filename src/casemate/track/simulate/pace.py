@@ -57,7 +57,7 @@ UNWATCHED = Pace()
 class HeldInterrupts:
     """Holds back interrupts that would end the program, and raises them where that is safe.
 
-    >>> with Held() as interrupts:
+    >>> with HeldInterrupts() as interrupts:
     ...     interrupts.release()
     """
 

@@ -1,9 +1,10 @@
 """What a server knows of each site, as columns that a compiled loop can keep, too.
 
-A site has a window, in which its count lies (from `known` to `top`), or it is sampled: `known` was
-its count when that began and `drawn` is how often it was drawn since. A plain engine tells the
-tally one report at a time; `mixed_kernel` changes the same columns and sums item by item. Both go
-on until a mark is reached, where the engine has something to decide.
+A site has a window, in which its count lies (from `known` to `top`), or it reports by chance:
+`known` was its count when that began and `drawn` is how often it has reported since, one item in
+1 / `probability` or one in each block. An engine notes one report at a time; a simulation changes
+the same columns and sums item by item, compiled. Both go on until a mark is reached, where the
+engine has something to decide.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.track.instruction import NEVER, ONE, Every, Growth, Rule, Sample
+from casemate.track.instruction import NEVER, Blocks, Every, Growth, Rule, Sample
 from casemate.track.setting import MOST_COUNTED
 
 Whole = NDArray[np.int64]
@@ -27,40 +28,72 @@ class Marks:
     room: int = NEVER  # of (1 - alpha) U - (1 + alpha) L in fixed point; it may not be passed
     draws: int = NEVER  # of all sampled sites since the round began
     heard: int = NEVER  # reports of any kind
+    site_draws: int = NEVER  # of one site
     value: float = np.inf  # what is published
 
 
-class WindowTally:
+class SiteTally:
     """The columns, and their sums."""
 
-    def __init__(self, sites: int, up: int, down: int, weight: float) -> None:
+    def __init__(
+        self,
+        sites: int,
+        up: int = 1,
+        down: int = 1,
+        weight: float = 0.0,
+        *,
+        last_counts: bool = False,  # a sampled site's estimate rests on the count it reported last
+    ) -> None:
         self.up, self.down = up, down  # 1 + alpha and 1 - alpha in fixed point
         self.weight = weight  # where in [low, high] the published value lies
         self.known = np.zeros(sites, dtype=np.int64)
         self.top = np.zeros(sites, dtype=np.int64)
         self.drawn = np.zeros(sites, dtype=np.int64)
+        self.reached = np.zeros(sites, dtype=np.int64)  # counts since `known`, at the last report
         self.sampled = np.zeros(sites, dtype=np.bool_)
-        self.numerator = np.full(sites, ONE, dtype=np.int64)  # of the window's rule
-        self.denominator = np.full(sites, ONE, dtype=np.int64)
+        self.numerator = np.ones(sites, dtype=np.int64)  # of the window's rule
+        self.denominator = np.ones(sites, dtype=np.int64)
         self.probability = 1.0  # with which items of sampled sites are drawn
+        self.block = 0.0  # or the size of their blocks; 0 where they have none
         self.low = self.high = 0  # sums of `known` and `top` of sites with a window
         self.base = self.draws = 0  # sums of `known` and `drawn` of sampled sites
+        self.counted = self.reporters = 0  # sum of `reached`, less the last item, and of how many
         self.heard = 0  # reports so far
+        self.last_counts = last_counts
+        self.hidden: float | None = None  # what is published, where no report changes it
         self.marks = Marks()
 
-    def follow(self, site: int, rule: Rule) -> None:
-        """Note the rule of a site's window."""
+    @property
+    def step(self) -> float:
+        """How many items a report by chance stands for; 0 where there are none."""
+        if not self.sampled.any():
+            return 0.0
+        return self.block or 1.0 / self.probability
+
+    def follow(self, site: int | slice, rule: Rule) -> None:
+        """Note the rule of a site's window, or of those of several."""
         match rule:
             case Growth(numerator, denominator):
                 self.numerator[site], self.denominator[site] = numerator, denominator
             case Every():
-                self.numerator[site] = self.denominator[site] = ONE
+                self.numerator[site] = self.denominator[site] = 1
 
     def rule(self, site: int) -> Rule:
         """What the site does by itself now."""
         if self.sampled[site]:
             return Sample(self.probability)
         return Growth(int(self.numerator[site]), int(self.denominator[site]))
+
+    def note(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> bool:
+        """Take a report of a site that follows the rule; whether a mark is reached."""
+        self.heard += 1
+        if isinstance(rule, Every | Growth):
+            self.hold(site, count, rule.top(count))
+        elif self.last_counts:
+            self._note_last(site, begun, reports, count)
+        else:
+            self.sample(site, begun, reports)
+        return self.due(site)
 
     def hold(self, site: int, count: int, top: int) -> None:
         """From now on the site's count lies in this window, as far as anybody counts."""
@@ -78,6 +111,13 @@ class WindowTally:
         self.base += begun
         self.draws += drawn
 
+    def _note_last(self, site: int, begun: int, reports: int, count: int) -> None:
+        """Keep the count at the newest trigger; a count between triggers would be a bias."""
+        if reports > self.drawn[site]:
+            self.reporters += not self.reached[site]
+            self.counted += count - begun - max(int(self.reached[site]), 1)
+            self.reached[site], self.drawn[site] = count - begun, reports
+
     def widen(self, site: int, rule: Rule) -> None:
         """A site is sent this rule, and may take it with any count of its window."""
         if isinstance(rule, Growth):
@@ -92,15 +132,23 @@ class WindowTally:
             self.hold(int(site), count, count)
         self.probability = 1.0
 
-    def begin(self, counts: Sequence[int], light: Flags) -> None:
+    def begin(self, counts: Sequence[int] | Whole, light: Flags) -> None:
         """Every count is known exactly; the light sites are sampled from now on."""
         self.known = np.array(counts, dtype=np.int64)
-        self.drawn = np.zeros(len(counts), dtype=np.int64)
+        self.drawn, self.reached = np.zeros((2, len(counts)), dtype=np.int64)
         self.sampled = light.copy()
-        tops = [c if light[i] else self._top(i, c) for i, c in enumerate(counts)]
+        tops = [int(c) if light[i] else self._top(i, int(c)) for i, c in enumerate(counts)]
         self.top = np.array(tops, dtype=np.int64)
         self.low, self.high = int(self.known[~light].sum()), int(self.top[~light].sum())
         self.base, self.draws = int(self.known[light].sum()), 0
+        self.counted = self.reporters = 0
+
+    def begin_all(self, counts: Sequence[int] | Whole, rule: Rule) -> None:
+        """Every count is known exactly, and every site follows this rule from now on."""
+        self.probability = rule.probability if isinstance(rule, Sample) else 1.0
+        self.block = rule.size if isinstance(rule, Blocks) else 0.0
+        by_chance = isinstance(rule, Sample | Blocks)
+        self.begin(counts, np.full(len(counts), by_chance))
 
     def _top(self, site: int, count: int) -> int:
         top = count * int(self.numerator[site]) // int(self.denominator[site])
@@ -117,18 +165,24 @@ class WindowTally:
 
     def value(self) -> float:
         """The published value: inside the windows, and the draws scaled up."""
+        if self.hidden is not None:
+            return self.hidden
         windows = self.low + (self.high - self.low) * self.weight
+        if self.last_counts:
+            return windows + (self.base + self.counted + self.reporters / self.probability)
+        if self.block:
+            return windows + (self.base + self.draws * self.block)
         return windows + (self.base + self.draws / self.probability)
 
     def excess(self) -> int:
         """By how much (1 - alpha) U - (1 + alpha) L passes its room; at most 0 is right."""
         return self.down * self.high - self.up * self.low - self.marks.room
 
-    def due(self) -> bool:
-        """Whether a mark is reached."""
+    def due(self, site: int) -> bool:
+        """Whether a mark is reached, now that this site has reported."""
         m = self.marks
         passed = self.draws >= m.draws or self.heard >= m.heard or self.value() >= m.value
-        return passed or self.excess() > 0
+        return passed or self.drawn[site] >= m.site_draws or self.excess() > 0
 
     def counts(self) -> Floats:
         """The likeliest count of each site."""

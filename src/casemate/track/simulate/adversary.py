@@ -1,16 +1,19 @@
-"""The adversaries, compiled: one function that names the site of the next item.
+"""Adversaries: who decides which site receives the next item.
 
-An adversary is its kind, a row of whole numbers that it may change (`memory`, which begins with the
-number of sites) and a row of fractions that it may change. What the two attacks do, and why, is in
-`plain`, where the same adversaries are objects.
+Source     Source document 001, Section 1.1: the error of a tracker with independent random
+           thresholds is small because errors of both signs cancel, and whether they still do when
+           the items depend on the outputs is "unclear". Two attacks of ours make them agree.
+Guarantee  None is needed: a tracker that says it is right against everybody must be right against
+           these.
 
-Adversaries by name, in the form that compiled simulations take.
+Compiled, an adversary is its kind, a row of whole numbers that it may change (`memory`, which
+begins with the number of sites) and a row of fractions that it may change.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -18,7 +21,25 @@ from numpy.typing import NDArray
 
 from casemate.compiled import compiled
 from casemate.errors import Misconfigured
-from casemate.track.adversary.plain import Adversary, Seen, alias_table, zipf_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Everything that is public before an item comes."""
+
+    output: float  # what the server shows now
+    changed: bool  # whether it showed something else before the last item
+    round_number: int  # how many rounds have begun
+    step: float  # the public size of a report: a block, one over a probability; 0 if none
+
+
+class Adversary(Protocol):
+    """Whoever sends the items; one made by you runs at the speed of Python."""
+
+    def next_site(self, seen: Seen) -> int:
+        """The number of the site, from 0, that receives the next item."""
+        ...
+
 
 UNIFORM, ZIPF, SINGLE_SITE, STOP_ON_CHANGE, GROUP_HOLD_OR_FLUSH = range(5)
 
@@ -80,6 +101,13 @@ def _is_new_round(memory: Any, numbers: Any, round_number: Any, step: Any) -> An
 def _stop_on_change(  # noqa: PLR0917 - compiled code takes no keyword arguments
     memory: Any, numbers: Any, output: Any, changed: Any, round_number: Any, step: Any
 ) -> Any:
+    """Send items to one site until the output changes, leave it there, and go on to the next.
+
+    A tracker whose error averages out over its own randomness is then wrong in the same direction
+    at every site. A site is left only if what the output gained while it received items exceeds
+    what it received by half a step: always for a tracker that takes a report as a whole step more
+    than was counted, in the first half of a block for one that reports once in each block.
+    """
     if _is_new_round(memory, numbers, round_number, step):
         memory[_CURRENT], numbers[_OUTPUT], numbers[_SURPLUS:] = 0, output, 0.0
         return 0
@@ -96,6 +124,14 @@ def _stop_on_change(  # noqa: PLR0917 - compiled code takes no keyword arguments
 def _group_hold_or_flush(  # noqa: PLR0917 - compiled code takes no keyword arguments
     memory: Any, numbers: Any, output: Any, changed: Any, round_number: Any, step: Any
 ) -> Any:
+    """Find out how many reports a group of sites made, and keep the group if they were too many.
+
+    Site 0 is the pump. Its blocks have one report each, so at a change of the output everybody's
+    reports but the group's are known, if they are as many as the output says. A group in the middle
+    of a block has made one report for every two members, on average. With more it is held there
+    for the rest of the round; otherwise it is flushed, which costs nothing, and tries its luck in
+    the middle of the next block.
+    """
     if _is_new_round(memory, numbers, round_number, step):
         memory[_DOING:], numbers[_BASE] = 0, output
     elif changed and memory[_DOING] <= _PUMPING and step >= 1.0:
@@ -155,8 +191,8 @@ def _move(memory: Any, step: Any) -> Any:
 
 
 NAMES = ("uniform", "zipf", "zipf:EXPONENT", "single-site", "stop-on-change", "group-hold-or-flush")
-Rngs = tuple[Generator, Generator, Generator]
-"""The randomness of a simulated run: the adversary's, the sites' and the server's."""
+Rngs = tuple[Generator, Generator]
+"""The randomness of a simulated run: the adversary's and the sites'; the server has its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,21 +202,6 @@ class CompiledAdversary:
     kind: int
     memory: NDArray[np.int64]
     numbers: NDArray[np.float64]
-
-    def as_adversary(self, rng: Generator) -> Adversary:
-        """The same adversary as an object; it shares this one's memory."""
-        return _Interpreted(self, rng)
-
-
-@dataclass(frozen=True)
-class _Interpreted:
-    compiled: CompiledAdversary
-    rng: Generator
-
-    def next_site(self, seen: Seen) -> int:
-        c = self.compiled
-        public = (seen.output, seen.changed, seen.round_number, seen.step)
-        return int(next_site(c.kind, c.memory, c.numbers, self.rng, *public))
 
 
 def named_adversary(name: str, sites: int) -> CompiledAdversary:
@@ -206,6 +227,27 @@ def _exponent(name: str) -> float:
             f"the exponent of a Zipf load is a number of at least 0, as in zipf:1.5, got {text!r}"
         )
     return exponent
+
+
+def zipf_weights(exponent: float, sites: int) -> NDArray[np.float64]:
+    """Weights 1, 2^-s, 3^-s, ... of the sites in order."""
+    return np.arange(1.0, sites + 1.0) ** -exponent
+
+
+def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """For each of n equal columns the share its own number keeps, and who has the rest."""
+    kept = weights * (len(weights) / weights.sum())
+    alias = np.arange(len(weights))
+    small = [i for i, share in enumerate(kept) if share < 1.0]
+    large = [i for i, share in enumerate(kept) if share >= 1.0]
+    while small and large:
+        poor, rich = small.pop(), large[-1]
+        alias[poor] = rich
+        kept[rich] -= 1.0 - kept[poor]
+        if kept[rich] < 1.0:
+            small.append(large.pop())
+    kept[small + large] = 1.0  # what rounding left over
+    return kept, alias
 
 
 def _zipf(exponent: float, sites: int) -> CompiledAdversary:

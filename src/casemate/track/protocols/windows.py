@@ -31,7 +31,7 @@ import numpy as np
 
 from casemate.track.engine import PublishedCount, Rules, Wish
 from casemate.track.instruction import ONE, Every, Growth, Rule
-from casemate.track.protocols.windows.tally import Floats, Whole, WindowTally
+from casemate.track.tally import Floats, SiteTally, Whole
 
 
 def fixed(alpha: float) -> int:
@@ -42,11 +42,6 @@ def fixed(alpha: float) -> int:
 def weight_of_top(alpha: float) -> float:
     """Where the value halfway between (1 - alpha) U and (1 + alpha) L lies: 0 is L and 1 is U."""
     return (ONE - fixed(alpha)) / (2 * ONE)
-
-
-def exact_rule() -> Every:
-    """Report every item."""
-    return Every()
 
 
 def paper_rule(alpha: float) -> Growth:
@@ -60,12 +55,15 @@ def centred_rule(alpha: float) -> Growth:
 
 
 class Windows:
-    """The engine of trackers whose sites all keep one window rule for ever."""
+    """The engine of trackers whose sites all keep one window rule for ever.
 
-    def __init__(self, sites: int, rule: Every | Growth, lower_ends: bool = False) -> None:
-        self._rule, self._lower_ends = rule, lower_ends
-        self._counts = [0] * sites
-        self._low = self._high = 0
+    It publishes what lies at this weight between the lower and the upper ends of the windows.
+    """
+
+    def __init__(self, sites: int, rule: Every | Growth, weight: float = 0.0) -> None:
+        growth = (rule.numerator, rule.denominator) if isinstance(rule, Growth) else (1, 1)
+        self.tally, self._rule = SiteTally(sites, *growth, weight), rule
+        self.tally.follow(slice(None), rule)
 
     def opening(self) -> Rules:
         """The one rule."""
@@ -77,29 +75,26 @@ class Windows:
 
     def begin(self, counts: Sequence[int]) -> None:
         """Windows begin at the exact counts."""
-        self._counts = list(counts)
-        self._low = sum(counts)
-        self._high = sum(map(self._rule.top, counts))
+        self.tally.begin_all(counts, self._rule)
 
-    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:  # noqa: ARG002 - a window begins at the count
+    def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:  # noqa: ARG002 - one for all sites
         """Move the site's window."""
-        before = self._counts[site]
-        self._counts[site] = count
-        self._low += count - before
-        self._high += self._rule.top(count) - self._rule.top(before)
+        self.tally.note(site, self._rule, begun, reports, count)
+        return None
+
+    def decide(self, site: int) -> Wish:  # noqa: ARG002 - there are no marks
+        """Nothing is ever decided."""
         return None
 
     def estimate(self) -> PublishedCount:
-        """A value inside the windows, or their lower ends."""
-        value = float(self._low) if self._lower_ends else self._middle()
-        return PublishedCount(value, self._low, self._high, 1.0)
+        """A value inside the windows."""
+        t = self.tally
+        return PublishedCount(t.value(), t.low, t.high, 1.0)
 
-    def _middle(self) -> float:
-        """Halfway between (1 - alpha) U and (1 + alpha) L, whose ratio the rule holds at most 1."""
-        if isinstance(self._rule, Every):
-            return float(self._low)
-        up, down = self._rule.numerator, self._rule.denominator
-        return self._low + (self._high - self._low) * (down / (up + down))
+
+def centred(sites: int, alpha: float) -> Windows:
+    """The engine that publishes what is halfway between (1 - alpha) U and (1 + alpha) L."""
+    return Windows(sites, centred_rule(alpha), weight_of_top(alpha))
 
 
 # Allocation -------------------------------------------------------------------------------------
@@ -197,7 +192,7 @@ _CUSHION = 0.005  # of all width is set free beyond what is needed, for it will 
 _HORIZON = 0.7  # of the count until the next plans: where halving a window costs its reports
 
 
-def narrowed(tally: WindowTally, loads: Floats) -> dict[int, Rule]:
+def narrowed(tally: SiteTally, loads: Floats) -> dict[int, Rule]:
     """New rules for few sites, so that what is too wide is so no more, whatever they answer."""
     needed = tally.excess() + int(_CUSHION * (tally.up - tally.down) * max(tally.low, 1))
     orders: dict[int, Rule] = {}
@@ -210,7 +205,7 @@ def narrowed(tally: WindowTally, loads: Floats) -> dict[int, Rule]:
     return orders
 
 
-def _cheapest(tally: WindowTally, loads: Floats) -> list[int]:
+def _cheapest(tally: SiteTally, loads: Floats) -> list[int]:
     """The sites with a window, from the one that gives width away for the fewest words."""
     widths = np.where(tally.sampled, 0, tally.top - tally.known)
     wide = np.flatnonzero(widths > 0)
@@ -219,7 +214,7 @@ def _cheapest(tally: WindowTally, loads: Floats) -> list[int]:
     return found
 
 
-def _half(tally: WindowTally, site: int) -> Growth:
+def _half(tally: SiteTally, site: int) -> Growth:
     """Half the window, or none where that would be less than one."""
     numerator, denominator = int(tally.numerator[site]), int(tally.denominator[site])
     half = Growth(denominator + (numerator - denominator) // 2, denominator)
@@ -227,7 +222,7 @@ def _half(tally: WindowTally, site: int) -> Growth:
     return half if half.top(count) > count else Growth(denominator, denominator)
 
 
-def _set_free(tally: WindowTally, site: int, rule: Growth) -> int:
+def _set_free(tally: SiteTally, site: int, rule: Growth) -> int:
     """By how much (1 - alpha) U - (1 + alpha) L falls at least, whatever the site answers."""
     known, top = int(tally.known[site]), int(tally.top[site])
     after = max(tally.down * rule.top(count) - tally.up * count for count in (known, top))

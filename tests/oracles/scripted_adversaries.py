@@ -4,11 +4,7 @@ Source     Source document 001, Section 1.1: the error of a tracker with indepen
            thresholds is small because errors of both signs cancel, and whether they still do when
            the items depend on the outputs is "unclear". These two make them agree; both are ours.
 Guarantee  None is needed: a tracker that says it is right against everybody must be right against
-           these. The compiled ones in `kernel` name the same sites, item by item.
-
-What an adversary sees before each item, and what it does: it names a site.
-
-Draws from a fixed distribution in constant time (the alias method of Walker and Vose).
+           these. The compiled ones name the same sites, item by item.
 """
 
 import itertools
@@ -16,54 +12,19 @@ import math
 from collections.abc import Callable
 from collections.abc import Generator as Script
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Everything that is public before an item comes."""
-
-    output: float  # what the server shows now
-    changed: bool  # whether it showed something else before the last item
-    round_number: int  # how many rounds have begun
-    step: float  # the public size of a report: a block, one over a probability; 0 if none
-
-
-class Adversary(Protocol):
-    """Whoever sends the items; one made by you runs at the speed of Python."""
-
-    def next_site(self, seen: Seen) -> int:
-        """The number of the site, from 0, that receives the next item."""
-        ...
-
-
-# Alias ------------------------------------------------------------------------------------------
-
-
-def zipf_weights(exponent: float, sites: int) -> NDArray[np.float64]:
-    """Weights 1, 2^-s, 3^-s, ... of the sites in order."""
-    return np.arange(1.0, sites + 1.0) ** -exponent
-
-
-def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """For each of n equal columns the share its own number keeps, and who has the rest."""
-    kept = weights * (len(weights) / weights.sum())
-    alias = np.arange(len(weights))
-    small = [i for i, share in enumerate(kept) if share < 1.0]
-    large = [i for i, share in enumerate(kept) if share >= 1.0]
-    while small and large:
-        poor, rich = small.pop(), large[-1]
-        alias[poor] = rich
-        kept[rich] -= 1.0 - kept[poor]
-        if kept[rich] < 1.0:
-            small.append(large.pop())
-    kept[small + large] = 1.0  # what rounding left over
-    return kept, alias
-
+from casemate.track.simulate.adversary import (
+    Adversary,
+    CompiledAdversary,
+    Seen,
+    alias_table,
+    next_site,
+    zipf_weights,
+)
 
 # Plain ------------------------------------------------------------------------------------------
 
@@ -215,3 +176,22 @@ def _groups(sites: int) -> list[range]:
 def _middle(level: int, step: float) -> int:
     """How many items a site has received in the middle of this block, from 0; none before it."""
     return math.ceil((level + 0.5) * step) if level >= 0 else 0
+
+
+@dataclass(frozen=True)
+class Interpreted:
+    """A compiled adversary as an object; it shares that one's memory."""
+
+    compiled: CompiledAdversary
+    rng: Generator
+
+    def next_site(self, seen: Seen) -> int:
+        """The site of the next item."""
+        c = self.compiled
+        public = (seen.output, seen.changed, seen.round_number, seen.step)
+        return int(next_site(c.kind, c.memory, c.numbers, self.rng, *public))
+
+
+def as_adversary(compiled: CompiledAdversary, rng: Generator) -> Adversary:
+    """The same adversary as an object."""
+    return Interpreted(compiled, rng)

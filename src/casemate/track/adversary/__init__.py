@@ -1,1 +1,0 @@
-"""Adversaries: who decides which site receives the next item."""

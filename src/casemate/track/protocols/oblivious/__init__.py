@@ -1,1 +1,0 @@
-"""Trackers that an adaptive adversary breaks; for red-teaming only."""
