@@ -13,7 +13,6 @@ from casemate.surrogate import (
     Surrogate,
     literal_step,
 )
-from casemate.surrogate.local import LocalSurrogate
 from casemate.surrogate.median import Committee
 from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.replay import DenseSurrogate
@@ -25,7 +24,6 @@ MAKERS: dict[str, Callable[[], Surrogate]] = {
     "literal weights": lambda: MultiplicativeWeights(SHAPE, TOTAL, literal_step(0.1)),
     "perceptron": lambda: Perceptron(SHAPE, TOTAL),
     "mixture": lambda: MixtureSurrogate(SHAPE, TOTAL),
-    "local": lambda: LocalSurrogate(SHAPE, TOTAL),
     "median": lambda: MedianMechanism(SHAPE, TOTAL, candidates=Committee(members=101)),
 }
 QUESTIONS = [
