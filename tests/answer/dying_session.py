@@ -31,7 +31,7 @@ from forked import FINISHED, ended, forked
 
 from casemate.answer import Session
 from casemate.doors import MemorySecrets, Sources, TranscriptEntry
-from casemate.doors.stores import TranscriptBook
+from casemate.doors.transcript import TranscriptBook
 from casemate.surrogate import StandIn
 
 STATEMENTS: dict[str, tuple[str, bool]] = {  # and whether a measurement is asked for

@@ -26,7 +26,7 @@ from forked import FINISHED, ended, forked
 
 from casemate.doors import Gate, LaplaceLaw, Measurement, MemorySecrets, Sources, TranscriptEntry
 from casemate.doors.entry import to_text
-from casemate.doors.stores import TranscriptBook
+from casemate.doors.transcript import TranscriptBook
 from casemate.privacy.mechanisms import Calibration
 from casemate.privacy.noise import Noise, discrete_laplace
 

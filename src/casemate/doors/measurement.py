@@ -18,8 +18,7 @@ from operator import index
 
 from casemate.doors.entry import Edition, Measured, PeopleTotal, TranscriptEntry
 from casemate.doors.law import Law, Sources
-from casemate.doors.stores import TranscriptBook
-from casemate.doors.transcript import Transcript, write_once
+from casemate.doors.transcript import Transcript, TranscriptBook, write_once
 from casemate.errors import CasemateError, ScanFailed, TranscriptDamaged
 from casemate.privacy.ledger import Ledger
 

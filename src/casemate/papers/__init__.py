@@ -1,5 +1,30 @@
 """The source documents to the letter: algorithms and theorems that no capability calls.
 
-`online` is OnlineIC with its three update algorithms; `accuracy` computes what its theorems
-promise.
+`online` is OnlineIC with its three update algorithms, of which `median` and `perceptron` are here;
+`accuracy` computes what its theorems promise; `interaction` is a finite conversation between a
+mechanism and its adversary with every probability exact, on which partial privacy is decided.
 """
+
+from typing import TYPE_CHECKING
+
+from casemate.facade import lazily
+
+if TYPE_CHECKING:
+    from casemate.papers.accuracy import PromiseTerms, theorem_5_14, theorem_5_15
+    from casemate.papers.interaction import (
+        Interaction,
+        best_leak,
+        interact,
+        is_partially_private,
+        is_private,
+    )
+    from casemate.papers.median import Committee, EveryDatabase, MedianMechanism
+    from casemate.papers.online import (
+        DatabaseUpdate,
+        LiteralConstruction,
+        OnlineRecords,
+        OnlineSetting,
+    )
+    from casemate.papers.perceptron import Perceptron
+else:
+    __all__, __getattr__, __dir__ = lazily(__name__)

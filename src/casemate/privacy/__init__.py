@@ -2,7 +2,7 @@
 
 `noise` draws exact integers, `mechanisms` spends them, `cost` says what that costs, and `ledger`
 decides beforehand whether it may be spent. `book` is how a store survives a crash on disk or in
-PostgreSQL. `generalisation` and `interaction` compute what partial privacy guarantees.
+PostgreSQL. `generalisation` computes what partial privacy guarantees.
 """
 
 from typing import TYPE_CHECKING

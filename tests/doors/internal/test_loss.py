@@ -16,10 +16,10 @@ import pytest
 from bit_tree import walk
 from doors.doorway import asking, in_memory, magnitude_gate, real
 from doors.draw_tree import walk_draws
+from oracles.sparse_vector_loss import RunLaw, RunOutput
 
 from casemate.doors import Hard, LaplaceLaw, MemorySecrets
 from casemate.privacy.mechanisms import Calibration
-from casemate.privacy.mechanisms.loss import RunLaw, RunOutput
 from casemate.privacy.noise import Noise
 from casemate.privacy.noise.noise import silence
 

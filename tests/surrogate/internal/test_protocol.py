@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
-from casemate.surrogate import (
-    MedianMechanism,
-    MultiplicativeWeights,
-    Perceptron,
-    Surrogate,
-    literal_step,
-)
-from casemate.surrogate.median import Committee
+from casemate.papers.median import Committee, MedianMechanism
+from casemate.papers.perceptron import Perceptron
+from casemate.surrogate import MultiplicativeWeights, Surrogate, literal_step
 from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.replay import DenseSurrogate
 

@@ -1,4 +1,4 @@
-"""The mechanisms: sparse vector, exponential, continual counting; calibration and exact loss."""
+"""The mechanisms: sparse vector, exponential, continual counting, and their calibration."""
 
 from typing import TYPE_CHECKING
 

@@ -34,7 +34,8 @@ def by_hand(url: str, *statements: str) -> None:
 
 DISARM = (
     "DROP TRIGGER never_change ON casemate_ledger_entries",
-    "DROP TRIGGER never_turn_back ON casemate_ledger_head",
+    "DROP TRIGGER never_leave ON casemate_ledger_entries",
+    "DROP TRIGGER never_change ON casemate_ledger_head",
 )
 
 
@@ -148,6 +149,7 @@ def test_a_role_that_may_only_append_is_enough(postgres: str) -> None:
         "CREATE ROLE clerk",
         "GRANT SELECT, INSERT ON casemate_ledger_entries TO clerk",
         "GRANT SELECT, UPDATE ON casemate_ledger_head TO clerk",
+        "GRANT SELECT ON casemate_ledger_book_versions TO clerk",
     )
     as_clerk = f"{postgres}&options=-c%20role%3Dclerk"
     with opened(as_clerk) as ledger:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answer.literal_world import PEOPLE, TERMS, constructed, scripted, seeded, setting, subset
+from papers.literal_world import PEOPLE, TERMS, constructed, scripted, seeded, setting, subset
 
 from casemate.doors import Edition, MemorySecrets, SecretFile, open_transcript
 from casemate.errors import BudgetExhausted, Misconfigured, Refused

@@ -16,6 +16,7 @@ from scipy import stats
 
 from casemate.answer.schedule import excess_chance
 from casemate.grid import MeasuredProduct, Product
+from casemate.papers import perceptron
 from casemate.papers.accuracy import (
     PromiseTerms,
     Statement,
@@ -29,6 +30,7 @@ from casemate.papers.accuracy import (
     theorem_5_15,
     theorem_5_15_as_printed,
 )
+from casemate.papers.perceptron import Perceptron
 from casemate.privacy import epsilon_of
 from casemate.privacy.mechanisms import (
     Calibration,
@@ -39,7 +41,6 @@ from casemate.privacy.mechanisms import (
     run_epsilon,
 )
 from casemate.privacy.noise.noise import silence
-from casemate.surrogate import Perceptron, perceptron
 
 ADULT, CELLS, QUESTIONS = 48_842, 10**6, 10**4
 DELTA = 1e-6
