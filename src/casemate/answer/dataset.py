@@ -1,5 +1,6 @@
 """One dataset, open: its table, its ledger and transcript, and the construction over them."""
 
+import math
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,12 +26,14 @@ from casemate.doors import (
 )
 from casemate.errors import Misconfigured
 from casemate.grid import PrivateCells, Relation, Scope
+from casemate.privacy import tighter_epsilon
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
 from casemate.table import Budget, Exhausted, Policy, Protects, Role, Strategy, Table, Universe
 from casemate.table.sources import bounded, choice_of_rows
 
 SEEDED = "not private: seeded"
+FIXED = "had every charge been fixed before the first answer"
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,19 @@ class Dataset:
             statement=ledger.statement(),
             notes=self.notes,
         )
+
+    def tightened(self, standing: Standing) -> Standing:
+        """The same with the least epsilon that is known for what was charged so far."""
+        if not standing.delta:
+            return replace(standing, tighter_note="at delta 0 the sum is the least that is known")
+        costs = [row.cost for row in self.ledger.history() if row.cost is not None]
+        try:
+            found = tighter_epsilon(costs, standing.delta)
+        except Misconfigured as reason:
+            return replace(standing, tighter_note=str(reason))
+        if math.isinf(found):
+            return replace(standing, tighter_note="something left without noise")
+        return replace(standing, tighter_epsilon=found, tighter_note=FIXED)
 
     def close(self) -> None:
         """Let go of everything."""

@@ -133,9 +133,10 @@ class Session:
             (*dataset.notes, *notes),
         )
 
-    def standing(self) -> Standing:
-        """Where the budget stands."""
-        return self._dataset.standing()
+    def standing(self, *, tighter: bool = False) -> Standing:
+        """Where the budget stands; `tighter` adds what an accountant makes of it afterwards."""
+        standing = self._dataset.standing()
+        return self._dataset.tightened(standing) if tighter else standing
 
     def close(self) -> None:
         """Let go of the table, the ledger and the transcript."""

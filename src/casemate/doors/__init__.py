@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     )
     from casemate.doors.law import ROOT_BITS, GaussianLaw, LaplaceLaw, Law, Sources
     from casemate.doors.measurement import NUMBER_OF_PEOPLE, Measurement
-    from casemate.doors.transcript import Transcript, open_transcript
+    from casemate.doors.transcript import (
+        Transcript,
+        from_lines,
+        open_transcript,
+        to_lines,
+        transcript_of,
+    )
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -31,6 +31,7 @@ from casemate.doors.entry import (
     require_chained,
     require_follows,
 )
+from casemate.errors import Misconfigured
 from casemate.privacy.book import (
     IN_MEMORY,
     Book,
@@ -154,13 +155,22 @@ def open_transcript(where: str | Path) -> Transcript:
     return transcript
 
 
+def transcript_of(entries: Iterable[TranscriptEntry]) -> Transcript:
+    """A transcript in memory of entries whose chain was checked."""
+    book = MemoryBook(FORM)
+    for entry in entries:
+        book.append(entry)
+    return Transcript(book)
+
+
 # Transcript lines -------------------------------------------------------------------------------
 
 
 def to_lines(entries: Iterable[TranscriptEntry]) -> Iterator[str]:
     """Each entry as one line, its hash in hexadecimal digits."""
     for entry in entries:
-        plain = {name: getattr(entry, name) for name in FORM.names} | {"hash": entry.hash.hex()}
+        plain = {name: getattr(entry, name) for name in FORM.names}
+        plain |= {"format": FORM.version, "hash": entry.hash.hex()}
         yield json.dumps(plain, separators=(",", ":"), ensure_ascii=True) + "\n"
 
 
@@ -182,6 +192,13 @@ def from_lines(lines: Iterable[str]) -> Iterator[TranscriptEntry]:
 def _entry(line: str, number: int) -> TranscriptEntry:
     try:
         plain: dict[str, Any] = json.loads(line)
-        return TranscriptEntry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
+        written = plain.pop("format")
+        entry = TranscriptEntry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
     except (ValueError, LookupError, TypeError) as reason:
         raise damaged(number, "its line cannot be read") from reason
+    if written != FORM.version:
+        raise Misconfigured(
+            f"these lines have the format {written!r} and this version of casemate reads "
+            f"{FORM.version!r}; read them with the version that wrote them"
+        )
+    return entry

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.privacy.cost import Concentrated, Cost, Currency, Pure, epsilon_of, price, rho_of
+    from casemate.privacy.cost import (
+        Concentrated,
+        Cost,
+        Currency,
+        Pure,
+        epsilon_of,
+        price,
+        rho_of,
+        tighter_epsilon,
+    )
     from casemate.privacy.generalisation import GeneralisationSetting, best
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)
