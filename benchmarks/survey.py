@@ -18,9 +18,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from casemate.answer.construction import Guess, Manners, OnlineConstruction
-from casemate.answer.doorway import Doorway
 from casemate.answer.plan import Means, plan_of
-from casemate.doors import Edition, MemorySecrets, Sources, Transcript, TranscriptEntry
+from casemate.doors import Doorway, Edition, MemorySecrets, Sources, Transcript, TranscriptEntry
 from casemate.doors.entry import FORM
 from casemate.grid import Floats, GridQuestion, LinearCells, PrivateCells, Product, Relation, Scope
 from casemate.grid.classes import merged

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from casemate.answer.doorway import Doorway
 from casemate.answer.plan import BudgetPlan, first_tables
-from casemate.doors import NUMBER_OF_PEOPLE, Measured, PeopleTotal
-from casemate.grid import EXACT, PrivateCells, Scope, TableQuestion, all_codes
+from casemate.doors import EXACT, NUMBER_OF_PEOPLE, Doorway, Measured, PeopleTotal
+from casemate.grid import PrivateCells, Scope, TableQuestion, all_codes, measure_table
 from casemate.surrogate import StandIn
 
 Progress = Callable[[int, int], None]
@@ -62,7 +61,8 @@ class Beginning:
         if not self.is_public(question.classes.scope):
             assert self.plan.start_law is not None, "a plan with tables has noise for them"
             law = self.plan.start_law
-            self.doors.measure(question, law, self.cells, stand_in.names, principal)
+            door, names = self.doors.measurement, stand_in.names
+            measure_table(door, question, self.cells, names, law=law, principal=principal)
             return
         edition, text = self.doors.edition, question.text(stand_in.names)
         values = tuple(self.cells.classified(question.classes))

@@ -21,13 +21,13 @@ from fractions import Fraction
 from typing import Protocol
 
 from casemate.answer.beginning import Beginning, Progress
-from casemate.answer.doorway import Doorway
 from casemate.answer.effort import require_answerable
 from casemate.answer.intervals import Level, Parts, easy_estimates, measured_estimates
 from casemate.answer.plan import BudgetPlan
 from casemate.answer.schedule import GateSchedule, predicted, table_for
 from casemate.doors import (
     Answered,
+    Doorway,
     Easy,
     Gate,
     GatePart,
@@ -48,6 +48,7 @@ from casemate.grid import (
     PrivateCells,
     Scope,
     TableQuestion,
+    measure_table,
     off_ratio,
 )
 from casemate.surrogate import Make, StandIn, TypicalErrors, stand_in_for
@@ -96,7 +97,7 @@ class OnlineConstruction:
     ) -> None:
         self.plan, self.manners = plan, manners
         self._doors, self._cells, self._public = doors, cells, public
-        self._gate = doors.gate(plan)
+        self._gate = gate_of(plan, doors)
         self._stand_in = StandIn(names, cells.shape, doors.edition, make)
         self._beginning = Beginning(plan, doors, cells, public)
         self._guess = typical
@@ -261,7 +262,8 @@ class OnlineConstruction:
         classes = table_for(asked, shape, law, relation, verdict.threshold)
         digest = hashlib.sha256(asked.text.encode()).hexdigest()
         question = TableQuestion(classes, about=digest)
-        self._doors.measure(question, law, self._cells, self._stand_in.names, principal)
+        door, names = self._doors.measurement, self._stand_in.names
+        measure_table(door, question, self._cells, names, law=law, principal=principal)
         self._catch_up()
         table = next(each for each in self._stand_in.tables if each.question == question)
         ordinal = self._stand_in.fresh[question.text(self._stand_in.names)]
@@ -388,3 +390,16 @@ def _exact_parts(cells: Sequence[Sequence[int]]) -> Parts:
 
 def _certain(value: float) -> Estimate:
     return Estimate(value, value, value, 0.0, value, value)
+
+
+def gate_of(plan: BudgetPlan, doors: Doorway) -> Gate | None:
+    """The gate of a plan that has one."""
+    if plan.gate is None:
+        return None
+    return doors.gate(
+        plan.gate.calibration,
+        plan.gate.threshold,
+        runs=plan.gate.runs,
+        reserve=plan.price_of(plan.surprise_law),
+        side=plan.gate.side,
+    )

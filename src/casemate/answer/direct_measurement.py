@@ -12,8 +12,8 @@ from functools import cache
 
 from casemate.answer.beginning import Progress
 from casemate.answer.dataset import Dataset
-from casemate.doors import GaussianLaw, LaplaceLaw, Law
-from casemate.grid import Direct, Outcome, Spread, half_width, variance
+from casemate.doors import GaussianLaw, LaplaceLaw, Law, variance
+from casemate.grid import Direct, Outcome, Spread, half_width
 from casemate.privacy import Currency
 from casemate.table import Strategy
 
@@ -60,12 +60,12 @@ class DirectMeasurement:
         return construction.keep(self.key, self._noised(principal))
 
     def _exactly(self) -> Outcome:
-        cells = self.direct.cells(self.dataset.table.source, self.dataset.key)
+        cells = self.direct.cells(self.dataset.table.source, self.dataset.doors.key)
         return self.direct.outcome(cells, lambda _place, _added: Spread(0.0, 0.0, 0.0))
 
     def _noised(self, principal: str) -> Outcome:
         laws, texts = self.laws(), self.texts()
-        cells = cache(lambda: self.direct.cells(self.dataset.table.source, self.dataset.key))
+        cells = cache(lambda: self.direct.cells(self.dataset.table.source, self.dataset.doors.key))
         noised = [
             self.dataset.doors.measurement.measure(
                 text,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from casemate.answer.schedule import GateSchedule, Holds, easy_interval
-from casemate.doors import Law
+from casemate.doors import Law, variance
 from casemate.grid import (
     Estimate,
     Floats,
@@ -24,7 +24,6 @@ from casemate.grid import (
     MeasuredTable,
     Relation,
     half_width,
-    variance,
 )
 
 Parts = tuple[tuple[Estimate, ...], ...]

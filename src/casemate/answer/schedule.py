@@ -26,8 +26,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Self
 
-from casemate.doors import Law
-from casemate.grid import Classes, GridQuestion, Product, Relation, all_codes, spanned, variance
+from casemate.doors import Law, variance
+from casemate.grid import Classes, GridQuestion, Product, Relation, all_codes, spanned
 from casemate.privacy import Concentrated
 from casemate.privacy.mechanisms import Calibration, Side, accuracy_share, noise_bound, run_epsilon
 

@@ -81,6 +81,23 @@ class LaplaceLaw:
 
 Law = GaussianLaw | LaplaceLaw
 
+EXACT = "exact"
+"""The law of what the relation makes public: no noise, and no price."""
+
+LAWS: dict[str, type[Law]] = {law.name: law for law in (GaussianLaw, LaplaceLaw)}
+
+
+def law_of(name: str, scale: Fraction) -> Law | None:
+    """The law that an entry names; None for exact numbers."""
+    return None if name == EXACT else LAWS[name](scale)
+
+
+def variance(law: Law | None) -> float:
+    """The variance of one draw, as the continuous law of its scale has it."""
+    if law is None:
+        return 0.0
+    return float(law.scale) ** 2 * (1 if isinstance(law, GaussianLaw) else 2)
+
 
 @dataclass(frozen=True)
 class Sources:

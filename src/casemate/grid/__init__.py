@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from casemate.grid.compile import Compiled, compiled
     from casemate.grid.direct import Direct, Spread
-    from casemate.grid.measured_table import EXACT, MeasuredTable, TableQuestion, law_of, variance
+    from casemate.grid.measured_table import MeasuredTable, TableQuestion, measure_table
     from casemate.grid.outcome import Estimate, Noised, Origin, Outcome
     from casemate.grid.product import (
         Floats,

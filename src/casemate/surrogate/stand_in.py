@@ -21,16 +21,10 @@ from casemate.doors import (
     PeopleTotal,
     Transcript,
     TranscriptEntry,
-)
-from casemate.grid import (
-    MeasuredProduct,
-    MeasuredTable,
-    Measurement,
-    Product,
-    TableQuestion,
     law_of,
     variance,
 )
+from casemate.grid import MeasuredProduct, MeasuredTable, Measurement, Product, TableQuestion
 from casemate.surrogate.choice import stand_in_for
 from casemate.surrogate.protocol import Fitted
 

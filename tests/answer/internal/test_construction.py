@@ -10,7 +10,7 @@ from chance import assert_rate_at_most
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casemate.answer.construction import Manners
+from casemate.answer.construction import Manners, gate_of
 from casemate.answer.plan import Means, plan_of
 from casemate.errors import GateClosed, RationSpent, Unsupported
 from casemate.grid import Estimate, GridQuestion, LinearCells, Origin, Outcome, Product, Relation
@@ -164,7 +164,7 @@ def test_an_answer_that_passed_and_was_not_kept_is_made_again_from_the_same_stan
     construction = room.construction()
     construction.start()
     lost = counting({0: [0]}, TWO)
-    gate = room.doors.gate(room.plan)
+    gate = gate_of(room.plan, room.doors)
     assert gate is not None
     gate.ask(construction._question(lost))  # and then the process died
     expected = construction._made(lost, gate.known(lost.text), "")  # type: ignore[arg-type]
@@ -177,7 +177,7 @@ def test_after_a_change_of_the_budget_a_verdict_proves_what_its_own_noise_proves
     construction = room.construction()
     construction.start()
     asked = counting({0: [0]})
-    gate = room.doors.gate(room.plan)
+    gate = gate_of(room.plan, room.doors)
     assert gate is not None
     gate.ask(construction._question(asked))  # and then the process died
     expected = construction._made(asked, gate.known(asked.text), "")  # type: ignore[arg-type]

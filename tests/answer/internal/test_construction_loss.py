@@ -24,7 +24,7 @@ from answer.conversation_tree import (
 )
 from answer.small_dataset import World, cells_of, counting
 
-from casemate.answer.construction import OnlineConstruction
+from casemate.answer.construction import OnlineConstruction, gate_of
 from casemate.answer.plan import BudgetPlan
 from casemate.answer.schedule import GateSchedule
 from casemate.doors import EntryKind, LaplaceLaw, MemorySecrets, Sources, open_transcript
@@ -354,7 +354,7 @@ def verdict(table: Table, noise: Noise) -> Hashable:
     """What one comparison lets out, by itself."""
     room = Conversation(cold_plan(REPLACE), [1])._room(table)
     room.doors = replace(room.doors, noise=noise)
-    construction, gate = room.construction(), room.doors.gate(room.plan)
+    construction, gate = room.construction(), gate_of(room.plan, room.doors)
     construction.start()
     assert gate is not None
     return repr(construction._verdict(gate, counting({0: [1]}, (2,)), ""))
@@ -391,7 +391,7 @@ def charged_for_comparisons(free: bool) -> tuple[int, Fraction]:
             noise=recording,
             name=lambda number=number: f"r{number}",  # type: ignore[misc]  # bound now
         )
-        construction, gate = room.construction(), room.doors.gate(room.plan)
+        construction, gate = room.construction(), gate_of(room.plan, room.doors)
         construction.start()
         assert gate is not None
         construction._verdict(gate, counting({0: [1]}, (2,)), "")

@@ -6,6 +6,7 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.privacy.noise.noise import (
+        Bits,
         Noise,
         discrete_gaussian,
         discrete_laplace,
