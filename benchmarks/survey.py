@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from casemate.answer.construction import Guess, Manners, OnlineConstruction
 from casemate.answer.plan import Means, plan_of
-from casemate.doors import Doorway, Edition, MemorySecrets, Sources, Transcript, TranscriptEntry
+from casemate.doors import Doorway, Edition, MemorySecrets, Transcript, TranscriptEntry
 from casemate.doors.entry import FORM
 from casemate.grid import Floats, GridQuestion, LinearCells, PrivateCells, Product, Relation, Scope
 from casemate.grid.classes import merged
 from casemate.privacy import Currency, rho_of
 from casemate.privacy.book import MemoryBook
 from casemate.privacy.ledger import open_ledger
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.privacy.noise import Sources, discrete_gaussian, discrete_laplace, seeded_bits
 from casemate.table import Answering
 
 Codes = NDArray[np.int64]

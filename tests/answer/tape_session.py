@@ -16,8 +16,7 @@ from pathlib import Path
 from casemate.answer import Session
 from casemate.answer.dataset import assembled, durable
 from casemate.answer.session import DIALECT
-from casemate.doors import Sources
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace
+from casemate.privacy.noise import Sources, discrete_gaussian, discrete_laplace
 from casemate.table import Table
 
 MEASURE = "measure "

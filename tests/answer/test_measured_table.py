@@ -9,7 +9,7 @@ from answer.small_dataset import NAMES, SHAPE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.doors import EXACT, GaussianLaw, LaplaceLaw, Measured, law_of, variance
+from casemate.doors import Measured
 from casemate.grid import (
     Classes,
     MeasuredMarginal,
@@ -19,6 +19,7 @@ from casemate.grid import (
     TableQuestion,
     all_codes,
 )
+from casemate.privacy.noise import EXACT, GaussianLaw, LaplaceLaw, law_of, variance
 
 
 @st.composite

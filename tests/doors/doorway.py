@@ -16,7 +16,6 @@ from casemate.doors import (
     MemorySecrets,
     RunSecrets,
     SecretFile,
-    Sources,
     Transcript,
     open_transcript,
 )
@@ -26,7 +25,7 @@ from casemate.privacy.ledger import Ledger, Terms, open_ledger
 from casemate.privacy.ledger.entry import RowKind
 from casemate.privacy.ledger.store import LedgerInMemory as LedgerStore
 from casemate.privacy.mechanisms import Calibration, Side
-from casemate.privacy.noise import Noise, discrete_laplace
+from casemate.privacy.noise import Noise, Sources, discrete_laplace
 from casemate.privacy.noise.noise import silence
 
 EDITION = Edition("a1b2", "v1")

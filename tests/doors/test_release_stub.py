@@ -7,7 +7,7 @@ from pathlib import Path
 
 from answer.parity_policy import write_policy
 
-from casemate.doors import Doorway, GaussianLaw
+from casemate.doors import Doorway
 from casemate.grid import (
     Estimate,
     Origin,
@@ -19,6 +19,7 @@ from casemate.grid import (
     compiled,
     measure_table,
 )
+from casemate.privacy.noise import GaussianLaw
 from casemate.query.parse import parse_statement
 from casemate.surrogate import StandIn
 from casemate.table import Table, Universe

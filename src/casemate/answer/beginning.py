@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from casemate.answer.plan import BudgetPlan, first_tables
-from casemate.doors import EXACT, NUMBER_OF_PEOPLE, Doorway, Measured, PeopleTotal
+from casemate.doors import NUMBER_OF_PEOPLE, Doorway, Measured, PeopleTotal
 from casemate.grid import PrivateCells, Scope, TableQuestion, all_codes, measure_table
+from casemate.privacy.noise import EXACT
 from casemate.surrogate import StandIn
 
 Progress = Callable[[int, int], None]

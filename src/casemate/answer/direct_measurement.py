@@ -12,9 +12,9 @@ from functools import cache
 
 from casemate.answer.beginning import Progress
 from casemate.answer.dataset import Dataset
-from casemate.doors import GaussianLaw, LaplaceLaw, Law, variance
-from casemate.grid import Direct, Outcome, Spread, half_width
+from casemate.grid import Direct, Outcome, Spread
 from casemate.privacy import Currency
+from casemate.privacy.noise import GaussianLaw, LaplaceLaw, Law, half_width, variance
 from casemate.table import Strategy
 
 MOST_LEARNT = 256

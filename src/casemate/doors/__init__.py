@@ -44,16 +44,6 @@ if TYPE_CHECKING:
         SecretFile,
         on_grid,
     )
-    from casemate.doors.law import (
-        EXACT,
-        ROOT_BITS,
-        GaussianLaw,
-        LaplaceLaw,
-        Law,
-        Sources,
-        law_of,
-        variance,
-    )
     from casemate.doors.measurement import NUMBER_OF_PEOPLE, Measurement
     from casemate.doors.transcript import (
         Transcript,

@@ -22,14 +22,13 @@ from typing import Self
 
 from casemate.doors.entry import Edition, EntryKind, Measured, Opened, opened_key
 from casemate.doors.gate import Gate, MemorySecrets, RunSecrets, SecretFile
-from casemate.doors.law import EXACT, Sources
 from casemate.doors.measurement import Measurement
 from casemate.doors.transcript import Transcript, open_transcript
 from casemate.errors import Misconfigured
 from casemate.privacy.book import open_private
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.mechanisms import Calibration, Side
-from casemate.privacy.noise import Bits, Noise, discrete_gaussian, discrete_laplace
+from casemate.privacy.noise import EXACT, Bits, Noise, Sources, discrete_gaussian, discrete_laplace
 from casemate.table import Budget, Policy, Table, Universe
 from casemate.table.sources import choice_of_rows, typed_by_policy
 

@@ -51,6 +51,5 @@ if TYPE_CHECKING:
         tilt_then_weigh,
         weigh,
     )
-    from casemate.grid.widths import half_width
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from casemate.doors import Law, Measured, law_of, variance
+from casemate.doors import Measured
 from casemate.doors import Measurement as Door
 from casemate.grid.classes import Classes, PrivateCells, all_codes
 from casemate.grid.product import (
@@ -20,6 +20,7 @@ from casemate.grid.product import (
     Product,
 )
 from casemate.grid.summed_area import contracted
+from casemate.privacy.noise import Law, law_of, variance
 
 MOST_LEARNT = 2**10
 """Products that a stand-in learns from one table of classes."""

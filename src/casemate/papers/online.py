@@ -70,14 +70,12 @@ from casemate.doors import (
     GatePart,
     GateQuestion,
     Hard,
-    LaplaceLaw,
     Measured,
     Measurement,
     MemorySecrets,
     Opened,
     PeopleTotal,
     RunSecrets,
-    Sources,
     Transcript,
     on_grid,
     open_transcript,
@@ -105,8 +103,7 @@ from casemate.papers.perceptron import Perceptron, perceptron_updates
 from casemate.privacy import Pure, price
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.ledger import Terms as LedgerTerms
-from casemate.privacy.mechanisms import noise_bound
-from casemate.privacy.noise import Noise, discrete_laplace
+from casemate.privacy.noise import LaplaceLaw, Noise, Sources, discrete_laplace, noise_bound
 from casemate.surrogate import MultiplicativeWeights, Surrogate, literal_step, literal_updates
 
 ROUNDED = 3

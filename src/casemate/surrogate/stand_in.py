@@ -21,10 +21,9 @@ from casemate.doors import (
     PeopleTotal,
     Transcript,
     TranscriptEntry,
-    law_of,
-    variance,
 )
 from casemate.grid import MeasuredProduct, MeasuredTable, Measurement, Product, TableQuestion
+from casemate.privacy.noise import law_of, variance
 from casemate.surrogate.choice import stand_in_for
 from casemate.surrogate.protocol import Fitted
 

@@ -27,13 +27,13 @@ from answer.small_dataset import World, cells_of, counting
 from casemate.answer.construction import OnlineConstruction, gate_of
 from casemate.answer.plan import BudgetPlan
 from casemate.answer.schedule import GateSchedule
-from casemate.doors import EntryKind, LaplaceLaw, MemorySecrets, Sources, open_transcript
+from casemate.doors import EntryKind, MemorySecrets, open_transcript
 from casemate.errors import GateClosed, TranscriptDamaged
 from casemate.grid import Floats, GridQuestion, Relation
 from casemate.privacy import Currency
 from casemate.privacy.ledger import Ledger
 from casemate.privacy.mechanisms import Calibration
-from casemate.privacy.noise import Noise
+from casemate.privacy.noise import LaplaceLaw, Noise, Sources
 from casemate.privacy.noise.noise import silence
 from casemate.surrogate import Make, stand_in_for
 from casemate.table import Strategy

@@ -18,9 +18,9 @@ from doors.doorway import asking, in_memory, magnitude_gate, real
 from doors.draw_tree import walk_draws
 from oracles.sparse_vector_loss import RunLaw, RunOutput
 
-from casemate.doors import Hard, LaplaceLaw, MemorySecrets
+from casemate.doors import Hard, MemorySecrets
 from casemate.privacy.mechanisms import Calibration
-from casemate.privacy.noise import Noise
+from casemate.privacy.noise import LaplaceLaw, Noise
 from casemate.privacy.noise.noise import silence
 
 ONE, HALF = Fraction(1), Fraction(1, 2)

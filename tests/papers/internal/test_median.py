@@ -10,9 +10,9 @@ import pytest
 from chance import assert_follows
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.measurements import measurement_from_dict
 
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Measurement, Product
-from casemate.grid.product import measurement_from_dict
 from casemate.papers.median import (
     CandidateTables,
     Committee,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.measurements import measurement_from_dict
 from surrogate.small_tables import EVERYTHING, PAIRS, SCOPES, SHAPE, TOTAL, TRIPLES, Tables
 
 from casemate.grid import (
@@ -20,7 +21,6 @@ from casemate.grid import (
     Product,
     marginals,
 )
-from casemate.grid.product import measurement_from_dict
 from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.replay import DenseSurrogate
 

@@ -8,6 +8,7 @@ import pytest
 from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.measurements import measurement_from_dict
 from surrogate.small_tables import EVERYTHING, PAIRS, SHAPE, TRIPLES, Tables
 
 from casemate.grid import (
@@ -20,7 +21,6 @@ from casemate.grid import (
     Scope,
     marginals,
 )
-from casemate.grid.product import measurement_from_dict
 from casemate.surrogate.projection import on_simplex, soft_to_marginal
 from casemate.surrogate.replay import SHARPNESS, DenseSurrogate
 

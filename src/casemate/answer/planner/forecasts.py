@@ -30,9 +30,9 @@ from casemate.answer.planner.predicted import (
 )
 from casemate.answer.planner.workload import Workload
 from casemate.answer.schedule import GateSchedule, Holds, easy_interval
-from casemate.doors import GaussianLaw, variance
 from casemate.grid import Floats, GridQuestion
 from casemate.privacy import Currency
+from casemate.privacy.noise import GaussianLaw, variance
 from casemate.surrogate import LARGEST_DENSE
 from casemate.table import Answering, Budget, Strategy
 

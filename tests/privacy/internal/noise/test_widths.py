@@ -15,9 +15,18 @@ from hypothesis import strategies as st
 from scipy import signal, stats
 
 from casemate.answer.plan import Means, plan_of
-from casemate.doors import GaussianLaw, LaplaceLaw, Law
-from casemate.grid import Relation, half_width
-from casemate.grid.widths import (
+from casemate.grid import Relation
+from casemate.privacy import Currency
+from casemate.privacy.noise import (
+    GaussianLaw,
+    LaplaceLaw,
+    Law,
+    discrete_gaussian,
+    discrete_laplace,
+    half_width,
+    seeded_bits,
+)
+from casemate.privacy.noise.widths import (
     _chernoff,
     _excess,
     _many,
@@ -26,11 +35,9 @@ from casemate.grid.widths import (
     laplace_width,
     magnitudes,
 )
-from casemate.privacy import Currency
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
 from casemate.table import Answering
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 SCALES = [Fraction(1, 5), Fraction(1, 2), Fraction(1), Fraction(5, 3), Fraction(4), Fraction(25)]
 MIXED = [[1, 1], [2, -1], [1, 5], [1] * 7, [6, 10, 15], [1, 2, 3, 4], [-9, 1, 1]]
 scales = st.sampled_from(SCALES)
