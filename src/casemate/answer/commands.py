@@ -169,8 +169,7 @@ def plan(
         if number is not None and number < 1:
             raise Misconfigured(f"{name} {number} is too small; give at least 1")
     from casemate.answer.planner.comparison import Comparison
-    from casemate.answer.planner.page import as_html
-    from casemate.answer.planner.report import as_json, as_text
+    from casemate.answer.planner.report import as_html, as_json, as_text
 
     with output.progress("planning"):
         found = Comparison.of(policy, queries, people=people, expected=expect, dialect=dialect)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from casemate.answer.beginning import Progress
+from casemate.answer.construction import Progress
 from casemate.answer.dataset import Dataset
 from casemate.grid import Direct, Outcome, Spread
 from casemate.privacy import Currency

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from casemate.answer.answer import Answer, Forecast, Spending, Standing
-from casemate.answer.beginning import Progress
+from casemate.answer.construction import Progress
 from casemate.answer.dataset import Dataset, durable, looked_at, simulated
 from casemate.answer.direct_measurement import DirectMeasurement
 from casemate.grid import Compiled, Outcome, ShownTable, compiled
