@@ -1,7 +1,6 @@
 """What the theorems of source document 003 promise, as printed, as mended and as derived anew."""
 
 import math
-import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -328,17 +327,3 @@ def test_both_theorems_are_empty_for_tables_below_these_sizes() -> None:
 def test_a_wrong_argument_is_a_value_error(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"need|about"):
         wrong()
-
-
-# The derivation -----------------------------------------------------------------------------------
-
-
-def test_every_claim_of_the_derivation_is_shown_by_a_test_that_exists() -> None:
-    text = (ROOT / "docs/derivations/online_construction.md").read_text()
-    claims = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    assert claims
-    for claim in claims:
-        named = re.findall(r"`(test_\w+)`", claim)
-        assert named, f"no test is named under {claim.splitlines()[0]!r}"
-        assert all(f"def {name}(" in tests for name in named)

@@ -23,6 +23,7 @@ from answer.conversation_tree import (
     walk,
 )
 from answer.small_dataset import World, cells_of, counting
+from crashes import Clock, Crash
 
 from casemate.answer.construction import OnlineConstruction, gate_of
 from casemate.answer.plan import BudgetPlan
@@ -43,39 +44,6 @@ TOTAL, START, SURPRISE = Fraction(1), Fraction(4, 5), Fraction(3, 5)
 THRESHOLD, COMPARISON = Fraction(1, 2), Fraction(2, 5)
 GATE = GateSchedule(Calibration(THRESHOLD, COMPARISON), runs=1, multiple=Fraction(1, 8))
 Table = tuple[int, ...]  # how many records are in each cell
-
-
-class Crash(BaseException):
-    """The process ended here."""
-
-
-class Clock:
-    """Passes moments, and crashes at one of them, once."""
-
-    def __init__(self, last: int | None) -> None:
-        self.moments, self.last = count(), last
-
-    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def stepped(*args: Any, **options: Any) -> Any:
-            self.tick()
-            result = call(*args, **options)
-            self.tick()
-            return result
-
-        return stepped
-
-    def before(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """A draw: what is lost after it is in a test of its own."""
-
-        def stepped(*args: Any) -> Any:
-            self.tick()
-            return call(*args)
-
-        return stepped
-
-    def tick(self) -> None:
-        if next(self.moments) == self.last:
-            raise Crash
 
 
 class NoGuess:

@@ -277,23 +277,6 @@ def test_a_longer_fit_is_one_that_was_asked_for_at_any_time(seed: int) -> None:
     assert bits(early) == bits(late) != bits(usual)
 
 
-def test_what_is_about_another_grid_is_refused_before_anything_changes(seed: int) -> None:
-    stand_in = MixtureSurrogate(SHAPE, 0, math.inf)
-    good = measured(counts(seed), PAIRS)[0]
-    bad: list[Measurement] = [
-        MeasuredProduct(Product((3, 4), {}), 3.0, 1.0),
-        MeasuredMarginal(Marginal((0, 1)), np.ones((4, 3)), 1.0),
-        MeasuredMarginal(Marginal((7,)), np.ones(3), 1.0),
-    ]
-    for wrong in bad:
-        with pytest.raises(ValueError, match="not about the grid"):
-            stand_in.learn([good, wrong])
-    with pytest.raises(ValueError, match="a question about the grid"):
-        stand_in.answer(Product((2, 2), {}))
-    assert stand_in.total == 1
-    assert np.ptp(stand_in.marginal(EVERYTHING)) <= 1e-12
-
-
 @pytest.mark.parametrize(
     ("shape", "total", "components", "said"),
     [

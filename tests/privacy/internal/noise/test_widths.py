@@ -1,5 +1,4 @@
 import math
-import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -280,17 +279,3 @@ def test_the_gap_of_a_surprise_is_outside_the_interval_of_its_noise(rng: Random)
     assert np.count_nonzero(np.abs(gaps) <= width) == 0
     with pytest.raises(AssertionError):
         assert_rate_at_most(int((np.abs(gaps) > width).sum()), gaps.size, rate=0.05)
-
-
-# The derivation -----------------------------------------------------------------------------------
-
-
-def test_every_claim_of_the_derivation_is_shown_by_a_test_that_exists() -> None:
-    text = (ROOT / "docs/derivations/answer_intervals.md").read_text()
-    claims = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    assert claims
-    for claim in claims:
-        named = re.findall(r"`(test_\w+)`", claim)
-        assert named, f"no test is named under {claim.splitlines()[0]!r}"
-        assert all(f"def {name}(" in tests for name in named)
