@@ -3,8 +3,8 @@
 `compile` makes a question of a statement (`aggregates`, `sums`, `ranks`), `question` is that
 question as weighted sums of counts, `classes` the coarsest table that it needs and the private
 cells that the doors read; `direct` measures a statement beside the grid. `readings`, `rows` and
-`outcome` go back from numbers to SQL rows, `widths` proves how far noisy sums are off, `product`,
-`measured_table` and `summed_area` are tables of counts and sums over ranges of them.
+`outcome` go back from numbers to SQL rows; `product`, `measured_table` and `summed_area` are
+tables of counts and sums over ranges of them.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,8 @@
-"""Exact noise: the only place where randomness becomes privacy, and tapes to test it along."""
+"""Exact noise: the only place where randomness becomes privacy, and tapes to test it along.
+
+`noise` draws, `law` is noise as a value (its scale, what it costs, a draw), `widths` proves how far
+weighted sums of it can be off, and `tape` is the bits it is drawn from.
+"""
 
 from typing import TYPE_CHECKING
 
