@@ -28,10 +28,10 @@ from casemate.grid import (
     MeasuredMarginal,
     Product,
     Scope,
-    half_width,
     over_ranges,
 )
 from casemate.grid.summed_area import summed_area
+from casemate.privacy.noise import half_width
 from casemate.surrogate import TypicalErrors
 from casemate.surrogate.replay import DenseSurrogate
 from casemate.table import Answering

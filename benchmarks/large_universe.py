@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, real_table, show
 from casemate.grid import Floats, Marginal, MeasuredMarginal, Product, Scope
-from casemate.surrogate.choice import DailyStandIn
-from casemate.surrogate.local import LocalSurrogate
 from casemate.surrogate.mixture import MixtureSurrogate
+from casemate.surrogate.stand_in import DailyStandIn
 
 BINS = {"age": 10, "capital-gain": 10, "capital-loss": 10, "hours-per-week": 8}
 LEFT_OUT = "fnlwgt"  # a sampling weight, not a fact about a person
@@ -119,25 +118,6 @@ def mixture(people: Codes, shape: tuple[int, ...], triples: dict[Scope, Floats])
     ]
 
 
-def local(people: Codes, shape: tuple[int, ...], triples: dict[Scope, Floats]) -> list[Claim]:
-    stand_in, tables = LocalSurrogate(shape, len(people)), noisy_pairs(people, shape)
-    stand_in.learn(tables)
-    stand_in.marginal((0, 1, 2))  # compiles
-    stand_in.learn([])
-    start = time.process_time()
-    high, mean = errors(stand_in, triples, len(people))
-    each = (time.process_time() - start) / len(triples)
-    start = time.process_time()
-    cells = stand_in.marginal((0, 1, 2, 3, 4, 5)).size
-    wide = time.process_time() - start
-    return [
-        Claim("local maximum entropy: mean error", "about 8.2e-5", f"{mean:.2e}"),
-        Claim("the same, largest error", "about .02", f"{high:.4f}"),
-        Claim("a triple, CPU ms", "stated", f"{each * 1e3:.2f}"),
-        Claim(f"a scope of {cells:,} cells, CPU s", "stated", f"{wide:.2f}"),
-    ]
-
-
 def main() -> None:
     read = survey()
     if read is None:
@@ -148,7 +128,7 @@ def main() -> None:
     cells = sum(table.size for table in triples.values())
     sizes = f"{math.prod(shape):.1e}, {cells:,}"
     size = Claim("cells, and cells of three-way tables", "6.1e11, 306,680", sizes)
-    show([size, *mixture(people, shape, triples), *local(people, shape, triples)])
+    show([size, *mixture(people, shape, triples)])
 
 
 if __name__ == "__main__":

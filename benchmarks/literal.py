@@ -21,6 +21,7 @@ from casemate.papers.accuracy import (
     theorem_5_14,
     theorem_5_15,
 )
+from casemate.papers.median import MedianMechanism
 from casemate.papers.online import (
     DatabaseUpdate,
     LiteralConstruction,
@@ -29,7 +30,7 @@ from casemate.papers.online import (
     with_numbers,
 )
 from casemate.privacy.noise import discrete_laplace, seeded_bits
-from casemate.surrogate import MedianMechanism, Surrogate, literal_updates
+from casemate.surrogate import Surrogate, literal_updates
 from casemate.surrogate.weights import corrected_updates
 
 SURVEY, CELLS, QUESTIONS = 48_842, 10**6, 10**4

@@ -18,15 +18,15 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from casemate.answer.construction import Guess, Manners, OnlineConstruction
-from casemate.answer.doorway import Doorway
 from casemate.answer.plan import Means, plan_of
-from casemate.doors import Edition, MemorySecrets, Sources, Transcript, TranscriptEntry
-from casemate.doors.stores import TranscriptInMemory
+from casemate.doors import Doorway, Edition, MemorySecrets, Transcript, TranscriptEntry
+from casemate.doors.entry import FORM
 from casemate.grid import Floats, GridQuestion, LinearCells, PrivateCells, Product, Relation, Scope
 from casemate.grid.classes import merged
 from casemate.privacy import Currency, rho_of
+from casemate.privacy.book import MemoryBook
 from casemate.privacy.ledger import open_ledger
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.privacy.noise import Sources, discrete_gaussian, discrete_laplace, seeded_bits
 from casemate.table import Answering
 
 Codes = NDArray[np.int64]
@@ -105,14 +105,14 @@ def ranges(
         yield GridQuestion((LinearCells(((Product(shape, masks),),)),))
 
 
-class Forgetful(TranscriptInMemory):
+class Forgetful(MemoryBook[TranscriptEntry]):
     """A transcript that keeps what the stand-in is built from, and forgets the questions.
 
     A million answers would fill the memory of a small machine, and random questions do not repeat.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(FORM)
         self._last: TranscriptEntry | None = None
 
     def newest(self) -> TranscriptEntry | None:
@@ -145,7 +145,7 @@ def construction(
     answering: Answering,
     seed: int,
     *,
-    store: TranscriptInMemory | None = None,
+    store: MemoryBook[TranscriptEntry] | None = None,
     manners: Manners = Manners(unverified=True),  # noqa: B008 - frozen
     typical: Callable[..., Guess] = NoErrors,
 ) -> OnlineConstruction:
@@ -154,7 +154,7 @@ def construction(
     laplace = partial(discrete_laplace, bits=bits)
     doors = Doorway(
         open_ledger(":memory:", dataset="d", policy="p", epsilon=EPSILON, delta=DELTA),
-        Transcript(store or TranscriptInMemory()),
+        Transcript(store or MemoryBook(FORM)),
         MemorySecrets(),
         Edition("p", "v"),
         Sources(partial(discrete_gaussian, bits=bits), laplace),

@@ -5,6 +5,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
+from casemate.papers.interaction import (
+    Interaction,
+    Leak,
+    Query,
+    Transcript,
+    epsilon_of,
+    leaked_at_most,
+    neighbours,
+    ratio_needed,
+    sensitivity,
+)
 from casemate.privacy import GeneralisationSetting
 from casemate.privacy.generalisation import (
     Bound,
@@ -19,17 +30,6 @@ from casemate.privacy.generalisation import (
     theorem_5,
     theorem_6,
     theorem_7,
-)
-from casemate.privacy.interaction import (
-    Interaction,
-    Leak,
-    Query,
-    Transcript,
-    epsilon_of,
-    leaked_at_most,
-    neighbours,
-    ratio_needed,
-    sensitivity,
 )
 
 ZERO = Fraction(0)

@@ -16,8 +16,7 @@ from typing import Any
 from casemate.errors import BudgetExhausted
 from casemate.privacy import Pure
 from casemate.privacy.ledger import Ledger, open_ledger
-from casemate.privacy.ledger.sql import LedgerSqlBook
-from casemate.privacy.ledger.sqlite import _LedgerFile
+from casemate.privacy.ledger.store import LedgerDatabase, LedgerFile
 
 FACTS: dict[str, Any] = {"dataset": "hospital", "policy": "a1b2", "epsilon": Fraction(1)}
 
@@ -46,10 +45,10 @@ def main(where: str, parts: int, threads: int, habit: str) -> None:
     ledger = open_ledger(where, **FACTS)
     if habit == "before-commit":
         # The last step before COMMIT.
-        LedgerSqlBook.flush = die  # type: ignore[method-assign, assignment]  # dies whatever it is given
+        LedgerDatabase.write_head = die  # type: ignore[method-assign, assignment]  # dies whatever it is given
     if habit == "after-commit":
         # The first step after COMMIT.
-        _LedgerFile._keep_head = die  # type: ignore[method-assign, assignment]  # the same
+        LedgerFile.keep_head = die  # type: ignore[method-assign, assignment]  # the same
     crowd = [
         threading.Thread(target=spend, args=(ledger, parts, name, habit)) for name in range(threads)
     ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 
-from casemate.privacy.interaction import (
+from casemate.papers.interaction import (
     Adversary,
     Dataset,
     MeanQuery,

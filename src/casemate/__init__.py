@@ -11,7 +11,7 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     __all__: list[str]
-    from casemate.answer import Session
+    from casemate.answer import Replay, Session, replay
     from casemate.attack import Attack
     from casemate.attack.extract import extract
     from casemate.attack.one_bit import (

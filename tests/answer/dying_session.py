@@ -30,8 +30,9 @@ from answer.small_dataset import counting, world
 from forked import FINISHED, ended, forked
 
 from casemate.answer import Session
-from casemate.doors import MemorySecrets, Sources, TranscriptEntry
-from casemate.doors.stores import TranscriptBook
+from casemate.doors import MemorySecrets, TranscriptEntry
+from casemate.doors.transcript import TranscriptBook
+from casemate.privacy.noise import Sources
 from casemate.surrogate import StandIn
 
 STATEMENTS: dict[str, tuple[str, bool]] = {  # and whether a measurement is asked for

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.answer.construction import USUAL, Manners, OnlineConstruction
-from casemate.answer.doorway import Doorway
 from casemate.answer.plan import BudgetPlan, Means, plan_of
-from casemate.doors import Edition, MemorySecrets, Sources, Transcript, open_transcript
+from casemate.doors import Doorway, Edition, MemorySecrets, Transcript, open_transcript
 from casemate.grid import GridQuestion, LinearCells, PrivateCells, Product, Relation, Scope
 from casemate.grid.classes import merged
 from casemate.privacy import Currency
 from casemate.privacy.ledger import Ledger, open_ledger
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.privacy.noise import Sources, discrete_gaussian, discrete_laplace, seeded_bits
 from casemate.privacy.noise.noise import silence
 from casemate.table import Answering, Budget
 

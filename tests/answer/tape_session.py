@@ -8,16 +8,15 @@ import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
 
 from casemate.answer import Session
 from casemate.answer.dataset import assembled, durable
-from casemate.answer.doorway import Doorway
 from casemate.answer.session import DIALECT
-from casemate.doors import Sources
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace
+from casemate.privacy.noise import Sources, discrete_gaussian, discrete_laplace
 from casemate.table import Table
 
 MEASURE = "measure "
@@ -52,19 +51,16 @@ def on_tape(policy: Path) -> Iterator[Session]:
     laplace = partial(discrete_laplace, bits=bits)
     newest = doors.transcript.newest()
     names = count(0 if newest is None else newest.runs)
-    doors = Doorway(
-        doors.ledger,
-        doors.transcript,
-        doors.secrets,
-        doors.edition,
-        Sources(partial(discrete_gaussian, bits=bits), laplace),
-        laplace,
-        lambda: f"run-{next(names)}",
+    doors = replace(
+        doors,
+        sources=Sources(partial(discrete_gaussian, bits=bits), laplace),
+        noise=laplace,
+        name=lambda: f"run-{next(names)}",
     )
     budget = table.policy.budget
     assert budget is not None, "a policy with a ledger has a budget"
     session = Session.__new__(Session)
-    session._begin(assembled(table, budget, doors, found.key), "", DIALECT, None)
+    session._begin(assembled(table, budget, doors), "", DIALECT, None)
     with session:
         yield session
     bits.save()

@@ -9,9 +9,8 @@ from answer.small_dataset import NAMES, SHAPE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.doors import GaussianLaw, LaplaceLaw, Measured
+from casemate.doors import Measured
 from casemate.grid import (
-    EXACT,
     Classes,
     MeasuredMarginal,
     MeasuredProduct,
@@ -19,9 +18,8 @@ from casemate.grid import (
     Product,
     TableQuestion,
     all_codes,
-    law_of,
-    variance,
 )
+from casemate.privacy.noise import EXACT, GaussianLaw, LaplaceLaw, law_of, variance
 
 
 @st.composite

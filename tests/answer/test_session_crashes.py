@@ -31,7 +31,7 @@ SCRIPT = Path(__file__).with_name("dying_session.py")
 
 def run(folder: Path, habit: str, *numbers: int) -> str:
     command = [sys.executable, str(SCRIPT), str(folder), habit, *map(str, numbers)]
-    environment = os.environ | {"PYTHONPATH": str(TESTS)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
     return subprocess.run(
         command, env=environment, check=True, capture_output=True, text=True
     ).stdout

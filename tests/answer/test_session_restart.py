@@ -59,7 +59,7 @@ def test_a_process_for_every_statement_gives_what_one_long_session_gives(tmp_pat
 
 def in_a_process(policy: Path, *statements: str) -> str:
     command = [sys.executable, str(SCRIPT), str(policy), *statements]
-    environment = os.environ | {"PYTHONPATH": str(TESTS)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return done.stdout.removesuffix("\n")
 

@@ -16,16 +16,16 @@ from casemate.doors import (
     MemorySecrets,
     RunSecrets,
     SecretFile,
-    Sources,
     Transcript,
     open_transcript,
 )
-from casemate.doors.stores import TranscriptInMemory
+from casemate.doors.entry import FORM
+from casemate.privacy.book import MemoryBook
 from casemate.privacy.ledger import Ledger, Terms, open_ledger
 from casemate.privacy.ledger.entry import RowKind
 from casemate.privacy.ledger.store import LedgerInMemory as LedgerStore
 from casemate.privacy.mechanisms import Calibration, Side
-from casemate.privacy.noise import Noise, discrete_laplace
+from casemate.privacy.noise import Noise, Sources, discrete_laplace
 from casemate.privacy.noise.noise import silence
 
 EDITION = Edition("a1b2", "v1")
@@ -75,7 +75,7 @@ class Doorway:
 def in_memory(**changes: Any) -> Doorway:
     terms = Terms.of(**(FACTS | PROMISE | changes))
     ledger = Ledger(LedgerStore(), terms, clock=lambda: "2026-01-01T00:00:00+00:00")
-    return Doorway(ledger, Transcript(TranscriptInMemory()), MemorySecrets())
+    return Doorway(ledger, Transcript(MemoryBook(FORM)), MemorySecrets())
 
 
 def in_file(folder: Path, **changes: Any) -> Doorway:

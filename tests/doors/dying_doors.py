@@ -24,11 +24,11 @@ from typing import Any
 from doors.doorway import Doorway, asking, in_file
 from forked import FINISHED, ended, forked
 
-from casemate.doors import Gate, LaplaceLaw, Measurement, MemorySecrets, Sources, TranscriptEntry
+from casemate.doors import Gate, Measurement, MemorySecrets, TranscriptEntry
 from casemate.doors.entry import to_text
-from casemate.doors.stores import TranscriptBook
+from casemate.doors.transcript import TranscriptBook
 from casemate.privacy.mechanisms import Calibration
-from casemate.privacy.noise import Noise, discrete_laplace
+from casemate.privacy.noise import LaplaceLaw, Noise, Sources, discrete_laplace
 
 LAW = LaplaceLaw(Fraction(1000))  # so wide that two draws are hardly ever the same
 CALIBRATION = Calibration(Fraction(1000), Fraction(1000))

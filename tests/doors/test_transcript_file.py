@@ -10,6 +10,7 @@ import pytest
 from doors.doorway import FACTS
 
 from casemate.doors import Closed, open_transcript
+from casemate.doors.entry import FORM
 from casemate.errors import LedgerUnavailable, Misconfigured, TranscriptDamaged
 from casemate.privacy import Pure
 from casemate.privacy.ledger import open_ledger
@@ -75,7 +76,7 @@ def test_an_entry_whose_hash_was_made_anew_is_found_by_the_one_after_it(tmp_path
     with open_transcript(tmp_path / "t") as transcript:
         first, second = list(transcript.replay())[:2]
     changed = replace(first, text="{}")
-    row = "X'" + changed.digest(bytes(32)).hex() + "'"
+    row = "X'" + FORM.digest(changed, bytes(32)).hex() + "'"
     by_hand(
         tmp_path / "t",
         "DROP TRIGGER transcript_never_changes",

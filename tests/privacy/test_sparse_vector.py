@@ -1,4 +1,3 @@
-import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -224,17 +223,3 @@ def test_only_integers_are_compared_and_the_message_does_not_show_the_value() ->
     with pytest.raises(TypeError) as caught:
         run.ask(123.25, 0)  # type: ignore[arg-type] # the mistake under test
     assert "123" not in str(caught.value)
-
-
-# The derivation -----------------------------------------------------------------------------------
-
-
-def test_every_claim_of_the_derivation_is_shown_by_a_test_that_exists() -> None:
-    text = (ROOT / "docs/derivations/sparse_vector.md").read_text()
-    claims = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    tests = "".join(path.read_text() for path in Path(__file__).parent.rglob("test_sparse_*.py"))
-    assert claims
-    for claim in claims:
-        named = re.findall(r"`(test_\w+)`", claim)
-        assert named, f"no test is named under {claim.splitlines()[0]!r}"
-        assert all(f"def {name}(" in tests for name in named)

@@ -70,3 +70,5 @@ class Standing:
     principals: dict[str, int]  # surprises of each
     statement: str
     notes: tuple[str, ...] = ()
+    tighter_epsilon: float | None = None
+    tighter_note: str = ""  # what it assumes, or why it is not known

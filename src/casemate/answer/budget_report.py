@@ -28,6 +28,13 @@ def promise(standing: Standing) -> str:
     )
 
 
+def tighter_words(standing: Standing) -> str:
+    """The epsilon of an accountant, and on what condition; or why there is none."""
+    if standing.tighter_epsilon is None:
+        return f"not known: {standing.tighter_note}"
+    return f"epsilon {standing.tighter_epsilon:.3g}, {standing.tighter_note}"
+
+
 # Text -----------------------------------------------------------------------------------------
 
 
@@ -41,6 +48,8 @@ def as_text(standing: Standing) -> str:
         "questions": f"{standing.questions:,} that the gate was asked",
         "surprises": f"{standing.surprises:,} found, {standing.surprises_left:,} left to find",
     }
+    if standing.tighter_note:
+        lines_of["tighter"] = tighter_words(standing)
     width = max(map(len, lines_of))
     lines = [f"{standing.dataset}: {standing.statement}", promise(standing), ""]
     lines += [f"{name:<{width}}  {words}" for name, words in lines_of.items()]
@@ -78,6 +87,8 @@ def as_json(standing: Standing) -> dict[str, Any]:
             {"principal": name, "surprises": found} for name, found in standing.principals.items()
         ],
         "statement": standing.statement,
+        "tighter_epsilon": standing.tighter_epsilon,
+        "tighter_note": standing.tighter_note,
         "notes": list(standing.notes),
     }
 
@@ -100,6 +111,7 @@ def as_html(standing: Standing) -> str:
                     ("surprises", f"{standing.surprises:,}"),
                     ("surprises left", f"{standing.surprises_left:,}"),
                     ("strategy", standing.strategy),
+                    *([("tighter", tighter_words(standing))] if standing.tighter_note else []),
                 ]
             ),
         ]

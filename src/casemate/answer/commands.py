@@ -2,6 +2,8 @@
 
 `casemate budget`: what was spent on a table, what is left, and what is guaranteed.
 
+`casemate replay`: whether a transcript is whole, and what it leads to.
+
 `casemate plan`: which way to spend a budget is predicted to answer questions best.
 """
 
@@ -15,6 +17,7 @@ from casemate.answer.conversation import statements
 from casemate.errors import Misconfigured
 from casemate.report.terminal import (
     Dialect,
+    Exit,
     OutputOptions,
     TablePlace,
     Whole,
@@ -116,7 +119,29 @@ def standing_of(policy: str) -> "Standing":
     from casemate.answer.session import Session
 
     with Session.looking(policy) as session:
-        return session.standing()
+        return session.standing(tighter=True)
+
+
+# Replay -----------------------------------------------------------------------------------------
+
+
+def replay(
+    policy: Annotated[str, Parameter(help="A policy, or a shipped table; it is never opened.")],
+    /,
+    *,
+    transcript: Annotated[
+        Path | None, Parameter(help="A copy: lines of JSON, or a ledger's SQLite file.")
+    ] = None,
+    output: OutputOptions | None = None,
+) -> Exit:
+    """Replay a public transcript: check its chain and rebuild the stand-in from it alone."""
+    from casemate.answer import replaying
+
+    output = output or OutputOptions()
+    with output.progress("replaying"):
+        found = replaying.replay(policy, transcript)
+    output.emit(replaying.as_text(found), replaying.as_json(found))
+    return Exit.DONE if found.equal else Exit.FOUND
 
 
 # Plan -------------------------------------------------------------------------------------------
@@ -144,8 +169,7 @@ def plan(
         if number is not None and number < 1:
             raise Misconfigured(f"{name} {number} is too small; give at least 1")
     from casemate.answer.planner.comparison import Comparison
-    from casemate.answer.planner.page import as_html
-    from casemate.answer.planner.report import as_json, as_text
+    from casemate.answer.planner.report import as_html, as_json, as_text
 
     with output.progress("planning"):
         found = Comparison.of(policy, queries, people=people, expected=expect, dialect=dialect)

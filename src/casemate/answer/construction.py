@@ -11,6 +11,9 @@ Order      start (total, tables) -> gate -> easy: the stand-in's answer; hard: m
 Intervals  An easy answer is within what the gate lets pass, `Holds.ALONE`; a measured one within
            the quantile of its own fresh noise, drawn after the gate fired, so that having fired
            does not bias it. Which of the two is decided by the gate, never by their widths.
+Public     Where only private values are protected, the number of rows and every table of public
+           attributes are known to everybody: they go into the transcript as they are, without
+           noise and without a price.
 Cost       An easy answer is one look-up in the stand-in and one in the private marginals.
 """
 
@@ -20,19 +23,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
-from casemate.answer.beginning import Beginning, Progress
-from casemate.answer.doorway import Doorway
 from casemate.answer.effort import require_answerable
 from casemate.answer.intervals import Level, Parts, easy_estimates, measured_estimates
-from casemate.answer.plan import BudgetPlan
+from casemate.answer.plan import BudgetPlan, first_tables
 from casemate.answer.schedule import GateSchedule, predicted, table_for
 from casemate.doors import (
+    NUMBER_OF_PEOPLE,
     Answered,
+    Doorway,
     Easy,
     Gate,
     GatePart,
     GateQuestion,
     Hard,
+    Measured,
+    PeopleTotal,
     TranscriptEntry,
     answered_key,
     on_grid,
@@ -48,9 +53,72 @@ from casemate.grid import (
     PrivateCells,
     Scope,
     TableQuestion,
+    all_codes,
+    measure_table,
     off_ratio,
 )
+from casemate.privacy.noise import EXACT
 from casemate.surrogate import Make, StandIn, TypicalErrors, stand_in_for
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many tables have been measured."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The start of a plan; `public` are the attributes of which everything is known."""
+
+    plan: BudgetPlan
+    doors: Doorway
+    cells: PrivateCells
+    public: Scope = ()
+
+    def questions(self) -> list[TableQuestion]:
+        """Every table of the start: what everybody knows first."""
+        shape = self.cells.shape
+        known = first_tables(tuple(shape[a] for a in self.public), len(self.public))
+        scopes = [tuple(self.public[place] for place in scope) for scope in known]
+        scopes += [scope for scope in self.plan.start if not self.is_public(scope)]
+        return [TableQuestion(all_codes(scope, shape), start=True) for scope in scopes]
+
+    def measure(self, stand_in: StandIn, principal: str, progress: Progress | None) -> None:
+        """Measure what the stand-in does not know yet."""
+        if stand_in.total is None:
+            self._count(principal)
+        wanted = stand_in.missing(self.questions())
+        for done, question in enumerate(wanted):
+            self._tabulate(question, stand_in, principal)
+            if progress is not None:
+                progress(done + 1, len(wanted))
+
+    def is_public(self, scope: Scope) -> bool:
+        """Whether everybody knows all about these attributes."""
+        return set(scope) <= set(self.public)
+
+    def _count(self, principal: str) -> None:
+        law, edition = self.plan.total_law, self.doors.edition
+        if law is not None:
+            self.doors.measurement.total(self.cells.total, law=law, principal=principal)
+            return
+        facts = (NUMBER_OF_PEOPLE, edition.policy, edition.data, EXACT, Fraction(0))
+        self.doors.transcript.append(PeopleTotal(*facts, (self.cells.total(),)))
+
+    def _tabulate(self, question: TableQuestion, stand_in: StandIn, principal: str) -> None:
+        """One table: as it is where everybody knows it, with noise elsewhere."""
+        if not self.is_public(question.classes.scope):
+            assert self.plan.start_law is not None, "a plan with tables has noise for them"
+            law = self.plan.start_law
+            door, names = self.doors.measurement, stand_in.names
+            measure_table(door, question, self.cells, names, law=law, principal=principal)
+            return
+        edition, text = self.doors.edition, question.text(stand_in.names)
+        values = tuple(self.cells.classified(question.classes))
+        content = Measured(text, edition.policy, edition.data, EXACT, Fraction(0), values)
+        self.doors.transcript.append(content)
+
+
+# Construction -----------------------------------------------------------------------------------
+
 
 EXHAUSTED = (PositivesSpent, BudgetExhausted, RationSpent)
 
@@ -96,7 +164,7 @@ class OnlineConstruction:
     ) -> None:
         self.plan, self.manners = plan, manners
         self._doors, self._cells, self._public = doors, cells, public
-        self._gate = doors.gate(plan)
+        self._gate = gate_of(plan, doors)
         self._stand_in = StandIn(names, cells.shape, doors.edition, make)
         self._beginning = Beginning(plan, doors, cells, public)
         self._guess = typical
@@ -261,7 +329,8 @@ class OnlineConstruction:
         classes = table_for(asked, shape, law, relation, verdict.threshold)
         digest = hashlib.sha256(asked.text.encode()).hexdigest()
         question = TableQuestion(classes, about=digest)
-        self._doors.measure(question, law, self._cells, self._stand_in.names, principal)
+        door, names = self._doors.measurement, self._stand_in.names
+        measure_table(door, question, self._cells, names, law=law, principal=principal)
         self._catch_up()
         table = next(each for each in self._stand_in.tables if each.question == question)
         ordinal = self._stand_in.fresh[question.text(self._stand_in.names)]
@@ -388,3 +457,16 @@ def _exact_parts(cells: Sequence[Sequence[int]]) -> Parts:
 
 def _certain(value: float) -> Estimate:
     return Estimate(value, value, value, 0.0, value, value)
+
+
+def gate_of(plan: BudgetPlan, doors: Doorway) -> Gate | None:
+    """The gate of a plan that has one."""
+    if plan.gate is None:
+        return None
+    return doors.gate(
+        plan.gate.calibration,
+        plan.gate.threshold,
+        runs=plan.gate.runs,
+        reserve=plan.price_of(plan.surprise_law),
+        side=plan.gate.side,
+    )

@@ -1,36 +1,25 @@
 """One dataset, open: its table, its ledger and transcript, and the construction over them."""
 
-from contextlib import ExitStack
+import math
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from casemate.answer.answer import Spending, Standing
 from casemate.answer.construction import Manners, OnlineConstruction
-from casemate.answer.doorway import Doorway
 from casemate.answer.effort import MOST_CELLS
 from casemate.answer.plan import BudgetPlan, Means
 from casemate.answer.planner.comparison import chosen
-from casemate.doors import (
-    Edition,
-    MemorySecrets,
-    SecretFile,
-    Sources,
-    dataset_key,
-    dataset_of,
-    edition_of,
-    ledger_of,
-    open_transcript,
-    secrets_of,
-)
+from casemate.doors import Doorway, dataset_of, place_of_ledger
 from casemate.errors import Misconfigured
 from casemate.grid import PrivateCells, Relation, Scope
-from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.privacy import tighter_epsilon
+from casemate.privacy.ledger import Ledger
+from casemate.privacy.noise import seeded_bits
 from casemate.table import Budget, Exhausted, Policy, Protects, Role, Strategy, Table, Universe
-from casemate.table.sources import bounded, choice_of_rows
+from casemate.table.sources import bounded
 
 SEEDED = "not private: seeded"
+FIXED = "had every charge been fixed before the first answer"
 
 
 @dataclass(frozen=True)
@@ -41,7 +30,6 @@ class Dataset:
     universe: Universe
     doors: Doorway
     construction: OnlineConstruction
-    key: bytes | None
     notes: tuple[str, ...] = ()  # on everything that is said of it
 
     @property
@@ -82,59 +70,52 @@ class Dataset:
             notes=self.notes,
         )
 
+    def tightened(self, standing: Standing) -> Standing:
+        """The same with the least epsilon that is known for what was charged so far."""
+        if not standing.delta:
+            return replace(standing, tighter_note="at delta 0 the sum is the least that is known")
+        costs = [row.cost for row in self.ledger.history() if row.cost is not None]
+        try:
+            found = tighter_epsilon(costs, standing.delta)
+        except Misconfigured as reason:
+            return replace(standing, tighter_note=str(reason))
+        if math.isinf(found):
+            return replace(standing, tighter_note="something left without noise")
+        return replace(standing, tighter_epsilon=found, tighter_note=FIXED)
+
     def close(self) -> None:
         """Let go of everything."""
-        self.doors.transcript.close()
-        self.ledger.close()
+        self.doors.close()
         self.table.close()
 
 
 def durable(table: Table) -> Dataset:
     """A dataset whose ledger, transcript and secrets outlive the process, ready to be asked."""
     dataset = _durable(table)
-    if dataset.key is not None:
+    if dataset.doors.key is not None:
         dataset.table.source.relation()  # chooses the rows that count, before anything is charged
     return dataset
 
 
 def _durable(table: Table) -> Dataset:
-    policy, budget = table.policy, required_budget(table.policy)
-    where = _followed(ledger_of(policy, budget))
-    beside = secrets_of(policy, where)
-    person = required_universe(policy).person
-    with ExitStack() as opened:
-        key = dataset_key(beside) if person is not None else None
-        edition = _edition(table, budget, key)
-        ledger = _ledger(where, policy, budget, edition)
-        opened.callback(ledger.close)
-        transcript = open_transcript(where)
-        opened.callback(transcript.close)
-        doors = Doorway(ledger, transcript, SecretFile.beside(beside), edition)
-        dataset = assembled(table, budget, doors, key)
-        opened.pop_all()  # what is open stays open
-    return dataset
-
-
-def _followed(ledger: str | Path) -> str | Path:
-    """A ledger by the name of its own file: secrets stand beside that, not beside a link to it."""
-    return ledger.resolve() if isinstance(ledger, Path) and ledger.is_symlink() else ledger
+    budget = required_budget(table.policy)
+    required_universe(table.policy)
+    doors = Doorway.durable(table, budget)
+    try:
+        return assembled(table, budget, doors)
+    except BaseException:
+        doors.close()
+        raise
 
 
 def looked_at(table: Table) -> Dataset:
     """A dataset that nothing will be asked of: no ledger is made where there is none."""
-    policy, budget = table.policy, required_budget(table.policy)
-    where = _followed(ledger_of(policy, budget))
+    budget = required_budget(table.policy)
+    where = place_of_ledger(table.policy, budget)
     if not isinstance(where, Path) or _is_there(where):
         return _durable(table)
-    edition = _edition(table, budget, None)
-    doors = Doorway(
-        _ledger(IN_MEMORY, policy, budget, edition),
-        open_transcript(IN_MEMORY),
-        MemorySecrets(),
-        edition,
-    )
     note = f"nothing was asked yet: there is no ledger {where}"
-    return replace(assembled(table, budget, doors, None), notes=(note,))
+    return replace(assembled(table, budget, Doorway.in_memory(table, budget)), notes=(note,))
 
 
 def _is_there(ledger: Path) -> bool:
@@ -146,27 +127,17 @@ def _is_there(ledger: Path) -> bool:
 
 def simulated(table: Table, seed: int) -> Dataset:
     """A dataset in memory with seeded noise: for simulations, which protect nobody."""
-    policy, budget = table.policy, required_budget(table.policy)
-    bits = seeded_bits(seed)
-    laplace = partial(discrete_laplace, bits=bits)
-    edition = _edition(table, budget, bytes(32))
-    doors = Doorway(
-        _ledger(IN_MEMORY, policy, budget, edition),
-        open_transcript(IN_MEMORY),
-        MemorySecrets(),
-        edition,
-        Sources(partial(discrete_gaussian, bits=bits), laplace),
-        laplace,
-    )
-    return replace(assembled(table, budget, doors, bytes(32)), notes=(SEEDED,))
+    budget = required_budget(table.policy)
+    doors = Doorway.in_memory(table, budget, bytes(32), seeded_bits(seed))
+    return replace(assembled(table, budget, doors), notes=(SEEDED,))
 
 
-def assembled(table: Table, budget: Budget, doors: Doorway, key: bytes | None) -> Dataset:
+def assembled(table: Table, budget: Budget, doors: Doorway) -> Dataset:
     """A dataset from its parts."""
     policy = table.policy
     universe, relation = required_universe(policy), Relation.of(policy, budget)
-    if key is not None:
-        table = Table(policy, bounded(universe, table.source, key))
+    if doors.key is not None:
+        table = Table(policy, bounded(universe, table.source, doors.key))
     plan = chosen(Means.of(budget, relation), universe.shape, policy.answering)
     manners = Manners(
         float(policy.answering.confidence),
@@ -176,12 +147,12 @@ def assembled(table: Table, budget: Budget, doors: Doorway, key: bytes | None) -
     construction = OnlineConstruction(
         plan,
         doors,
-        PrivateCells.of(universe, table.source, key),
+        PrivateCells.of(universe, table.source, doors.key),
         [attribute.name for attribute in universe.attributes],
         manners,
         public=_public(universe, budget),
     )
-    return Dataset(table, universe, doors, construction, key)
+    return Dataset(table, universe, doors, construction)
 
 
 def required_universe(policy: Policy) -> Universe:
@@ -215,23 +186,3 @@ def _public(universe: Universe, budget: Budget) -> Scope:
     if budget.protects is not Protects.PRIVATE_COLUMNS:
         return ()
     return tuple(i for i, each in enumerate(universe.attributes) if each.role is Role.PUBLIC)
-
-
-def _edition(table: Table, budget: Budget, key: bytes | None) -> Edition:
-    """The edition of a table whose rows a key chooses, where a person may have several."""
-    several = key is not None and table.policy.person is not None
-    return edition_of(
-        table.policy, budget, choice_of_rows(table.source, key) if several and key else None
-    )
-
-
-def _ledger(where: str | Path, policy: Policy, budget: Budget, edition: Edition) -> Ledger:
-    return open_ledger(
-        where,
-        dataset=dataset_of(policy),
-        policy=edition.policy,
-        epsilon=budget.epsilon,
-        delta=budget.delta,
-        neighbours=budget.neighbours,
-        protects=budget.protects,
-    )

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from casemate.answer.beginning import Progress
+from casemate.answer.construction import Progress
 from casemate.answer.dataset import Dataset
-from casemate.doors import GaussianLaw, LaplaceLaw, Law
-from casemate.grid import Direct, Outcome, Spread, half_width, variance
+from casemate.grid import Direct, Outcome, Spread
 from casemate.privacy import Currency
+from casemate.privacy.noise import GaussianLaw, LaplaceLaw, Law, half_width, variance
 from casemate.table import Strategy
 
 MOST_LEARNT = 256
@@ -60,12 +60,12 @@ class DirectMeasurement:
         return construction.keep(self.key, self._noised(principal))
 
     def _exactly(self) -> Outcome:
-        cells = self.direct.cells(self.dataset.table.source, self.dataset.key)
+        cells = self.direct.cells(self.dataset.table.source, self.dataset.doors.key)
         return self.direct.outcome(cells, lambda _place, _added: Spread(0.0, 0.0, 0.0))
 
     def _noised(self, principal: str) -> Outcome:
         laws, texts = self.laws(), self.texts()
-        cells = cache(lambda: self.direct.cells(self.dataset.table.source, self.dataset.key))
+        cells = cache(lambda: self.direct.cells(self.dataset.table.source, self.dataset.doors.key))
         noised = [
             self.dataset.doors.measurement.measure(
                 text,

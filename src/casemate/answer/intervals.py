@@ -15,17 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from casemate.answer.schedule import GateSchedule, Holds, easy_interval
-from casemate.doors import Law
-from casemate.grid import (
-    Estimate,
-    Floats,
-    GridQuestion,
-    LinearCells,
-    MeasuredTable,
-    Relation,
-    half_width,
-    variance,
-)
+from casemate.grid import Estimate, Floats, GridQuestion, LinearCells, MeasuredTable, Relation
+from casemate.privacy.noise import Law, half_width, variance
 
 Parts = tuple[tuple[Estimate, ...], ...]
 

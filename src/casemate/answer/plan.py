@@ -14,10 +14,10 @@ from fractions import Fraction
 from itertools import combinations
 
 from casemate.answer.schedule import EXPECTED, PRACTICE, GateSchedule
-from casemate.doors import ROOT_BITS, GaussianLaw, LaplaceLaw, Law
 from casemate.grid import Relation, Scope
 from casemate.privacy import Currency, price, rho_of
 from casemate.privacy.mechanisms import Calibration, Side, accuracy_share
+from casemate.privacy.noise import ROOT_BITS, GaussianLaw, LaplaceLaw, Law
 from casemate.table import Answering, Budget, Strategy
 
 MOST_START_CELLS = 10**5

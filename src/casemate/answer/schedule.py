@@ -26,10 +26,10 @@ from enum import Enum
 from fractions import Fraction
 from typing import Self
 
-from casemate.doors import Law
-from casemate.grid import Classes, GridQuestion, Product, Relation, all_codes, spanned, variance
+from casemate.grid import Classes, GridQuestion, Product, Relation, all_codes, spanned
 from casemate.privacy import Concentrated
-from casemate.privacy.mechanisms import Calibration, Side, accuracy_share, noise_bound, run_epsilon
+from casemate.privacy.mechanisms import Calibration, Side, accuracy_share, run_epsilon
+from casemate.privacy.noise import Law, noise_bound, variance
 
 PROOF = Fraction(2)  # tau: every update is one of alpha or more, so there are at most T(alpha)
 PRACTICE = Fraction(1, 2)  # tau: errors of at most 1.5 alpha, and nothing about updates
@@ -105,14 +105,6 @@ class GateSchedule:
         """The public threshold of question 1, 2, 3, ..."""
         return math.ceil(self.multiple * self.error_bound(question))
 
-    def easy_error(self, question: int) -> int:
-        """What the deviation of an easy answer stays below; all at once but for beta."""
-        return self.threshold(question) + self.error_bound(question)
-
-    def hard_deviation(self, question: int) -> int:
-        """What the deviation of a hard question is at least; all at once but for beta."""
-        return max(0, self.threshold(question) - self.error_bound(question))
-
     def _require(self, question: int) -> None:
         last = math.inf if self.questions is None else self.questions
         if not 1 <= question <= last:
@@ -132,14 +124,6 @@ def easy_interval(
         raise ValueError(f"need 0 < confidence < 1, got {confidence}")
     threshold = gate.threshold(question)
     return max(0, threshold - 1 + _MARGIN[holds](gate, question, 1 - confidence))
-
-
-def chance_of_easy(gate: GateSchedule, question: int, deviation: int) -> float:
-    """P(easy) for a deviation, by its one comparison that can fire, in a run just opened.
-
-    With `Side.EITHER` there is a second comparison, which can only make an easy answer rarer.
-    """
-    return excess_chance(gate.calibration, abs(deviation) - gate.threshold(question) + 1)
 
 
 def excess_chance(calibration: Calibration, excess: int) -> float:

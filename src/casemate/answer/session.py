@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from casemate.answer.answer import Answer, Forecast, Spending, Standing
-from casemate.answer.beginning import Progress
+from casemate.answer.construction import Progress
 from casemate.answer.dataset import Dataset, durable, looked_at, simulated
 from casemate.answer.direct_measurement import DirectMeasurement
 from casemate.grid import Compiled, Outcome, ShownTable, compiled
@@ -133,9 +133,10 @@ class Session:
             (*dataset.notes, *notes),
         )
 
-    def standing(self) -> Standing:
-        """Where the budget stands."""
-        return self._dataset.standing()
+    def standing(self, *, tighter: bool = False) -> Standing:
+        """Where the budget stands; `tighter` adds what an accountant makes of it afterwards."""
+        standing = self._dataset.standing()
+        return self._dataset.tightened(standing) if tighter else standing
 
     def close(self) -> None:
         """Let go of the table, the ledger and the transcript."""

@@ -38,6 +38,11 @@ app.command(
     name="budget",
     help="Say what was spent on a table, what is left, and what is guaranteed.",
 )
+app.command(
+    "casemate.answer.commands:replay",
+    name="replay",
+    help="Replay a public transcript: check its chain, and rebuild the stand-in.",
+)
 app.command("casemate.cli.demo:demo", name="demo", help="Walk through an example in a minute.")
 app.command(
     "casemate.answer.commands:plan",

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.doors.dataset import dataset_key, dataset_of, edition_of, ledger_of, secrets_of
+    from casemate.doors.dataset import (
+        Doorway,
+        dataset_key,
+        dataset_of,
+        edition_of,
+        ledger_of,
+        place_of_ledger,
+        secrets_of,
+    )
     from casemate.doors.entry import (
         Answered,
         Closed,
@@ -36,8 +44,13 @@ if TYPE_CHECKING:
         SecretFile,
         on_grid,
     )
-    from casemate.doors.law import ROOT_BITS, GaussianLaw, LaplaceLaw, Law, Sources
     from casemate.doors.measurement import NUMBER_OF_PEOPLE, Measurement
-    from casemate.doors.transcript import Transcript, open_transcript
+    from casemate.doors.transcript import (
+        Transcript,
+        from_lines,
+        open_transcript,
+        to_lines,
+        transcript_of,
+    )
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

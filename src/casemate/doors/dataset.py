@@ -1,21 +1,36 @@
-"""What an answer is about: the policy, by a digest of what shapes answers, and the data.
+"""What belongs to one dataset: its identity, its ledger and transcript, its key and its secrets.
+
+An answer is about an edition: the policy, by a digest of what shapes answers, and the data.
 
 The dataset's key, which chooses the rows of a person that count: made once, kept for ever.
+
+A `Doorway` is everything through which private data of one dataset can leave, held together; what
+to ask, and how to spend a budget, is the business of those who hold one.
 """
 
 import hashlib
 import json
 import os
-import secrets
-from contextlib import suppress
-from dataclasses import asdict
+import secrets as tokens
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Self
 
-from casemate.doors.entry import Edition
+from casemate.doors.entry import Edition, EntryKind, Measured, Opened, opened_key
+from casemate.doors.gate import Gate, MemorySecrets, RunSecrets, SecretFile
+from casemate.doors.measurement import Measurement
+from casemate.doors.transcript import Transcript, open_transcript
 from casemate.errors import Misconfigured
 from casemate.privacy.book import open_private
-from casemate.table import Budget, Policy
-from casemate.table.sources import typed_by_policy
+from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
+from casemate.privacy.mechanisms import Calibration, Side
+from casemate.privacy.noise import EXACT, Bits, Noise, Sources, discrete_gaussian, discrete_laplace
+from casemate.table import Budget, Policy, Table, Universe
+from casemate.table.sources import choice_of_rows, typed_by_policy
 
 MOST_NAME = 200
 """Characters of a dataset's name."""
@@ -95,11 +110,11 @@ def _make(path: Path) -> None:
     So nobody ever sees half a key: neither a process that comes at the same time, nor one after a
     crash.
     """
-    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    new = path.with_name(f"{path.name}.{tokens.token_hex(8)}.new")
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(BYTES))
+            file.write(tokens.token_bytes(BYTES))
             file.flush()
             os.fsync(handle)
         with suppress(FileExistsError):
@@ -125,3 +140,130 @@ def _read(path: Path) -> bytes:
             f"{path} must hold the dataset's key of {BYTES} bytes; restore it from a copy"
         )
     return key
+
+
+# Doorway ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Doorway:
+    """The ledger, the transcript and the secret of one dataset, and where noise comes from."""
+
+    ledger: Ledger
+    transcript: Transcript
+    secrets: RunSecrets
+    edition: Edition
+    sources: Sources = field(default_factory=Sources)
+    noise: Noise = discrete_laplace
+    name: Callable[[], str] = tokens.token_hex
+    key: bytes | None = None  # chooses the rows of a person that count
+
+    @classmethod
+    def durable(cls, table: Table, budget: Budget) -> Self:
+        """The doors of a dataset whose ledger, transcript and secrets outlive the process."""
+        where = place_of_ledger(table.policy, budget)
+        beside = secrets_of(table.policy, where)
+        key = dataset_key(beside) if Universe.of(table.policy).person is not None else None
+        edition = _edition(table, budget, key)
+        with ExitStack() as opened:
+            ledger = opened.enter_context(_ledger(where, table.policy, budget, edition))
+            transcript = opened.enter_context(open_transcript(where))
+            made = cls(ledger, transcript, SecretFile.beside(beside), edition, key=key)
+            opened.pop_all()  # what is open stays open
+        return made
+
+    @classmethod
+    def in_memory(
+        cls, table: Table, budget: Budget, key: bytes | None = None, bits: Bits | None = None
+    ) -> Self:
+        """The doors of a dataset that ends with the process, with noise from these bits."""
+        edition, laplace = _edition(table, budget, key), partial(discrete_laplace, bits=bits)
+        return cls(
+            _ledger(IN_MEMORY, table.policy, budget, edition),
+            open_transcript(IN_MEMORY),
+            MemorySecrets(),
+            edition,
+            Sources(partial(discrete_gaussian, bits=bits), laplace),
+            laplace,
+            key=key,
+        )
+
+    @cached_property
+    def measurement(self) -> Measurement:
+        """The door through which noised cells leave."""
+        return Measurement(self.ledger, self.transcript, self.edition, self.sources)
+
+    def gate(
+        self,
+        calibration: Calibration,
+        schedule: Callable[[int], int],
+        *,
+        runs: int,
+        reserve: Fraction,
+        side: Side,
+    ) -> Gate:
+        """The door that says whether a stand-in is good enough."""
+        return Gate(
+            self.ledger,
+            self.transcript,
+            self.secrets,
+            self.edition,
+            calibration=calibration,
+            schedule=schedule,
+            runs=runs,
+            reserve=reserve,
+            side=side,
+            noise=self.noise,
+            name=self.name,
+        )
+
+    def opening(self, run: str) -> Opened:
+        """What was said when a run of the gate was opened."""
+        entry = self.transcript.find(opened_key(run))
+        assert entry is not None, "a run that compared was opened"
+        content = entry.content
+        assert isinstance(content, Opened), "the key of an opening holds one"
+        return content
+
+    def vouch(self) -> None:
+        """Name in the ledger what each charge bought, where a crash came before that was done.
+
+        Nobody measures a table of the start again once it is in the transcript, so nobody else
+        would.
+        """
+        for entry in self.transcript.of_kinds((EntryKind.TOTAL, EntryKind.MEASURED)):
+            content = entry.content
+            assert isinstance(content, Measured), "both kinds are measurements"
+            if content.law != EXACT and self.ledger.outcome(entry.key) is None:
+                self.ledger.record_output(entry.key, str(entry.head).encode())
+
+    def close(self) -> None:
+        """Let go of the transcript and the ledger."""
+        self.transcript.close()
+        self.ledger.close()
+
+
+def place_of_ledger(policy: Policy, budget: Budget) -> str | Path:
+    """A ledger by the name of its own file: secrets stand beside that, not beside a link to it."""
+    where = ledger_of(policy, budget)
+    return where.resolve() if isinstance(where, Path) and where.is_symlink() else where
+
+
+def _edition(table: Table, budget: Budget, key: bytes | None) -> Edition:
+    """The edition of a table whose rows a key chooses, where a person may have several."""
+    several = key is not None and table.policy.person is not None
+    return edition_of(
+        table.policy, budget, choice_of_rows(table.source, key) if several and key else None
+    )
+
+
+def _ledger(where: str | Path, policy: Policy, budget: Budget, edition: Edition) -> Ledger:
+    return open_ledger(
+        where,
+        dataset=dataset_of(policy),
+        policy=edition.policy,
+        epsilon=budget.epsilon,
+        delta=budget.delta,
+        neighbours=budget.neighbours,
+        protects=budget.protects,
+    )

@@ -2,8 +2,7 @@
 
 An entry is public from the moment it is durable, so nothing in it is a secret: questions, noised
 integers, and the scales of the noise. Its text is canonical JSON (sorted names, no spaces, ASCII)
-and its hash is SHA-256 over the previous hash and a JSON list of the other fields, so anybody can
-check a copy in any language.
+and its hash is that of `casemate.privacy.book`, so anybody can check a copy in any language.
 """
 
 import hashlib
@@ -16,9 +15,7 @@ from typing import Any
 
 from casemate.errors import TranscriptDamaged
 from casemate.privacy import Pure
-from casemate.privacy.ledger import Head
-
-START = bytes(32)
+from casemate.privacy.book import START, Form, Head
 
 
 class EntryKind(StrEnum):
@@ -222,16 +219,34 @@ class TranscriptEntry:
         """The number and the hash: kept elsewhere, they prove that nothing before it changed."""
         return Head(self.number, self.hash.hex())
 
-    def digest(self, previous: bytes) -> bytes:
-        """SHA-256 over the previous hash and every other field."""
-        row = [self.number, self.kind, self.key, self.run, self.questions, self.runs, self.text]
-        return hashlib.sha256(previous + _json(row).encode()).digest()
+
+FORM = Form(
+    name="transcript",
+    version="casemate.transcript/1",
+    table="transcript",
+    row=TranscriptEntry,
+    columns="""number {integer} PRIMARY KEY CHECK (number >= 0),
+        kind TEXT NOT NULL,
+        key TEXT NOT NULL,
+        run TEXT NOT NULL,
+        questions {integer} NOT NULL,
+        runs {integer} NOT NULL,
+        text TEXT NOT NULL,
+        hash {bytes} NOT NULL CHECK (length(hash) = 32)""",
+    identity=("key",),
+    group=("run",),
+    damaged=TranscriptDamaged,
+    entry="entry",
+    stopped="nothing more can leave",
+    again="ask again",
+)
+damaged = FORM.damage
 
 
 def following(newest: TranscriptEntry | None, content: Content) -> TranscriptEntry:
     """The entry that this content becomes after the newest one."""
     bare = _unhashed(newest, content)
-    return replace(bare, hash=bare.digest(_hash(newest)))
+    return replace(bare, hash=FORM.digest(bare, START if newest is None else newest.hash))
 
 
 def _unhashed(newest: TranscriptEntry | None, content: Content) -> TranscriptEntry:
@@ -249,19 +264,10 @@ def _unhashed(newest: TranscriptEntry | None, content: Content) -> TranscriptEnt
     )
 
 
-def _hash(entry: TranscriptEntry | None) -> bytes:
-    return START if entry is None else entry.hash
-
-
-COLUMNS = tuple(field.name for field in fields(TranscriptEntry))
-
-
 def require_chained(newest: TranscriptEntry | None, entry: TranscriptEntry) -> None:
     """Refuse an entry that is not the next one, or does not have the hash of its fields."""
-    if entry.number != (0 if newest is None else newest.number + 1):
-        raise damaged(0 if newest is None else newest.number + 1, "it is missing")
-    if entry.digest(_hash(newest)) != entry.hash:
-        raise damaged(entry.number, "its contents do not have its hash")
+    number, previous = (0, START) if newest is None else (newest.number + 1, newest.hash)
+    FORM.require_chained(number, previous, entry)
 
 
 def require_follows(newest: TranscriptEntry | None, entry: TranscriptEntry) -> None:
@@ -298,11 +304,3 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 def _json(value: Any) -> str:
     return _ENCODER.encode(value)
-
-
-def damaged(number: int, what: str) -> TranscriptDamaged:
-    """The error that names an entry of the transcript."""
-    return TranscriptDamaged(
-        f"entry {number} of the transcript is damaged: {what}; nothing more can leave: "
-        f"find out who changed it and restore it from a copy that verifies"
-    )

@@ -66,8 +66,7 @@ from casemate.doors.entry import (
     asked_key,
 )
 from casemate.doors.measurement import Cells, Scan, cut_off, scanned
-from casemate.doors.stores import TranscriptBook
-from casemate.doors.transcript import Transcript, write_once
+from casemate.doors.transcript import Transcript, TranscriptBook, write_once
 from casemate.errors import BudgetExhausted, Misconfigured, PositivesSpent
 from casemate.privacy import price
 from casemate.privacy.book import open_private

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field, replace
 from operator import index
 
 from casemate.doors.entry import Edition, Measured, PeopleTotal, TranscriptEntry
-from casemate.doors.law import Law, Sources
-from casemate.doors.stores import TranscriptBook
-from casemate.doors.transcript import Transcript, write_once
+from casemate.doors.transcript import Transcript, TranscriptBook, write_once
 from casemate.errors import CasemateError, ScanFailed, TranscriptDamaged
 from casemate.privacy.ledger import Ledger
+from casemate.privacy.noise import Law, Sources
 
 Cells = Sequence[int]
 """Integers on a grid: counts, or sums that were clamped and scaled."""
@@ -60,7 +59,7 @@ class Measurement:
     """The door through which noised cells leave.
 
     >>> from fractions import Fraction
-    >>> from casemate.doors.law import LaplaceLaw
+    >>> from casemate.privacy.noise import LaplaceLaw
     >>> from casemate.doors.transcript import open_transcript
     >>> from casemate.privacy.ledger.ledger import open_ledger
     >>> from casemate.privacy.noise.noise import silence

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from casemate.doors.entry import (
-    COLUMNS,
+    FORM,
     Content,
     EntryKind,
     TranscriptEntry,
@@ -31,11 +31,19 @@ from casemate.doors.entry import (
     require_chained,
     require_follows,
 )
-from casemate.doors.stores import Result, TranscriptBook, TranscriptInMemory, TranscriptStore
-from casemate.privacy.ledger import Head
+from casemate.errors import Misconfigured
+from casemate.privacy.book import (
+    IN_MEMORY,
+    Book,
+    Head,
+    MemoryBook,
+    Result,
+    SqlStore,
+    Store,
+    open_book,
+)
 
-IN_MEMORY = ":memory:"
-"""Where a transcript is that ends with the process: for simulations, which promise nothing."""
+TranscriptBook = Book[TranscriptEntry]
 
 PAGE = 1000
 """Entries read at a time when the whole transcript is replayed."""
@@ -52,7 +60,7 @@ class Transcript:
     Closed(run='r1', reason='retired')
     """
 
-    def __init__(self, store: TranscriptStore) -> None:
+    def __init__(self, store: Store[TranscriptEntry]) -> None:
         self._store = store
 
     def append(self, content: Content) -> TranscriptEntry:
@@ -136,8 +144,9 @@ def write_once(book: TranscriptBook, content: Content) -> TranscriptEntry:
 def open_transcript(where: str | Path) -> Transcript:
     """Open or start the transcript beside the ledger that is in this place; its chain is walked."""
     if where == IN_MEMORY:
-        return Transcript(TranscriptInMemory())
-    transcript = Transcript(_store_at(where))
+        return Transcript(MemoryBook(FORM))
+    with open_book(where, FORM) as session:
+        transcript = Transcript(SqlStore(session, FORM))
     try:
         transcript.verify()
     except BaseException:
@@ -146,14 +155,12 @@ def open_transcript(where: str | Path) -> Transcript:
     return transcript
 
 
-def _store_at(where: str | Path) -> TranscriptStore:
-    if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
-        from casemate.doors.stores import PostgresStore
-
-        return PostgresStore.at(where)
-    from casemate.doors.stores import FileStore
-
-    return FileStore(Path(where))
+def transcript_of(entries: Iterable[TranscriptEntry]) -> Transcript:
+    """A transcript in memory of entries whose chain was checked."""
+    book = MemoryBook(FORM)
+    for entry in entries:
+        book.append(entry)
+    return Transcript(book)
 
 
 # Transcript lines -------------------------------------------------------------------------------
@@ -162,7 +169,8 @@ def _store_at(where: str | Path) -> TranscriptStore:
 def to_lines(entries: Iterable[TranscriptEntry]) -> Iterator[str]:
     """Each entry as one line, its hash in hexadecimal digits."""
     for entry in entries:
-        plain = {name: getattr(entry, name) for name in COLUMNS} | {"hash": entry.hash.hex()}
+        plain = {name: getattr(entry, name) for name in FORM.names}
+        plain |= {"format": FORM.version, "hash": entry.hash.hex()}
         yield json.dumps(plain, separators=(",", ":"), ensure_ascii=True) + "\n"
 
 
@@ -184,6 +192,13 @@ def from_lines(lines: Iterable[str]) -> Iterator[TranscriptEntry]:
 def _entry(line: str, number: int) -> TranscriptEntry:
     try:
         plain: dict[str, Any] = json.loads(line)
-        return TranscriptEntry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
+        written = plain.pop("format")
+        entry = TranscriptEntry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
     except (ValueError, LookupError, TypeError) as reason:
         raise damaged(number, "its line cannot be read") from reason
+    if written != FORM.version:
+        raise Misconfigured(
+            f"these lines have the format {written!r} and this version of casemate reads "
+            f"{FORM.version!r}; read them with the version that wrote them"
+        )
+    return entry

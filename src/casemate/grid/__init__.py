@@ -3,8 +3,8 @@
 `compile` makes a question of a statement (`aggregates`, `sums`, `ranks`), `question` is that
 question as weighted sums of counts, `classes` the coarsest table that it needs and the private
 cells that the doors read; `direct` measures a statement beside the grid. `readings`, `rows` and
-`outcome` go back from numbers to SQL rows, `widths` proves how far noisy sums are off, `product`,
-`measured_table` and `summed_area` are tables of counts and sums over ranges of them.
+`outcome` go back from numbers to SQL rows; `product`, `measured_table` and `summed_area` are
+tables of counts and sums over ranges of them.
 """
 
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from casemate.grid.compile import Compiled, compiled
     from casemate.grid.direct import Direct, Spread
-    from casemate.grid.measured_table import EXACT, MeasuredTable, TableQuestion, law_of, variance
+    from casemate.grid.measured_table import MeasuredTable, TableQuestion, measure_table
     from casemate.grid.outcome import Estimate, Noised, Origin, Outcome
     from casemate.grid.product import (
         Floats,
@@ -51,6 +51,5 @@ if TYPE_CHECKING:
         tilt_then_weigh,
         weigh,
     )
-    from casemate.grid.widths import half_width
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import reduce
 from typing import Any, Self
 
 import numpy as np
 
-from casemate.doors import GaussianLaw, LaplaceLaw, Law, Measured
-from casemate.grid.classes import Classes, all_codes
+from casemate.doors import Measured
+from casemate.doors import Measurement as Door
+from casemate.grid.classes import Classes, PrivateCells, all_codes
 from casemate.grid.product import (
     Floats,
     Marginal,
@@ -20,17 +20,10 @@ from casemate.grid.product import (
     Product,
 )
 from casemate.grid.summed_area import contracted
+from casemate.privacy.noise import Law, law_of, variance
 
 MOST_LEARNT = 2**10
 """Products that a stand-in learns from one table of classes."""
-
-EXACT = "exact"
-"""The law of what the relation makes public: no noise, and no price."""
-
-LAWS: dict[str, type[GaussianLaw] | type[LaplaceLaw]] = {
-    GaussianLaw.name: GaussianLaw,
-    LaplaceLaw.name: LaplaceLaw,
-}
 
 
 @dataclass(frozen=True)
@@ -130,13 +123,20 @@ class MeasuredTable:
         return found, np.concatenate(weights)
 
 
-def law_of(name: str, scale: Fraction) -> Law | None:
-    """The law that an entry names; None for exact numbers."""
-    return None if name == EXACT else LAWS[name](scale)
-
-
-def variance(law: Law | None) -> float:
-    """The variance of one draw, as the continuous law of its scale has it."""
-    if law is None:
-        return 0.0
-    return float(law.scale) ** 2 * (1 if isinstance(law, GaussianLaw) else 2)
+def measure_table(
+    door: Door,
+    question: TableQuestion,
+    cells: PrivateCells,
+    names: Sequence[str],
+    *,
+    law: Law,
+    principal: str = "",
+) -> Measured:
+    """The noised counts of a table, through the door of its dataset."""
+    return door.measure(
+        question.text(names),
+        lambda: cells.classified(question.classes),
+        cells=question.classes.cells,
+        law=law,
+        principal=principal,
+    )

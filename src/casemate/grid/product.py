@@ -218,19 +218,6 @@ class MeasuredMarginal:
 Measurement = MeasuredProduct | MeasuredMarginal
 
 
-def measurement_from_dict(written: Mapping[str, Any]) -> Measurement:
-    """The measurement that `to_dict` wrote."""
-    if written["kind"] == "product":
-        product = Product.from_dict(written["product"])
-        return MeasuredProduct(product, float(written["value"]), float(written["variance"]))
-    if written["kind"] == "marginal":
-        values = np.array(written["values"], np.float64).reshape(written["shape"])
-        return MeasuredMarginal(
-            Marginal(tuple(written["scope"])), values, float(written["variance"])
-        )
-    raise ValueError(f"a measurement is of a product or of a marginal, not of {written['kind']!r}")
-
-
 def _check(values: Floats, variance: float) -> None:
     if not (np.isfinite(values).all() and math.isfinite(variance) and variance >= 0):
         raise ValueError("a measurement holds finite numbers and a variance that is not negative")

@@ -1,7 +1,9 @@
 """The source documents to the letter: algorithms and theorems that no capability calls.
 
-`online` is OnlineIC with its three update algorithms; `accuracy` computes what its theorems
-promise. `bisection` is what the lemmas and the theorem about OnlineBisection say.
+`online` is OnlineIC with its three update algorithms, of which `median` and `perceptron` are here;
+`accuracy` computes what its theorems promise; `bisection` is what the lemmas and the theorem about
+OnlineBisection say; `interaction` is a finite conversation between a mechanism and its adversary with
+every probability exact, on which partial privacy is decided.
 """
 
 from typing import TYPE_CHECKING
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
+    from casemate.papers.accuracy import PromiseTerms, theorem_5_14, theorem_5_15
     from casemate.papers.bisection import (
         StreamSetting,
         batch_claim,
@@ -20,5 +23,20 @@ if TYPE_CHECKING:
         wrong_side,
         wrong_side_printed,
     )
+    from casemate.papers.interaction import (
+        Interaction,
+        best_leak,
+        interact,
+        is_partially_private,
+        is_private,
+    )
+    from casemate.papers.median import Committee, EveryDatabase, MedianMechanism
+    from casemate.papers.online import (
+        DatabaseUpdate,
+        LiteralConstruction,
+        OnlineRecords,
+        OnlineSetting,
+    )
+    from casemate.papers.perceptron import Perceptron
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -20,7 +20,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from casemate.privacy import Concentrated, Cost, Pure, rho_of
-from casemate.privacy.mechanisms import Calibration, round_up
+from casemate.privacy.mechanisms import Calibration
+from casemate.privacy.noise import round_up
 
 UpdateBound = Callable[[float], float]
 """T(alpha): how often a surrogate can be updated by questions it gets wrong by alpha or more."""

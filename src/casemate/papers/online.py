@@ -70,14 +70,12 @@ from casemate.doors import (
     GatePart,
     GateQuestion,
     Hard,
-    LaplaceLaw,
     Measured,
     Measurement,
     MemorySecrets,
     Opened,
     PeopleTotal,
     RunSecrets,
-    Sources,
     Transcript,
     on_grid,
     open_transcript,
@@ -95,23 +93,18 @@ from casemate.papers.accuracy import (
     theorem_5_14,
     theorem_5_15,
 )
-from casemate.privacy import Pure, price
-from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
-from casemate.privacy.ledger import Terms as LedgerTerms
-from casemate.privacy.mechanisms import noise_bound
-from casemate.privacy.noise import Noise, discrete_laplace
-from casemate.surrogate import (
+from casemate.papers.median import (
     EveryDatabase,
     MedianMechanism,
-    MultiplicativeWeights,
-    Perceptron,
-    Surrogate,
-    literal_step,
-    literal_updates,
-    perceptron_updates,
     rows_needed,
     updates_of_databases,
 )
+from casemate.papers.perceptron import Perceptron, perceptron_updates
+from casemate.privacy import Pure, price
+from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
+from casemate.privacy.ledger import Terms as LedgerTerms
+from casemate.privacy.noise import LaplaceLaw, Noise, Sources, discrete_laplace, noise_bound
+from casemate.surrogate import MultiplicativeWeights, Surrogate, literal_step, literal_updates
 
 ROUNDED = 3
 """People: a weighted question is rounded down, a stand-in's answer to the nearest, the threshold

@@ -2,7 +2,7 @@
 
 `noise` draws exact integers, `mechanisms` spends them, `cost` says what that costs, and `ledger`
 decides beforehand whether it may be spent. `book` is how a store survives a crash on disk or in
-PostgreSQL. `generalisation` and `interaction` compute what partial privacy guarantees.
+PostgreSQL. `generalisation` computes what partial privacy guarantees.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.privacy.cost import Concentrated, Cost, Currency, Pure, epsilon_of, price, rho_of
+    from casemate.privacy.cost import (
+        Concentrated,
+        Cost,
+        Currency,
+        Pure,
+        epsilon_of,
+        price,
+        rho_of,
+        tighter_epsilon,
+    )
     from casemate.privacy.generalisation import GeneralisationSetting, best
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

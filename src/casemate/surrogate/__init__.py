@@ -1,7 +1,7 @@
 """A public stand-in for the table: answers questions, learns from measurements, opens nothing.
 
 `Surrogate` is the protocol; `dense` holds every cell, `mixture` products for large universes,
-`replay` replays every measurement, `projection`, `weights`, `perceptron` and `median` are updates.
+`replay` replays every measurement, `projection` and `weights` are updates.
 `stand_in` rebuilds one from a transcript alone, and `typical_error` estimates how far it is off.
 """
 
@@ -10,18 +10,11 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.surrogate.choice import DENSEST, stand_in_for
     from casemate.surrogate.dense import LARGEST_DENSE, remembers
-    from casemate.surrogate.median import (
-        EveryDatabase,
-        MedianMechanism,
-        rows_needed,
-        updates_of_databases,
-    )
-    from casemate.surrogate.perceptron import Perceptron, perceptron_updates
+    from casemate.surrogate.projection import most_off
     from casemate.surrogate.protocol import Surrogate
     from casemate.surrogate.replay import WIDE
-    from casemate.surrogate.stand_in import Make, StandIn
+    from casemate.surrogate.stand_in import DENSEST, Make, StandIn, stand_in_for
     from casemate.surrogate.typical_error import LARGEST, WORLDS, TypicalErrors
     from casemate.surrogate.weights import MultiplicativeWeights, literal_step, literal_updates
 else:

@@ -2,7 +2,7 @@
 
 Source     The parametric bootstrap, done to the few attributes that a question looks at.
 Guarantee  None. What is proven about an answer is elsewhere (`casemate.answer.schedule`,
-           `casemate.grid.widths`). docs/derivations/answer_intervals.md says where this fails.
+           `casemate.privacy.noise`). docs/derivations/answer_intervals.md says where this fails.
 Cost       The first question about a scope some milliseconds, each further one a look at a
            summed-area table in every world. It reads only what is public, so it costs no privacy.
 

@@ -1,13 +1,20 @@
 """Where a budget stands: words, `casemate.budget/1`, a page with a bar."""
 
+import math
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from answer.answers import HOSTILE, NOTHING, PURE, STANDING
+from answer.parity_policy import write_policy
 
+from casemate import Session
 from casemate.answer.budget_report import as_html, as_json, as_text
+from casemate.privacy import Cost, Currency, price
+from casemate.privacy.cost import Unbounded
 
 
 def test_a_budget_is_lines_to_read() -> None:
@@ -70,6 +77,8 @@ def test_the_object_has_exactly_these_fields() -> None:
             {"principal": "alice", "surprises": 2},
         ],
         "statement": STANDING.statement,
+        "tighter_epsilon": None,
+        "tighter_note": "",
         "notes": [],
     }
 
@@ -92,3 +101,43 @@ def test_the_page_is_escaped_and_begins_with_what_is_spent() -> None:
     page = as_html(hostile)
     assert HOSTILE not in page
     assert str(ET.fromstring(page).findtext("body/main/header/h1")).startswith("Spent epsilon 0.3")
+
+
+def test_a_tighter_epsilon_is_said_with_its_condition_or_why_it_is_not_known() -> None:
+    known = replace(STANDING, tighter_epsilon=0.25, tighter_note="had it been fixed")
+    assert "tighter    epsilon 0.25, had it been fixed" in as_text(known).splitlines()
+    assert as_json(known)["tighter_epsilon"] == 0.25
+    missing = replace(STANDING, tighter_note="install casemate[accounting]")
+    assert "tighter    not known: install casemate[accounting]" in as_text(missing).splitlines()
+    assert "not known: install casemate[accounting]" in as_html(missing)
+
+
+@pytest.mark.parametrize(
+    ("found", "epsilon", "note"),
+    [
+        (lambda: 0.125, 0.125, "had every charge been fixed before the first answer"),
+        (lambda: math.inf, None, "something left without noise"),
+    ],
+)
+def test_what_was_charged_is_given_to_the_accountant(
+    found: Callable[[], float],
+    epsilon: float | None,
+    note: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    given: list[Cost] = []
+
+    def tighter(costs: list[Cost], delta: Fraction) -> float:
+        assert delta == Fraction(1, 10**6)
+        given.extend(costs)
+        return found()
+
+    monkeypatch.setattr("casemate.answer.dataset.tighter_epsilon", tighter)
+    with Session.simulated(write_policy(tmp_path), 1) as session:
+        session.query("SELECT a, COUNT(*) FROM t GROUP BY a")
+        standing = session.standing(tighter=True)
+        assert session.standing().tighter_note == "", "only where somebody asks for it"
+    assert (standing.tighter_epsilon, standing.tighter_note) == (epsilon, note)
+    rho = sum(price(cost, Currency.RHO) or 0 for cost in given if not isinstance(cost, Unbounded))
+    assert rho == standing.spent.rho

@@ -280,7 +280,7 @@ keys = st.sampled_from(["", "sex", "area", "member, sex"])
 
 
 @given(st.data(), universes.policies, st.sampled_from([0.0, 0.7, 3.0, 40.0]))
-@settings(max_examples=100)
+@settings(max_examples=30)
 def test_proven_bounds_hold_the_truth_wherever_every_number_is_within_its_own(
     people: Table, data: st.DataObject, policy: Policy, width: float
 ) -> None:

@@ -9,9 +9,9 @@ from answer.session_world import LAVISH, MODERATE, number, world
 
 from casemate import Session
 from casemate.answer.direct_measurement import MOST_LEARNT, DirectMeasurement
-from casemate.doors import GaussianLaw, LaplaceLaw
 from casemate.errors import BudgetExhausted
 from casemate.privacy import price
+from casemate.privacy.noise import GaussianLaw, LaplaceLaw
 
 
 def measurement(session: Session, sql: str) -> DirectMeasurement:

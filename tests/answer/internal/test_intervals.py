@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from casemate.answer.intervals import Level, easy_estimates, measured_estimates, noised
 from casemate.answer.plan import plan_of
 from casemate.answer.schedule import Holds, easy_interval
-from casemate.doors import GaussianLaw
 from casemate.grid import (
     GridQuestion,
     LinearCells,
@@ -20,8 +19,8 @@ from casemate.grid import (
     Relation,
     TableQuestion,
     all_codes,
-    half_width,
 )
+from casemate.privacy.noise import GaussianLaw, half_width
 from casemate.table import Answering
 
 GATE = plan_of(means(), SHAPE, Answering()).gate

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.answer.plan import BudgetPlan, Means, first_tables, plan_of
-from casemate.doors import GaussianLaw, LaplaceLaw
 from casemate.grid import Relation
 from casemate.privacy import Currency
+from casemate.privacy.noise import GaussianLaw, LaplaceLaw
 from casemate.table import Answering, Budget, Strategy
 
 ADULT = (10, 16, 7, 6, 5, 2, 8, 2)

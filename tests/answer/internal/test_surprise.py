@@ -8,9 +8,9 @@ from answer.small_dataset import SHAPE, counting
 
 from casemate.answer.effort import require_answerable
 from casemate.answer.schedule import predicted, table_for
-from casemate.doors import GaussianLaw
 from casemate.errors import Unsupported
 from casemate.grid import GridQuestion, LinearCells, Product, Relation, all_codes, spanned
+from casemate.privacy.noise import GaussianLaw
 
 LAW = GaussianLaw(Fraction(10))
 ASKED = counting({0: [1, 2], 1: [0]})

@@ -19,7 +19,7 @@ from casemate.doors import (
     PeopleTotal,
     TranscriptEntry,
 )
-from casemate.doors.entry import FORMS, START, following, from_text, require_follows, to_text
+from casemate.doors.entry import FORM, FORMS, START, following, from_text, require_follows, to_text
 from casemate.errors import TranscriptDamaged
 
 words = st.text(max_size=12)
@@ -90,7 +90,7 @@ def test_a_changed_field_is_found(said: list[Content], data: st.DataObject) -> N
 
 def test_a_well_hashed_entry_with_counts_that_do_not_follow_is_found() -> None:
     forged = replace(following(None, Closed("r1", "")), questions=7)
-    forged = replace(forged, hash=forged.digest(START))
+    forged = replace(forged, hash=FORM.digest(forged, START))
     with pytest.raises(TranscriptDamaged, match="its fields do not follow"):
         require_follows(None, forged)
 

@@ -14,42 +14,19 @@ from typing import Any
 
 import pytest
 from bit_tree import walk
+from crashes import Clock, Crash
 from doors.doorway import asking, in_memory, magnitude_gate, real
 from doors.draw_tree import walk_draws
+from oracles.sparse_vector_loss import RunLaw, RunOutput
 
-from casemate.doors import Hard, LaplaceLaw, MemorySecrets
+from casemate.doors import Hard, MemorySecrets
 from casemate.privacy.mechanisms import Calibration
-from casemate.privacy.mechanisms.loss import RunLaw, RunOutput
-from casemate.privacy.noise import Noise
+from casemate.privacy.noise import LaplaceLaw, Noise
 from casemate.privacy.noise.noise import silence
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 Masses = dict[Any, Fraction]
 Walked = tuple[Masses, Fraction]  # the mass of each outcome, and the undecided mass
-
-
-class Crash(BaseException):
-    """The process ended here."""
-
-
-class Clock:
-    """Passes moments, and crashes at one of them, once."""
-
-    def __init__(self, last: int | None) -> None:
-        self.moments, self.last = count(), last
-
-    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def stepped(*args: Any, **options: Any) -> Any:
-            self.tick()
-            result = call(*args, **options)
-            self.tick()
-            return result
-
-        return stepped
-
-    def tick(self) -> None:
-        if next(self.moments) == self.last:
-            raise Crash
 
 
 # Two-sided bounds -------------------------------------------------------------------------------

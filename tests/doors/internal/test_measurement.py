@@ -5,18 +5,17 @@ from typing import Any
 import pytest
 from doors.doorway import EDITION, Doorway, in_memory, never, real
 
-from casemate.doors import (
-    GaussianLaw,
-    LaplaceLaw,
-    Measured,
-    Measurement,
-    PeopleTotal,
-    Sources,
-    open_transcript,
-)
+from casemate.doors import Measured, Measurement, PeopleTotal, open_transcript
 from casemate.doors.transcript import IN_MEMORY
 from casemate.errors import BudgetExhausted, Refused, ScanFailed, TranscriptDamaged
-from casemate.privacy.noise import discrete_gaussian, discrete_laplace, seeded_bits
+from casemate.privacy.noise import (
+    GaussianLaw,
+    LaplaceLaw,
+    Sources,
+    discrete_gaussian,
+    discrete_laplace,
+    seeded_bits,
+)
 
 LAW = LaplaceLaw(Fraction(10))
 

@@ -18,10 +18,10 @@ from casemate.doors import (
     TranscriptEntry,
     open_transcript,
 )
-from casemate.doors.stores import TranscriptBook, TranscriptInMemory
-from casemate.doors.transcript import IN_MEMORY, PAGE, write_once
+from casemate.doors.entry import FORM
+from casemate.doors.transcript import PAGE, TranscriptBook, write_once
 from casemate.errors import TranscriptDamaged
-from casemate.privacy.ledger import Head
+from casemate.privacy.book import IN_MEMORY, Head, MemoryBook
 
 Opener = Callable[[], Transcript]
 
@@ -29,7 +29,7 @@ Opener = Callable[[], Transcript]
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens the same transcript again and again."""
-    kept = TranscriptInMemory()
+    kept = MemoryBook(FORM)
     where: str | Path = IN_MEMORY if request.param == "memory" else tmp_path / "hospital.ledger"
     if request.param == "postgres":
         where = request.getfixturevalue("postgres")

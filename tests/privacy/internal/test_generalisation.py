@@ -24,20 +24,7 @@ from small_mechanisms import (
     two_replies,
 )
 
-from casemate.privacy import GeneralisationSetting
-from casemate.privacy.generalisation import (
-    TheoremConstants,
-    lemma_12,
-    posterior_tilt,
-    proposition_1,
-    proposition_2,
-    theorem_3,
-    theorem_4,
-    theorem_5,
-    theorem_6,
-    theorem_7,
-)
-from casemate.privacy.interaction import (
+from casemate.papers.interaction import (
     Dataset,
     Interaction,
     Leak,
@@ -52,6 +39,19 @@ from casemate.privacy.interaction import (
     interact,
     nothing,
     ratio_needed,
+)
+from casemate.privacy import GeneralisationSetting
+from casemate.privacy.generalisation import (
+    TheoremConstants,
+    lemma_12,
+    posterior_tilt,
+    proposition_1,
+    proposition_2,
+    theorem_3,
+    theorem_4,
+    theorem_5,
+    theorem_6,
+    theorem_7,
 )
 
 PRINTED, PROVED = TheoremConstants.PRINTED, TheoremConstants.PROVED

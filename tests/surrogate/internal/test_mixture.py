@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.measurements import measurement_from_dict
 from surrogate.small_tables import EVERYTHING, PAIRS, SCOPES, SHAPE, TOTAL, TRIPLES, Tables
 
 from casemate.grid import (
@@ -20,7 +21,6 @@ from casemate.grid import (
     Product,
     marginals,
 )
-from casemate.grid.product import measurement_from_dict
 from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.replay import DenseSurrogate
 
@@ -275,23 +275,6 @@ def test_a_longer_fit_is_one_that_was_asked_for_at_any_time(seed: int) -> None:
     early.learn(tables[2:], sweeps=1)
     late.learn(tables, sweeps=20)
     assert bits(early) == bits(late) != bits(usual)
-
-
-def test_what_is_about_another_grid_is_refused_before_anything_changes(seed: int) -> None:
-    stand_in = MixtureSurrogate(SHAPE, 0, math.inf)
-    good = measured(counts(seed), PAIRS)[0]
-    bad: list[Measurement] = [
-        MeasuredProduct(Product((3, 4), {}), 3.0, 1.0),
-        MeasuredMarginal(Marginal((0, 1)), np.ones((4, 3)), 1.0),
-        MeasuredMarginal(Marginal((7,)), np.ones(3), 1.0),
-    ]
-    for wrong in bad:
-        with pytest.raises(ValueError, match="not about the grid"):
-            stand_in.learn([good, wrong])
-    with pytest.raises(ValueError, match="a question about the grid"):
-        stand_in.answer(Product((2, 2), {}))
-    assert stand_in.total == 1
-    assert np.ptp(stand_in.marginal(EVERYTHING)) <= 1e-12
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,15 @@
 """What every stand-in promises; a new one joins by being listed."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
-from casemate.surrogate import (
-    MedianMechanism,
-    MultiplicativeWeights,
-    Perceptron,
-    Surrogate,
-    literal_step,
-)
-from casemate.surrogate.local import LocalSurrogate
-from casemate.surrogate.median import Committee
+from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Measurement, Product
+from casemate.papers.median import Committee, MedianMechanism
+from casemate.papers.perceptron import Perceptron
+from casemate.surrogate import MultiplicativeWeights, Surrogate, literal_step
 from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.replay import DenseSurrogate
 
@@ -25,7 +20,6 @@ MAKERS: dict[str, Callable[[], Surrogate]] = {
     "literal weights": lambda: MultiplicativeWeights(SHAPE, TOTAL, literal_step(0.1)),
     "perceptron": lambda: Perceptron(SHAPE, TOTAL),
     "mixture": lambda: MixtureSurrogate(SHAPE, TOTAL),
-    "local": lambda: LocalSurrogate(SHAPE, TOTAL),
     "median": lambda: MedianMechanism(SHAPE, TOTAL, candidates=Committee(members=101)),
 }
 QUESTIONS = [
@@ -85,3 +79,25 @@ def test_asking_changes_nothing(make: Callable[[], Surrogate]) -> None:
     stand_in.answers(QUESTIONS)
     stand_in.marginal((1,))
     assert everything(stand_in).tobytes() == first
+
+
+@pytest.mark.parametrize("daily", [DenseSurrogate, MixtureSurrogate])
+def test_what_is_about_another_grid_is_refused_before_anything_changes(
+    daily: type[DenseSurrogate] | type[MixtureSurrogate],
+) -> None:
+    stand_in = daily(SHAPE, 0, math.inf)
+    good = MeasuredMarginal(Marginal((0, 1)), np.ones((2, 3)), 1.0)
+    bad: list[Measurement] = [
+        MeasuredProduct(Product((3, 4), {}), 3.0, 1.0),
+        MeasuredMarginal(Marginal((0, 1)), np.ones((3, 2)), 1.0),
+        MeasuredMarginal(Marginal((7,)), np.ones(3), 1.0),
+    ]
+    for wrong in bad:
+        with pytest.raises(ValueError, match="not about the grid"):
+            stand_in.learn([good, wrong])
+    with pytest.raises(ValueError, match="about the grid"):
+        stand_in.answer(Product((2, 2), {}))
+    assert stand_in.total == 1
+    assert np.ptp(stand_in.marginal((0, 1, 2))) <= 1e-12
+    with pytest.raises(ValueError, match="finite total"):
+        daily(SHAPE, math.nan)

@@ -8,6 +8,7 @@ import pytest
 from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.measurements import measurement_from_dict
 from surrogate.small_tables import EVERYTHING, PAIRS, SHAPE, TRIPLES, Tables
 
 from casemate.grid import (
@@ -20,7 +21,6 @@ from casemate.grid import (
     Scope,
     marginals,
 )
-from casemate.grid.product import measurement_from_dict
 from casemate.surrogate.projection import on_simplex, soft_to_marginal
 from casemate.surrogate.replay import SHARPNESS, DenseSurrogate
 
@@ -270,20 +270,3 @@ def test_the_test_above_would_notice_another_order(seed: int) -> None:
     written = [measurement.to_dict() for measurement in transcript(seed)]
     one, other = rebuilt(json.dumps(written)), rebuilt(json.dumps(written[::-1]))
     assert one.marginal(EVERYTHING).tobytes() != other.marginal(EVERYTHING).tobytes()
-
-
-def test_what_is_about_another_grid_is_refused_before_anything_changes(seed: int) -> None:
-    stand_in = DenseSurrogate(SHAPE, 0, math.inf)
-    good = measured(counts(seed), PAIRS)[0]
-    bad: list[Measurement] = [
-        MeasuredProduct(Product((3, 4), {}), 3.0, 1.0),
-        MeasuredMarginal(Marginal((0, 1)), np.ones((4, 3)), 1.0),
-        MeasuredMarginal(Marginal((7,)), np.ones(3), 1.0),
-    ]
-    for wrong in bad:
-        with pytest.raises(ValueError, match="not about the grid"):
-            stand_in.learn([good, wrong])
-    assert stand_in.total == 1
-    assert np.ptp(stand_in.marginal(EVERYTHING)) == 0
-    with pytest.raises(ValueError, match="finite total"):
-        DenseSurrogate(SHAPE, math.nan)

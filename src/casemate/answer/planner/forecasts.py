@@ -30,9 +30,9 @@ from casemate.answer.planner.predicted import (
 )
 from casemate.answer.planner.workload import Workload
 from casemate.answer.schedule import GateSchedule, Holds, easy_interval
-from casemate.doors import GaussianLaw, LaplaceLaw, Law
 from casemate.grid import Floats, GridQuestion
 from casemate.privacy import Currency
+from casemate.privacy.noise import GaussianLaw, variance
 from casemate.surrogate import LARGEST_DENSE
 from casemate.table import Answering, Budget, Strategy
 
@@ -186,14 +186,7 @@ def _without_gate(
 
 def noisy_tables(shape: tuple[int, ...], plan: BudgetPlan) -> NoisyTables:
     """The first tables of a plan, by their noise."""
-    return NoisyTables(shape, plan.start, _variance(plan.start_law), _variance(plan.total_law))
-
-
-def _variance(law: Law | None) -> float:
-    """Of one draw."""
-    if law is None:
-        return 0.0
-    return float(law.scale) ** 2 * (2 if isinstance(law, LaplaceLaw) else 1)
+    return NoisyTables(shape, plan.start, variance(plan.start_law), variance(plan.total_law))
 
 
 def _wider(questions: Sequence[GridQuestion], noisy: NoisyTables) -> int:

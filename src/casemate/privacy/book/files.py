@@ -18,8 +18,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, ClassVar
 
-from casemate.errors import Misconfigured
+from casemate.errors import LedgerUnavailable, Misconfigured
+from casemate.privacy.book.chain import Form
 
 PATIENCE = 30.0
 """Seconds to wait for another process that holds the write lock."""
@@ -103,3 +105,83 @@ def require_private(path: Path, found: os.stat_result, forbidden: int = EVERYBOD
             f"{path} may be used by others than its owner; delete it if they may have read or "
             f"changed it, or take the permission away with chmod 600"
         )
+
+
+# A book in a file -------------------------------------------------------------------------------
+
+
+class SqliteSession:
+    """One connection to a file that holds books."""
+
+    prefix = ""
+    types: ClassVar[dict[str, str]] = {"integer": "INTEGER", "bytes": "BLOB"}
+
+    def __init__(self, path: Path, form: Form[Any]) -> None:
+        self._path, self._form = path, form
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # before SQLite opens it
+        except OSError as reason:
+            raise Misconfigured(
+                f"the {form.name} {path} cannot be opened ({reason.strerror}); name a file that "
+                f"can be written"
+            ) from reason
+        with self.translated():
+            self._connection = connected(path)
+            try:
+                make_durable(self._connection)
+                self._require_alone()
+            except BaseException:
+                self._connection.close()
+                raise
+        self.execute, self.executemany = self._connection.execute, self._connection.executemany
+
+    def _require_alone(self) -> None:
+        tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
+        if self._form.alone and tables and (self._form.table,) not in tables:
+            raise Misconfigured(
+                f"{self._path} is an SQLite file and not a {self._form.name}; "
+                f"give the {self._form.name} its own"
+            )
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is done in the block is durable when it has ended, or undone."""
+        with self.translated(), locked(self._connection):
+            yield
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Say what went wrong with the file in casemate's own errors."""
+        try:
+            yield
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError) as reason:
+            raise LedgerUnavailable(
+                f"the {self._form.name} {self._path} could not be used ({reason}); nothing left; "
+                f"see to it and {self._form.again}"
+            ) from reason
+        except sqlite3.Error as reason:
+            raise self._form.damaged(
+                f"{self._path} holds no sound {self._form.name} ({reason}); restore it from a "
+                f"copy that verifies"
+            ) from reason
+
+    def has(self, table: str) -> bool:
+        """Whether there is a table of this name."""
+        found = self.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,))
+        return found.fetchone() is not None
+
+    def lock(self, name: str) -> None:
+        """A transaction of SQLite holds the one lock already."""
+
+    def protect(self, table: str, what: str, unless: str = "") -> None:
+        """Have the database refuse to delete rows, and to update them (only `unless` that)."""
+        condition = f"WHEN NOT ({unless})" if unless else ""
+        for name, change, when in (("changes", "UPDATE", condition), ("shrinks", "DELETE", "")):
+            self.execute(
+                f"CREATE TRIGGER {table}_never_{name} BEFORE {change} ON {table} {when} "
+                f"BEGIN SELECT RAISE(ABORT, 'the {what} is append-only'); END"
+            )
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()

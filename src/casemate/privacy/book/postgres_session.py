@@ -11,10 +11,11 @@ One place  Names are looked up in the schema that is the session's first and now
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urldefrag
 
-from casemate.errors import CasemateError, LedgerUnavailable, Misconfigured
+from casemate.errors import LedgerUnavailable, Misconfigured
+from casemate.privacy.book.chain import Form
 
 if TYPE_CHECKING:
     import psycopg
@@ -45,21 +46,19 @@ def address_and_prefix(url: str) -> tuple[str, str]:
 
 
 class PostgresSession:
-    """A session for one store, used by one thread at a time.
+    """A session for books of one form, used by one thread at a time."""
 
-    `what` is kept there, `damaged` is its error when a constraint is broken, and `again` is what
-    to do when the database could not be used.
-    """
+    types: ClassVar[dict[str, str]] = {"integer": "BIGINT", "bytes": "BYTEA"}
 
-    def __init__(self, address: str, what: str, damaged: type[CasemateError], again: str) -> None:
+    def __init__(self, url: str, form: Form[Any]) -> None:
+        address, self.prefix = address_and_prefix(url)
         try:
             import psycopg
         except ImportError as reason:
             raise Misconfigured(
-                f"a {what} in PostgreSQL needs psycopg; install casemate[postgres]"
+                f"a {form.name} in PostgreSQL needs psycopg; install casemate[postgres]"
             ) from reason
-        self._psycopg, self._address = psycopg, address
-        self._what, self._damaged, self._again = what, damaged, again
+        self._psycopg, self._address, self._form = psycopg, address, form
         self._connection: psycopg.Connection[Any] | None = None
 
     @contextmanager
@@ -68,7 +67,7 @@ class PostgresSession:
         with self.translated(), self._connected().transaction():
             yield
 
-    def execute(self, sql: str, parameters: Sequence[Any], /) -> "psycopg.Cursor[Any]":
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> "psycopg.Cursor[Any]":
         """Run one statement; ? marks a parameter."""
         return self._connected().execute(_with_percents(sql), parameters, binary=True)
 
@@ -85,6 +84,23 @@ class PostgresSession:
         """Wait until nobody else holds the lock of this name, and hold it to the end."""
         self.execute("SELECT pg_advisory_xact_lock(hashtext(?))", (name,))
 
+    def protect(self, table: str, what: str, unless: str = "") -> None:
+        """Have the database refuse to delete rows, and to update them (only `unless` that)."""
+        condition = f"WHEN (NOT ({unless}))" if unless else ""
+        self.execute(
+            f"CREATE FUNCTION {table}_refuse() RETURNS trigger LANGUAGE plpgsql "
+            f"AS $$ BEGIN RAISE EXCEPTION 'the {what} is append-only'; END $$"
+        )
+        for name, change, scope in (
+            ("change", "UPDATE", f"FOR EACH ROW {condition}"),
+            ("leave", "DELETE", "FOR EACH ROW"),
+            ("empty", "TRUNCATE", "FOR EACH STATEMENT"),
+        ):
+            self.execute(
+                f"CREATE TRIGGER never_{name} BEFORE {change} ON {table} {scope} "
+                f"EXECUTE FUNCTION {table}_refuse()"
+            )
+
     def close(self) -> None:
         """Let go of the connection."""
         if self._connection is not None:
@@ -96,14 +112,14 @@ class PostgresSession:
         try:
             yield
         except self._psycopg.IntegrityError:  # its text quotes the row
-            raise self._damaged(
-                f"the {self._what}'s own constraints refuse what comes next; "
+            raise self._form.damaged(
+                f"the {self._form.name}'s own constraints refuse what comes next; "
                 f"restore it from a copy that verifies"
             ) from None
         except self._psycopg.Error as reason:
             raise LedgerUnavailable(
-                f"the {self._what} in PostgreSQL could not be used ({type(reason).__name__}); "
-                f"nothing left; see to it and {self._again}"
+                f"the {self._form.name} in PostgreSQL could not be used ({type(reason).__name__}); "
+                f"nothing left; see to it and {self._form.again}"
             ) from None  # its text may quote the address
 
     def _connected(self) -> "psycopg.Connection[Any]":

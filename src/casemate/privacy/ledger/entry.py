@@ -8,19 +8,17 @@ also carries the exact totals after it, so the newest row is all that a charge h
 How a ledger grows by one row, and how a whole ledger is checked by growing it again.
 """
 
-import hashlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from operator import attrgetter
 from typing import Self, TypeVar
 
 from casemate.errors import LedgerDamaged
+from casemate.privacy.book.chain import START, Form, Head
 from casemate.privacy.cost import Concentrated, Cost, Currency, Pure, Unbounded, price
-from casemate.privacy.ledger.terms import NOTHING, Terms, Total
+from casemate.privacy.ledger.terms import FORMAT, NOTHING, Terms, Total
 
-START = bytes(32)
 Parsed = TypeVar("Parsed")
 
 
@@ -30,17 +28,6 @@ class RowKind(StrEnum):
     TERMS = "terms"
     CHARGE = "charge"
     OUTPUT = "output"
-
-
-@dataclass(frozen=True)
-class Head:
-    """A row's number and hash: kept elsewhere, it proves later that nothing before it changed."""
-
-    number: int
-    hash: str
-
-    def __str__(self) -> str:
-        return f"{self.number}:{self.hash}"
 
 
 @dataclass(frozen=True)
@@ -88,31 +75,35 @@ class LedgerEntry:
 
     def chained(self, previous: bytes) -> Self:
         """The same row with the hash that follows `previous`."""
-        return replace(self, hash=self.digest(previous))
-
-    def digest(self, previous: bytes) -> bytes:
-        """SHA-256 over the previous hash and every field, each with its type and length."""
-        return hashlib.sha256(previous + b"".join(self._fields())).digest()
-
-    def _fields(self) -> Iterable[bytes]:
-        for value in row_of(self)[:-1]:
-            match value:
-                case str():
-                    tag, data = b"s", value.encode("utf-8", "surrogatepass")
-                case int():
-                    tag, data = b"i", str(value).encode()
-                case bytes():
-                    tag, data = b"b", value
-                case _:
-                    raise damaged(self.number, "a field has the wrong type")
-            yield tag + len(data).to_bytes(8, "big") + data
+        return replace(self, hash=FORM.digest(self, previous))
 
 
-COLUMNS = tuple(LedgerEntry.__dataclass_fields__)
-
-
-row_of: Callable[[LedgerEntry], tuple[int | str | bytes, ...]] = attrgetter(*COLUMNS)
-"""The fields in the order of COLUMNS, the hash last."""
+FORM = Form(
+    name="ledger",
+    version=FORMAT,
+    table="entries",
+    row=LedgerEntry,
+    columns="""number {integer} PRIMARY KEY CHECK (number >= 0),
+        kind TEXT NOT NULL CHECK (kind IN ('terms', 'charge', 'output')),
+        key TEXT NOT NULL,
+        principal TEXT NOT NULL,
+        purpose TEXT NOT NULL,
+        cost_text TEXT NOT NULL,
+        output {bytes} NOT NULL,
+        total_text TEXT NOT NULL,
+        principal_total_text TEXT NOT NULL,
+        units {integer} NOT NULL CHECK (units >= 0),
+        at TEXT NOT NULL,
+        hash {bytes} NOT NULL CHECK (length(hash) = 32)""",
+    identity=("kind", "key"),
+    group=("kind", "principal"),
+    damaged=LedgerDamaged,
+    entry="row",
+    stopped="nothing can be charged to it",
+    again="retry with the same key",
+    alone=True,
+)
+damaged = FORM.damage
 
 
 def cost_to_text(cost: Cost) -> str:
@@ -137,14 +128,6 @@ def cost_from_text(text: str) -> Cost:
         case "unbounded":
             return Unbounded(rest)
     raise ValueError("a stored cost is pure, zcdp or unbounded")
-
-
-def damaged(number: int, what: str) -> LedgerDamaged:
-    """The error that names a row of the ledger."""
-    return LedgerDamaged(
-        f"row {number} of the ledger is damaged: {what}; nothing can be charged to it: "
-        f"find out who changed it and restore it from a copy that verifies"
-    )
 
 
 # Ledger chain -----------------------------------------------------------------------------------
@@ -231,7 +214,9 @@ class Walk:
         """Check the next row, which must be exactly what its own contents lead to."""
         charge = entry.kind == RowKind.CHARGE
         before = self._totals.get(entry.principal, NOTHING) if charge else NOTHING
-        _require_chained(self.state, entry)
+        FORM.require_chained(self.state.number + 1, self.state.hash, entry)
+        if entry.number == 0 and entry.kind != RowKind.TERMS:
+            raise damaged(0, "it does not state the terms")
         again, self.state = _again(self.state, entry, before)
         if again != entry or self.state.left < 0:
             raise damaged(entry.number, "its totals do not follow from the rows before it")
@@ -251,15 +236,6 @@ class Walk:
         if stored != self.state:
             raise damaged(self.state.number, "the ledger's head does not follow from it")
         return Head(self.state.number, self.state.hash.hex())
-
-
-def _require_chained(state: State, entry: LedgerEntry) -> None:
-    if entry.number != state.number + 1:
-        raise damaged(state.number + 1, "it is missing")
-    if entry.number == 0 and entry.kind != RowKind.TERMS:
-        raise damaged(0, "it does not state the terms")
-    if entry.digest(state.hash) != entry.hash:
-        raise damaged(entry.number, "its contents do not have its hash")
 
 
 def _again(state: State, entry: LedgerEntry, principal_total: Total) -> tuple[LedgerEntry, State]:

@@ -22,25 +22,26 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from casemate.errors import CasemateError, LedgerDamaged, LedgerUnavailable
-from casemate.privacy.ledger.store import LedgerBook, Result
+from casemate.privacy.book.book import Result
 
+Given = TypeVar("Given")  # what work is done on: a book
 PAUSE, PATIENCE = 0.002, 0.02
 MOST = 4096
 """Pieces of work in one transaction."""
 
-Work = Callable[[LedgerBook], Any]
+Work = Callable[[Any], Any]
 Ticket = tuple[Work, "Future[Any]"]
 
 
-class GroupCommit:
+class GroupCommit(Generic[Given]):
     """A store that shares each of its transactions among all the callers that wait for one."""
 
     def __init__(
         self,
-        transaction: Callable[[], AbstractContextManager[LedgerBook]],
+        transaction: Callable[[], AbstractContextManager[Given]],
         finish: Callable[[], None],
     ) -> None:
         self.commits = 0
@@ -51,12 +52,12 @@ class GroupCommit:
         self._thread = threading.Thread(target=self._serve, name="ledger commits", daemon=True)
         self._thread.start()
 
-    def run(self, work: Callable[[LedgerBook], Result]) -> Result:
+    def run(self, work: Callable[[Given], Result]) -> Result:
         """Do the work in the next transaction, and return its result once that is durable."""
         result: Result = self.submit(work).result()
         return result
 
-    def submit(self, work: Callable[[LedgerBook], Result]) -> "Future[Result]":
+    def submit(self, work: Callable[[Given], Result]) -> "Future[Result]":
         """Queue the work; the future is done when its transaction is durable, or failed."""
         if os.getpid() != self._process:
             raise LedgerUnavailable("this ledger was opened before a fork; open it again after it")
@@ -125,7 +126,7 @@ class GroupCommit:
         return tickets
 
 
-def _outcome(work: Work, book: LedgerBook) -> Any:
+def _outcome(work: Work, book: Any) -> Any:
     """The result, or the refusal that belongs to this caller alone."""
     try:
         return work(book)

@@ -33,18 +33,24 @@ from pathlib import Path
 from typing import Self
 
 from casemate.errors import BudgetExhausted, Misconfigured, Refused, checked_path
+from casemate.privacy.book.book import IN_MEMORY
+from casemate.privacy.book.chain import Head
 from casemate.privacy.cost import Cost, Unbounded, epsilon_of, price
 from casemate.privacy.ledger.entry import (
     Draft,
-    Head,
     LedgerEntry,
     RowKind,
     State,
     Walk,
     cost_to_text,
-    extended,
 )
-from casemate.privacy.ledger.store import LedgerBook, LedgerInMemory, LedgerStore
+from casemate.privacy.ledger.store import (
+    LedgerBook,
+    LedgerInMemory,
+    LedgerStore,
+    open_postgres,
+    open_sqlite,
+)
 from casemate.privacy.ledger.terms import NOTHING, Terms, Total, require_text
 
 
@@ -120,9 +126,6 @@ def _require_same_promise(terms: Terms, stored: Terms) -> None:
 
 # Ledger -----------------------------------------------------------------------------------------
 
-
-IN_MEMORY = ":memory:"
-"""Where a ledger is that ends with the process: for simulations, which promise nothing."""
 
 PAGE = 1000
 """Rows read at a time when the whole history is walked."""
@@ -215,21 +218,20 @@ class Ledger:
 
     def _charge(self, book: LedgerBook, draft: Draft, cost: Cost) -> tuple[Receipt, Fraction]:
         """The receipt, and what was charged now."""
-        stored, output, amount = book.find(RowKind.CHARGE, draft.key), None, Fraction(0)
+        stored, output, amount = book.rows.find(RowKind.CHARGE, draft.key), None, Fraction(0)
         if stored is None:
-            state, own = book.state(), _total_of(book, draft.principal)
+            state, own = book.state, _total_of(book, draft.principal)
             permit(cost, state, allow_unbounded=self._allow_unbounded)
             permit_quota(cost, state, own, draft.principal, self.quotas.get(draft.principal))
-            stored, after = extended(state, draft, own)
-            book.append(stored, after)
-            amount = after.total.amount - state.total.amount
+            stored = book.extend(draft, own)
+            amount = book.state.total.amount - state.total.amount
         elif stored.cost != cost:
             raise Refused(
                 f"the key {draft.key!r} was charged with another cost before; "
                 f"a different question needs a key of its own"
             )
         else:
-            output = book.find(RowKind.OUTPUT, draft.key)
+            output = book.rows.find(RowKind.OUTPUT, draft.key)
         bytes_ = None if output is None else output.output
         receipt = Receipt(stored.key, cost, stored.principal, stored.head, stored.at, bytes_)
         return receipt, amount
@@ -239,19 +241,19 @@ class Ledger:
     def outcome(self, key: str) -> bytes | None:
         """The output stored under this key, or None: then nothing has left under it."""
         require_text("key", key, 1, 500)
-        found = self._store.run(lambda book: book.find(RowKind.OUTPUT, key))
+        found = self._store.run(lambda book: book.rows.find(RowKind.OUTPUT, key))
         return None if found is None else found.output
 
     def spent(self, principal: str | None = None) -> Total:
         """The total over all principals, or of one of them, in the budget's currency."""
         if principal is None:
-            return self._store.run(lambda book: book.state()).total
+            return self._store.run(lambda book: book.state).total
         require_text("principal", principal, 0, 500)
         return self._store.run(lambda book: _total_of(book, principal))
 
     def remaining(self, principal: str | None = None) -> Fraction:
         """What can still be charged, in the budget's currency; within the quota of a principal."""
-        state = self._store.run(lambda book: book.state())
+        state = self._store.run(lambda book: book.state)
         if state.total.infinite and not self._allow_unbounded:
             return Fraction(0)
         quota = None if principal is None else self.quotas.get(principal)
@@ -302,18 +304,18 @@ class Ledger:
                 walk.add(entry)
 
     def _page(self, first: int) -> tuple[Sequence[LedgerEntry], State]:
-        return self._store.run(lambda book: (book.rows(first, PAGE), book.state()))
+        return self._store.run(lambda book: (book.rows.rows(first, PAGE), book.state))
 
     # Opening and closing ----------------------------------------------------------------------
 
     def _agree(self, book: LedgerBook, terms: Terms) -> None:
         """Write the terms into a new ledger, or into an old one if they amend it."""
-        state, stored = book.state(), _terms_of(book)
+        state, stored = book.state, _terms_of(book)
         agreed = agree(terms, stored, state)
         if agreed != stored:
             key, text = str(state.number + 1), agreed.to_text()
             draft = Draft(RowKind.TERMS, key, self._clock(), purpose=text)
-            book.append(*extended(state, draft, NOTHING))
+            book.extend(draft, NOTHING)
 
     @property
     def commits(self) -> int:
@@ -333,25 +335,25 @@ class Ledger:
 
 def _record(book: LedgerBook, draft: Draft) -> bytes:
     """Append the output unless one is stored, and return the stored one."""
-    stored = book.find(RowKind.OUTPUT, draft.key)
+    stored = book.rows.find(RowKind.OUTPUT, draft.key)
     if stored is not None:
         return stored.output
-    if book.find(RowKind.CHARGE, draft.key) is None:
+    if book.rows.find(RowKind.CHARGE, draft.key) is None:
         raise Refused(
             f"nothing was charged under the key {draft.key!r}, so no output may leave under it; "
             f"charge first"
         )
-    book.append(*extended(book.state(), draft, NOTHING))
+    book.extend(draft, NOTHING)
     return draft.output
 
 
 def _total_of(book: LedgerBook, principal: str) -> Total:
-    newest = book.latest(RowKind.CHARGE, principal)
+    newest = book.rows.latest(RowKind.CHARGE, principal)
     return NOTHING if newest is None else newest.principal_total
 
 
 def _terms_of(book: LedgerBook) -> Terms | None:
-    newest = book.latest(RowKind.TERMS, "")
+    newest = book.rows.latest(RowKind.TERMS, "")
     return None if newest is None else Terms.from_text(newest.purpose)
 
 
@@ -417,9 +419,5 @@ def _store_at(where: str | Path) -> tuple[LedgerStore, Head | None]:
     if where == IN_MEMORY:
         return LedgerInMemory(), None
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
-        from casemate.privacy.ledger.postgres import open_postgres
-
         return open_postgres(where), None
-    from casemate.privacy.ledger.sqlite import open_sqlite
-
     return open_sqlite(Path(where))

@@ -19,7 +19,7 @@ lets n charges of budget/n fill a budget exactly.
 MOST_EPSILON = 10**6
 """No budget may be larger: it protects nobody, and its units must fit into 63 bits."""
 
-FORMAT = "casemate.ledger/1"
+FORMAT = "casemate.ledger/2"
 
 
 @dataclass(frozen=True)

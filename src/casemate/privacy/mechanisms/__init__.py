@@ -1,4 +1,4 @@
-"""The mechanisms: sparse vector, exponential, continual counting; calibration and exact loss."""
+"""The mechanisms: sparse vector, exponential, continual counting, and their calibration."""
 
 from typing import TYPE_CHECKING
 
@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from casemate.privacy.mechanisms.calibration import (
         Calibration,
         accuracy_share,
-        noise_bound,
-        round_up,
         run_epsilon,
     )
     from casemate.privacy.mechanisms.exponential_mechanism import exponential

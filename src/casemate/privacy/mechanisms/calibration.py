@@ -10,14 +10,13 @@ Departure  Noise is a discrete Laplace on the integers, so every error bound is 
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
 from casemate.privacy.cost import Concentrated, Pure
+from casemate.privacy.noise.law import noise_bound, round_up
 
-SCALE_BITS = 24  # a scale that needs longer integers is rounded up to one that does not
 SHARE_STEPS = 4096  # a split chosen by a formula is a multiple of 1 / SHARE_STEPS
 
 
@@ -105,34 +104,6 @@ monotone=False)
         )
 
 
-def threshold_schedule(
-    calibration: Calibration,
-    beta: float,
-    runs: int = 1,
-    sides: int = 2,
-    multiple: Fraction = Fraction(2),
-) -> Callable[[int], int]:
-    """Return the public threshold of question i = 1, 2, 3, ..., which grows with log(i).
-
-    With the source's `multiple` of 2, every positive answer is a deviation of at least
-    error_bound_at(i) and every negative one of less than three times that.
-    """
-    return lambda question: math.ceil(
-        multiple * calibration.error_bound_at(question, beta, runs, sides)
-    )
-
-
-def noise_bound(scale: Fraction, draws: int, beta: float) -> int:
-    """Return m such that all of `draws` discrete Laplace draws are within m, but for `beta`.
-
-    P(|X| > m) = 2 p^(m+1) / (1 + p) with p = exp(-1/scale), summed over the draws.
-    """
-    if draws < 1 or not 0 < beta < 1:
-        raise ValueError(f"need draws >= 1 and 0 < beta < 1, got {draws} and {beta}")
-    odds = math.log(2 * draws / beta) - math.log1p(math.exp(-1 / scale))
-    return max(0, math.ceil(float(scale) * odds * (1 + 1e-12)) - 1)
-
-
 def accuracy_share(
     comparisons: int, beta: float, *, positives: int = 1, runs: int = 1, monotone: bool = False
 ) -> Fraction:
@@ -140,11 +111,6 @@ def accuracy_share(
     threshold = math.log(2 * runs / beta)
     query = _shifts(positives, monotone) * math.log(2 * comparisons / beta)
     return _on_grid(math.sqrt(threshold) / (math.sqrt(threshold) + math.sqrt(query)))
-
-
-def variance_share(*, positives: int = 1, monotone: bool = False) -> Fraction:
-    """Return the threshold's share of epsilon that makes the variance of a gap least."""
-    return _on_grid(1 / (1 + float(_shifts(positives, monotone)) ** (2 / 3)))
 
 
 def run_epsilon(rho: Fraction, runs: int) -> Fraction:
@@ -156,16 +122,6 @@ def run_epsilon(rho: Fraction, runs: int) -> Fraction:
     if rho <= 0 or runs < 1:
         raise ValueError(f"need rho > 0 and runs >= 1, got {rho} and {runs}")
     return Fraction(math.isqrt(math.floor(2 * Fraction(rho) / runs * 4**40)), 2**40)
-
-
-def round_up(scale: Fraction) -> Fraction:
-    """Return the scale, or if its integers are long a slightly larger one with short integers."""
-    longest = max(scale.numerator.bit_length(), scale.denominator.bit_length())
-    if longest <= SCALE_BITS:
-        return scale
-    magnitude = scale.numerator.bit_length() - scale.denominator.bit_length()
-    unit = 2 ** max(0, SCALE_BITS - 2 - magnitude)
-    return Fraction(math.ceil(scale * unit), unit)
 
 
 def _shifts(positives: int, monotone: bool) -> int:

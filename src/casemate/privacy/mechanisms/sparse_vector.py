@@ -21,7 +21,8 @@ from typing import Any, Self
 
 from casemate.errors import PositivesSpent
 from casemate.privacy.cost import Concentrated, Pure
-from casemate.privacy.mechanisms.calibration import Calibration, noise_bound, round_up
+from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.noise.law import noise_bound, round_up
 from casemate.privacy.noise.noise import Noise, draw
 
 

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from casemate.answer.planner.comparison import Comparison
-from casemate.answer.planner.page import as_html
-from casemate.answer.planner.report import SCHEMA, as_json, as_text
+from casemate.answer.planner.report import SCHEMA, as_html, as_json, as_text
 from casemate.table import Budget, Column, ColumnType, Policy, Role
 
 COLUMNS = (

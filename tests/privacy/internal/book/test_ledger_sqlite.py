@@ -113,7 +113,7 @@ def test_a_lock_held_too_long_is_unavailable_and_charges_nothing(
 @pytest.mark.parametrize("content", [b"diary", b"SQLite format 3\0" + b"x" * 4000])
 def test_a_file_that_is_no_database_is_not_a_ledger(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(LedgerDamaged, match="is not a sound ledger"):
+    with pytest.raises(LedgerDamaged, match="holds no sound ledger"):
         opened(path)
     assert path.read_bytes() == content
 

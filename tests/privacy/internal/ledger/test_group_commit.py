@@ -21,7 +21,7 @@ class Disk:
     """A store whose commits a test can hold up or make fail."""
 
     def __init__(self) -> None:
-        self.book = LedgerInMemory()
+        self.book = LedgerInMemory().book
         self.reached, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
         self.held = False
         self.failure: Exception | None = None
@@ -46,7 +46,7 @@ def disk() -> Disk:
 
 
 @pytest.fixture
-def store(disk: Disk) -> Iterator[GroupCommit]:
+def store(disk: Disk) -> Iterator[GroupCommit[LedgerBook]]:
     store = GroupCommit(disk.transaction, disk.finish)
     yield store
     disk.held, disk.failure = False, None
@@ -61,12 +61,12 @@ def saying(value: int) -> Callable[[LedgerBook], int]:
     return say
 
 
-def test_a_caller_alone_gets_its_result(store: GroupCommit) -> None:
-    assert store.run(lambda book: book.state().number) == -1
+def test_a_caller_alone_gets_its_result(store: GroupCommit[LedgerBook]) -> None:
+    assert store.run(lambda book: book.state.number) == -1
     assert store.commits == 1
 
 
-def test_nobody_is_released_before_the_commit(store: GroupCommit, disk: Disk) -> None:
+def test_nobody_is_released_before_the_commit(store: GroupCommit[LedgerBook], disk: Disk) -> None:
     disk.held = True
     first = store.submit(saying(7))
     assert disk.reached.acquire(timeout=60), "the work is done and the commit has begun"
@@ -81,7 +81,7 @@ def test_nobody_is_released_before_the_commit(store: GroupCommit, disk: Disk) ->
     assert store.commits == 2, "those who waited share one commit"
 
 
-def test_a_refusal_fails_its_own_caller_alone(store: GroupCommit, disk: Disk) -> None:
+def test_a_refusal_fails_its_own_caller_alone(store: GroupCommit[LedgerBook], disk: Disk) -> None:
     def refuse(book: LedgerBook) -> int:
         raise Refused("too much")
 
@@ -103,7 +103,7 @@ def test_a_refusal_fails_its_own_caller_alone(store: GroupCommit, disk: Disk) ->
 
 @pytest.mark.parametrize("failure", [LedgerUnavailable("disk full"), LedgerDamaged("row 3")])
 def test_a_failed_commit_fails_all_its_callers_and_the_next_one_is_served(
-    store: GroupCommit, disk: Disk, failure: LedgerUnavailable | LedgerDamaged
+    store: GroupCommit[LedgerBook], disk: Disk, failure: LedgerUnavailable | LedgerDamaged
 ) -> None:
     disk.held, disk.failure = True, failure
     futures = [store.submit(saying(0))]
@@ -120,7 +120,7 @@ def test_a_failed_commit_fails_all_its_callers_and_the_next_one_is_served(
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_error_in_casemate_stops_the_ledger_and_leaves_nobody_waiting(
-    store: GroupCommit, disk: Disk
+    store: GroupCommit[LedgerBook], disk: Disk
 ) -> None:
     def blunder(book: LedgerBook) -> int:
         raise ZeroDivisionError
@@ -153,7 +153,7 @@ def test_closing_serves_whoever_waits_and_then_lets_go(disk: Disk) -> None:
 
 
 def test_a_fork_must_open_the_ledger_again(
-    store: GroupCommit, monkeypatch: pytest.MonkeyPatch
+    store: GroupCommit[LedgerBook], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = os.getpid()
     monkeypatch.setattr(os, "getpid", lambda: here + 1)
@@ -161,7 +161,7 @@ def test_a_fork_must_open_the_ledger_again(
         store.run(saying(0))
 
 
-def test_a_wrong_policy_is_told_to_its_own_caller(store: GroupCommit) -> None:
+def test_a_wrong_policy_is_told_to_its_own_caller(store: GroupCommit[LedgerBook]) -> None:
     def wrong(book: LedgerBook) -> int:
         raise Misconfigured("another relation")
 

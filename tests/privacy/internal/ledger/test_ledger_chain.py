@@ -13,7 +13,7 @@ from casemate.privacy import Concentrated, Pure
 from casemate.privacy.cost import Unbounded
 from casemate.privacy.ledger import Head, Ledger, Terms, answer_once
 from casemate.privacy.ledger.entry import (
-    COLUMNS,
+    FORM,
     START,
     LedgerEntry,
     Walk,
@@ -52,7 +52,7 @@ def walk(rows: list[LedgerEntry], *expected: Head) -> Head:
     steps = Walk(expected)
     for row in rows:
         steps.add(row)
-    return steps.finish(STORE.state())
+    return steps.finish(STORE.book.state)
 
 
 def altered(value: Any) -> Any:
@@ -79,7 +79,7 @@ def test_an_untouched_chain_passes() -> None:
     assert walk(ROWS, ROWS[0].head, ROWS[4].head) == ROWS[-1].head
 
 
-@given(st.integers(0, len(ROWS) - 1), st.sampled_from(COLUMNS))
+@given(st.integers(0, len(ROWS) - 1), st.sampled_from(FORM.names))
 def test_any_changed_field_of_any_row_is_found_and_its_row_named(place: int, name: str) -> None:
     row = ROWS[place]
     changed = replace(row, **{name: altered(getattr(row, name))})
@@ -157,4 +157,4 @@ def test_totals_survive_their_text(amount: Fraction, since: int | None) -> None:
 def test_no_two_different_rows_share_their_bytes() -> None:
     """Fields carry their lengths, so text cannot move from one field into the next."""
     one, two = replace(ROWS[1], key="ab", principal="c"), replace(ROWS[1], key="a", principal="bc")
-    assert one.digest(START) != two.digest(START)
+    assert FORM.digest(one, START) != FORM.digest(two, START)

@@ -13,6 +13,7 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from oracles.calibration import threshold_schedule, variance_share
 
 from casemate.privacy.mechanisms import (
     AboveThreshold,
@@ -22,7 +23,6 @@ from casemate.privacy.mechanisms import (
     Positive,
     accuracy_share,
 )
-from casemate.privacy.mechanisms.calibration import threshold_schedule, variance_share
 from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
 from casemate.privacy.noise.noise import Bits, silence
 

@@ -5,16 +5,12 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.calibration import threshold_schedule, variance_share
 
 from casemate.privacy import Concentrated, Pure
-from casemate.privacy.mechanisms import (
-    Calibration,
-    accuracy_share,
-    noise_bound,
-    round_up,
-    run_epsilon,
-)
-from casemate.privacy.mechanisms.calibration import SCALE_BITS, threshold_schedule, variance_share
+from casemate.privacy.mechanisms import Calibration, accuracy_share, run_epsilon
+from casemate.privacy.noise import noise_bound, round_up
+from casemate.privacy.noise.law import SCALE_BITS
 
 epsilons = st.fractions(Fraction(1, 10**4), 20) | st.floats(1e-4, 20).map(Fraction)
 shares = st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=1000)

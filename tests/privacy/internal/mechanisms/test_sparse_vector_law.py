@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from bit_tree import walk
 from numpy.typing import NDArray
+from oracles.sparse_vector_loss import RunLaw, RunOutput, privacy_loss
 
 from casemate.errors import PositivesSpent
 from casemate.privacy.mechanisms import (
@@ -21,7 +22,6 @@ from casemate.privacy.mechanisms import (
     Positive,
     accuracy_share,
 )
-from casemate.privacy.mechanisms.loss import RunLaw, RunOutput, privacy_loss
 from casemate.privacy.noise import Noise, discrete_laplace
 from casemate.privacy.noise.noise import Bits, silence
 

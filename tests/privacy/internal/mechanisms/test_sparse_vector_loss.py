@@ -9,11 +9,11 @@ from broken_sparse_vector import chen, lee_clifton, roth, stoddard
 from exact_exponential import Bounds, laplace_bounds
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import sparse_vector_loss
+from oracles.calibration import variance_share
+from oracles.sparse_vector_loss import Enclosure, RunLaw, RunOutput, privacy_loss
 
 from casemate.privacy.mechanisms import Calibration, accuracy_share
-from casemate.privacy.mechanisms import loss as sparse_vector_loss
-from casemate.privacy.mechanisms.calibration import variance_share
-from casemate.privacy.mechanisms.loss import Enclosure, RunLaw, RunOutput, privacy_loss
 
 ONE = Fraction(1)
 small_values = st.lists(st.integers(-3, 3), max_size=2).map(tuple)

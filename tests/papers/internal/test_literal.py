@@ -7,7 +7,9 @@ from typing import Protocol
 
 import numpy as np
 import pytest
-from answer.literal_world import (
+from hypothesis import example, given
+from hypothesis import strategies as st
+from papers.literal_world import (
     CELLS,
     PEOPLE,
     TERMS,
@@ -19,8 +21,6 @@ from answer.literal_world import (
     subset,
     world,
 )
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from casemate.errors import HorizonReached
 from casemate.grid import Origin, Product

@@ -19,7 +19,7 @@ from small_mechanisms import (
     two_replies,
 )
 
-from casemate.privacy.interaction import (
+from casemate.papers.interaction import (
     Interaction,
     Leak,
     QueryRound,

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_mechanisms import FAIR, asking, chase, ones_at, pointing, randomised_response
 
-from casemate.privacy.interaction import (
+from casemate.papers.interaction import (
     Interaction,
     MeanQuery,
     Reply,

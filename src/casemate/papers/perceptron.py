@@ -20,7 +20,7 @@ from math import inf, prod
 import numpy as np
 
 from casemate.grid import Floats, MeasuredMarginal, MeasuredProduct, Measurement, Product, Scope
-from casemate.surrogate.projection import most_off
+from casemate.surrogate import most_off
 
 
 class PerceptronStep(Enum):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from casemate.grid import Floats, MeasuredProduct, Origin, Product
 from casemate.papers.accuracy import PromiseTerms
+from casemate.papers.median import EveryDatabase, MedianMechanism, rows_needed
 from casemate.papers.online import (
     Counts,
     DatabaseUpdate,
@@ -21,7 +22,7 @@ from casemate.papers.online import (
 )
 from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
 from casemate.privacy.noise.noise import silence
-from casemate.surrogate import EveryDatabase, MedianMechanism, Surrogate, rows_needed
+from casemate.surrogate import Surrogate
 
 BETA = 1e-11  # so that a hundred runs without one failure are what a theorem promises
 

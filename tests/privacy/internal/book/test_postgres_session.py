@@ -1,14 +1,17 @@
 """One session for every store in PostgreSQL: names from the URL, locks, and errors in words."""
 
+from dataclasses import replace
+
 import psycopg
 import pytest
 
 from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured
-from casemate.privacy.book import PostgresSession, address_and_prefix
+from casemate.privacy.book.postgres_session import PostgresSession, address_and_prefix
+from casemate.privacy.ledger.entry import FORM
 
 
 def session(url: str) -> PostgresSession:
-    return PostgresSession(address_and_prefix(url)[0], "ledger", LedgerDamaged, "try once more")
+    return PostgresSession(url, replace(FORM, again="try once more"))
 
 
 def test_the_name_after_the_hash_is_what_tables_begin_with() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from casemate.doors import GaussianLaw, LaplaceLaw, Sources
+from casemate.privacy.noise import GaussianLaw, LaplaceLaw, Sources
 
 amounts = st.fractions(min_value=Fraction(1, 10**6), max_value=100)
 ROUNDING = 1 + Fraction(1, 2**21)  # of a scale to short integers

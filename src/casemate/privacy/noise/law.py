@@ -15,9 +15,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from casemate.privacy import Concentrated, Pure
-from casemate.privacy.mechanisms import round_up
-from casemate.privacy.noise import Noise, discrete_gaussian, discrete_laplace
+from casemate.privacy.cost import Concentrated, Pure
+from casemate.privacy.noise.noise import Noise, discrete_gaussian, discrete_laplace
+
+SCALE_BITS = 24  # a scale that needs longer integers is rounded up to one that does not
 
 ROOT_BITS = 30
 """Binary digits behind the point of a root that becomes a scale."""
@@ -34,6 +35,7 @@ class GaussianLaw:
     scale: Fraction
     squared_sensitivity: Fraction = Fraction(1)
     name: ClassVar[str] = "gaussian"
+    unit_variance: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         _require_positive(self.scale, self.squared_sensitivity)
@@ -63,6 +65,7 @@ class LaplaceLaw:
     scale: Fraction
     sensitivity: Fraction = Fraction(1)
     name: ClassVar[str] = "laplace"
+    unit_variance: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         _require_positive(self.scale, self.sensitivity)
@@ -80,6 +83,42 @@ class LaplaceLaw:
 
 
 Law = GaussianLaw | LaplaceLaw
+
+EXACT = "exact"
+"""The law of what the relation makes public: no noise, and no price."""
+
+LAWS: dict[str, type[Law]] = {law.name: law for law in (GaussianLaw, LaplaceLaw)}
+
+
+def law_of(name: str, scale: Fraction) -> Law | None:
+    """The law that an entry names; None for exact numbers."""
+    return None if name == EXACT else LAWS[name](scale)
+
+
+def variance(law: Law | None) -> float:
+    """The variance of one draw, as the continuous law of its scale has it."""
+    return 0.0 if law is None else float(law.scale) ** 2 * law.unit_variance
+
+
+def noise_bound(scale: Fraction, draws: int, beta: float) -> int:
+    """Return m such that all of `draws` discrete Laplace draws are within m, but for `beta`.
+
+    P(|X| > m) = 2 p^(m+1) / (1 + p) with p = exp(-1/scale), summed over the draws.
+    """
+    if draws < 1 or not 0 < beta < 1:
+        raise ValueError(f"need draws >= 1 and 0 < beta < 1, got {draws} and {beta}")
+    odds = math.log(2 * draws / beta) - math.log1p(math.exp(-1 / scale))
+    return max(0, math.ceil(float(scale) * odds * (1 + 1e-12)) - 1)
+
+
+def round_up(scale: Fraction) -> Fraction:
+    """Return the scale, or if its integers are long a slightly larger one with short integers."""
+    longest = max(scale.numerator.bit_length(), scale.denominator.bit_length())
+    if longest <= SCALE_BITS:
+        return scale
+    magnitude = scale.numerator.bit_length() - scale.denominator.bit_length()
+    unit = 2 ** max(0, SCALE_BITS - 2 - magnitude)
+    return Fraction(math.ceil(scale * unit), unit)
 
 
 @dataclass(frozen=True)

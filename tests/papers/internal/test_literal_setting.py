@@ -16,10 +16,12 @@ from casemate.papers.accuracy import (
     theorem_5_14,
     theorem_5_15,
 )
+from casemate.papers.median import MedianMechanism
 from casemate.papers.online import ROUNDED, DatabaseUpdate, OnlineSetting, with_numbers
+from casemate.papers.perceptron import Perceptron
 from casemate.privacy.mechanisms import NumericSparse
 from casemate.privacy.noise.noise import silence
-from casemate.surrogate import MedianMechanism, MultiplicativeWeights, Perceptron
+from casemate.surrogate import MultiplicativeWeights
 
 UPDATES = [
     DatabaseUpdate.by_weights(4, 4),

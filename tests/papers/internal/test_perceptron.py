@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
-from casemate.surrogate import Perceptron, perceptron_updates
-from casemate.surrogate.perceptron import PerceptronStep, onto_simplex, squared_length
+from casemate.papers.perceptron import (
+    Perceptron,
+    PerceptronStep,
+    onto_simplex,
+    perceptron_updates,
+    squared_length,
+)
 
 SHAPE, TOTAL, ALPHA = (2, 3), 60, Fraction(1, 8)
 CELLS = list(itertools.product(range(2), range(3)))

@@ -37,19 +37,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.doors import GaussianLaw, Law
-from casemate.grid.product import Floats
-from casemate.privacy.mechanisms import noise_bound
+from casemate.privacy.noise.law import GaussianLaw, Law, noise_bound
 
 ROUNDING = 1e-9
 """Relative; far above what a dozen floating-point operations lose."""
 
 NORMAL = NormalDist()
 
-GaussianMagnitudes = tuple[tuple[int, int], ...]
+Floats = NDArray[np.float64]
+
+Magnitudes = tuple[tuple[int, int], ...]
+"""How often each weight occurs, without its sign; the largest first and none of zero."""
 
 
-def gaussian_width(scale: float, sizes: GaussianMagnitudes, confidence: float) -> int:
+def gaussian_width(scale: float, sizes: Magnitudes, confidence: float) -> int:
     """The least w that one of the bounds proves; `sizes` have the largest weight first."""
     side = (1 - confidence) / 2 * (1 - ROUNDING)  # one tail; both are alike
     norm = math.sqrt(sum(times * size**2 for size, times in sizes))
@@ -80,7 +81,7 @@ def _one(scale: float, side: float) -> Iterator[int]:
         yield half
 
 
-def _many(scale: float, norm: float, sizes: GaussianMagnitudes, side: float) -> Iterator[int]:
+def _many(scale: float, norm: float, sizes: Magnitudes, side: float) -> Iterator[int]:
     """The second bound for the 1, 2, 4, ... largest weights, until more cannot help."""
     draws, lattice = sum(times for _, times in sizes), _excess(scale**2)
     for chosen in _doubling(draws):
@@ -107,7 +108,7 @@ def _doubling(draws: int) -> Iterator[int]:
     yield draws
 
 
-def _largest(sizes: GaussianMagnitudes, chosen: int) -> tuple[float, float]:
+def _largest(sizes: Magnitudes, chosen: int) -> tuple[float, float]:
     """The sum of the largest weights, and of their squares."""
     total = squares = 0
     for size, times in sizes:
@@ -119,9 +120,6 @@ def _largest(sizes: GaussianMagnitudes, chosen: int) -> tuple[float, float]:
 # Widths laplace ---------------------------------------------------------------------------------
 
 
-LAPLACE_ROUNDING = 1e-9
-"""Relative; far above what a dozen floating-point operations lose."""
-
 RARE, LOST = 1e-9, 1e-9
 """Chances given to sums beyond half of the transform's length, and to what its floats lose."""
 
@@ -131,12 +129,10 @@ LONGEST, MOST_DRAWS = 2**20, 10**6
 EXPONENTS = 200
 """So many are tried in Chernoff's bound; each of them proves what it says."""
 
-LaplaceMagnitudes = tuple[tuple[int, int], ...]
 
-
-def laplace_width(scale: Fraction, sizes: LaplaceMagnitudes, confidence: float) -> int:
+def laplace_width(scale: Fraction, sizes: Magnitudes, confidence: float) -> int:
     """The least w, or for many weights one close to it."""
-    beta = (1 - confidence) * (1 - LAPLACE_ROUNDING)
+    beta = (1 - confidence) * (1 - ROUNDING)
     if sizes == ((1, 1),):
         return noise_bound(scale, 1, beta)
     length = 2 * _power_of_two_above(_chernoff(float(scale), sizes, RARE))
@@ -156,7 +152,7 @@ def laplace_deviation(scale: float) -> float:
     return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
 
 
-def _chernoff(scale: float, sizes: LaplaceMagnitudes, beta: float) -> int:
+def _chernoff(scale: float, sizes: Magnitudes, beta: float) -> int:
     """The w that the best of many exponents proves."""
     draws, largest = sum(times for _, times in sizes), max(size for size, _ in sizes)
     shares = np.geomspace(0.1 / math.sqrt(draws), 0.999, EXPONENTS)
@@ -165,7 +161,7 @@ def _chernoff(scale: float, sizes: LaplaceMagnitudes, beta: float) -> int:
     for size, times in sizes:
         logs += times * _log_moments(scale, size * exponents)
     least = float(((math.log(2 / beta) + logs) / exponents).min())
-    return max(0, math.ceil(least * (1 + LAPLACE_ROUNDING)) - 1)
+    return max(0, math.ceil(least * (1 + ROUNDING)) - 1)
 
 
 def _log_moments(scale: float, at: Floats) -> Floats:
@@ -174,7 +170,7 @@ def _log_moments(scale: float, at: Floats) -> Floats:
     return np.asarray(2 * math.log(-math.expm1(-1 / scale)) - np.log(rise) - np.log(fall))
 
 
-def _modulo(scale: float, sizes: LaplaceMagnitudes, length: int) -> Floats:
+def _modulo(scale: float, sizes: Magnitudes, length: int) -> Floats:
     """The law of the sum modulo `length`; angles are reduced as integers, so none loses digits."""
     places = np.arange(length // 2 + 1, dtype=np.int64)
     keep, lose = math.exp(-1 / scale), -math.expm1(-1 / scale)
@@ -190,10 +186,6 @@ def _power_of_two_above(value: int) -> int:
 
 
 # Widths -----------------------------------------------------------------------------------------
-
-
-Magnitudes = tuple[tuple[int, int], ...]
-"""How often each weight occurs, without its sign; the largest first and none of zero."""
 
 
 def half_width(law: Law, weights: Sequence[int] | NDArray[Any], confidence: float) -> int:

@@ -10,17 +10,20 @@ import pytest
 from chance import assert_follows
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles.measurements import measurement_from_dict
 
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Measurement, Product
-from casemate.grid.product import measurement_from_dict
-from casemate.surrogate import EveryDatabase, MedianMechanism, rows_needed, updates_of_databases
-from casemate.surrogate.median import (
+from casemate.papers.median import (
     CandidateTables,
     Committee,
     Cuts,
+    EveryDatabase,
+    MedianMechanism,
     _pairs,
     _sweep,
     lower_median,
+    rows_needed,
+    updates_of_databases,
     updates_of_simplex,
 )
 

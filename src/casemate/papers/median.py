@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from casemate.compiled import compiled
 from casemate.grid import Floats, MeasuredProduct, Measurement, Product, Scope
-from casemate.surrogate.projection import most_off
+from casemate.surrogate import most_off
 
 Kept = NDArray[np.bool_]
 MOST_NUMBERS = 10**8  # candidates times cells that are held at once

@@ -1,7 +1,6 @@
 """What the theorems of source document 003 promise, as printed, as mended and as derived anew."""
 
 import math
-import re
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +15,7 @@ from scipy import stats
 
 from casemate.answer.schedule import excess_chance
 from casemate.grid import MeasuredProduct, Product
+from casemate.papers import perceptron
 from casemate.papers.accuracy import (
     PromiseTerms,
     Statement,
@@ -29,6 +29,7 @@ from casemate.papers.accuracy import (
     theorem_5_15,
     theorem_5_15_as_printed,
 )
+from casemate.papers.perceptron import Perceptron
 from casemate.privacy import epsilon_of
 from casemate.privacy.mechanisms import (
     Calibration,
@@ -39,7 +40,6 @@ from casemate.privacy.mechanisms import (
     run_epsilon,
 )
 from casemate.privacy.noise.noise import silence
-from casemate.surrogate import Perceptron, perceptron
 
 ADULT, CELLS, QUESTIONS = 48_842, 10**6, 10**4
 DELTA = 1e-6
@@ -327,17 +327,3 @@ def test_both_theorems_are_empty_for_tables_below_these_sizes() -> None:
 def test_a_wrong_argument_is_a_value_error(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"need|about"):
         wrong()
-
-
-# The derivation -----------------------------------------------------------------------------------
-
-
-def test_every_claim_of_the_derivation_is_shown_by_a_test_that_exists() -> None:
-    text = (ROOT / "docs/derivations/online_construction.md").read_text()
-    claims = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    tests = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    assert claims
-    for claim in claims:
-        named = re.findall(r"`(test_\w+)`", claim)
-        assert named, f"no test is named under {claim.splitlines()[0]!r}"
-        assert all(f"def {name}(" in tests for name in named)

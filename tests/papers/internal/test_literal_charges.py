@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answer.literal_world import PEOPLE, TERMS, constructed, scripted, seeded, setting, subset
+from crashes import Clock, Crash
+from papers.literal_world import PEOPLE, TERMS, constructed, scripted, seeded, setting, subset
 
 from casemate.doors import Edition, MemorySecrets, SecretFile, open_transcript
 from casemate.errors import BudgetExhausted, Misconfigured, Refused
@@ -127,30 +128,6 @@ def test_when_somebody_else_spends_the_rest_it_refuses_and_says_what_is_left() -
 
 
 # Crashes and restarts -----------------------------------------------------------------------------
-
-
-class Crash(BaseException):
-    """The process ended here."""
-
-
-class Clock:
-    """Passes moments, and crashes at one of them, once."""
-
-    def __init__(self, last: int) -> None:
-        self.moments, self.last = count(), last
-
-    def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def stepped(*args: Any, **options: Any) -> Any:
-            self.tick()
-            result = call(*args, **options)
-            self.tick()
-            return result
-
-        return stepped
-
-    def tick(self) -> None:
-        if next(self.moments) == self.last:
-            raise Crash
 
 
 ASKED = [{0}, {1, 2}, {3}, {0, 1}, {1}]

@@ -1,6 +1,7 @@
 """What only the PostgreSQL form promises: its names, its locks, and a lost connection."""
 
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -8,6 +9,7 @@ import psycopg
 import pytest
 from ledger_race import race
 
+from casemate.doors import Closed, open_transcript
 from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured
 from casemate.privacy import Pure
 from casemate.privacy.ledger import Ledger, open_ledger
@@ -34,26 +36,50 @@ def by_hand(url: str, *statements: str) -> None:
 
 DISARM = (
     "DROP TRIGGER never_change ON casemate_ledger_entries",
-    "DROP TRIGGER never_turn_back ON casemate_ledger_head",
+    "DROP TRIGGER never_leave ON casemate_ledger_entries",
+    "DROP TRIGGER never_change ON casemate_ledger_head",
 )
 
 
-def test_without_psycopg_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+books = pytest.mark.parametrize("book", [opened, open_transcript])
+
+
+@books
+def test_without_psycopg_one_sentence_says_what_to_install(
+    book: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(Misconfigured, match=r"needs psycopg; install casemate\[postgres\]"):
-        opened("postgresql://localhost/nowhere")
+        book("postgresql://localhost/nowhere")
 
 
+@books
 @pytest.mark.parametrize("name", ["Upper", "with-dash", "x; DROP TABLE y", "a" * 41, "1st"])
-def test_a_name_that_is_no_plain_identifier_is_misconfigured(name: str) -> None:
+def test_a_name_that_is_no_plain_identifier_is_misconfigured(
+    book: Callable[[str], object], name: str
+) -> None:
     with pytest.raises(Misconfigured, match="a ledger's name in PostgreSQL"):
-        opened(f"postgresql://localhost/nowhere#{name}")
+        book(f"postgresql://localhost/nowhere#{name}")
 
 
-def test_a_server_that_is_not_there_is_unavailable_and_its_password_is_not_told() -> None:
-    with pytest.raises(LedgerUnavailable, match=r"OperationalError.*same key") as failure:
-        opened("postgresql://ann:secret@127.0.0.1:1/nowhere?connect_timeout=2")
+@books
+def test_a_server_that_is_not_there_is_unavailable_and_its_password_is_not_told(
+    book: Callable[[str], object],
+) -> None:
+    with pytest.raises(
+        LedgerUnavailable, match=r"OperationalError.*(same key|ask again)"
+    ) as failure:
+        book("postgresql://ann:secret@127.0.0.1:1/nowhere?connect_timeout=2")
     assert "secret" not in str(failure.value)
+
+
+@pytest.mark.postgres
+def test_a_ledger_and_its_transcript_share_one_database(postgres: str) -> None:
+    for name in ("hospital", "school"):
+        url = f"{postgres}#{name}"
+        with opened(url, dataset=name) as ledger, open_transcript(url) as transcript:
+            assert transcript.append(Closed("r", name)).number == 0
+            ledger.verify()
 
 
 @pytest.mark.postgres
@@ -73,11 +99,16 @@ def test_ledgers_of_two_names_live_side_by_side(postgres: str) -> None:
         "TRUNCATE casemate_ledger_entries",
         "DELETE FROM casemate_ledger_head",
         "UPDATE casemate_ledger_head SET number = 1, units = 0",
+        "UPDATE casemate_ledger_transcript SET text = ''",
+        "DELETE FROM casemate_ledger_transcript",
+        "TRUNCATE casemate_ledger_transcript",
     ],
 )
 def test_rows_that_were_written_stay_written(postgres: str, statement: str) -> None:
     fill(postgres)
-    with pytest.raises(psycopg.errors.RaiseException, match="the ledger is append-only"):
+    with open_transcript(postgres) as transcript:
+        transcript.append(Closed("r", ""))
+    with pytest.raises(psycopg.errors.RaiseException, match="is append-only"):
         by_hand(postgres, statement)
 
 
@@ -118,8 +149,9 @@ def test_rows_cut_off_are_found(postgres: str) -> None:
 
 @pytest.mark.postgres
 def test_a_lost_connection_is_reported_and_made_again(postgres: str) -> None:
-    with opened(postgres) as ledger:
+    with opened(postgres) as ledger, open_transcript(postgres) as transcript:
         ledger.charge(TENTH, key="q1", purpose="count")
+        transcript.append(Closed("r1", ""))
         by_hand(
             postgres,
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -129,6 +161,9 @@ def test_a_lost_connection_is_reported_and_made_again(postgres: str) -> None:
             ledger.charge(TENTH, key="q2", purpose="count")
         ledger.charge(TENTH, key="q2", purpose="count")
         assert ledger.spent().amount == Fraction(1, 5)
+        with pytest.raises(LedgerUnavailable, match="ask again"):
+            transcript.append(Closed("r2", ""))
+        assert transcript.append(Closed("r2", "")).number == 1
 
 
 @pytest.mark.postgres
@@ -148,6 +183,7 @@ def test_a_role_that_may_only_append_is_enough(postgres: str) -> None:
         "CREATE ROLE clerk",
         "GRANT SELECT, INSERT ON casemate_ledger_entries TO clerk",
         "GRANT SELECT, UPDATE ON casemate_ledger_head TO clerk",
+        "GRANT SELECT ON casemate_ledger_book_versions TO clerk",
     )
     as_clerk = f"{postgres}&options=-c%20role%3Dclerk"
     with opened(as_clerk) as ledger:

@@ -1,0 +1,93 @@
+"""Anybody replays a transcript: the chain is checked, the stand-in rebuilt, two copies compared."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from answer.parity_policy import write_policy
+
+from casemate import Misconfigured, Replay, Session, replay
+from casemate.cli.main import ended
+
+SQL = "SELECT a, COUNT(*) FROM t GROUP BY a"
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A policy of which something was asked."""
+    policy = write_policy(tmp_path_factory.mktemp("asked"))
+    with Session(policy) as session:
+        session.query(SQL)
+    return policy
+
+
+@pytest.fixture
+def lines(asked: Path, tmp_path: Path) -> Path:
+    """Its transcript as a custodian publishes it."""
+    copy = tmp_path / "transcript.jsonl"
+    copy.write_text("".join(replay(asked).lines()))
+    return copy
+
+
+def reads(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, object]]:
+    code = ended(["replay", *map(str, arguments), "--format", "json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def elsewhere(asked: Path, tmp_path: Path) -> Path:
+    """The policy alone, in a folder without ledger or data."""
+    return Path(shutil.copy(asked, tmp_path / asked.name))
+
+
+def test_a_whole_transcript_is_equal_to_itself_and_to_its_copies(
+    asked: Path, lines: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = replay(asked)
+    assert isinstance(alone, Replay) and alone.equal and alone.stand_in is not None
+    assert alone.head == json.loads(lines.read_text().splitlines()[-1])["hash"]
+    code, object_ = reads(capsys, asked, "--transcript", lines)
+    assert code == 0 and object_["equal"] is True and object_["head"] == alone.head
+    assert object_["schema"] == "casemate.replay/1" and object_["stand_in"] == alone.stand_in
+
+
+def test_a_copy_is_replayed_where_neither_ledger_nor_data_are(
+    asked: Path, lines: Path, tmp_path: Path
+) -> None:
+    policy = elsewhere(asked, tmp_path)
+    with pytest.raises(Misconfigured, match="no transcript to replay"):
+        replay(policy)
+    files = {path.name for path in tmp_path.iterdir()}
+    assert replay(policy, lines).stand_in == replay(asked).stand_in
+    assert replay(policy, lines).equal
+    assert {path.name for path in tmp_path.iterdir()} == files, "nothing is made"
+
+
+def test_a_shorter_copy_is_whole_in_itself_and_unequal_to_the_own(
+    asked: Path, lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines.write_text("".join(lines.read_text().splitlines(keepends=True)[:-1]))
+    code, object_ = reads(capsys, asked, "--transcript", lines)
+    assert code == 1 and object_["equal"] is False and "entries and the copy" in str(object_)
+    assert replay(elsewhere(asked, tmp_path), lines).equal
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_changed_copy_is_found(
+    asked: Path,
+    lines: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    alone: bool,
+) -> None:
+    lines.write_text(lines.read_text().replace('"runs":0', '"runs":1', 1))
+    policy = elsewhere(asked, tmp_path) if alone else asked
+    code, object_ = reads(capsys, policy, "--transcript", lines)
+    assert code == 1 and object_["equal"] is False
+    assert "entry 0 of the transcript is damaged" in str(object_["notes"])
+
+
+def test_lines_of_another_version_are_refused(asked: Path, lines: Path) -> None:
+    lines.write_text(lines.read_text().replace("casemate.transcript/1", "casemate.transcript/9"))
+    with pytest.raises(Misconfigured, match=r"casemate.transcript/9.* and this version"):
+        replay(asked, lines)
