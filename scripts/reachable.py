@@ -70,11 +70,16 @@ def resolved(name: Name) -> Name:
 
 def mentioned(module: str, node: ast.AST) -> Iterator[Name]:
     """The names of ours that a piece of code mentions; strings may be annotations or commands."""
+    read = {each.value for each in ast.walk(node) if isinstance(each, ast.Attribute)}
     for each in ast.walk(node):
         if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
             whole = IMPORTED[module].get(each.value.id)
             if whole is not None and whole[1] == LOOSE:
                 yield resolved((whole[0], each.attr))
+        if isinstance(each, ast.Name) and each not in read:  # a module handed on, with all of it
+            whole = IMPORTED[module].get(each.id)
+            if whole is not None and whole[1] == LOOSE:
+                yield from ((whole[0], name) for name in DEFINED[whole[0]])
         if isinstance(each, ast.Name):
             yield from _meaning(module, each.id)
         if isinstance(each, ast.Constant) and isinstance(each.value, str):

@@ -2,8 +2,8 @@
 
 `online` is OnlineIC with its three update algorithms, of which `median` and `perceptron` are here;
 `accuracy` computes what its theorems promise; `bisection` is what the lemmas and the theorem about
-OnlineBisection say; `interaction` is a finite conversation between a mechanism and its adversary with
-every probability exact, on which partial privacy is decided.
+OnlineBisection say; `interaction` is a finite conversation between a mechanism and its adversary
+with every probability exact, on which partial privacy is decided.
 """
 
 from typing import TYPE_CHECKING
