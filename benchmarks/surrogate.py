@@ -18,10 +18,16 @@ from numba import njit
 from benchmarks.claims import Claim, show
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.grid import summed_area as dense_kernel
-from casemate.surrogate import MultiplicativeWeights, literal_step
+from casemate.papers.weights import (
+    MultiplicativeWeights,
+    corrected_step,
+    fixed_step,
+    literal_step,
+    relative_entropy,
+    sure_drop,
+)
 from casemate.surrogate.dense import Histogram
 from casemate.surrogate.replay import DenseSurrogate
-from casemate.surrogate.weights import corrected_step, fixed_step, relative_entropy, sure_drop
 
 CELLS = int(float(os.environ.get("CASEMATE_CELLS", "1e8")))
 WIDTHS = 256, 500, 1000  # cells of a row: how long it is depends on the grid, and so does a pass

@@ -71,13 +71,14 @@ def resolved(name: Name) -> Name:
 def mentioned(module: str, node: ast.AST) -> Iterator[Name]:
     """The names of ours that a piece of code mentions; strings may be annotations or commands."""
     read = {each.value for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    here = IMPORTED[module] | dict(each for part in ast.walk(node) for each in brought(part))
     for each in ast.walk(node):
         if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
-            whole = IMPORTED[module].get(each.value.id)
+            whole = here.get(each.value.id)
             if whole is not None and whole[1] == LOOSE:
                 yield resolved((whole[0], each.attr))
         if isinstance(each, ast.Name) and each not in read:  # a module handed on, with all of it
-            whole = IMPORTED[module].get(each.id)
+            whole = here.get(each.id)
             if whole is not None and whole[1] == LOOSE:
                 yield from ((whole[0], name) for name in DEFINED[whole[0]])
         if isinstance(each, ast.Name):
@@ -132,6 +133,7 @@ def reached() -> set[Name]:
     """Everything that a command, a door or the papers come to."""
     edges, found = graph(), set[Name]()
     left: list[Name] = [("casemate.cli.main", "run"), ("casemate.__main__", LOOSE)]
+    left += [("casemate.facade", "lazily")]
     left += [name for names in listed().values() for name in names]
     left += [(m, own) for m in MODULES if m.startswith("casemate.papers.") for own in DEFINED[m]]
     while left:

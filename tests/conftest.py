@@ -1,6 +1,9 @@
 """Seeds by argument, Hypothesis profiles, a small world, and servers for marked tests."""
 
 import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads wait for each other
+
 import random
 import signal
 from collections.abc import Iterator

@@ -31,7 +31,6 @@ from casemate.privacy import Concentrated
 from casemate.privacy.mechanisms import Calibration, Side, accuracy_share, run_epsilon
 from casemate.privacy.noise import Law, noise_bound, variance
 
-PROOF = Fraction(2)  # tau: every update is one of alpha or more, so there are at most T(alpha)
 PRACTICE = Fraction(1, 2)  # tau: errors of at most 1.5 alpha, and nothing about updates
 EXPECTED = 10**5  # questions for which epsilon is split when nobody knows how many will come
 ROUNDING = 1e-9  # relative; far above what a dozen floating-point operations lose

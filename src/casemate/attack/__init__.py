@@ -10,6 +10,6 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.attack.attack import Attack
+    from casemate.attack.attack import Attack, AttackOptions
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         PeopleTotal,
         TranscriptEntry,
         answered_key,
-        opened_key,
     )
     from casemate.doors.gate import (
         Gate,

@@ -100,11 +100,12 @@ from casemate.papers.median import (
     updates_of_databases,
 )
 from casemate.papers.perceptron import Perceptron, perceptron_updates
+from casemate.papers.weights import MultiplicativeWeights, literal_step, literal_updates
 from casemate.privacy import Pure, price
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.ledger import Terms as LedgerTerms
 from casemate.privacy.noise import LaplaceLaw, Noise, Sources, discrete_laplace, noise_bound
-from casemate.surrogate import MultiplicativeWeights, Surrogate, literal_step, literal_updates
+from casemate.surrogate import Surrogate
 
 ROUNDED = 3
 """People: a weighted question is rounded down, a stand-in's answer to the nearest, the threshold

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.surrogate.dense import LARGEST_DENSE, remembers
-    from casemate.surrogate.projection import most_off
+    from casemate.surrogate.dense import LARGEST_DENSE, Histogram, remembers
+    from casemate.surrogate.projection import most_off, tilted
     from casemate.surrogate.protocol import Surrogate
     from casemate.surrogate.replay import WIDE
     from casemate.surrogate.stand_in import DENSEST, Make, StandIn, stand_in_for
     from casemate.surrogate.typical_error import LARGEST, WORLDS, TypicalErrors
-    from casemate.surrogate.weights import MultiplicativeWeights, literal_step, literal_updates
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

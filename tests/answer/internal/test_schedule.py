@@ -18,7 +18,6 @@ from oracles.calibration import threshold_schedule
 
 from casemate.answer.schedule import (
     PRACTICE,
-    PROOF,
     GateSchedule,
     Holds,
     easy_interval,
@@ -27,6 +26,9 @@ from casemate.answer.schedule import (
 from casemate.privacy import rho_of
 from casemate.privacy.mechanisms import AboveThreshold, Calibration, GapSparseVector, Side
 from casemate.privacy.noise import Noise, discrete_laplace, noise_bound, seeded_bits
+
+PROOF = Fraction(2)
+"""A threshold at which every update is one of alpha or more."""
 
 RHO = rho_of(Fraction(1), Fraction(1, 10**6))
 ADULT = 48_842

@@ -15,9 +15,10 @@ from casemate.grid import Origin
 from casemate.papers.accuracy import PromiseTerms
 from casemate.papers.median import EveryDatabase, MedianMechanism
 from casemate.papers.online import DatabaseUpdate, LiteralConstruction, OnlineRecords, OnlineSetting
+from casemate.papers.weights import literal_step, literal_updates
 from casemate.privacy.ledger import open_ledger
 from casemate.privacy.noise import Noise
-from casemate.surrogate import Surrogate, literal_step, literal_updates
+from casemate.surrogate import Surrogate
 
 RUNS = 100
 ALGORITHMS = ("weights", "perceptron", "median")

@@ -19,9 +19,9 @@ from casemate.papers.accuracy import (
 from casemate.papers.median import MedianMechanism
 from casemate.papers.online import ROUNDED, DatabaseUpdate, OnlineSetting, with_numbers
 from casemate.papers.perceptron import Perceptron
+from casemate.papers.weights import MultiplicativeWeights
 from casemate.privacy.mechanisms import NumericSparse
 from casemate.privacy.noise.noise import silence
-from casemate.surrogate import MultiplicativeWeights
 
 UPDATES = [
     DatabaseUpdate.by_weights(4, 4),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from casemate.grid import Floats
+from casemate.papers.weights import relative_entropy
 from casemate.surrogate.projection import (
     LEAST,
     SCARCE,
@@ -18,7 +19,6 @@ from casemate.surrogate.projection import (
     to_mean,
     wright_omega,
 )
-from casemate.surrogate.weights import relative_entropy
 
 fractions = st.floats(0.01, 0.99)
 

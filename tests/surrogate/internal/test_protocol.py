@@ -9,7 +9,8 @@ import pytest
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Measurement, Product
 from casemate.papers.median import Committee, MedianMechanism
 from casemate.papers.perceptron import Perceptron
-from casemate.surrogate import MultiplicativeWeights, Surrogate, literal_step
+from casemate.papers.weights import MultiplicativeWeights, literal_step
+from casemate.surrogate import Surrogate
 from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.replay import DenseSurrogate
 

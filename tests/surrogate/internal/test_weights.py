@@ -9,16 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
-from casemate.surrogate import MultiplicativeWeights, literal_step, literal_updates
-from casemate.surrogate.replay import DenseSurrogate
-from casemate.surrogate.weights import (
+from casemate.papers.weights import (
+    MultiplicativeWeights,
     Step,
     corrected_step,
     corrected_updates,
     fixed_step,
+    literal_step,
+    literal_updates,
     relative_entropy,
     sure_drop,
 )
+from casemate.surrogate.replay import DenseSurrogate
 
 SHAPE = (3, 4)
 TOY, ALPHA = 64, 0.05

@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from casemate.privacy.noise.noise import (
         Bits,
         Noise,
+        bernoulli_exp,
         discrete_gaussian,
         discrete_laplace,
         draw,
         seeded_bits,
+        silence,
     )
     from casemate.privacy.noise.widths import half_width
 else:

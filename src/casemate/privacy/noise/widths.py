@@ -147,11 +147,6 @@ def laplace_width(scale: Fraction, sizes: Magnitudes, confidence: float) -> int:
     return int(np.count_nonzero(beyond[1:] > allowed))
 
 
-def laplace_deviation(scale: float) -> float:
-    """The standard deviation of one draw: sqrt(2p)/(1 - p)."""
-    return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
-
-
 def _chernoff(scale: float, sizes: Magnitudes, beta: float) -> int:
     """The w that the best of many exponents proves."""
     draws, largest = sum(times for _, times in sizes), max(size for size, _ in sizes)
@@ -198,14 +193,6 @@ def half_width(law: Law, weights: Sequence[int] | NDArray[Any], confidence: floa
     if not 0 < confidence < 1:
         raise ValueError(f"need 0 < confidence < 1, got {confidence}")
     return _width(law, magnitudes(weights), float(confidence))
-
-
-def deviation(law: Law, weights: Sequence[int] | NDArray[Any]) -> float:
-    """The standard deviation of that sum, or for Gaussian noise what it is at most."""
-    norm = math.sqrt(sum(times * size**2 for size, times in magnitudes(weights)))
-    if isinstance(law, GaussianLaw):
-        return float(law.scale) * norm
-    return laplace_deviation(float(law.scale)) * norm
 
 
 def magnitudes(weights: Sequence[int] | NDArray[Any]) -> Magnitudes:

@@ -5,6 +5,6 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.track.quota.quota import Quota
+    from casemate.track.quota.quota import Quota, join
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

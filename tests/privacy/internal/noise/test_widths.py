@@ -29,7 +29,6 @@ from casemate.privacy.noise.widths import (
     _chernoff,
     _excess,
     _many,
-    deviation,
     gaussian_width,
     laplace_width,
     magnitudes,
@@ -180,20 +179,6 @@ def test_chernoffs_bound_is_true_and_takes_over_where_the_transform_ends(scale: 
         float(scale), sizes, (1 - sure) * (1 - 1e-9)
     )
     assert half_width(law, [10**9, 1], 0.95) >= 10**9 * least(law, [1], 0.95)
-
-
-@pytest.mark.parametrize("law", LAWS)
-@given(scale=scales, weights=st.lists(st.integers(-5, 5), min_size=1, max_size=5))
-def test_the_deviation_is_that_of_the_law(
-    law: Callable[[Fraction], Law], scale: Fraction, weights: list[int]
-) -> None:
-    one = chances(law(scale))
-    values = np.arange(-(one.size // 2), one.size // 2 + 1)
-    exact = math.sqrt((one * values**2).sum() * sum(weight**2 for weight in weights))
-    found = deviation(law(scale), weights)
-    assert found >= exact * (1 - 1e-9)
-    if law is LaplaceLaw or scale >= 1:
-        assert found == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from casemate.grid import Floats, MeasuredMarginal, Measurement, Product, Scope
-from casemate.surrogate.dense import Histogram
-from casemate.surrogate.projection import most_off, tilted
+from casemate.surrogate import Histogram, most_off, tilted
 
 Step = Callable[[float], float]
 """From the gap (measured minus answered, as fractions) to eta."""
