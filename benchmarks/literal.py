@@ -29,8 +29,9 @@ from casemate.papers.online import (
     OnlineSetting,
     with_numbers,
 )
-from casemate.papers.weights import Surrogate, corrected_updates, literal_updates
+from casemate.papers.weights import corrected_updates, literal_updates
 from casemate.privacy.noise import discrete_laplace, seeded_bits
+from casemate.surrogate import Surrogate
 
 SURVEY, CELLS, QUESTIONS = 48_842, 10**6, 10**4
 PURE, APPROXIMATE = PromiseTerms(QUESTIONS), PromiseTerms(QUESTIONS, delta=1e-6)
