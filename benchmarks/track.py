@@ -10,7 +10,7 @@ from scipy import stats
 
 from benchmarks.claims import Claim, show
 from casemate.track.setting import Setting
-from casemate.track.simulate.simulate import Simulation, simulate
+from casemate.track.simulate.runs import Simulation, simulate
 
 ALPHA, DELTA, ITEMS = 0.01, 0.01, 10**8
 LOADS = ("uniform", "zipf:1", "zipf:1.5", "single-site")

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.claims import Claim, show
 from casemate.track.setting import Setting
-from casemate.track.simulate.simulate import simulate
+from casemate.track.simulate.runs import simulate
 
 SITES = (2, 8, 64, 256, 1024, 4096, 16384)
 DEMANDS = (  # alpha, delta and items

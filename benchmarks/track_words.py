@@ -19,7 +19,7 @@ from benchmarks.claims import Claim, show
 from casemate.report import Margins, Markup, Plot, joined, tag
 from casemate.track.report import end_names, ratios
 from casemate.track.setting import Setting
-from casemate.track.simulate.simulate import simulate
+from casemate.track.simulate.runs import simulate
 
 ITEMS, DELTA = 10**8, 0.01
 SITES, ALPHA = (64, 256, 1024, 4096, 16384), 0.01

@@ -86,3 +86,10 @@ def test_no_name_of_a_door_is_hidden_by_a_module_of_the_same_name() -> None:
         beside = {each.stem for each in path.parent.glob("*.py")}
         folders = {each.parent.name for each in path.parent.glob("*/__init__.py")}
         assert not names & (beside | folders), door
+
+
+def test_pages_import_from_doors_only() -> None:
+    for path in [*(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]:
+        for module in re.findall(r"from (casemate[\w.]*) import", path.read_text()):
+            door = ROOT / "src" / module.replace(".", "/") / "__init__.py"
+            assert door.is_file() and module.count(".") <= 2, f"{path.name} imports from {module}"

@@ -2,7 +2,7 @@
 
 from casemate.track.modes import BREAKS, MODES, WordsForecast
 from casemate.track.setting import Run, Setting
-from casemate.track.simulate.simulate import Simulation
+from casemate.track.simulate.runs import Simulation
 
 SETTING = Setting(sites=64, alpha=0.05, delta=0.02, items=100_000)
 

@@ -12,7 +12,9 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.answer.answer import Answer
+    from casemate.answer.plan import Means, plan_of
     from casemate.answer.replaying import Replay, replay
+    from casemate.answer.schedule import Holds, easy_interval
     from casemate.answer.session import Session
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

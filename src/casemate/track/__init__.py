@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
+    from casemate.track.setting import Setting
     from casemate.track.tracker import CountTracker
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

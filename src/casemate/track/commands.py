@@ -86,7 +86,7 @@ def simulate(
     from casemate.track.page import simulation_html
     from casemate.track.report import simulation_json, simulation_text
     from casemate.track.setting import Setting
-    from casemate.track.simulate.simulate import simulate as run
+    from casemate.track.simulate.runs import simulate as run
 
     setting = Setting(sites, alpha, delta, items)
     try:

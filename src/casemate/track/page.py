@@ -24,7 +24,7 @@ from casemate.report import (
 from casemate.track.modes import BREAKS, MODES, WordsForecast
 from casemate.track.report import ProtocolRow, WordsCurve, end_names, ratios, rows_drawn
 from casemate.track.setting import Setting
-from casemate.track.simulate.simulate import Simulation
+from casemate.track.simulate.runs import Simulation
 
 DOTS_SHOWN = 400
 """The most runs that are drawn; of more, those evenly apart in the order of their errors."""

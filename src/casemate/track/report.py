@@ -23,7 +23,7 @@ from casemate.report import (
 )
 from casemate.track.modes import MODES, WordsForecast
 from casemate.track.setting import Setting
-from casemate.track.simulate.simulate import Simulation
+from casemate.track.simulate.runs import Simulation
 
 SIMULATION = "casemate.track-simulation/1"
 PLAN = "casemate.track-plan/1"

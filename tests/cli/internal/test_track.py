@@ -16,7 +16,7 @@ from casemate.cli.main import ended
 from casemate.track.commands import ModeChoice
 from casemate.track.modes import MODES
 from casemate.track.setting import Run
-from casemate.track.simulate import simulate as simulation
+from casemate.track.simulate import runs as simulation
 from casemate.track.simulate.compiled_run import run_compiled
 
 Captured = pytest.CaptureFixture[str]

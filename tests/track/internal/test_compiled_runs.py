@@ -9,7 +9,7 @@ from casemate.track.setting import Run, Setting
 from casemate.track.simulate.adversary import CompiledAdversary, named_adversary
 from casemate.track.simulate.compiled_run import run_compiled
 from casemate.track.simulate.pace import UNWATCHED, Pace
-from casemate.track.simulate.simulate import run_plain
+from casemate.track.simulate.runs import run_plain
 
 ADVERSARIES = ("uniform", "zipf:1.5", "single-site", "stop-on-change", "group-hold-or-flush")
 SHORT = (Setting(5, 0.1, 0.1, 1_500), Setting(1, 0.3, 0.1, 500), Setting(16, 0.4, 0.05, 3_000))

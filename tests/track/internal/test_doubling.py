@@ -14,7 +14,7 @@ from casemate.track.engine import Change, PublishedCount
 from casemate.track.instruction import Blocks, Every, Sample
 from casemate.track.messages import Order, Report
 from casemate.track.protocols.doubling import Doubling, block, huang_yi_zhang
-from casemate.track.simulate.simulate import PlainRun
+from casemate.track.simulate.runs import PlainRun
 from casemate.track.site import Site
 
 BOTH = pytest.mark.parametrize("make", [huang_yi_zhang, block])

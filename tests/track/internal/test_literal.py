@@ -12,7 +12,7 @@ from casemate.track.instruction import Blocks, Every, SiteStanding
 from casemate.track.protocols.robust.theorem import constants
 from casemate.track.protocols.robust.tracker import Robust
 from casemate.track.setting import Setting
-from casemate.track.simulate.simulate import PlainRun
+from casemate.track.simulate.runs import PlainRun
 
 SITES, ALPHA, DELTA, HORIZON = 16, 0.2, 0.01, 10**5
 

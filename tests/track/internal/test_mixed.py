@@ -14,7 +14,7 @@ from casemate.track.protocols.mixed.mixed import Mixed, allocated, automatic
 from casemate.track.protocols.mixed.plan import LoadView, MixedPlan, Planner, plan_windows
 from casemate.track.protocols.windows import Centred, centred_rule
 from casemate.track.protocols.windows import centred as centred_windows
-from casemate.track.simulate.simulate import PlainRun
+from casemate.track.simulate.runs import PlainRun
 
 SITES = 6
 alphas = st.sampled_from([0.02, 0.05, 0.1, 0.25, 0.5])

@@ -11,7 +11,7 @@ from casemate.track.protocols.robust.theorem import constants
 from casemate.track.setting import Run, Setting
 from casemate.track.simulate.adversary import named_adversary
 from casemate.track.simulate.compiled_run import run_compiled
-from casemate.track.simulate.simulate import simulate
+from casemate.track.simulate.runs import simulate
 
 ADVERSARIES = ("uniform", "zipf:1.5", "single-site", "stop-on-change", "group-hold-or-flush")
 SMALL = Setting(256, 0.05, 0.01, 1_000_000)

@@ -9,7 +9,7 @@ from casemate.track.instruction import Every, Sample
 from casemate.track.protocols.sampled.design import design
 from casemate.track.protocols.sampled.sampled import Sampled
 from casemate.track.setting import Setting
-from casemate.track.simulate.simulate import PlainRun
+from casemate.track.simulate.runs import PlainRun
 
 SETTING = Setting(4, 0.2, 0.1, 10**4)
 

@@ -8,9 +8,9 @@ from numpy.random import Generator
 
 from casemate.track.modes import MODES
 from casemate.track.setting import Setting
-from casemate.track.simulate import simulate as simulation
+from casemate.track.simulate import runs as simulation
 from casemate.track.simulate.adversary import Seen
-from casemate.track.simulate.simulate import simulate
+from casemate.track.simulate.runs import simulate
 
 SMALL = Setting(8, 0.1, 0.1, 5_000)
 pytestmark = pytest.mark.usefixtures("interruptible")

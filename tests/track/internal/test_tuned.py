@@ -10,7 +10,7 @@ from casemate.track.instruction import Blocks, Growth
 from casemate.track.protocols.tuned.design import TunedDesign
 from casemate.track.protocols.tuned.tracker import RobustTuned, TunedRound
 from casemate.track.protocols.windows import centred_rule
-from casemate.track.simulate.simulate import PlainRun
+from casemate.track.simulate.runs import PlainRun
 
 HALF = 1 / math.log(2)  # the noise scale whose ratio is one half
 

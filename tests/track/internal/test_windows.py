@@ -15,7 +15,7 @@ from casemate.track.protocols.windows import (
     weight_of_top,
 )
 from casemate.track.protocols.windows import centred as centred_windows
-from casemate.track.simulate.simulate import PlainRun
+from casemate.track.simulate.runs import PlainRun
 
 alphas = st.floats(0.001, 0.9) | st.sampled_from([0.5, 0.25, 0.125, 0.01, 0.05])
 streams = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 60)), min_size=1, max_size=60)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from casemate.attack.one_bit.bisection_simulation import BisectionRun, simulate
     from casemate.attack.one_bit.edge import EdgeKalman
     from casemate.attack.one_bit.kalman import OneBitKalman
-    from casemate.attack.one_bit.laws import MixtureLaw, parse_law
+    from casemate.attack.one_bit.laws import MixtureLaw, effective_scale, parse_law
     from casemate.attack.one_bit.limit import half_of_everything, one_bit_limit
     from casemate.attack.one_bit.oracle import OneBitLearner, TableOracle, ThresholdOracle, play
     from casemate.attack.one_bit.streams import generic, near_basis

@@ -6,6 +6,6 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.attack.plan.adaptive import AdaptivePlan
-    from casemate.attack.plan.plan import Plan
+    from casemate.attack.plan.plan import Plan, Planner
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -133,7 +133,7 @@ class MemoryBook(Generic[Entry]):
 # In a database ----------------------------------------------------------------------------------
 
 
-class Session(Protocol):
+class BookSession(Protocol):
     """A connection of either engine, used by one thread at a time; parameters stand at `?`."""
 
     prefix: str
@@ -178,7 +178,7 @@ class SqlBook(Generic[Entry]):
     New ones are kept back and written together, since each statement may be a journey to a server.
     """
 
-    def __init__(self, session: Session, form: Form[Entry]) -> None:
+    def __init__(self, session: BookSession, form: Form[Entry]) -> None:
         self._session, self._form = session, form
         self._table, self._names = session.prefix + form.table, ", ".join(form.names)
         self._unwritten: list[Entry] = []
@@ -248,7 +248,7 @@ def _texts(entry: Chained, names: Sequence[str]) -> tuple[str, ...]:
 class SqlStore(Generic[Entry]):
     """A book in a database; threads wait for each other, and processes for a lock."""
 
-    def __init__(self, session: Session, form: Form[Entry]) -> None:
+    def __init__(self, session: BookSession, form: Form[Entry]) -> None:
         self._session, self._form, self._lock = session, form, threading.RLock()
 
     def read(self, look: Callable[[Book[Entry]], Result]) -> Result:
@@ -275,12 +275,12 @@ VERSIONS = "book_versions"
 
 
 @contextmanager
-def open_book(where: str | Path, form: Form[Entry]) -> Iterator[Session]:
+def open_book(where: str | Path, form: Form[Entry]) -> Iterator[BookSession]:
     """A session on the database of a book, in one transaction that makes the book if it is new."""
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         from casemate.privacy.book.postgres_session import PostgresSession
 
-        session: Session = PostgresSession(where, form)
+        session: BookSession = PostgresSession(where, form)
     else:
         session = SqliteSession(Path(where), form)
     try:
@@ -293,7 +293,7 @@ def open_book(where: str | Path, form: Form[Entry]) -> Iterator[Session]:
         raise
 
 
-def _require_version(session: Session, form: Form[Entry]) -> None:
+def _require_version(session: BookSession, form: Form[Entry]) -> None:
     """Refuse a book of another version; where there is none, make an empty one."""
     versions, table = session.prefix + VERSIONS, session.prefix + form.table
     if not session.has(table):

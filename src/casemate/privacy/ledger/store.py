@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import Protocol
 
 from casemate.errors import LedgerDamaged, Misconfigured
-from casemate.privacy.book.book import Book, MemoryBook, Result, Session, SqlBook, open_book
+from casemate.privacy.book.book import Book, BookSession, MemoryBook, Result, SqlBook, open_book
 from casemate.privacy.book.chain import START, Head
 from casemate.privacy.book.files import WRITTEN_BY_OTHERS, open_private, require_private
 from casemate.privacy.cost import Currency
@@ -174,7 +174,7 @@ class LedgerDatabase:
             ) from reason
 
 
-def _require_durable(session: Session) -> None:
+def _require_durable(session: BookSession) -> None:
     if session.execute("SELECT current_setting('fsync')").fetchone() != ("on",):
         raise Misconfigured(
             "this PostgreSQL server runs with fsync = off, so no charge would be durable; "

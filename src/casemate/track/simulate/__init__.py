@@ -1,1 +1,10 @@
 """Simulations: what a protocol sends and how far it is off, item by item."""
+
+from typing import TYPE_CHECKING
+
+from casemate.facade import lazily
+
+if TYPE_CHECKING:
+    from casemate.track.simulate.adversary import Seen
+else:
+    __all__, __getattr__, __dir__ = lazily(__name__)
