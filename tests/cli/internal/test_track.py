@@ -152,7 +152,7 @@ def test_bad_input_of_a_plan_is_one_sentence(
 PROGRAM = """
 import sys
 from casemate.cli.main import run
-from casemate.track.simulate import simulate
+from casemate.track.simulate import runs as simulate
 
 plain, done = simulate.run_compiled, []
 
