@@ -241,7 +241,7 @@ class GateQuestion:
     Another process may append while the question is on its way, so the answer records it: whoever
     replays the transcript up to there has the very stand-in that was compared.
 
-    >>> asked = Question("count by sex", (Part((30, 10)),), lambda: [[28, 15]])
+    >>> asked = GateQuestion("count by sex", (GatePart((30, 10)),), lambda: [[28, 15]])
     >>> asked.deviation().short, asked.deviation().over
     (5, 2)
     """

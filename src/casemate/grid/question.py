@@ -84,7 +84,7 @@ class LinearCells:
     One unit is worth `unit`; a count has units of one row. Weights in products are whole numbers.
 
     >>> women = Product((2, 3), {0: np.array([False, True])})
-    >>> Linear(((women,),)).sensitivity(Relation(rows=2))
+    >>> LinearCells(((women,),)).sensitivity(Relation(rows=2))
     2
     """
 

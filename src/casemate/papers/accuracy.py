@@ -85,7 +85,8 @@ def accuracy(
     >>> universe = 10**6
     >>> def updates(alpha: float) -> float:
     ...     return 4 * math.log(universe) / alpha**2
-    >>> round(accuracy(theorem_5_14, Terms(questions=10_000), updates, people=48_842).error, 3)
+    >>> terms = PromiseTerms(questions=10_000)
+    >>> round(accuracy(theorem_5_14, terms, updates, people=48_842).error, 3)
     1.747
     """
     if people <= 0:

@@ -45,7 +45,7 @@ class Query(Protocol):
 class MeanQuery:
     """The mean of one function per sample, each with values between 0 and 1.
 
-    >>> Linear(((Fraction(0), Fraction(1)), (Fraction(1, 2), Fraction(1, 2))))((1, 0))
+    >>> MeanQuery(((Fraction(0), Fraction(1)), (Fraction(1, 2), Fraction(1, 2))))((1, 0))
     Fraction(3, 4)
     """
 

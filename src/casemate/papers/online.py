@@ -163,8 +163,8 @@ class DatabaseUpdate:
 class OnlineSetting:
     """The public numbers of one construction.
 
-    >>> asked = Terms(questions=1000, epsilon=1.0, beta=0.05)
-    >>> setting = Setting.least(DatabaseUpdate.by_weights(4, 4), asked, people=10**8)
+    >>> asked = PromiseTerms(questions=1000, epsilon=1.0, beta=0.05)
+    >>> setting = OnlineSetting.least(DatabaseUpdate.by_weights(4, 4), asked, people=10**8)
     >>> f"{setting.error:.3f}", setting.updates, setting.promised
     ('0.083', 14337, True)
     """
@@ -381,11 +381,12 @@ class LiteralConstruction:
     simulations, whose records end with the process, and `guarantee` then says so.
 
     >>> from casemate.papers.online import DatabaseUpdate
-    >>> from casemate.papers.accuracy import Terms
+    >>> from casemate.papers.accuracy import PromiseTerms
     >>> from casemate.privacy.noise.noise import silence
-    >>> setting = Setting.least(DatabaseUpdate.by_weights(4), Terms(questions=9), people=10**7)
+    >>> terms, update = PromiseTerms(questions=9), DatabaseUpdate.by_weights(4)
+    >>> setting = OnlineSetting.least(update, terms, people=10**7)
     >>> counts = np.array([8_000_000, 1_000_000, 1_000_000, 0])
-    >>> records = Records.in_memory(setting.terms)
+    >>> records = OnlineRecords.in_memory(setting.terms)
     >>> construction = LiteralConstruction(setting, counts, records, noise=silence)
     >>> for first in (1, 4):
     ...     answer = construction.ask(Product((4,), {0: np.arange(4) < first}))

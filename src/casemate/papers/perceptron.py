@@ -33,7 +33,7 @@ class PerceptronStep(Enum):
 class Perceptron:
     """A vector of shares, one a cell, corrected by one question at a time.
 
-    >>> stand_in = Perceptron((2, 3), total=100, step=Step.NORMALISED)
+    >>> stand_in = Perceptron((2, 3), total=100, step=PerceptronStep.NORMALISED)
     >>> question = Product((2, 3), {1: np.array([True, False, False])})
     >>> stand_in.update(MeasuredProduct(question, value=40, variance=0))
     >>> round(stand_in.answer(question), 9)

@@ -287,7 +287,9 @@ def best(
     those that do not apply to the setting are passed over. Where none reaches the failure, the
     deviation is infinite.
 
-    >>> setting = Setting(samples=10**6, epsilon=0.01, alpha=0.01, beta=1e-6, leaked=1000)
+    >>> setting = GeneralisationSetting(
+    ...     samples=10**6, epsilon=0.01, alpha=0.01, beta=1e-6, leaked=1000
+    ... )
     >>> found = best(setting, failure=1e-3, among=["Theorem 3", "Theorem 7"])
     >>> found.statement, round(found.deviation, 4), found.vacuous
     ('Theorem 3', 0.0221, False)

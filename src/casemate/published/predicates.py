@@ -189,7 +189,7 @@ class BitRows:
 
     Equation i is bit `slots[i]` of each unknown; bits that are no equation are not looked at.
 
-    >>> bits = Bits(np.array([[0b01, 0b11]], np.uint64), np.arange(2))
+    >>> bits = BitRows(np.array([[0b01, 0b11]], np.uint64), np.arange(2))
     >>> bits.lengths.round(3).tolist(), bits.times(np.array([2.0, 5.0])).round(3).tolist()
     ([1.414, 1.0], [4.95, 5.0])
     """
@@ -333,7 +333,7 @@ def set_bits(starts: Any, columns: Any, words: Any) -> None:
 class RangeRows:
     """Equation i adds up the unknowns order[first[i]], ..., order[last[i] - 1].
 
-    >>> ranges = Ranges(np.array([2, 0, 1]), np.array([0, 1]), np.array([1, 3]))
+    >>> ranges = RangeRows(np.array([2, 0, 1]), np.array([0, 1]), np.array([1, 3]))
     >>> (ranges.times(np.array([1.0, 2.0, 3.0])) * ranges.lengths).round(9).tolist()
     [3.0, 3.0]
     """

@@ -53,8 +53,8 @@ class LinearScale:
     def over(cls, values: Iterable[float]) -> "LinearScale":
         """From 0 to the round number after the largest of some values.
 
-        >>> Linear.over([3, 17])
-        Linear(low=0.0, high=20.0, at_most=5)
+        >>> LinearScale.over([3, 17])
+        LinearScale(low=0.0, high=20.0, at_most=5)
         """
         most = max([0.0, *values]) or 1.0
         step = _step(most / 5)

@@ -247,7 +247,7 @@ def lane(name: NDArray[np.int64], key: NDArray[np.int64]) -> NDArray[np.int64]:
 def fingerprints(name: NDArray[np.int64], keys: HashKeys) -> NDArray[np.int64]:
     """What each record adds to the total of an equation that it is in: from 1 to 2^38.
 
-    >>> fixed = Keys(np.ones((2, 5), np.int64))
+    >>> fixed = HashKeys(np.ones((2, 5), np.int64))
     >>> fingerprints(np.array([1, 2, 3]), fixed).tolist()
     [388, 517, 646]
     """
