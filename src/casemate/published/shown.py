@@ -355,7 +355,7 @@ def half_unit(printed: Decimal) -> Fraction:
 def whole_answer(question: OrderQuestion) -> OrderQuestion:
     """The same question about whole numbers: an answer between two others is none of them.
 
-    >>> whole_answer(Question.of("max", [0, 1], 7, within=HALF)).exact
+    >>> whole_answer(OrderQuestion.of("max", [0, 1], 7, within=HALF)).exact
     True
     """
     if question.kind not in ("max", "min", "median"):
