@@ -258,7 +258,7 @@ def interrupted_after(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def without_seconds(shown: str) -> str:
-    return re.sub(r"\d+\.\d+ s\b|\"seconds\": [\d.]+", "", shown)
+    return re.sub(r"\d+\.\d+ s\b|\"seconds\": [\d.]+|seconds</dt><dd>[\d.]+", "", shown)
 
 
 def test_an_unknown_command_is_answered_with_the_nearest(capsys: Captured) -> None:

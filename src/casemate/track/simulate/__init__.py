@@ -6,5 +6,6 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.track.simulate.adversary import Seen
+    from casemate.track.simulate.runs import simulate
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

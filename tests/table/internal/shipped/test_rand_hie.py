@@ -51,7 +51,7 @@ def test_every_number_is_the_files_own(table: dict[str, Series]) -> None:
     query = f"SELECT {totals} FROM read_csv(?, all_varchar = true, header = true)"
     present = [series.values[~series.missing].tolist() for series in table.values()]
     ours = [figure for values in present for figure in (sum(map(Decimal, values)), len(values))]
-    assert duckdb.execute(query, [path]).fetchone() == tuple(ours)
+    assert duckdb.execute(query, [path]).fetchall() == [tuple(ours)]
 
 
 def test_missing_values_are_where_the_policy_says_and_nowhere_else(

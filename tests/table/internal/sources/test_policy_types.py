@@ -354,9 +354,10 @@ def test_other_types_of_an_engine_are_read_too_and_never_fail(
 def test_parquet_files_whose_writers_chose_other_types_are_read_together(tmp_path: Path) -> None:
     import duckdb
 
-    duckdb.sql(f"COPY (SELECT 1 AS n, 5 AS x) TO '{tmp_path / '1.parquet'}'")
-    duckdb.sql(f"COPY (SELECT 2.0::DOUBLE AS n, 'abc' AS x) TO '{tmp_path / '2.parquet'}'")
-    duckdb.sql(f"COPY (SELECT 3 AS n, 7 AS x) TO '{tmp_path / '3.parquet'}'")
+    with duckdb.connect() as engine:
+        engine.execute(f"COPY (SELECT 1 AS n, 5 AS x) TO '{tmp_path / '1.parquet'}'")
+        engine.execute(f"COPY (SELECT 2.0::DOUBLE AS n, 'abc' AS x) TO '{tmp_path / '2.parquet'}'")
+        engine.execute(f"COPY (SELECT 3 AS n, 7 AS x) TO '{tmp_path / '3.parquet'}'")
     columns = (Column("x", low=0, high=9),)
     described = policy(str(tmp_path / "*.parquet"), columns)
     with pytest.raises(Misconfigured, match="columns of other types"):
