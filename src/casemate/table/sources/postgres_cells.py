@@ -30,6 +30,9 @@ Rule = Callable[[str, PolicyType], str]
 INTEGERS = {"int2", "int4", "int8"}
 DOUBLES = {"float4", "float8"}
 LARGEST_DOUBLE = "1.7e308"
+VANISHING = "2.47e-324"
+"""Half of the least double: anything smaller is 0."""
+
 SMALLEST_SCALE = 300
 """Digits after the point of a decimal that becomes a double: below, doubles lose theirs."""
 
@@ -65,6 +68,11 @@ def _whole(cell: str, _: PolicyType) -> str:
     finite = f"{cell} - {cell} = 0"  # infinity less infinity is NaN, as is NaN less NaN
     whole = f"trunc({cell}) = {cell}"
     return f"CASE WHEN {finite} AND {whole} THEN CAST({inside} AS bigint) END"
+
+
+def _whole_or_vanishing(cell: str, wanted: PolicyType) -> str:
+    """The same, and 0 for what is 0 as a double, as every other engine reads it."""
+    return f"CASE WHEN abs({cell}) < {VANISHING} THEN 0 ELSE {_whole(cell, wanted)} END"
 
 
 def _decimal(cell: str, wanted: PolicyType) -> str:
@@ -227,7 +235,7 @@ NATIVE: tuple[tuple[set[str], dict[ColumnType, Rule]], ...] = (
 
 WRITTEN: dict[ColumnType, Rule] = {
     ColumnType.BOOLEAN: _written_boolean,
-    ColumnType.INTEGER: _written_number(f"{WHOLE}|{SCIENTIFIC}", _whole),
+    ColumnType.INTEGER: _written_number(f"{WHOLE}|{SCIENTIFIC}", _whole_or_vanishing),
     ColumnType.DECIMAL: _or_infinite(
         _written_decimal, lambda wanted: f"CAST({wanted.largest:f} AS numeric)"
     ),
