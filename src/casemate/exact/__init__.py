@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from casemate.exact.linear_program import (
         TOLERANCE,
         LinearProgram,
-        Numbers,
         Scaled,
         Status,
         Vertex,

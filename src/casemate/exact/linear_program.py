@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from casemate.exact.box import Bound, Region
 from casemate.exact.lifting import SquareSystem
-
-Numbers = NDArray[np.float64]
+from casemate.exact.rows import Floats
 
 SPAN = 2**10
 """The largest finite bound of a column becomes about this, as a double."""
@@ -83,7 +82,7 @@ class Scaled:
         bits = max(ends).bit_length() - SPAN.bit_length()
         return Fraction(1, 2**bits) if bits >= 0 else Fraction(2**-bits)
 
-    def doubles(self, ends: Sequence[int | None], absent: float) -> Numbers:
+    def doubles(self, ends: Sequence[int | None], absent: float) -> Floats:
         """Integers as doubles, with `absent` where there is none."""
         shrink = self.shrink
         known = {end: absent if end is None else float(end * shrink) for end in set(ends)}
@@ -122,8 +121,8 @@ class Vertex:
     """Where a run ended: the point and the multipliers as doubles, and the basis behind them."""
 
     scaled: Scaled
-    point: Numbers
-    multipliers: Numbers
+    point: Floats
+    multipliers: Floats
     value: float
     basic: NDArray[np.int64]  # the columns in the basis
     tight: NDArray[np.int64]  # the rows at one of their ends, as many
@@ -217,7 +216,7 @@ class LinearProgram:
             highspy.HighsModelStatus.kModelEmpty: Status.OPTIMAL,
         }
 
-    def minimise(self, objective: Numbers, deadline: float = float("inf")) -> tuple[Status, Vertex]:
+    def minimise(self, objective: Floats, deadline: float = float("inf")) -> tuple[Status, Vertex]:
         """Run from the last vertex until the objective is least or `time.monotonic()` is late."""
         self.runs += 1
         self._highs.changeColsCost(self.scaled.columns, self._places, objective)
@@ -265,7 +264,7 @@ class LinearProgram:
         return np.array(columns, np.int64), np.array(rows, np.int64)
 
 
-def centre(scaled: Scaled, deadline: float = float("inf")) -> Numbers | None:
+def centre(scaled: Scaled, deadline: float = float("inf")) -> Floats | None:
     """A point near the middle of the region by the interior-point method, or None."""
     import highspy
 
@@ -291,7 +290,7 @@ def _silent(**options: Any) -> Any:
     return highs
 
 
-def _model(scaled: Scaled, low: Numbers, high: Numbers) -> Any:
+def _model(scaled: Scaled, low: Floats, high: Floats) -> Any:
     import highspy
 
     model = highspy.HighsLp()

@@ -37,7 +37,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact.modular import SMALL, Coefficients, Inverse, SmallInverse, Vector
+from casemate.exact.modular import (
+    SMALL,
+    Coefficients,
+    CompiledInverse,
+    Inverse,
+    SmallInverse,
+    Vector,
+)
 from casemate.exact.primes import WIDE, RandomBytes, random_primes
 from casemate.exact.system import Equation, KeptEquations, weighted_sum
 
@@ -153,8 +160,6 @@ class PivotBasis:
         """Leave Python's integers when they become slow."""
         inverse = self._inverse
         if isinstance(inverse, SmallInverse) and inverse.size > SMALL and self._compilable:
-            from casemate.exact.modular import CompiledInverse
-
             self._inverse = CompiledInverse(self.prime, inverse.entries())
             self._fingerprints = self._inverse.vector(self._fingerprints)
             self._images = self._inverse.vector(self._images)

@@ -17,11 +17,8 @@ from enum import StrEnum
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casemate.attack.one_bit.oracle import Floats
-
-Points = NDArray[np.float64]
 
 WITHIN = 0.9
 """How far queries near the basis stray at most, as a part of the angle phi."""
@@ -31,8 +28,8 @@ WITHIN = 0.9
 class Stream:
     """Queries, one a row: `coordinates` times an orthonormal `basis`."""
 
-    basis: Points  # d x D: C
-    coordinates: Points  # T x d: x = C q
+    basis: Floats  # d x D: C
+    coordinates: Floats  # T x d: x = C q
 
     def __post_init__(self) -> None:
         if self.basis.ndim != 2 or self.coordinates.ndim != 2:
@@ -44,11 +41,11 @@ class Stream:
             )
 
     @cached_property
-    def queries(self) -> Points:
+    def queries(self) -> Floats:
         """The queries themselves, T x D; made when first asked for."""
         return self.rows(0, len(self))
 
-    def rows(self, start: int, stop: int) -> Points:
+    def rows(self, start: int, stop: int) -> Floats:
         """Some of the queries, for streams too long to hold at once."""
         return np.clip(self.coordinates[start:stop] @ self.basis, 0.0, 1.0)
 
@@ -65,7 +62,7 @@ def angle(dimensions: int) -> float:
     return 2 * math.asin(1 / (64 * math.sqrt(dimensions)))
 
 
-def group_basis(size: int, dimensions: int) -> Points:
+def group_basis(size: int, dimensions: int) -> Floats:
     """Disjoint, nearly equal groups of coordinates as an orthonormal basis."""
     if not 1 <= dimensions <= size:
         raise ValueError(f"need between 1 and {size} dimensions, got {dimensions}")

@@ -29,8 +29,8 @@ from casemate.exact import (
     TOLERANCE,
     Bound,
     Box,
+    Floats,
     LinearProgram,
-    Numbers,
     Region,
     Scaled,
     Status,
@@ -190,7 +190,7 @@ class _BoundsSearch:
                 return
             down = not down
 
-    def _directions(self, program: LinearProgram, down: bool) -> Numbers:
+    def _directions(self, program: LinearProgram, down: bool) -> Floats:
         """Costs that pull each open column to an open end, those with two to the one named."""
         to_low = ~self.low_done & np.isfinite(program.low)
         to_high = ~self.high_done & np.isfinite(program.high)

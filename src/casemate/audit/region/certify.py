@@ -33,8 +33,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.exact import (
+    Floats,
     LinearProgram,
-    Numbers,
     Scaled,
     Status,
     Vertex,
@@ -197,7 +197,7 @@ class ReachedEnds:
     high: Flags
 
 
-def reached(scaled: Scaled, low: Numbers, high: Numbers, point: Numbers) -> ReachedEnds:
+def reached(scaled: Scaled, low: Floats, high: Floats, point: Floats) -> ReachedEnds:
     """The ends that are reached from an inner point of a box with finite ends."""
     room = np.minimum(point - low, high - point)
     solid = room > LEAST_ROOM * (high - low)
@@ -218,7 +218,7 @@ def reached(scaled: Scaled, low: Numbers, high: Numbers, point: Numbers) -> Reac
 class _Gram:
     """The equations' inner products in units of room, rows normalised, and their inverse."""
 
-    def __init__(self, scaled: Scaled, room: Numbers, slack: Numbers) -> None:
+    def __init__(self, scaled: Scaled, room: Floats, slack: Floats) -> None:
         self._scaled = scaled
         gram = np.diag(slack**2)
         for _, block in _blocks(scaled, room):
@@ -230,7 +230,7 @@ class _Gram:
         kept = values > DEPENDENT * values.max(initial=0.0)
         self._inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
 
-    def leverages(self, room: Numbers) -> tuple[Numbers, Flags]:
+    def leverages(self, room: Floats) -> tuple[Floats, Flags]:
         """Each column's leverage, and whether its equations are kept by the projection."""
         leverage = np.zeros(len(room))
         sound = np.ones(len(room), np.bool_)
@@ -242,13 +242,13 @@ class _Gram:
             sound[columns] = left <= RESIDUAL * np.abs(normal).max(axis=0, initial=0.0)
         return leverage, sound
 
-    def slack_leverage(self, slack: Numbers) -> float:
+    def slack_leverage(self, slack: Floats) -> float:
         """The largest leverage of the rounding of an answer."""
         own = np.diag(self._inverse) * (slack * self._scale) ** 2
         return float(own.max(initial=0.0))
 
 
-def _row_room(scaled: Scaled, point: Numbers) -> Numbers:
+def _row_room(scaled: Scaled, point: Floats) -> Floats:
     """How far each equation's sum is from its nearer end; 0 for an exact answer."""
     low = scaled.doubles(scaled.row_low, -np.inf)
     high = scaled.doubles(scaled.row_high, np.inf)
@@ -258,7 +258,7 @@ def _row_room(scaled: Scaled, point: Numbers) -> Numbers:
     return np.where(low < high, room, 0.0)
 
 
-def _blocks(scaled: Scaled, room: Numbers) -> Iterator[tuple[slice, Numbers]]:
+def _blocks(scaled: Scaled, room: Floats) -> Iterator[tuple[slice, Floats]]:
     """The matrix in units of room, some dense columns at a time."""
     for start in range(0, scaled.columns, BATCH):
         end = min(start + BATCH, scaled.columns)

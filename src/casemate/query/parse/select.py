@@ -6,7 +6,7 @@ aggregates gives cells; around those only arithmetic, filters and order are acce
 GROUP BY, ROLLUP, CUBE and GROUPING SETS as the list of key sets they stand for.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace as changed
 from itertools import product
 
@@ -26,7 +26,7 @@ from casemate.query.language.expression import (
     replace,
 )
 from casemate.query.parse.functions import Collector, is_aggregate
-from casemate.query.parse.overlay import overlay, position, read_order, union
+from casemate.query.parse.overlay import Read, overlay, position, read_order, union
 from casemate.query.parse.scope import (
     AggregatedRows,
     Named,
@@ -49,10 +49,9 @@ from casemate.query.parse.translate import NULL, NameReaders, Refusal, only, tra
 
 MOST_SETS = 256
 KeySet = tuple[Expression, ...]
-ReadKey = Callable[[exp.Expr], Expression]
 
 
-def grouping_sets(node: exp.Select, read: ReadKey) -> tuple[list[KeySet], KeySet]:
+def grouping_sets(node: exp.Select, read: Read) -> tuple[list[KeySet], KeySet]:
     """The key sets of a query's GROUP BY, and every key of any of them."""
     clause = node.args.get("group")
     if clause is None:
@@ -88,7 +87,7 @@ def unique(keys: Iterable[Expression]) -> KeySet:
     return tuple(dict.fromkeys(keys))
 
 
-def item_sets(item: exp.Expr, read: ReadKey) -> list[KeySet]:
+def item_sets(item: exp.Expr, read: Read) -> list[KeySet]:
     """The key sets that one item of GROUP BY stands for."""
     if isinstance(item, exp.Rollup):
         parts = [key_set(each, read) for each in item.expressions]
@@ -108,7 +107,7 @@ def flatten(parts: list[KeySet]) -> KeySet:
     return tuple(key for part in parts for key in part)
 
 
-def key_set(item: exp.Expr, read: ReadKey) -> KeySet:
+def key_set(item: exp.Expr, read: Read) -> KeySet:
     """One key, or several in parentheses."""
     if isinstance(item, exp.Tuple):
         return tuple(read(each) for each in item.expressions)

@@ -124,7 +124,7 @@ def fetch(engine_type: str, name: str) -> Fetch:
             return Fetch((_within_python(shown, "DATE"),), _dates)
         case ColumnType.TIMESTAMP:
             return Fetch((_within_python(shown, "TIMESTAMP"),), _timestamps)
-    return Fetch((shown,), _types_as_it_is)
+    return Fetch((shown,), _series)
 
 
 def _within_python(shown: str, type_: str) -> str:
@@ -133,29 +133,29 @@ def _within_python(shown: str, type_: str) -> str:
     return f"CASE WHEN {shown} BETWEEN {low} AND {high} THEN {shown} END"
 
 
-def _types_as_it_is(column: NDArray[Any]) -> Series:
+def _series(column: NDArray[Any]) -> Series:
     missing = np.ma.getmaskarray(column)
     return Series(np.ma.getdata(column), missing)
 
 
 def _decimals(column: NDArray[Any]) -> Series:
-    text = _types_as_it_is(column)
+    text = _series(column)
     return Series(_objects(text, Decimal), text.missing)
 
 
 def _dates(column: NDArray[Any]) -> Series:
-    instants = _types_as_it_is(column)
+    instants = _series(column)
     return Series(instants.values.astype("datetime64[D]").astype(object), instants.missing)
 
 
 def _timestamps(column: NDArray[Any]) -> Series:
-    instants = _types_as_it_is(column)
+    instants = _series(column)
     return Series(instants.values.astype("datetime64[us]").astype(object), instants.missing)
 
 
 def _large(small: NDArray[Any], rest: NDArray[Any]) -> Series:
     """Whole numbers past 64 bits: int64 when all of them fit, exact decimals when one does not."""
-    narrow, wide = _types_as_it_is(small), _types_as_it_is(rest)
+    narrow, wide = _series(small), _series(rest)
     missing = narrow.missing & wide.missing
     if bool(wide.missing.all()):
         return Series(narrow.values, missing)

@@ -30,7 +30,7 @@ Rule = Callable[[str, PolicyType], str]
 INTEGERS = {"int2", "int4", "int8"}
 DOUBLES = {"float4", "float8"}
 LARGEST_DOUBLE = "1.7e308"
-VANISHING = "2.47e-324"
+VANISHING = "2.4703282292062327e-324"
 """Half of the least double: anything smaller is 0."""
 
 SMALLEST_SCALE = 300
