@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import BUDGET, FILE, adult, parity
-from casemate.answer.plan import plan_of
+from casemate.answer.budget_plan import plan_of
 from casemate.answer.schedule import Holds, easy_interval
 from casemate.grid import (
     Floats,
@@ -29,8 +29,8 @@ from casemate.grid import (
     Product,
     Scope,
     over_ranges,
+    summed_area,
 )
-from casemate.grid.summed_area import summed_area
 from casemate.privacy.noise import half_width
 from casemate.surrogate import TypicalErrors
 from casemate.surrogate.replay import DenseSurrogate

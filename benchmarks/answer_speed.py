@@ -21,13 +21,13 @@ import numpy as np
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, adult, construction, parity, ranges
-from casemate.answer.dataset import Dataset, simulated
+from casemate.answer.dataset import Dataset, open_simulated
 from casemate.answer.direct_measurement import DirectMeasurement
-from casemate.grid import compiled
+from casemate.grid import compile_statement
 from casemate.query.parse import parse_statement
 from casemate.surrogate import TypicalErrors
 from casemate.table import Answering, Budget, Column, ColumnType, Policy, Role, Table, Universe
-from casemate.table.sources import bounded
+from casemate.table.sources import bound_contribution
 
 ROWS, GROUPS, ROUNDS, ANSWERS = 1_000_000, 20, 7, 2_000
 SQL = "SELECT kind, COUNT(*), SUM(cost) FROM t GROUP BY kind"
@@ -93,9 +93,9 @@ def best(works: dict[str, Callable[[], object]]) -> dict[str, float]:
 
 def scanned(path: Path, person: bool) -> list[Claim]:
     table = Table.open(policy_of(path, person), by_policy=True)
-    dataset, relation = simulated(table, 1), table.source.relation()
-    question = compiled(parse_statement(SQL, dataset.policy), dataset.universe)
-    direct = question.direct(dataset.plan.relation)
+    dataset, relation = open_simulated(table, 1), table.source.relation()
+    question = compile_statement(parse_statement(SQL, dataset.table.policy), dataset.universe)
+    direct = question.direct(dataset.construction.plan.relation)
     plain = SQL.replace("FROM t", f"FROM {relation} AS t")
     taken = best(
         {
@@ -118,7 +118,7 @@ def chosen(path: Path, most: int, plain: float) -> Claim:
     policy = replace(policy_of(path, True), rows_per_person=most)
     with Table.open(policy, by_policy=True) as table:
         start = time.process_time()
-        bounded(Universe.of(table.policy), table.source, bytes(32)).relation()
+        bound_contribution(Universe.of(table.policy), table.source, bytes(32)).relation()
         taken = time.process_time() - start
     return Claim(
         f"choosing {most} of two rows of each person, once, over one plain GROUP BY",

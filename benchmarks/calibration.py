@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, show
 from casemate.attack.reconstruct.confidence import confidence
-from casemate.attack.reconstruct.noise import NoiseLaw
-from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.reconstruct.problem import NoiseLaw, Prior, Problem
 from casemate.exact import Floats, Rows
 
 PEOPLE, MANY_PEOPLE = 150, 20_000

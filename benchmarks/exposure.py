@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from benchmarks.claims import Claim, show
 from casemate.audit.region.collapse import collapse
 from casemate.exact import System, prove, random_prime
+from casemate.exact.determination import determine_in_blocks
 from casemate.exact.elimination import eliminate
-from casemate.exact.joint_proof import JointProof
-from casemate.exact.primes import NARROW
-from casemate.exact.unknowns import blocked
+from casemate.exact.modular import NARROW_PRIME_BITS
+from casemate.exact.proofs import JointProof
 
 SIZES = (5, 18, 2, 6, 9, 13, 3, 3, 18)  # categories of each attribute of the release
 SKEW = (0.3, 0.0, 0.0, 1.2, 2.0, 0.6, 2.5, 1.0, 0.8)
@@ -67,10 +67,10 @@ def release(columns: list[NDArray[np.int64]], ways: int) -> System:
 
 def offline(rng: np.random.Generator) -> list[Claim]:
     system = collapse(release(population(rng), 3)).system
-    eliminate(System.of([[1, 0], [1, 1]]), random_prime(NARROW))  # compiles the kernels
-    one = cpu(lambda: eliminate(system, random_prime(NARROW)))
+    eliminate(System.of([[1, 0], [1, 1]]), random_prime(NARROW_PRIME_BITS))  # compiles the kernels
+    one = cpu(lambda: eliminate(system, random_prime(NARROW_PRIME_BITS)))
     start = time.process_time()
-    found = blocked(system)
+    found = determine_in_blocks(system)
     seconds = time.process_time() - start
     proofs: list[JointProof | None] = []
     rows, who = found.block.rows, found.determined

@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, Survey, adult, construction, parity, ranges
-from casemate.answer.construction import Manners, OnlineConstruction
+from casemate.answer.construction import AnsweringOptions, OnlineConstruction
 from casemate.errors import RationSpent, Refused
 from casemate.grid import Floats, GridQuestion, LinearCells, Origin, Product
 from casemate.table import Answering
@@ -77,8 +77,8 @@ def ordinary(survey: Survey, room: OnlineConstruction) -> str:
 
 def siege(survey: Survey, analyst: str) -> list[Claim]:
     random = np.random.default_rng(SEED)
-    manners = Manners(unverified=False)
-    room = construction(survey, Answering(), SEED, manners=manners)
+    options = AnsweringOptions(unverified=False)
+    room = construction(survey, Answering(), SEED, options=options)
     room.start()
     before = ordinary(survey, room)
     asked, closed = 0, False
@@ -101,7 +101,7 @@ def siege(survey: Survey, analyst: str) -> list[Claim]:
 
 def rationed(survey: Survey) -> Claim:
     random = np.random.default_rng(SEED)
-    room = construction(survey, Answering(), SEED, manners=Manners(ration=5))
+    room = construction(survey, Answering(), SEED, options=AnsweringOptions(ration=5))
     room.start()
     refused = 0
     for _ in range(100):

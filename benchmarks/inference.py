@@ -13,13 +13,14 @@ from itertools import combinations
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.attack.evidence import Evidence
+from casemate.attack.features import Features
+from casemate.attack.problem_from_queries import Evidence
 from casemate.attack.reconstruct.problem import Prior, Problem
 from casemate.attack.reconstruct.reconstruction import Reconstruction, Solver
 from casemate.attack.score import score
-from casemate.attack.score.leave_one_out import squares
+from casemate.attack.score.leave_one_out import solve_squares
 from casemate.attack.score.scoring import Score
-from casemate.attack.subjects import Features, Subjects
+from casemate.attack.subjects import Subjects
 from casemate.exact import Rows
 from casemate.table import Table
 
@@ -50,7 +51,7 @@ def scored(name: str, private: str, public: Sequence[str]) -> Score:
 
 
 def _judged(problem: Problem, truth: np.ndarray, subjects: Subjects | None) -> Score:
-    values, random = squares(problem), np.random.default_rng(1)
+    values, random = solve_squares(problem), np.random.default_rng(1)
     unsure = np.full(len(values), np.inf)
     made = Reconstruction(
         Solver.BOX, values, -unsure, unsure, np.full(len(values), np.nan), 0.9, 0.0, 1, 0.0
@@ -84,7 +85,7 @@ def cost() -> Claim:
     problem = Problem.of(equations, answers, Prior(low=0.0, high=1.0, whole=True))
     public = {f"c{i}": random.integers(0, 5, 2_000) for i in range(6)}
     public |= {"age": random.integers(0, 90, 2_000), "town": random.integers(0, 9, 2_000)}
-    subjects = Subjects.alone(2_000, Features.given(public))
+    subjects = Subjects.alone(2_000, Features.from_arrays(public))
     start = time.process_time()
     _judged(problem, truth, subjects)
     return Claim(

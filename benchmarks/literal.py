@@ -21,7 +21,7 @@ from casemate.papers.accuracy import (
     theorem_5_14,
     theorem_5_15,
 )
-from casemate.papers.median import MedianMechanism
+from casemate.papers.database_updates import MedianMechanism, corrected_updates, literal_updates
 from casemate.papers.online import (
     DatabaseUpdate,
     LiteralConstruction,
@@ -29,7 +29,6 @@ from casemate.papers.online import (
     OnlineSetting,
     with_numbers,
 )
-from casemate.papers.weights import corrected_updates, literal_updates
 from casemate.privacy.noise import discrete_laplace, seeded_bits
 from casemate.surrogate import Surrogate
 

@@ -23,12 +23,11 @@ from casemate.attack.one_bit.bisection import (
     concentrated_basis,
     phases,
     principal_basis,
-    printed_angle,
 )
 from casemate.attack.one_bit.bisection_simulation import BisectionRun, feed, simulate
 from casemate.attack.one_bit.laws import Uniform
 from casemate.attack.one_bit.oracle import Floats
-from casemate.attack.one_bit.streams import group_basis, near_basis
+from casemate.attack.one_bit.streams import group_basis, near_basis, printed_angle
 from casemate.papers import StreamSetting, batch_claim, error_bound, loss_bound
 
 BLOCK = 1 << 18

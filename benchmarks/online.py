@@ -8,7 +8,7 @@ new questions, which is shared out among them.
 
 The scan: questions about a generated population of a million in DuckDB, alone, and with the sum
 of a keyed hash of the record beside them, which is all that the algebra needs of the records; by
-the engine's own hash, and by the one that every engine computes alike (`query/sketch_hash`). Both
+the engine's own hash, and by the one that every engine computes alike (`query.sketch`). Both
 in turn, the least of several runs each.
 
 The whole: the same questions, one over everybody and one more in cells, as plain SQL in DuckDB and
@@ -30,10 +30,10 @@ from benchmarks.claims import Claim, show
 from casemate.audit.online import OnlineAuditor
 from casemate.exact import Equation, RowSpace
 from casemate.query import Aggregate
-from casemate.query.engines import grouped, rows
+from casemate.query.engines import group_by, rows
 from casemate.query.parse import parse
-from casemate.query.sketch import HashKeys, hashed
-from casemate.query.sketch.passes import SMALL
+from casemate.query.sketch import HashKeys, hash_lanes
+from casemate.query.sketch.record_hash import SECOND_LANE_BITS
 from casemate.table import Table
 from casemate.table.sources import Source
 
@@ -110,13 +110,13 @@ def scans(aggregate: Aggregate, source: Source, keys: HashKeys) -> list[str]:
     argument = {} if aggregate.argument is None else {"a": aggregate.argument}
     inner = rows(source, aggregate.joins, aggregate.predicate, by | argument)
     own = f"sum(hash(xor(r, {keys.lanes[0, 0]})) >> 12)"
-    lanes = hashed(inner, keys, source.dialect, True, [*by, *argument])
-    portable = f"sum((y << {SMALL}) + (w & {2**SMALL - 1}) + 1)"
+    lanes = hash_lanes(inner, keys, source.dialect, True, [*by, *argument])
+    portable = f"sum((y << {SECOND_LANE_BITS}) + (w & {2**SECOND_LANE_BITS - 1}) + 1)"
     answer = {"s": "sum(a)", "n": "count(a)"}
     return [
-        grouped(inner, list(by), answer),
-        grouped(inner, list(by), answer | {"h": own}),
-        grouped(lanes, list(by), answer | {"h": portable}),
+        group_by(inner, list(by), answer),
+        group_by(inner, list(by), answer | {"h": own}),
+        group_by(lanes, list(by), answer | {"h": portable}),
     ]
 
 
@@ -128,7 +128,7 @@ def least(statements: list[str], source: Source) -> list[float]:
 
 def overhead() -> list[Claim]:
     with Table.open(POPULATION) as table:
-        keys = HashKeys.drawn()
+        keys = HashKeys.draw()
         asked = [aggregate for sql in QUESTIONS for aggregate in parse(sql, table.policy)]
         times = np.array([least(scans(each, table.source, keys), table.source) for each in asked])
     alone, own, portable = times.sum(axis=0)

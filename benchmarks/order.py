@@ -12,9 +12,9 @@ from random import Random
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.audit.block.model import Block, PeopleCell, Statistic, solve_block
 from casemate.audit.order.case import ExposedValue, Free, Undecided, Verdicts
 from casemate.audit.order.decide import audit_order
+from casemate.audit.small_block.model import Block, PeopleCell, Statistic, solve_block
 from casemate.audit.time_limit import SearchLimit
 from casemate.exact import Domain, Kind, OrderQuestion
 
@@ -107,13 +107,13 @@ def blocks() -> list[Claim]:
         "4A": (PeopleCell({"sex": ("F",), "race": ("B",)}), 3, 36, "36.7"),
     }
     attributes = {"sex": ("F", "M"), "race": ("B", "W"), "married": ("M", "S")}
-    married = ((PeopleCell({"married": ("M",)}), PeopleCell(at_least=15)),)
+    rule = Statistic(PeopleCell({"married": ("M",)}, at_most=14), 0)
     claims = []
     for dropped, asked in (((), 1), (("2A", "2B"), 8), (("4A",), 2), (("3B",), 64)):
         cells = [cell for name, cell in published_cells.items() if name not in dropped]
-        statistics = tuple(Statistic(c, n, m, Fraction(x), Fraction(1, 20)) for c, n, m, x in cells)
+        statistics = [Statistic(c, n, m, Fraction(x), Fraction(1, 20)) for c, n, m, x in cells]
         start = time.process_time()
-        found = solve_block(Block(7, 0, 125, attributes, statistics, married))
+        found = solve_block(Block(7, 0, 125, attributes, (*statistics, rule)))
         spent = time.process_time() - start
         what = f"census block without {' and '.join(dropped) or 'nothing'}"
         shown = f"{len(found.tables)}, {spent:.2f} s CPU" + (

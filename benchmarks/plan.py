@@ -14,8 +14,9 @@ import numpy as np
 
 from benchmarks.claims import Claim, show
 from casemate.attack.plan.adaptive import costs
+from casemate.attack.plan.detecting_matrix import DetectingMatrix, sums_necessary, sums_needed
 from casemate.attack.plan.plan import Planner
-from casemate.attack.plan.result import DetectingMatrix, Planned, sums_necessary, sums_needed
+from casemate.attack.plan.result import Planned
 from casemate.table import Table
 
 COUNTS = (1, 2, 5, 20, 100)

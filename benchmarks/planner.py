@@ -15,7 +15,7 @@ from numpy.random import Generator, Philox
 
 from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, adult, parity
-from casemate.answer.plan import BudgetPlan, Means
+from casemate.answer.budget_plan import BudgetPlan, Means
 from casemate.answer.planner.forecasts import (
     PlannerSetting,
     StrategyForecast,
@@ -34,9 +34,9 @@ from casemate.grid import (
     MeasuredMarginal,
     Product,
     Relation,
-    marginals,
 )
 from casemate.privacy import Currency
+from casemate.surrogate.dense import marginals
 from casemate.surrogate.replay import DenseSurrogate
 from casemate.table import Answering, Budget
 

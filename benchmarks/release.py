@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.claims import Claim, real_table, show
 from casemate.audit.case import exact_rows
 from casemate.audit.region.collapse import collapse
-from casemate.exact import certify, exposure
+from casemate.exact import certify, determine
 from casemate.published import equations, publication
 from casemate.query.parse import Logged
 from casemate.table import Table
@@ -56,7 +56,7 @@ def measure(table: Table, ways: int) -> list[Claim]:
     reading = time.process_time() - start
     start = time.process_time()
     collapsed = collapse(exact_rows(system).system)
-    decided = exposure(collapsed.system)
+    decided = determine(collapsed.system)
     alone = np.flatnonzero(decided.determined & (collapsed.sizes == 1)).tolist()
     deciding = time.process_time() - start
     start = time.process_time()

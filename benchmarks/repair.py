@@ -18,9 +18,9 @@ from benchmarks.claims import Claim, real_table, show
 from benchmarks.release import FILE, PUBLIC, prepare, statements
 from casemate.audit.case import Case
 from casemate.audit.repair import repair
-from casemate.audit.repair.search import chosen, offered
-from casemate.audit.statements import AuditedStatements, LoggedStatement, rows_shown
-from casemate.audit.witness.stakes import Stakes
+from casemate.audit.repair.search import choose_rows
+from casemate.audit.repair.stakes import Stakes
+from casemate.audit.repair.statements import AuditedStatements, LoggedStatement, rows_shown
 from casemate.published import Knowledge, column_values, equations, publication
 from casemate.query.parse import DIALECT, Logged
 from casemate.table import Table
@@ -57,12 +57,12 @@ def eyes(table: Table) -> list[Claim]:
     found = publication([Logged(sql, 1) for sql in log], policy)
     case = Case(equations(found.columns, policy, source), policy, Knowledge(), found, source)
     listed = {n: LoggedStatement(n, sql, policy, source, DIALECT) for n, sql in enumerate(log, 1)}
-    shown = rows_shown(case, AuditedStatements(listed, {}))
-    rows, values = offered(shown), column_values("DEYE", source)
+    rows = rows_shown(case, AuditedStatements(listed, {}))
+    values = column_values("DEYE", source)
     sees = [not values[case.equations.people.record(i)] for i in range(len(values))]
-    empty = sum(all(sees[i] for i in each.records.tolist()) for each in shown.values())
+    empty = sum(all(sees[i] for i in each.records.tolist()) for each in rows.values())
     start = time.process_time()
-    kept = chosen(Stakes(case), rows)
+    kept = choose_rows(Stakes(case), rows)
     seconds = time.process_time() - start
     return [
         Claim("difficulty seeing: rows that count nobody", "stated", f"{empty} of {len(rows):,}"),

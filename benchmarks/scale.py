@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, show
-from casemate.exact import Proved, exposed, random_prime
+from casemate.exact import Proved, determine_sketched, random_prime
 from casemate.query.language import TRUE
 from casemate.query.parse import parse
 from casemate.query.records import membership
@@ -110,13 +110,13 @@ def measure(listed: Sequence[Selection], source: Source) -> tuple[float, float, 
     start = time.process_time()
     records = CodedRecords(listed, source)
     coded = time.process_time()
-    found = exposed(records)
+    found = determine_sketched(records)
     return coded - start, time.process_time() - coded, found
 
 
 def warm(listed: Sequence[Selection], source: Source) -> None:
     """Compile the kernels."""
-    exposed(CodedRecords([*listed, Selection(TRUE)], source))
+    determine_sketched(CodedRecords([*listed, Selection(TRUE)], source))
 
 
 def ours(count: int) -> list[Claim]:

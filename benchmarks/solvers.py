@@ -19,10 +19,9 @@ from scipy.sparse.linalg import lsmr
 
 from benchmarks.claims import Claim, show
 from casemate.attack.solvers.box_squares import box_squares
-from casemate.attack.solvers.cgmn import swept_squares
 from casemate.attack.solvers.iteration import Solved
-from casemate.attack.solvers.kaczmarz import kaczmarz_blocks, shuffled_rows
-from casemate.attack.solvers.least_squares import Weighted, least_squares
+from casemate.attack.solvers.kaczmarz import kaczmarz_blocks, shuffled_rows, swept_squares
+from casemate.attack.solvers.least_squares import EquationView, least_squares
 from casemate.attack.solvers.sgd import sgd
 from casemate.exact import Floats, Passes, Rows
 from casemate.published.predicates import BitRows, Predicates, RangeRows
@@ -152,9 +151,9 @@ def predicates() -> Predicates:
         return Predicates.of(enough[:PREDICATES], table.source)
 
 
-def unscaled(rows: Rows) -> Weighted:
+def unscaled(rows: Rows) -> EquationView:
     """The equations as they are, out of those that are scaled to length 1."""
-    return Weighted(rows, rows.lengths)
+    return EquationView(rows, rows.lengths)
 
 
 def on_predicates(rng: np.random.Generator) -> list[Claim]:
@@ -207,8 +206,8 @@ def forms(found: Predicates, rows: Rows, bits: BitRows) -> list[Claim]:
 
 def pair(equations: Passes) -> float:
     point = np.ones(equations.width)
-    equations.transposed(equations.times(point))
-    return 1000 * cpu(lambda: equations.transposed(equations.times(point)))
+    equations.transpose_times(equations.times(point))
+    return 1000 * cpu(lambda: equations.transpose_times(equations.times(point)))
 
 
 def passes(rng: np.random.Generator) -> list[Claim]:

@@ -17,8 +17,7 @@ from numba import njit
 
 from benchmarks.claims import Claim, show
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
-from casemate.grid import summed_area as dense_kernel
-from casemate.papers.weights import (
+from casemate.papers.database_updates import (
     MultiplicativeWeights,
     corrected_step,
     fixed_step,
@@ -26,7 +25,8 @@ from casemate.papers.weights import (
     relative_entropy,
     sure_drop,
 )
-from casemate.surrogate.dense import Histogram
+from casemate.surrogate import dense as dense_kernel
+from casemate.surrogate.dense import Histogram, ProductVectors
 from casemate.surrogate.replay import DenseSurrogate
 
 CELLS = int(float(os.environ.get("CASEMATE_CELLS", "1e8")))
@@ -87,12 +87,15 @@ def passes_of(flat: Floats, columns: int) -> list[Claim]:
     """The passes over rows of one length, each over a read pass in the same turns."""
     rows = CELLS // columns
     cells = flat[: rows * columns].reshape(rows, columns)
-    some = (np.arange(rows) % 3 > 0).astype(float), (np.arange(columns) % 4 > 0).astype(float)
-    whole = np.ones(rows), np.ones(columns)
+    some = ProductVectors(
+        (np.arange(rows) % 3 > 0).astype(float), (np.arange(columns) % 4 > 0).astype(float)
+    )
+    whole = ProductVectors(np.ones(rows), np.ones(columns))
+    half = ProductVectors(whole.rows, some.columns)
     taken = seconds(
         {
             "read": lambda: read_pass(flat),
-            "question": lambda: dense_kernel.weigh(cells, (whole[0], some[1])),
+            "question": lambda: dense_kernel.weigh(cells, half),
             "fused": lambda: dense_kernel.tilt_then_weigh(cells, some, 1.0001, whole),
             "widest": lambda: dense_kernel.tilt_then_weigh(cells, whole, 1.0001, whole),
         }

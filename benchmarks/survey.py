@@ -17,12 +17,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from casemate.answer.construction import Guess, Manners, OnlineConstruction
-from casemate.answer.plan import Means, plan_of
+from casemate.answer.budget_plan import Means, plan_of
+from casemate.answer.construction import AnsweringOptions, ErrorEstimate, OnlineConstruction
 from casemate.doors import Doorway, Edition, MemorySecrets, Transcript, TranscriptEntry
-from casemate.doors.entry import FORM
+from casemate.doors.transcript import FORM
 from casemate.grid import Floats, GridQuestion, LinearCells, PrivateCells, Product, Relation, Scope
-from casemate.grid.classes import merged
+from casemate.grid.question import merge_codes
 from casemate.privacy import Currency, rho_of
 from casemate.privacy.book import MemoryBook
 from casemate.privacy.ledger import open_ledger
@@ -70,7 +70,9 @@ class Survey:
     @property
     def cells(self) -> PrivateCells:
         """Its exact cells."""
-        return PrivateCells(self.shape, lambda classes: merged(self.counts(classes.scope), classes))
+        return PrivateCells(
+            self.shape, lambda classes: merge_codes(self.counts(classes.scope), classes)
+        )
 
 
 def adult(path: Path) -> Survey:
@@ -146,8 +148,8 @@ def construction(
     seed: int,
     *,
     store: MemoryBook[TranscriptEntry] | None = None,
-    manners: Manners = Manners(unverified=True),  # noqa: B008 - frozen
-    typical: Callable[..., Guess] = NoErrors,
+    options: AnsweringOptions = AnsweringOptions(unverified=True),  # noqa: B008 - frozen
+    typical: Callable[..., ErrorEstimate] = NoErrors,
 ) -> OnlineConstruction:
     """The product's own construction over a table in memory, with seeded noise."""
     bits = seeded_bits(seed)
@@ -162,4 +164,4 @@ def construction(
     )
     plan = plan_of(BUDGET, survey.shape, answering)
     names = [f"x{i}" for i in range(len(survey.shape))]
-    return OnlineConstruction(plan, doors, survey.cells, names, manners, typical=typical)
+    return OnlineConstruction(plan, doors, survey.cells, names, options, typical=typical)

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.claims import Claim, show
-from casemate.attack.reconstruct.noise import NoiseLaw
-from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.reconstruct.problem import NoiseLaw, Prior, Problem
 from casemate.attack.reconstruct.reconstruction import Solver
-from casemate.attack.reconstruct.run import reconstructed
+from casemate.attack.reconstruct.run import reconstruct_problem
 from casemate.exact import Floats, Rows
 from casemate.published.predicates import BitRows
 
@@ -50,7 +49,9 @@ def theory(noise: float) -> float:
 def right(
     problem: Problem, truth: Floats, solver: Solver | None, random: np.random.Generator
 ) -> tuple[float, str]:
-    found = reconstructed(problem, solver=solver, confidence=None, tolerance=1e-4, random=random)
+    found = reconstruct_problem(
+        problem, solver=solver, confidence=None, tolerance=1e-4, random=random
+    )
     return float((found.values == truth).mean()), found.solver
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.claims import Claim, show
 from casemate.track import CountTracker
-from casemate.track.instruction import Growth, Sample
 from casemate.track.journal import FileJournal
+from casemate.track.reporting_rule import Growth, Sample
 from casemate.track.site import Site
 
 ITEMS, BATCH, SITES = 5_000_000, 50_000_000, 1024

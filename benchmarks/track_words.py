@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.claims import Claim, show
-from casemate.report import Margins, Markup, Plot, joined, tag
+from casemate.report.plots import Margins, Markup, Plot, join, tag
 from casemate.track.report import end_names, ratios
 from casemate.track.setting import Setting
 from casemate.track.simulate.runs import simulate
@@ -207,7 +207,7 @@ def _panel(curves: Mapping[str, Sequence[tuple[float, float]]], x: str, y: str) 
     )
     lines = [_line(area, place, *each) for place, each in enumerate(curves.items())]
     ends = [(mode, c[-1], f"name-{place}") for place, (mode, c) in enumerate(curves.items())]
-    return joined([area.axes(x, y), *lines, end_names(area, ends)])
+    return join([area.axes(x, y), *lines, end_names(area, ends)])
 
 
 def _line(area: Plot, place: int, mode: str, points: Sequence[tuple[float, float]]) -> Markup:
@@ -215,7 +215,7 @@ def _line(area: Plot, place: int, mode: str, points: Sequence[tuple[float, float
     broken = " broken" if mode in ("huang-yi-zhang", "block") else ""
     along = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     dots = [tag("circle", cx=x, cy=y, r=2.5, class_=f"dot-{place}") for x, y in places]
-    return joined([tag("polyline", points=along, class_=f"line-{place}{broken}"), *dots])
+    return join([tag("polyline", points=along, class_=f"line-{place}{broken}"), *dots])
 
 
 def main() -> None:

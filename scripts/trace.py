@@ -5,9 +5,10 @@
     python scripts/trace.py -- ARGS      any command line of casemate
 
 Counted under `sys.setprofile`: functions with a name of their own, not lambdas, comprehensions or
-module bodies.
+the bodies of modules and classes.
 """
 
+import inspect
 import sys
 import tempfile
 from collections import Counter
@@ -59,7 +60,8 @@ def functions_run(arguments: list[str]) -> Counter[str]:
     def watch(frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         ours = event == "call" and code.co_filename.startswith(str(PACKAGE))
-        if ours and not code.co_name.startswith("<"):
+        function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+        if ours and function:
             seen.add((code.co_filename, code.co_firstlineno, code.co_name))
 
     sys.setprofile(watch)

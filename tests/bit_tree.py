@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from fractions import Fraction
 from typing import TypeVar
 
-from casemate.privacy.noise.noise import Bits
+from casemate.privacy.noise import Bits
 
 Outcome = TypeVar("Outcome", bound=Hashable)
 _BYTES = (b"\x00", b"\x01")

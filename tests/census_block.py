@@ -1,6 +1,6 @@
 """The block of seven people of the literature, as a file of its published statistics."""
 
-from casemate.audit.block.model import Person
+from casemate.audit.small_block.model import Person
 
 HEADER = "statistic,sex,race,married,age,count,median,mean"
 PUBLISHED = {

@@ -19,7 +19,6 @@ from casemate.papers.interaction import (
 from casemate.privacy import GeneralisationSetting
 from casemate.privacy.generalisation import (
     Bound,
-    TheoremConstants,
     lemma_9,
     lemma_11,
     posterior_tilt,
@@ -72,14 +71,12 @@ def settings_of(
 
 
 def population_bounds(setting: GeneralisationSetting) -> Iterator[Bound]:
-    """Every statement about answers that applies, and its printed form where that is true."""
+    """Every statement about answers that applies."""
     for c, d in product(GRID, GRID):
         yield theorem_5(setting, c, d * setting.width)
-        if setting.width <= 1:
-            yield theorem_5(setting, c, d, TheoremConstants.PRINTED)
         if setting.is_linear:
-            yield from (theorem_3(setting, c, d, k) for k in TheoremConstants)
-            yield from (theorem_4(setting, c, d, k) for k in TheoremConstants)
+            yield theorem_3(setting, c, d)
+            yield theorem_4(setting, c, d)
     if setting.is_linear and not setting.delta:
         one_constant = (theorem_6, theorem_7, proposition_1, proposition_2)
         yield from (statement(setting, x) for statement in one_constant for x in GRID)

@@ -1,18 +1,20 @@
 """Rational bounds on exponentials and on the laws made of them: the truth that samplers meet."""
 
 from fractions import Fraction
-from math import factorial
+from math import ceil, factorial, floor
 
 Bounds = tuple[Fraction, Fraction]
+UNIT = 2**256  # bounds are rounded outwards to whole parts of it, which keeps them short
 
 
 def exp_bounds(x: Fraction, terms: int = 60) -> Bounds:
     """Enclose exp(x), for |x| at most 20, by Taylor's series with a geometric tail."""
+    size = abs(x)
+    low = sum((size**k / factorial(k) for k in range(terms)), Fraction(0))
+    high = low + size**terms / factorial(terms) / (1 - size / (terms + 1))
     if x < 0:
-        low, high = exp_bounds(-x, terms)
-        return 1 / high, 1 / low
-    head = sum((x**k / factorial(k) for k in range(terms)), Fraction(0))
-    return head, head + x**terms / factorial(terms) / (1 - x / (terms + 1))
+        low, high = 1 / high, 1 / low
+    return Fraction(floor(low * UNIT), UNIT), Fraction(ceil(high * UNIT), UNIT)
 
 
 def laplace_bounds(x: int, scale: Fraction) -> Bounds:

@@ -1,6 +1,6 @@
 """Mechanisms small enough to enumerate, and the adversaries that talk to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -197,3 +197,16 @@ def _sites(past: Sequence[QueryRound]) -> tuple[int, ...]:
     query = past[-1].query
     assert isinstance(query, Arrivals)
     return query.where
+
+
+def decision_trees(
+    queries: Sequence[Query], replies: Sequence[Reply], rounds: int
+) -> Iterator[Adversary]:
+    """Every deterministic adversary of so many rounds; a random one is a mixture of these."""
+    pasts = [past for t in range(rounds) for past in product(replies, repeat=t)]
+    for choice in product(queries, repeat=len(pasts)):
+        yield _follow(dict(zip(pasts, choice, strict=True)))
+
+
+def _follow(tree: Mapping[tuple[Reply, ...], Query]) -> Adversary:
+    return lambda past: tree.get(tuple(turn.reply for turn in past))

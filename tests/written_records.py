@@ -19,7 +19,7 @@ from casemate.exact import (
     Sketches,
     SketchSearch,
     Vanishing,
-    weighed_together,
+    pack_combinations,
 )
 
 Matrix = list[list[int]]
@@ -56,7 +56,7 @@ class WrittenRecords:
 
     def strays(self, combinations: Sequence[Combination], inside: Places) -> Places:
         found = set()
-        for task in weighed_together(combinations):
+        for task in pack_combinations(combinations):
             for record in range(self.count):
                 total = sum(w * int(self.matrix[e, record]) for e, w in task.weights.items())
                 if total % task.modulus if task.modulus else total:
@@ -71,7 +71,7 @@ class Looking:
         self._records = records
 
     def differing(self, combinations: Vanishing, most: int) -> Places:
-        drawn = combinations.drawn().astype(object)
+        drawn = combinations.draw().astype(object)
         values = drawn @ self._records.matrix.astype(object) % combinations.prime
         return np.flatnonzero(values != 0)[:most]
 
@@ -102,13 +102,13 @@ class SketchedRecords(WrittenRecords):
     def search(self) -> SketchSearch:  # type: ignore[override]  # another kind of search
         return SketchSearch(self)
 
-    def named(self, wanted: Iterable[Name]) -> Places:
+    def lookup(self, wanted: Iterable[Name]) -> Places:
         names = set(wanted)
         found = [place for place, name in enumerate(self._names) if name in names]
         self.ways["sketch"] += len(found)
         return np.array(found, np.int64)
 
-    def scanned(self, combination: Residues, prime: int, most: int) -> Places:
+    def scan(self, combination: Residues, prime: int, most: int) -> Places:
         values = combination.astype(object) @ self.matrix.astype(object) % prime
         found = np.flatnonzero(values != 0)[:most]
         self.ways["scan"] += len(found)

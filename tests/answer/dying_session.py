@@ -1,12 +1,11 @@
-"""A process that asks the same statements in life after life, and is killed at a step of some.
+"""A process that asks a session the same statements in life after life (`dying`).
 
 Run as `python dying_session.py FOLDER HABIT NUMBERS…`. FOLDER/casemate.toml is the policy. Each
-life is a process of its own, forked here, that opens a session, asks every statement from the first
-on and writes each answer to FOLDER/sent as it is sent. A step is a call of the ledger, the
-transcript or the secret file, a draw of noise, or a scan of the table; before and after each there
-is a moment to die, and one after each answer was sent. HABIT says what happens:
+life opens a session, asks every statement from the first on and writes each answer to FOLDER/sent
+as it is sent. A step is a call of the ledger, the transcript or the secret file, a draw of noise,
+or a scan of the table. HABIT says what happens:
 
-`lives`      the life number i dies at moment NUMBERS[i], by SIGKILL, and a last one lives;
+`sound`      the life number i dies at moment NUMBERS[i], and a last one lives;
 `careless`   the same, with a mistake: measurements are sent before they are durable;
 `forgetful`  the same, with a mistake: the secret of the gate is not kept;
 `generous`   the same, with a mistake: a run of the gate is charged again by the next life;
@@ -17,7 +16,6 @@ is a moment to die, and one after each answer was sent. HABIT says what happens:
 import hashlib
 import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -26,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answer.small_dataset import counting, world
-from forked import FINISHED, ended, forked
+from answer.small_dataset import world
+from dying import Steps, every, lives, race
+from grid.small_grid import counting
 
 from casemate.answer import Session
 from casemate.doors import MemorySecrets, TranscriptEntry
@@ -41,33 +40,7 @@ STATEMENTS: dict[str, tuple[str, bool]] = {  # and whether a measurement is aske
     "measured": ("SELECT count(*), sum(c) FROM t WHERE a = 1", True),
     "learnt": ("SELECT a, avg(c) FROM t WHERE b = 1 GROUP BY a", False),
 }
-KILLED = -signal.SIGKILL
 SAVED = ("casemate.toml", "parity.csv")
-
-
-class Steps:
-    """Counts moments, and ends the process at one of them."""
-
-    def __init__(self, last: int | None) -> None:
-        self.count, self.last = 0, last
-
-    def pass_one(self) -> None:
-        if self.count == self.last:
-            os.kill(os.getpid(), signal.SIGKILL)
-        self.count += 1
-
-    def around(self, thing: object, name: str) -> None:
-        """Make a method of this object a step."""
-        object.__setattr__(thing, name, self.around_call(getattr(thing, name)))
-
-    def around_call(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def stepped(*args: Any, **options: Any) -> Any:
-            self.pass_one()
-            result = call(*args, **options)
-            self.pass_one()
-            return result
-
-        return stepped
 
 
 class Life:
@@ -80,8 +53,7 @@ class Life:
         self.doors, self.construction = dataset.doors, dataset.construction
         if habit in MISTAKES:
             MISTAKES[habit](self)
-        for name in ("charge", "record_output"):
-            steps.around(self.doors.ledger, name)
+        steps.around(self.doors.ledger, "charge", "record_output")
         steps.around(self.doors.transcript, "run")
         steps.around(self.gate._secrets, "write")
         steps.around(self.gate, "_noise")
@@ -97,10 +69,7 @@ class Life:
     def send(self, key: str, text: str) -> None:
         """What somebody outside has seen, and from which stand-in."""
         stand_in = self.construction.stand_in
-        row = [key, text, stand_in.number, digest(stand_in)]
-        with (self.folder / "sent").open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        self.steps.pass_one()
+        self.steps.send(self.folder, key, text, stand_in.number, digest(stand_in))
 
     def ask(self, names: Sequence[str]) -> None:
         for name in names:
@@ -166,37 +135,9 @@ MISTAKES = {"careless": careless, "forgetful": forgetful, "generous": generous}
 # Processes --------------------------------------------------------------------------------------
 
 
-def live(folder: Path, habit: str, last: int | None, turned: int = 0) -> None:
+def live(folder: Path, habit: str, steps: Steps, turned: int = 0) -> None:
     names = list(STATEMENTS)
-    Life(folder, habit, Steps(last)).ask(names[turned:] + names[:turned])
-
-
-def lives(folder: Path, habit: str, deaths: Sequence[int]) -> list[int]:
-    """How each life ended."""
-    return [ended(forked(partial(live, folder, habit, last))) for last in (*deaths, None)]
-
-
-def race(folder: Path, count: int) -> list[int]:
-    """How each of several processes ended that were alive at the same time."""
-    work = [partial(live, folder, "lives", None, i % len(STATEMENTS)) for i in range(count)]
-    children = [forked(each) for each in work]
-    return [ended(child) for child in children]
-
-
-def every(where: Path, first: int, step: int) -> None:
-    """One folder for each moment of a first life, until it outlives the moment meant for it.
-
-    The second life dies too, a little later in its own course than half way to that moment.
-    """
-    moment = first
-    while True:
-        folder = where / f"moment-{moment}"
-        folder.mkdir()
-        for name in SAVED:
-            shutil.copy(where / name, folder / name)
-        if lives(folder, "lives", [moment, moment // 2 + 1])[0] == FINISHED:
-            return
-        moment += step
+    Life(folder, habit, steps).ask(names[turned:] + names[:turned])
 
 
 def warm_up() -> None:
@@ -210,11 +151,12 @@ def main(folder: str, habit: str, *numbers: str) -> None:
     where, wanted = Path(folder), [int(number) for number in numbers]
     warm_up()
     if habit == "every":
-        every(where, wanted[0], wanted[1])
+        every(live, where, [where / name for name in SAVED], *wanted)
     elif habit == "race":
-        print(json.dumps(race(where, wanted[0])))
+        turns = [i % len(STATEMENTS) for i in range(*wanted)]
+        print(json.dumps(race([partial(live, where, "sound", Steps(), i) for i in turns])))
     else:
-        print(json.dumps(lives(where, habit, wanted)))
+        print(json.dumps(lives(live, where, habit, wanted)))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 import duckdb
-from answer.compiled_world import as_policy_declares
+from grid.compiled_world import as_policy_declares
 from oracles.statements import show
 
 from casemate.answer import Answer
@@ -148,7 +148,7 @@ bins = 4
     head = ("flag", "Mixed Case", "born", "score", "paid", "undeclared")
 
     @staticmethod
-    def rows(count: int = 300, seed: int = 3) -> list[tuple[Any, ...]]:
+    def rows(count: int = 100, seed: int = 3) -> list[tuple[Any, ...]]:
         random = Random(seed)
         return [
             (

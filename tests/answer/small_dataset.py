@@ -8,13 +8,13 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+from grid.small_grid import NAMES, SHAPE, cells_of
 from numpy.typing import NDArray
 
-from casemate.answer.construction import USUAL, Manners, OnlineConstruction
-from casemate.answer.plan import BudgetPlan, Means, plan_of
+from casemate.answer.budget_plan import BudgetPlan, Means, plan_of
+from casemate.answer.construction import DEFAULT_OPTIONS, AnsweringOptions, OnlineConstruction
 from casemate.doors import Doorway, Edition, MemorySecrets, Transcript, open_transcript
-from casemate.grid import GridQuestion, LinearCells, PrivateCells, Product, Relation, Scope
-from casemate.grid.classes import merged
+from casemate.grid import PrivateCells, Relation, Scope
 from casemate.privacy import Currency
 from casemate.privacy.ledger import Ledger, open_ledger
 from casemate.privacy.noise import Sources, discrete_gaussian, discrete_laplace, seeded_bits
@@ -22,41 +22,10 @@ from casemate.privacy.noise.noise import silence
 from casemate.table import Answering, Budget
 
 EDITION = Edition("p", "v")
-SHAPE = (4, 3, 2)
-NAMES = ("age", "kind", "ill")
-
-
-def cells_of(codes: NDArray[np.int64], shape: tuple[int, ...] = SHAPE) -> PrivateCells:
-    """The cells of a table of codes, one row a record."""
-
-    def count_scope(scope: Scope) -> NDArray[np.int64]:
-        sizes = [shape[a] for a in scope]
-        table = np.zeros(sizes, np.int64)
-        np.add.at(table, tuple(codes[:, a] for a in scope), 1) if scope else table.fill(len(codes))
-        return table
-
-    return PrivateCells(shape, lambda classes: merged(count_scope(classes.scope), classes))
-
-
-def people(number: int, seed: int = 1, shape: tuple[int, ...] = SHAPE) -> NDArray[np.int64]:
-    """Records whose attributes depend on each other."""
-    random = np.random.default_rng(seed)
-    first = random.integers(0, shape[0], number)
-    rest = [
-        (first * (i + 1) + random.integers(0, width, number) // (i + 2)) % width
-        for i, width in enumerate(shape[1:])
-    ]
-    return np.stack([first, *rest], axis=1).astype(np.int64)
 
 
 def means(epsilon: float = 1.0, relation: Relation = Relation()) -> Means:  # noqa: B008 - frozen
     return Means.of(Budget(Fraction(epsilon), Fraction(1, 10**6)), relation)
-
-
-def counting(masks: dict[int, Sequence[int]], shape: tuple[int, ...] = SHAPE) -> GridQuestion:
-    """How many records have these codes."""
-    chosen = {a: np.isin(np.arange(shape[a]), codes) for a, codes in masks.items()}
-    return GridQuestion((LinearCells(((Product(shape, chosen),),)),))
 
 
 @dataclass
@@ -65,7 +34,7 @@ class World:
 
     cells: PrivateCells
     plan: BudgetPlan
-    manners: Manners = USUAL
+    options: AnsweringOptions = DEFAULT_OPTIONS
     seed: int | None = 7  # None: no noise at all
     names: Sequence[str] = NAMES
     public: Scope = ()
@@ -96,9 +65,9 @@ class World:
         )
 
     def construction(self, **changes: Any) -> OnlineConstruction:
-        manners = replace(self.manners, **changes)
+        options = replace(self.options, **changes)
         return OnlineConstruction(
-            self.plan, self.doors, self.cells, self.names, manners, public=self.public
+            self.plan, self.doors, self.cells, self.names, options, public=self.public
         )
 
 

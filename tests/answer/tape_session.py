@@ -1,11 +1,9 @@
-"""Sessions whose noise comes from a tape beside the ledger, so that a new process reads on.
+"""Sessions whose noise comes from a tape beside the ledger, so that a new session reads on.
 
-Run as `python tape_session.py POLICY STATEMENT…`: one process that asks these statements. A
-statement that begins with `measure ` asks for a fresh measurement.
+A statement that begins with `measure ` asks for a fresh measurement.
 """
 
 import hashlib
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,10 +12,10 @@ from itertools import count
 from pathlib import Path
 
 from casemate.answer import Session
-from casemate.answer.dataset import assembled, durable
+from casemate.answer.dataset import assemble, open_durable
 from casemate.answer.session import DIALECT
 from casemate.privacy.noise import Sources, discrete_gaussian, discrete_laplace
-from casemate.table import Table
+from casemate.table import Table, Universe
 
 MEASURE = "measure "
 
@@ -46,7 +44,7 @@ def _byte(position: int) -> int:
 def on_tape(policy: Path) -> Iterator[Session]:
     """A durable session over this policy; the runs of its gate are named in order too."""
     table = Table.open(policy)
-    found = durable(table)
+    found = open_durable(table)
     bits, doors = Tape(policy.with_name("tape")), found.doors
     laplace = partial(discrete_laplace, bits=bits)
     newest = doors.transcript.newest()
@@ -60,7 +58,8 @@ def on_tape(policy: Path) -> Iterator[Session]:
     budget = table.policy.budget
     assert budget is not None, "a policy with a ledger has a budget"
     session = Session.__new__(Session)
-    session._begin(assembled(table, budget, doors), "", DIALECT, None)
+    dataset = assemble(table, Universe.of(table.policy), budget, doors)
+    session._begin(dataset, "", DIALECT, None)
     with session:
         yield session
     bits.save()
@@ -73,8 +72,3 @@ def asked(session: Session, statements: Sequence[str]) -> list[str]:
         answer = session.query(text.removeprefix(MEASURE), measure=text.startswith(MEASURE))
         found.append(repr((answer.columns, answer.rows)))
     return found
-
-
-if __name__ == "__main__":
-    with on_tape(Path(sys.argv[1])) as opened:
-        print("\n".join(asked(opened, sys.argv[2:])))

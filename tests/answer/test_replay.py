@@ -8,7 +8,7 @@ import pytest
 from answer.parity_policy import write_policy
 
 from casemate import Misconfigured, Replay, Session, replay
-from casemate.cli.main import ended
+from casemate.cli.main import exit_code
 
 SQL = "SELECT a, COUNT(*) FROM t GROUP BY a"
 
@@ -31,7 +31,7 @@ def lines(asked: Path, tmp_path: Path) -> Path:
 
 
 def reads(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, dict[str, object]]:
-    code = ended(["replay", *map(str, arguments), "--format", "json"])
+    code = exit_code(["replay", *map(str, arguments), "--format", "json"])
     return code, json.loads(capsys.readouterr().out)
 
 

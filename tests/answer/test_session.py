@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -73,50 +74,41 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize("several", SAME)
-def test_the_same_question_written_differently_is_free_and_identical(
-    several: list[str], tmp_path: Path
-) -> None:
-    path = world(tmp_path)
+def test_the_same_question_written_differently_is_free_and_identical(tmp_path: Path) -> None:
+    path, found = world(tmp_path), []
     with Session(path) as session:
-        first, *others = (session.query(sql) for sql in several)
-        assert first.origin is not Origin.CACHED
-        for other in others:
-            assert other.origin is Origin.CACHED and other.cost.epsilon == 0
-            assert set(numbers(other)) == set(numbers(first))
-            assert other.remaining == first.remaining
+        for several in SAME:
+            first, *others = (session.query(sql) for sql in several)
+            assert first.origin is not Origin.CACHED
+            for other in others:
+                assert other.origin is Origin.CACHED and other.cost.epsilon == 0
+                assert set(numbers(other)) == set(numbers(first))
+                assert other.remaining == first.remaining
+            found.append(first)
     with Session(path) as session:
-        again = session.query(several[-1])
-    assert again.origin is Origin.CACHED and set(numbers(again)) == set(numbers(first))
+        for several, first in zip(SAME, found, strict=True):
+            again = session.query(several[-1])
+            assert again.origin is Origin.CACHED and set(numbers(again)) == set(numbers(first))
 
 
-def test_a_measured_statement_is_the_same_in_whatever_order_it_is_written(tmp_path: Path) -> None:
-    path = world(tmp_path)
-    with Session(path) as session:
-        first = session.query("SELECT COUNT(*), SUM(visits) FROM t WHERE age > 33", measure=True)
-    with Session(path) as session:
-        other = session.query("SELECT SUM(visits), COUNT(*) FROM t WHERE 33 < age", measure=True)
-    assert first.origin is Origin.MEASURED and other.origin is Origin.CACHED
-    assert other.cost.epsilon == 0 and other.rows[0] == first.rows[0][::-1]
-
-
-def test_another_version_of_the_data_is_another_question(tmp_path: Path) -> None:
+def test_a_changed_policy_keeps_its_answers_unless_it_is_about_other_data(tmp_path: Path) -> None:
     with Session(world(tmp_path)) as session:
         first = session.query(COUNT)
-    changed = policy(tmp_path, table='source = "people.csv"\nversion = "2"')
-    with Session(changed) as session:
-        later = session.query(COUNT)
-    assert later.origin is not Origin.CACHED and later.cost.epsilon > 0
-    assert later.remaining.epsilon < first.remaining.epsilon
-
-
-def test_a_stored_answer_keeps_the_confidence_that_it_was_given_at(tmp_path: Path) -> None:
-    with Session(world(tmp_path)) as session:
-        session.query(COUNT)
     surer = policy(tmp_path, more="[answer]\nconfidence = 0.999\n")
     with Session(surer) as session:
         old, new = session.query(COUNT), session.query(BY_SEX)
     assert (old.confidence, new.confidence) == (0.95, 0.999)
+    with Session(policy(tmp_path, budget="epsilon = 2\ndelta = 1e-6")) as session:
+        again, standing = session.query(COUNT), session.standing()
+    assert again.origin is Origin.CACHED and again.rows == first.rows
+    assert standing.budget.epsilon == pytest.approx(2, abs=1e-6)
+    assert again.remaining == standing.remaining
+    with pytest.raises((Refused, Misconfigured)):
+        Session(policy(tmp_path, budget=f'{MODERATE}\nneighbours = "replace"'))
+    with Session(policy(tmp_path, table='source = "people.csv"\nversion = "2"')) as session:
+        later = session.query(COUNT)
+    assert later.origin is not Origin.CACHED and later.cost.epsilon > 0
+    assert later.remaining.epsilon < first.remaining.epsilon
 
 
 # What it costs ----------------------------------------------------------------------------------
@@ -124,14 +116,8 @@ def test_a_stored_answer_keeps_the_confidence_that_it_was_given_at(tmp_path: Pat
 
 def test_costs_and_what_is_left_add_up_with_the_ledger(tmp_path: Path) -> None:
     path = world(tmp_path, budget=LAVISH)
-    asked = [
-        (COUNT, False),
-        (BY_SEX, True),
-        (BY_SEX, True),
-        ("SELECT AVG(visits) FROM t WHERE sex = 'm'", False),
-        ("SELECT MEDIAN(visits), SUM(bonus) FROM t GROUP BY sex", True),
-        ("SELECT COUNT(*) FROM t WHERE age < 50 AND ill = 1 AND visits > 3", False),
-    ]
+    surprise = "SELECT COUNT(*) FROM t WHERE age < 50 AND ill = 1 AND visits > 3"
+    asked = [(COUNT, False), (BY_SEX, True), (BY_SEX, True), (surprise, False)]
     spent = Fraction(0)
     with Session(path) as session:
         whole = session.standing().budget.rho
@@ -202,23 +188,17 @@ def test_a_forecast_is_never_below_what_is_charged_and_charges_nothing(
 def test_the_forecast_of_the_first_question_has_everything_that_comes_before_it(
     strategy: str, measure: bool, tmp_path: Path
 ) -> None:
-    path = world(tmp_path, more=f'[answer]\nstrategy = "{strategy}"\n')
+    path = write_policy(tmp_path, strategy=strategy, people=100)
     with Session(path) as session:
         most = session.forecast(COUNT, measure=measure).cost.rho
-        try:
+        if measure and strategy in ("tables", "histogram"):
+            with pytest.raises(BudgetExhausted):  # the tables of the plan need all of it
+                session.query(COUNT, measure=measure)
+            assert session.query(PAIRS).origin is Origin.MEASURED
+        else:
             session.query(COUNT, measure=measure)
-        except BudgetExhausted:
-            assert measure and strategy in ("tables", "histogram")
         spent = session.standing().spent.rho
     assert most is not None and spent is not None and spent <= most
-
-
-def test_a_measurement_never_takes_what_the_tables_of_a_plan_need(tmp_path: Path) -> None:
-    path = world(tmp_path, more='[answer]\nstrategy = "tables"\n')
-    with Session(path) as session:
-        with pytest.raises(BudgetExhausted):
-            session.query(COUNT, measure=True)
-        assert session.query(BY_SEX).origin is Origin.MEASURED
 
 
 def test_a_measurement_is_tighter_not_snapped_charged_once_and_learnt(tmp_path: Path) -> None:
@@ -236,15 +216,6 @@ def test_a_measurement_is_tighter_not_snapped_charged_once_and_learnt(tmp_path: 
         assert len(session._dataset.construction.stand_in.measurements) == before + 3
 
 
-def test_what_was_measured_before_everything_else_is_learnt_too(tmp_path: Path) -> None:
-    with Session(world(tmp_path)) as session:
-        session.query(BY_SEX, measure=True)
-        session.query(COUNT)
-        stand_in = session._dataset.construction.stand_in
-        assert stand_in.surrogate is not None
-        assert len(stand_in.measurements) == 3 + sum(1 for _ in stand_in.tables)
-
-
 def width(answer: Answer) -> float:
     cell: Any = number(answer)
     return float(cell.hi - cell.lo)
@@ -253,13 +224,11 @@ def width(answer: Answer) -> float:
 # Relations --------------------------------------------------------------------------------------
 
 
-def test_add_remove_keeps_the_number_of_people_secret(lavish: Path) -> None:
-    with Session(lavish) as session:
-        count = number(session.query(COUNT))
-    assert count.lo != count.hi
-
-
 def test_replace_makes_the_number_of_people_public_and_free(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    with Session(world(tmp_path / "secret")) as session:
+        count = number(session.query(COUNT))
+    assert count.lo != count.hi, "which add-remove keeps secret"
     path = world(tmp_path, budget=f'{MODERATE}\nneighbours = "replace"')
     with Session(path) as session:
         for measure in (False, True):
@@ -279,7 +248,7 @@ PUBLIC = [
 ]
 
 
-@pytest.mark.parametrize("strategy", ["auto", "cold", "gaussian", "histogram"])
+@pytest.mark.parametrize("strategy", ["auto", "gaussian"])
 def test_where_only_private_columns_are_protected_public_questions_are_exact_and_free(
     strategy: str, tmp_path: Path
 ) -> None:
@@ -341,17 +310,6 @@ def test_at_most_so_many_rows_of_each_person_count(tmp_path: Path) -> None:
     assert values(again) == values(kinds)
 
 
-def test_what_a_person_moves_is_as_many_times_as_large(tmp_path: Path) -> None:
-    spread = {}
-    for most in (1, 4):
-        folder = tmp_path / str(most)
-        folder.mkdir()
-        with Session(visits(folder, most, 2000)) as session:
-            answer = session.query("SELECT COUNT(*) FROM t WHERE ill = 1", measure=True)
-        spread[most] = number(answer).error
-    assert spread[1] is not None and spread[4] == pytest.approx(4 * spread[1], rel=1e-4)
-
-
 def test_a_pure_budget_is_kept_in_epsilon_and_answered_with_laplace_noise(tmp_path: Path) -> None:
     with Session(world(tmp_path, budget="epsilon = 2")) as session:
         for measure in (False, True):
@@ -383,14 +341,13 @@ def test_where_each_answer_is_paid_for_so_many_are_given_and_no_more(
         assert left is not None and 0 <= left < Fraction(1, 1000)
 
 
-@pytest.mark.parametrize("strategy", ["tables", "histogram", "cold", "warm", "auto"])
+@pytest.mark.parametrize("strategy", ["tables", "histogram", "cold", "auto"])
 def test_every_strategy_answers_and_says_where_from(strategy: str, tmp_path: Path) -> None:
-    path = world(tmp_path, budget=LAVISH, more=f'[answer]\nstrategy = "{strategy}"\n')
+    path = write_policy(tmp_path, strategy=strategy, people=500)
     with Session(path) as session:
-        for sql in (COUNT, BY_SEX, "SELECT sex, ill, AVG(visits) FROM t GROUP BY 1, 2"):
+        for sql in (COUNT, PAIRS, "SELECT a, b, AVG(c) FROM t GROUP BY 1, 2"):
             answer = session.query(sql)
-            wide = "ill" in sql
-            if strategy == "tables" and wide:
+            if strategy == "tables" and "AVG" in sql:
                 assert answer.origin is Origin.UNVERIFIED
                 assert all(cell.lo is None for cell in numbers(answer))
             else:
@@ -410,25 +367,22 @@ def test_a_surprise_is_measured_charged_and_counted_for_who_asked(tmp_path: Path
     assert standing.principals == {"alice": 1} and standing.surprises == 1
 
 
-def test_when_the_gate_is_closed_it_is_refused_with_what_is_left(tmp_path: Path) -> None:
+def test_when_the_gate_is_closed_it_is_refused_or_the_stand_in_goes_on(tmp_path: Path) -> None:
     path = write_policy(tmp_path, settings=["surprises = 1"])
     with Session(path) as session:
         first = session.query(PARITIES[0])
-        with pytest.raises(GateClosed, match="is left"):
+        with pytest.raises(GateClosed, match=r"found its 1 surprises.*is left"):
             session.query(PAIRS)
         assert session.query(PARITIES[0]).rows == first.rows
-
-
-def test_when_the_gate_is_closed_the_stand_in_goes_on_if_the_policy_says_so(tmp_path: Path) -> None:
-    path = write_policy(tmp_path, settings=["surprises = 1", 'exhausted = "unverified"'])
+    write_policy(tmp_path, settings=["surprises = 1", 'exhausted = "unverified"'])
     with Session(path) as session:
-        session.query(PARITIES[0])
         spent = session.standing().spent
         answer = session.query(PAIRS)
         assert answer.origin is Origin.UNVERIFIED and answer.cost.epsilon == 0
         assert number(answer).lo is None and number(answer).session_hi is None
         assert number(answer).value == pytest.approx(1250, abs=300)
         assert session.standing().spent == spent
+        assert session.query(PAIRS).origin is Origin.UNVERIFIED, "and is not kept"
 
 
 def test_a_ration_is_for_each_principal(tmp_path: Path) -> None:
@@ -470,36 +424,21 @@ HOSTILE = [
 ]
 
 
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with Session(world(tmp_path_factory.mktemp("tiny"), number=20)) as session:
+        yield session
+
+
 @pytest.mark.parametrize("sql", HOSTILE, ids=range(len(HOSTILE)))
 def test_what_cannot_be_answered_is_refused_before_anything_is_charged(
-    sql: str, tmp_path: Path
+    sql: str, tiny: Session
 ) -> None:
-    with Session(world(tmp_path, number=20)) as session:
-        for measure in (False, True):
-            with pytest.raises(Unsupported) as refusal:
-                session.query(sql, measure=measure)
-            assert str(refusal.value)
-        assert session.standing().spent.epsilon == 0
-
-
-def test_a_question_that_no_table_answers_is_refused_before_anything_is_charged(
-    tmp_path: Path,
-) -> None:
-    wide = "".join(f"[columns.c{i}]\nvalues = {list(range(40))}\n" for i in range(4))
-    csv(tmp_path / "wide.csv", [f"c{i}" for i in range(4)], [[j] * 4 for j in range(40)])
-    path = policy(tmp_path, table='source = "wide.csv"', columns=wide)
-    with Session(path) as session:
-        with pytest.raises(Unsupported, match="ask for fewer"):
-            session.query("SELECT c0, c1, SUM(c2), SUM(c3) FROM t GROUP BY c0, c1")
-        assert session.standing().spent.epsilon == 0
-
-
-def test_a_long_condition_is_answered_like_a_short_one(tmp_path: Path) -> None:
-    long = " OR ".join(f"age = {i}" for i in range(1000))
-    with Session(world(tmp_path)) as session:
-        first = session.query("SELECT COUNT(*) FROM t WHERE age IS NOT NULL")
-        again = session.query(f"SELECT COUNT(*) FROM t WHERE {long}")
-    assert again.origin is Origin.CACHED and again.rows == first.rows
+    for measure in (False, True):
+        with pytest.raises(Unsupported) as refusal:
+            tiny.query(sql, measure=measure)
+        assert str(refusal.value)
+    assert tiny.standing().spent.epsilon == 0
 
 
 def test_a_policy_without_a_budget_is_one_sentence(tmp_path: Path) -> None:
@@ -535,25 +474,6 @@ def test_a_table_of_many_columns_is_opened_at_once(tmp_path: Path) -> None:
         assert session.forecast("SELECT COUNT(*) FROM t WHERE c3 = 1").cost.epsilon > 0
 
 
-def test_another_relation_needs_another_ledger(tmp_path: Path) -> None:
-    with Session(world(tmp_path)) as session:
-        session.query(COUNT)
-    with pytest.raises((Refused, Misconfigured)):
-        Session(policy(tmp_path, budget=f'{MODERATE}\nneighbours = "replace"'))
-
-
-def test_a_larger_budget_goes_on_where_the_smaller_one_ended(tmp_path: Path) -> None:
-    with Session(world(tmp_path)) as session:
-        first = session.query(COUNT)
-    with Session(policy(tmp_path, budget="epsilon = 2\ndelta = 1e-6")) as session:
-        again = session.query(COUNT)
-        more = session.query(BY_SEX)
-        standing = session.standing()
-    assert again.origin is Origin.CACHED and again.rows == first.rows
-    assert standing.budget.epsilon == pytest.approx(2, abs=1e-6)
-    assert more.remaining == standing.remaining
-
-
 # Files ------------------------------------------------------------------------------------------
 
 
@@ -573,26 +493,6 @@ def test_the_files_are_beside_the_policy_and_for_their_owner_alone(
     assert "casemate.ledger-key" not in found
     assert all(mode == 0o600 for name, mode in found.items() if name != "casemate.toml")
     assert os.listdir(data) == ["people.csv"] and not os.listdir(elsewhere)
-
-
-def test_a_ledger_may_be_somewhere_else(tmp_path: Path) -> None:
-    (tmp_path / "spent").mkdir()
-    path = world(tmp_path, budget=f'{MODERATE}\nledger = "spent/mine.ledger"')
-    with Session(path) as session:
-        session.query(COUNT)
-    assert {"mine.ledger", "mine.ledger-gate"} <= set(modes(tmp_path / "spent"))
-    assert set(modes(tmp_path)) == {"people.csv", "casemate.toml", "spent"}
-
-
-def test_people_with_several_rows_have_a_key_beside_the_ledger(tmp_path: Path) -> None:
-    path = visits(tmp_path, 2, 100)
-    with Session(path) as session:
-        session.query(COUNT)
-    assert modes(tmp_path)["casemate.ledger-key"] == 0o600
-    key = (tmp_path / "casemate.ledger-key").read_bytes()
-    with Session(path) as session:
-        session.query(BY_KIND)
-    assert (tmp_path / "casemate.ledger-key").read_bytes() == key
 
 
 BY_KIND = "SELECT kind, COUNT(*) FROM t GROUP BY kind"
@@ -625,23 +525,6 @@ def test_a_seeded_session_repeats_itself_says_so_and_leaves_nothing(
     assert found[0].rows == found[1].rows != found[2].rows
     assert all("not private: seeded" in answer.notes for answer in found)
     assert set(modes(tmp_path)) == before
-
-
-def test_a_session_that_charges_takes_no_seed(tmp_path: Path) -> None:
-    with pytest.raises(TypeError):
-        Session(world(tmp_path), seed=1)  # type: ignore[call-arg]  # there is no such argument
-    with Session(policy(tmp_path)) as session:
-        assert not any("seeded" in note for note in session.query(COUNT).notes)
-
-
-def test_two_tables_in_memory_do_not_answer_alike(tmp_path: Path) -> None:
-    found = []
-    for name in ("one", "other"):
-        folder = tmp_path / name
-        folder.mkdir()
-        with Session(world(folder)) as session:
-            found.append(session.query(BY_SEX).rows)
-    assert found[0] != found[1]
 
 
 # Nothing private in what is printed -------------------------------------------------------------

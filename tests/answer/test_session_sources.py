@@ -28,7 +28,7 @@ from answer.session_world import (
 )
 
 from casemate import Policy, Session
-from casemate.errors import Misconfigured, Unsupported
+from casemate.errors import Unsupported
 from casemate.grid import Origin
 from casemate.table import load_policy
 
@@ -56,7 +56,7 @@ def kinds_in(folder: Path, source: str) -> Path:
     return policy(folder, table=table, columns=Kinds.columns, budget=LAVISH)
 
 
-@pytest.mark.parametrize("source", ["csv", "parquet", "duckdb"])
+@pytest.mark.parametrize("source", ["parquet", "duckdb"])
 def test_columns_of_every_kind_are_answered_from_every_file(source: str, tmp_path: Path) -> None:
     path = kinds_in(tmp_path, source)
     with Session(path) as session:
@@ -72,30 +72,21 @@ def test_columns_of_every_kind_are_answered_from_every_file(source: str, tmp_pat
     assert isinstance(latest.value, date) and latest.hi == date(2001, 12, 31)
 
 
-def test_every_declared_group_is_there_and_one_for_everything_else(tmp_path: Path) -> None:
-    path = kinds_in(tmp_path, "csv")
-    with Session(path) as session:
+def test_what_a_column_cannot_be_asked_is_said_with_its_name(tmp_path: Path) -> None:
+    refused = {
+        "SELECT COUNT(*) FROM t WHERE undeclared = 3": "undeclared",
+        "SELECT COUNT(*) FROM t WHERE Mixed = 3": "mixed",
+        "SELECT COUNT(*) FROM t WHERE \"mixed case\" = 'a'": "mixed case",
+        "SELECT SUM(flag) FROM t": "SUM",
+        "SELECT SUM(born) FROM t": "SUM",
+    }
+    with Session(kinds_in(tmp_path, "csv")) as session:
+        for sql, why in refused.items():
+            with pytest.raises(Unsupported, match=f"(?i){why}"):
+                session.query(sql)
+        assert session.standing().spent.epsilon == 0
         found = {sql: [row[0] for row in values(session.query(sql))] for sql in KINDS[:2]}
     assert list(found.values()) == [[False, True, None], ["a b", "it's", None]]
-
-
-@pytest.mark.parametrize(
-    ("sql", "why"),
-    [
-        ("SELECT COUNT(*) FROM t WHERE undeclared = 3", "undeclared"),
-        ("SELECT COUNT(*) FROM t WHERE Mixed = 3", "mixed"),
-        ("SELECT COUNT(*) FROM t WHERE \"mixed case\" = 'a'", "mixed case"),
-        ("SELECT SUM(flag) FROM t", "SUM"),
-        ("SELECT SUM(born) FROM t", "SUM"),
-    ],
-)
-def test_what_a_column_cannot_be_asked_is_said_with_its_name(
-    sql: str, why: str, tmp_path: Path
-) -> None:
-    with Session(kinds_in(tmp_path, "csv")) as session:
-        with pytest.raises(Unsupported, match=f"(?i){why}"):
-            session.query(sql)
-        assert session.standing().spent.epsilon == 0
 
 
 def test_a_column_without_cells_is_refused_with_what_to_declare(tmp_path: Path) -> None:
@@ -108,36 +99,12 @@ def test_a_column_without_cells_is_refused_with_what_to_declare(tmp_path: Path) 
         assert session.query("SELECT COUNT(*) FROM t WHERE b = 2").rows
 
 
-def test_bounds_without_bins_get_sixteen(tmp_path: Path) -> None:
-    csv(tmp_path / "t.csv", ("x",), [(i,) for i in range(1000)])
-    columns = '[columns.x]\ntype = "integer"\nmin = 0\nmax = 1599\n'
-    path = policy(tmp_path, table='source = "t.csv"', columns=columns, budget=LAVISH)
-    with Session(path) as session:
-        fits = session.query("SELECT COUNT(*) FROM t WHERE x < 500")
-        moved = session.query("SELECT COUNT(*) FROM t WHERE x < 540")
-    assert not fits.notes and any("as if for" in note for note in moved.notes)
-    assert number(moved).value == pytest.approx(number(fits).value, abs=15)
-    (low, high), (_, least) = (number(each).band(False) or (0, 0) for each in (moved, fits))
-    assert low < 540 < high and least < 540
-    assert number(fits).value == pytest.approx(500, abs=15)
-
-
-def test_bounds_taken_from_the_data_stamp_every_answer(tmp_path: Path) -> None:
-    csv(tmp_path / "t.csv", ("x",), [(i % 9,) for i in range(100)])
-    columns = '[columns.x]\nmin = 0\nmax = 8\nfrom = "data"\n'
-    with Session(policy(tmp_path, table='source = "t.csv"', columns=columns)) as session:
-        for measure in (False, True):
-            notes = session.query(COUNT, measure=measure).notes
-            assert any(each.startswith("guarantee conditional on the policy") for each in notes)
-
-
 # Small tables -----------------------------------------------------------------------------------
 
 ONE = "[columns.x]\nvalues = [0, 1]\n"
 
 
-@pytest.mark.parametrize("rows", [0, 1, 5])
-@pytest.mark.parametrize("strategy", ["auto", "cold", "histogram", "tables"])
+@pytest.mark.parametrize(("rows", "strategy"), [(0, "auto"), (1, "cold"), (5, "tables")])
 def test_a_table_of_one_column_and_hardly_any_rows_is_answered(
     rows: int, strategy: str, tmp_path: Path
 ) -> None:
@@ -158,14 +125,11 @@ def test_a_table_of_one_column_and_hardly_any_rows_is_answered(
 
 
 @pytest.mark.parametrize("relation", ['neighbours = "replace"', 'protects = "private-columns"'])
-@pytest.mark.parametrize("rows", [0, 3])
-def test_an_empty_table_is_answered_under_every_relation(
-    relation: str, rows: int, tmp_path: Path
-) -> None:
-    csv(tmp_path / "people.csv", HEAD, people(rows))
+def test_an_empty_table_is_answered_under_every_relation(relation: str, tmp_path: Path) -> None:
+    csv(tmp_path / "people.csv", HEAD, people(0))
     path = policy(tmp_path, budget=f"{MODERATE}\n{relation}")
     with Session(path) as session:
-        assert number(session.query(COUNT)).value == rows
+        assert number(session.query(COUNT)).value == 0
         for sql in ("SELECT AVG(visits) FROM t WHERE ill = 1", "SELECT MEDIAN(age) FROM t"):
             for measure in (False, True):
                 assert len(session.query(sql, measure=measure).rows) == 1
@@ -178,10 +142,11 @@ SHIPPED = {
     "population:2000:1": "SELECT sex, COUNT(*) FROM people WHERE age >= 50 GROUP BY sex",
     "rand_hie": "SELECT COUNT(*) FROM t",
 }
+LARGE = list(SHIPPED)[1:]
 
 
 @pytest.mark.parametrize(
-    "name", ["hospital", "population:2000:1", pytest.param("rand_hie", marks=pytest.mark.slow)]
+    "name", ["hospital", *(pytest.param(each, marks=pytest.mark.slow) for each in LARGE)]
 )
 def test_a_shipped_table_is_answered_and_its_ledger_is_in_the_folder_one_is_in(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -195,12 +160,6 @@ def test_a_shipped_table_is_answered_and_its_ledger_is_in_the_folder_one_is_in(
         assert session.query(SHIPPED[name]).origin is Origin.CACHED
 
 
-def test_a_source_without_a_policy_has_no_budget(tmp_path: Path) -> None:
-    csv(tmp_path / "t.csv", ("x",), [(1,)])
-    with pytest.raises(Misconfigured, match="has no budget"):
-        Session(str(tmp_path / "t.csv"))
-
-
 def test_a_policy_may_be_given_as_a_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = load_policy(world(tmp_path))
     assert isinstance(loaded, Policy)
@@ -212,21 +171,6 @@ def test_a_policy_may_be_given_as_a_value(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 # Public tables ----------------------------------------------------------------------------------
-
-
-def test_joins_to_public_tables_are_answered_like_what_they_say(tmp_path: Path) -> None:
-    csv(tmp_path / "areas.csv", ("letter", "area"), [("f", "north"), ("m", "south")])
-    more = '[public.areas]\nsource = "areas.csv"\nkey = "letter"\n'
-    path = world(tmp_path, more=more)
-    joined = "SELECT COUNT(*) FROM t JOIN areas ON t.sex = areas.letter WHERE area = 'north'"
-    with Session(path) as session:
-        first = session.query("SELECT COUNT(*) FROM t WHERE sex = 'f'")
-        again = session.query(joined)
-        grouped = session.query(
-            "SELECT area, COUNT(*) FROM t JOIN areas ON sex = letter GROUP BY 1"
-        )
-    assert again.origin is Origin.CACHED and numbers(again) == numbers(first)
-    assert [row[0] for row in grouped.rows] == ["north", "south"]
 
 
 # Dialects ---------------------------------------------------------------------------------------

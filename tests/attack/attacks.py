@@ -11,7 +11,7 @@ import numpy as np
 
 from casemate.attack import Attack
 from casemate.attack.attack import Attacked, AttackOptions
-from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import NoiseLaw
 from casemate.attack.score.predictor import Baselines
 from casemate.attack.score.scoring import PairedComparison, Score, Stratum
 from casemate.published import Knowledge

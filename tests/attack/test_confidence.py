@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from casemate.attack.reconstruct import covariance as covariance_module
 from casemate.attack.reconstruct.confidence import Confidence, confidence, trusted_equations
-from casemate.attack.reconstruct.noise import Kind, NoiseLaw
-from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.reconstruct.problem import Kind, NoiseLaw, Prior, Problem
 from casemate.attack.solvers.decoding import least_deviations
 from casemate.exact import Floats
 
@@ -67,21 +66,6 @@ def test_intervals_without_noise_hold_the_truth_computed_or_drawn(
     assert (found.high - found.low).max() < (1.0 if draw else 1e-6)
 
 
-def test_known_values_are_points_and_help_the_others() -> None:
-    prior = Prior(low=0.0, high=9.0, known={0: 4.0}, whole=np.array([True, False]))
-    found = sure_of(Problem.of([[1, 1]], [6.0], prior))
-    assert found.low[0] == found.high[0] == found.values[0] == 4
-    assert found.values[1] == pytest.approx(2) and found.identified.all()
-    assert found.probability[0] == 1 and np.isnan(found.probability[1])
-    assert found.deviation[0] == 0
-
-
-def test_no_equations_leave_the_ranges_as_they_were() -> None:
-    found = sure_of(Problem.of(np.zeros((0, 2)), [], Prior(low=0.0, high=np.array([1.0, np.inf]))))
-    assert found.low.tolist() == [0, 0] and found.high.tolist() == [1, np.inf]
-    assert not found.identified.any()
-
-
 # With noise, exactly ----------------------------------------------------------------------------
 
 
@@ -95,12 +79,6 @@ def test_the_deviation_is_that_of_the_weighted_estimate(seed: int) -> None:
     divided = matrix / (spread * 2 * np.sqrt(2))[:, None]
     expected = np.sqrt(np.diag(np.linalg.inv(divided.T @ divided)))
     assert sure_of(problem).deviation == pytest.approx(expected)
-
-
-def test_values_outside_their_interval_are_moved_to_its_nearest_end() -> None:
-    problem = Problem.of(np.eye(3), [5.0, 5.0, 5.0], noise=NoiseLaw("gaussian", 1.0))
-    found = sure_of(problem, np.array([-90.0, 5.1, 90.0]))
-    assert found.values.tolist() == [found.low[0], 5.1, found.high[2]]
 
 
 def test_noise_within_a_bound_leaves_no_value_that_it_excludes() -> None:
@@ -119,20 +97,6 @@ def test_the_scale_of_noise_is_estimated_from_what_equations_leave() -> None:
     assert found.high - found.values == pytest.approx([student], rel=0.02)
 
 
-def test_an_average_over_many_counts_less_than_one_over_few() -> None:
-    plain = Problem.of([[1], [1]], [4.0, 8.0], noise=NoiseLaw("gaussian", 1.0))
-    problem = Problem(
-        plain.equations,
-        plain.answers,
-        plain.low,
-        plain.high,
-        plain.whole,
-        plain.noise,
-        np.array([1.0, 10.0]),
-    )
-    assert sure_of(problem).values == pytest.approx([(4 + 8 / 100) / 1.01])
-
-
 def test_answers_that_a_robust_solver_outvoted_are_left_out(seed: int) -> None:
     random = np.random.default_rng(seed)
     matrix, truth = subsets(random, 160, 40), random.uniform(0, 10, 40)
@@ -148,28 +112,9 @@ def test_answers_that_a_robust_solver_outvoted_are_left_out(seed: int) -> None:
     assert np.abs(found.values - truth).max() < 1e-6
 
 
-def test_whole_numbers_are_whole_and_have_a_probability(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    matrix, truth = subsets(random, 80, 20), random.integers(0, 2, 20).astype(np.float64)
-    law = NoiseLaw("laplace", 1.0)
-    prior = Prior(low=0.0, high=1.0, whole=True)
-    found = sure_of(Problem.of(matrix, law.laid_over(matrix @ truth, random), prior, law))
-    assert set(found.values.tolist()) <= {0.0, 1.0}
-    assert (found.probability >= 0.5).all() and covers(found, found.values).all()
-    assert ((found.low == found.high) == (found.probability >= 0.9)).all()
-
-
-def test_a_whole_number_that_is_not_identified_has_no_probability() -> None:
-    prior = Prior(low=0.0, high=3.0, whole=True)
-    law = NoiseLaw("gaussian", 1.0)
-    found = sure_of(Problem.of([[1, 1]], [3.0], prior, law))
-    assert np.isnan(found.probability).all()
-    assert found.low.tolist() == [0, 0] and found.high.tolist() == [3, 3]
-
-
 # True with a stated probability -----------------------------------------------------------------
 
-GROUPS, SEEDS = 20, 50  # small systems: BLAS threads would cost more than they bring
+GROUPS, SEEDS = 20, 30  # small systems: BLAS threads would cost more than they bring
 
 
 def design(name: str, random: np.random.Generator) -> Floats:

@@ -42,8 +42,3 @@ def test_a_statement_about_something_else_is_refused() -> None:
         with pytest.raises(Misconfigured, match="finite"):
             seen.see(SUM, float("nan"))
     assert seen.seen == 0 and not np.isnan(seen.values).any()
-
-
-def test_only_a_private_column_can_be_followed() -> None:
-    with Table.open("hospital") as table, pytest.raises(Misconfigured, match="not a private"):
-        OnlineReconstruction(table, "ZIP")

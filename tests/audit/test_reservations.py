@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from casemate import Audit, Table
+from casemate import Audit
 
 ROWS = "name,area,pay\nana,1,50\nben,1,\ncem,2,44\ndora,2,71\n"
 BY_AREA = ["SELECT area, AVG(pay) FROM staff WHERE area = 1 GROUP BY area"]
@@ -29,8 +29,3 @@ def test_where_nothing_is_missing_nothing_is_said(tmp_path: Path) -> None:
     found = Audit.of(BY_AREA, path, private="pay")
     assert found.verdict == "none-exposed"
     assert not any("missing" in each for each in found.assumptions)
-
-
-def test_one_private_column_may_be_named_alone(staff: Path) -> None:
-    with Table.open(staff, private="pay") as table:
-        assert [column.name for column in table.policy.private()] == ["pay"]

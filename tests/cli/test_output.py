@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from cyclopts import App
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured
+from casemate.report import Report
 from casemate.report.terminal import OutputOptions, Progress, write_atomically
 
 FIELDS = {"schema": "casemate.example/1", "people": 3}
@@ -29,7 +31,7 @@ def parsed(*arguments: str) -> OutputOptions:
 
 
 def emitted(output: OutputOptions, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    output.emit(result_text="three people", result_json=FIELDS)
+    output.emit_plain("three people", FIELDS)
     shown = capsys.readouterr()
     return shown.out, shown.err
 
@@ -59,16 +61,21 @@ def test_a_command_without_html_says_so_and_prints_nothing(
     assert capsys.readouterr().out == ""
 
 
-def test_html_is_passed_on_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    OutputOptions("html").emit("text", FIELDS, "<!doctype html>")
-    assert capsys.readouterr().out == "<!doctype html>"
+@pytest.mark.parametrize(
+    ("form", "start"), [("text", "three people\n"), ("json", "{\n"), ("html", "<!DOCTYPE html>\n")]
+)
+def test_a_report_is_printed_in_the_form_that_was_asked_for(
+    form: Literal["text", "json", "html"], start: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    OutputOptions(form).emit(Report("casemate count", "three people", lambda: FIELDS))
+    assert capsys.readouterr().out.startswith(start)
 
 
 def test_what_json_cannot_say_is_an_error_and_not_a_broken_object(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        OutputOptions("json").emit("text", {"error": float("nan")})
+        OutputOptions("json").emit_plain("text", {"error": float("nan")})
     assert capsys.readouterr().out == ""
 
 
@@ -104,7 +111,7 @@ def test_a_folder_that_goes_away_during_the_work_is_a_sentence(tmp_path: Path) -
     output = OutputOptions("text", folder / "out")
     folder.rmdir()
     with pytest.raises(Misconfigured, match=r"cannot write --output .*: No such file"):
-        output.emit("text", FIELDS)
+        output.emit_plain("text", FIELDS)
 
 
 # Files --------------------------------------------------------------------------------------------

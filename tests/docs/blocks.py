@@ -19,12 +19,16 @@ import doctest
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
+
+from casemate.cli.main import exit_code
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"(?P<before>.*)\n```(?P<info>[^\n`]*)\n(?P<text>(?s:.*?))^```$", re.MULTILINE)
@@ -100,8 +104,11 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
         yield command, "".join(line + "\n" for line in others[ends:])
 
 
-def run(command: str, folder: Path) -> tuple[int, str]:
-    """The exit code of a shell command and all it prints, with casemate's commands on the path."""
+def run(command: str, folder: Path, *, errors: bool = True) -> tuple[int, str]:
+    """The exit code of a command and all it prints, also on stderr where `errors` are wanted.
+
+    One of casemate's without anything for a shell in it runs in this process.
+    """
     ours = str(Path(sys.executable).parent)
     plain = {name: value for name, value in os.environ.items() if not name.startswith("CASEMATE_")}
     settings = {
@@ -110,18 +117,50 @@ def run(command: str, folder: Path) -> tuple[int, str]:
         "COLUMNS": "80",
         "TERM": "dumb",
     }
+    words = _words(command)
+    if words[0] == "casemate" and not any(set(word) <= set("|&;<>()") for word in words):
+        return _run_here(words[1:], folder, plain | settings, errors)
     shown = subprocess.run(
         ["sh", "-c", command],
         cwd=folder,
         env=plain | settings,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.STDOUT if errors else subprocess.DEVNULL,
         text=True,
         timeout=PATIENCE,
         check=False,
     )
     return shown.returncode, shown.stdout
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command; one that needs a shell has signs as words, or is a single one."""
+    if set("$`") & set(command):
+        return [command]
+    parser = shlex.shlex(command, posix=True, punctuation_chars=True)
+    parser.whitespace_split, parser.commenters = True, ""
+    return list(parser)
+
+
+def _run_here(
+    words: list[str], folder: Path, environment: dict[str, str], errors: bool
+) -> tuple[int, str]:
+    shown = io.StringIO()
+    with (
+        open(os.devnull) as nothing,
+        patch.dict(os.environ, environment, clear=True),
+        patch.object(sys, "stdin", nothing),
+        patch.object(sys, "path", [*sys.path]),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(shown),
+        contextlib.redirect_stderr(shown if errors else io.StringIO()),
+    ):
+        code = exit_code(words)
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(folder.resolve())):
+            del sys.modules[name]  # a classifier of this page, and of no other
+    return code, shown.getvalue()
 
 
 def _play_console(text: str, folder: Path) -> None:

@@ -93,3 +93,14 @@ def test_pages_import_from_doors_only() -> None:
         for module in re.findall(r"from (casemate[\w.]*) import", path.read_text()):
             door = ROOT / "src" / module.replace(".", "/") / "__init__.py"
             assert door.is_file() and module.count(".") <= 2, f"{path.name} imports from {module}"
+
+
+def test_doors_name_what_stands_behind_them() -> None:
+    """A word in backticks is a module, a folder, a room or an exported name."""
+    package = ROOT / "src/casemate"
+    for door in sorted(package.rglob("__init__.py")):
+        _, docstring, exports = door.read_text().split('"""', 2)
+        folders = [door.parent, door.parent.parent, package]
+        standing = {path.stem for folder in folders for path in folder.iterdir()}
+        named = set(re.findall(r"`([a-z_]+)`", docstring))
+        assert named <= standing | set(re.findall(r"\w+", exports)), door

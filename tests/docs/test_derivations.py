@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 from docs.pages import ROOT
 
-PAGES = ["answer_intervals", "online_construction", "sparse_vector"]
+PAGES = [
+    "answer_intervals",
+    "one_bit_edge",
+    "online_bisection",
+    "online_construction",
+    "sparse_vector",
+]
 
 
 @pytest.fixture(scope="module")

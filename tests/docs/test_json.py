@@ -42,7 +42,7 @@ def printed(section: str, folder: Path) -> list[dict[str, Any]]:
             play(f"```{block.language} title={block.file}\n{block.text}```\n", folder)
             continue
         for command, _ in commands(block.text):
-            _, shown = run(f"({command}) 2>/dev/null", folder)  # the object is alone on stdout
+            _, shown = run(command, folder, errors=False)  # the object is alone on stdout
             if "--format json" in command:
                 objects.append(json.loads(shown))
     return objects

@@ -1,4 +1,4 @@
-"""docs/notation.md speaks of names that exist."""
+"""docs/notation.md is the glossary: every public name once, and only names that exist."""
 
 import inspect
 from pkgutil import resolve_name
@@ -6,7 +6,10 @@ from pkgutil import resolve_name
 import pytest
 from docs.pages import page, rows
 
-NAMES = [row[0].strip("`") for row in rows(page("notation"))]
+import casemate
+
+ROWS = rows(page("notation"))
+NAMES = [row[0].strip("`") for row in ROWS]
 
 
 def thing(name: str) -> object:
@@ -37,5 +40,7 @@ def test_a_name_that_does_not_exist_is_noticed() -> None:
     assert not found("table.schema.Budget.epsilon.more")
 
 
-def test_no_name_is_listed_twice() -> None:
-    assert len(set(NAMES)) == len(NAMES) > 10
+def test_every_public_name_is_listed_once_with_a_meaning() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+    assert set(casemate.__all__) <= set(NAMES)
+    assert all(len(row) == 3 and len(row[2]) > 10 for row in ROWS)

@@ -19,7 +19,7 @@ from casemate.doors import (
     Transcript,
     open_transcript,
 )
-from casemate.doors.entry import FORM
+from casemate.doors.transcript import FORM
 from casemate.privacy.book import MemoryBook
 from casemate.privacy.ledger import Ledger, Terms, open_ledger
 from casemate.privacy.ledger.entry import RowKind

@@ -1,14 +1,15 @@
-"""A process that asks the same questions in life after life, and dies at a step of some of them.
+"""A process that asks the doors the same questions in life after life (`dying`).
 
-Run as `python dying_doors.py FOLDER HABIT DEATHS…`. Each life is a process of its own, forked here,
-that opens the ledger, the transcript and the secret, asks every question from the first on and
-writes each answer to FOLDER/sent as it is sent. A step is a call of the ledger, the transcript or
-the secret file, or a draw of noise; before and after each there is a moment to die. The life number
-i dies at moment DEATHS[i], by os._exit, and a last one lives. HABIT is `sound`, or a mistake that a
-test has to notice: `careless` sends a measurement before it is appended, `forgetful` does not keep
-the secret.
+Run as `python dying_doors.py FOLDER HABIT NUMBERS…`. Each life opens the ledger, the transcript and
+the secret, asks every question from the first on and writes each answer to FOLDER/sent as it is
+sent. A step is a call of the ledger, the transcript or the secret file, or a draw of noise. HABIT:
 
-With HABIT `race`, DEATHS is one number: so many processes ask all questions at the same time.
+`sound`      the life number i dies at moment NUMBERS[i], and a last one lives;
+`careless`   a life of two for each of NUMBERS, until one shows two draws for one charge, with a
+             mistake: a measurement is sent before it is durable;
+`forgetful`  the same, with a mistake: the secret is not kept;
+`every`      NUMBERS are the first moment and a step: one folder for each moment of a life;
+`race`       NUMBERS is one: so many processes ask all questions at the same time.
 """
 
 import json
@@ -22,73 +23,35 @@ from pathlib import Path
 from typing import Any
 
 from doors.doorway import Doorway, asking, in_file
-from forked import FINISHED, ended, forked
+from dying import Steps, every, lives, race, sent
 
 from casemate.doors import Gate, Measurement, MemorySecrets, TranscriptEntry
-from casemate.doors.entry import to_text
-from casemate.doors.transcript import TranscriptBook
+from casemate.doors.transcript import TranscriptBook, to_text
 from casemate.privacy.mechanisms import Calibration
 from casemate.privacy.noise import LaplaceLaw, Noise, Sources, discrete_laplace
 
 LAW = LaplaceLaw(Fraction(1000))  # so wide that two draws are hardly ever the same
 CALIBRATION = Calibration(Fraction(1000), Fraction(1000))
-DEAD = 9
-
-Send = Callable[[str], None]
-
-
-class Steps:
-    """Counts moments, and ends the process at one of them."""
-
-    def __init__(self, last: int | None) -> None:
-        self.count, self.last = 0, last
-
-    def pass_one(self) -> None:
-        if self.count == self.last:
-            os._exit(DEAD)
-        self.count += 1
-
-    def around(self, thing: object, name: str) -> None:
-        """Make a method of this object a step."""
-        setattr(thing, name, self.around_call(getattr(thing, name)))
-
-    def around_call(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def stepped(*args: Any, **options: Any) -> Any:
-            self.pass_one()
-            result = call(*args, **options)
-            self.pass_one()
-            return result
-
-        return stepped
 
 
 def doors(folder: Path, habit: str, steps: Steps) -> tuple[Doorway, Gate, Measurement]:
     doorway = in_file(folder)
     if habit == "forgetful":
         doorway.secrets = MemorySecrets()
-    for name in ("charge", "record_output"):
-        steps.around(doorway.ledger, name)
+    steps.around(doorway.ledger, "charge", "record_output")
     steps.around(doorway.transcript, "run")
     steps.around(doorway.secrets, "write")
     noise: Noise = steps.around_call(discrete_laplace)
-    options: dict[str, Any] = {"calibration": CALIBRATION, "runs": 9, "name": partial(unique)}
+    unique = lambda: os.urandom(8).hex()  # noqa: E731 - a name for each run
+    options: dict[str, Any] = {"calibration": CALIBRATION, "runs": 9, "name": unique}
     gate = doorway.gate(noise, schedule=lambda _: 10**6, **options)
     return doorway, gate, replace(doorway.measurement(), sources=Sources(laplace=noise))
-
-
-def unique() -> str:
-    return os.urandom(8).hex()
 
 
 def live(folder: Path, habit: str, steps: Steps) -> None:
     """Ask everything, in order, and send each answer."""
     doorway, gate, measurement = doors(folder, habit, steps)
-
-    def send(key: str, text: str) -> None:
-        with (folder / "sent").open("a") as file:
-            file.write(json.dumps([key, text]) + "\n")
-        steps.pass_one()
-
+    send = partial(steps.send, folder)
     if habit == "careless":
         confess(doorway, send)
     send("easy", to_text(gate.ask(asking("easy", 3))))
@@ -116,42 +79,24 @@ def confess(doorway: Doorway, send: Callable[[str, str], None]) -> None:
     doorway.transcript.run = careless  # type: ignore[method-assign]  # the mistake itself
 
 
-def lives(folder: Path, habit: str, deaths: list[int]) -> list[int]:
-    """How each life ended."""
-    return [
-        ended(forked(lambda last=last: live(folder, habit, Steps(last))))  # type: ignore[misc]  # a default binds it
-        for last in (*deaths, None)
-    ]
+def sent_twice(folder: Path, moment: int) -> bool:
+    """Whether the mistake shows when the first life ends at this moment."""
+    folder.mkdir()
+    lives(live, folder, "careless", [moment])
+    return len(sent(folder)["measured"]) > 1
 
 
-def race(folder: Path, count: int) -> list[int]:
-    children = [forked(lambda: live(folder, "sound", Steps(None))) for _ in range(count)]
-    return [ended(child) for child in children]
-
-
-def main(folder: str, habit: str, *numbers: str) -> None:
-    where, wanted = Path(folder), [int(number) for number in numbers]
-    where.mkdir(exist_ok=True)
+def main(where: str, habit: str, *numbers: str) -> None:
+    folder, wanted = Path(where), [int(number) for number in numbers]
+    folder.mkdir(exist_ok=True)
     if habit == "every":
-        every(where, wanted[0], wanted[1])
+        every(live, folder, (), *wanted)
+    elif habit == "careless":
+        print(json.dumps(any(sent_twice(folder / str(moment), moment) for moment in wanted)))
     elif habit == "race":
-        print(json.dumps(race(where, wanted[0])))
+        print(json.dumps(race([partial(live, folder, "sound", Steps()) for _ in range(*wanted)])))
     else:
-        print(json.dumps(lives(where, habit, wanted)))
-
-
-def every(where: Path, first: int, step: int) -> None:
-    """One folder for each moment of a first life, until it outlives the moment meant for it.
-
-    The second life dies too, a little later in its own course than half way to that moment.
-    """
-    moment = first
-    while True:
-        folder = where / str(moment)
-        folder.mkdir()
-        if lives(folder, "sound", [moment, moment // 2 + 1])[0] == FINISHED:
-            return
-        moment += step
+        print(json.dumps(lives(live, folder, habit, wanted)))
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import pytest
 from doors.doorway import FACTS
 
 from casemate.doors import Closed, open_transcript
-from casemate.doors.entry import FORM
-from casemate.errors import LedgerUnavailable, Misconfigured, TranscriptDamaged
+from casemate.doors.transcript import FORM
+from casemate.errors import TranscriptDamaged
 from casemate.privacy import Pure
 from casemate.privacy.ledger import open_ledger
 
@@ -38,15 +38,6 @@ def test_a_ledger_and_its_transcript_share_one_file(tmp_path: Path) -> None:
             assert ledger.verify().number == number + 1
             assert len(list(transcript.replay())) == number + 1
     assert path.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize(
-    "statement", ["UPDATE transcript SET text = '{}'", "DELETE FROM transcript WHERE number = 2"]
-)
-def test_entries_that_were_written_stay_written(tmp_path: Path, statement: str) -> None:
-    filled(tmp_path / "t")
-    with pytest.raises(sqlite3.IntegrityError, match="the transcript is append-only"):
-        by_hand(tmp_path / "t", statement)
 
 
 @pytest.mark.parametrize(
@@ -115,20 +106,3 @@ def test_a_torn_end_of_the_log_is_left_out_and_the_rest_is_whole(tmp_path: Path,
         assert 0 < len(list(copy.replay())) < 5
         copy.append(Closed("r4", "again"))
         list(copy.replay())
-
-
-def test_a_file_that_is_no_database_is_damage_and_a_folder_is_misconfigured(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "t").write_text("not a database, and long enough to be looked at " * 20)
-    with pytest.raises(TranscriptDamaged, match="holds no sound transcript"):
-        open_transcript(tmp_path / "t")
-    with pytest.raises(Misconfigured, match="name a file that can be written"):
-        open_transcript(tmp_path / "missing" / "t")
-
-
-def test_a_closed_transcript_says_so(tmp_path: Path) -> None:
-    transcript = open_transcript(tmp_path / "t")
-    transcript.close()
-    with pytest.raises(LedgerUnavailable, match="ask again"):
-        transcript.append(Closed("r", ""))

@@ -9,11 +9,11 @@ from random import Random
 import numpy as np
 from scipy.optimize import linprog
 
-from casemate.exact import Bound, Box, Exposure, RandomBytes, Region, System
+from casemate.exact import Bound, Box, Determined, RandomBytes, Region, System
 
 INFEASIBLE = 2  # SciPy's
-Form = Callable[[System, RandomBytes | None], Exposure]
-"""A way to decide exposure: `incremental` or `blocked`."""
+Form = Callable[[System, RandomBytes | None], Determined]
+"""A way to decide what is determined: `determine_incrementally` or `determine_in_blocks`."""
 
 
 @dataclass(frozen=True)

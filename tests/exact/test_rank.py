@@ -31,11 +31,9 @@ def test_the_documents_three_sums_determine_record_two_and_nobody_else() -> None
     assert (space.rank, space.determined) == (3, (1,))
 
 
-@pytest.mark.parametrize("batch", range(5))
-def test_rank_and_exposure_equal_those_in_fractions(batch: int) -> None:
-    """Two thousand systems: 0/1, weights, huge weights, repeated and empty equations."""
-    rng = Random(batch)
-    for _ in range(400):
+def test_rank_and_exposure_equal_those_in_fractions(rng: Random) -> None:
+    """Two hundred systems: 0/1, weights, huge weights, repeated and empty equations."""
+    for _ in range(200):
         matrix = generated(rng)
         space = space_of(matrix, random=rng.randbytes)
         assert space.rank == exact_rank.rank(matrix), matrix

@@ -15,14 +15,14 @@ def random_rows(rng: np.random.Generator, plain: bool) -> tuple[Rows, Floats]:
 
 
 @pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.parametrize("case", range(20))
+@pytest.mark.parametrize("case", range(5))
 def test_passes_are_products_with_the_scaled_matrix(case: int, plain: bool, seed: int) -> None:
     rng = np.random.default_rng([seed, case])
     rows, dense = random_rows(rng, plain)
     assert (rows.height, rows.width) == dense.shape
     point, weights = rng.normal(size=rows.width), rng.normal(size=rows.height)
     np.testing.assert_allclose(rows.times(point), dense @ point, atol=1e-12)
-    np.testing.assert_allclose(rows.transposed(weights), dense.T @ weights, atol=1e-11)
+    np.testing.assert_allclose(rows.transpose_times(weights), dense.T @ weights, atol=1e-11)
 
 
 def test_coefficients_that_are_all_one_are_not_stored() -> None:

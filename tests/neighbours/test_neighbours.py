@@ -23,7 +23,7 @@ from servers import PostgresServer
 
 from casemate import Session
 
-BY_DEFAULT, IN_CI = 300, 2_000
+BY_DEFAULT, IN_CI = 100, 2_000
 TRIED = tasks(IN_CI, "")
 
 
@@ -73,7 +73,7 @@ def test_a_table_is_no_neighbour_that_differs_from_itself(
 def test_most_statements_are_accepted_and_most_are_grouped(seed: int, tmp_path: Path) -> None:
     """Refused ones are compared too, but what is answered is what can give somebody away."""
     tally, rng = Tally(), Random(f"accepted {seed}")
-    for number in range(4):
+    for number in range(2):
         world = random_world(rng, ["cold"], ["db"])  # without misfits
         folder = tmp_path / str(number)
         tally.add(about(world, "cold", rng, folder))

@@ -264,11 +264,11 @@ def test_a_broken_online_auditor_is_noticed(twin: Any, seed: int, tmp_path: Path
         auditor.policy = policy
         return cast(OnlineAuditor, auditor)
 
-    found: list[Finding] = []
-    for turn in range(4):
+    def found(turn: int) -> set[str]:
         rng = Random(f"online {seed} {turn}")
-        found += conversation(rng, 6, tmp_path / str(turn), False, opened)[3]
-    assert {each.part for each in found} & {"exposed", "not affine", "null", "decision"}
+        return {each.part for each in conversation(rng, 6, tmp_path / str(turn), False, opened)[3]}
+
+    assert any(found(turn) & {"exposed", "not affine", "null", "decision"} for turn in range(4))
 
 
 def test_a_sum_that_leaves_one_person_out_exposes_that_person() -> None:

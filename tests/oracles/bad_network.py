@@ -10,14 +10,13 @@ from itertools import count
 from random import Random
 
 from casemate.track.engine import Engine
-from casemate.track.instruction import Every, Rule
 from casemate.track.journal import MemoryJournal
-from casemate.track.messages import Order, Report
+from casemate.track.messages import Order, SiteReport
+from casemate.track.reporting_rule import Every, Rule
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Beats, Timing
 from casemate.track.site import Site
-from casemate.track.transport.in_process import Obey, Receive
-from casemate.track.transport.network import Notes
+from casemate.track.transport.network import Notes, Obey, Receive
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Faulty:
         self._receive: Receive | None = None
         self._sites: dict[str, Obey] = {}
         self._now, self._number, self._busy = 0, count(), False
-        self._travelling: list[tuple[int, int, str, Report | Order]] = []
+        self._travelling: list[tuple[int, int, str, SiteReport | Order]] = []
         self.dropped = self.duplicated = 0
 
     def serve(self, receive: Receive) -> None:
@@ -58,7 +57,7 @@ class Faulty:
         """Deliver nothing to this site any more: it is gone."""
         self._sites.pop(site, None)
 
-    def report(self, report: Report) -> None:
+    def report(self, report: SiteReport) -> None:
         """Carry a report to the server, perhaps."""
         self._send("", report)
 
@@ -80,7 +79,7 @@ class Faulty:
         """What travels is lost."""
         self._travelling.clear()
 
-    def _send(self, to: str, message: Report | Order) -> None:
+    def _send(self, to: str, message: SiteReport | Order) -> None:
         copies = 2 if self._random.random() < self.faults.duplicate else 1
         self.duplicated += copies - 1
         for _ in range(copies):
@@ -107,7 +106,7 @@ class Faulty:
         finally:
             self._busy = False
 
-    def _hand_over(self, to: str, message: Report | Order) -> None:
+    def _hand_over(self, to: str, message: SiteReport | Order) -> None:
         if isinstance(message, Order):
             obey = self._sites.get(to)
             if obey is not None:
@@ -160,8 +159,8 @@ class BadNetwork:
         draw = Random(self.random.getrandbits(64)).random
         beats = self.beats[self.names[i]] = Beats()
 
-        def send(report: Report) -> None:
-            beats.sent(report)
+        def send(report: SiteReport) -> None:
+            beats.note_sent(report)
             self.transport.report(report)
 
         site = Site(self.names[i], send, rule, MemoryJournal(incarnation), draw)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from casemate.privacy.mechanisms import Calibration
-from casemate.privacy.mechanisms.calibration import _on_grid, _shifts
+from casemate.privacy.mechanisms.sparse_vector import _on_grid, _shifts
 
 
 def threshold_schedule(

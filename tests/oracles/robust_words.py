@@ -2,7 +2,7 @@
 
 import math
 
-from casemate.track.protocols.robust.theorem import SPARE, constants, most_rounds
+from casemate.track.protocols.robust_theorem import EARLY_END_DELTA_SHARE, constants, most_rounds
 from casemate.track.setting import Setting
 
 
@@ -10,7 +10,12 @@ def most_words(setting: Setting) -> float:
     """Theorem 1 with every constant: more words than this come with probability at most delta."""
     tracker = constants(setting)
     rounds = most_rounds(tracker)
-    failure = (1 - SPARE) * setting.delta / rounds * (1 - tracker.redrawn) ** tracker.phases
+    failure = (
+        (1 - EARLY_END_DELTA_SHARE)
+        * setting.delta
+        / rounds
+        * (1 - tracker.redrawn) ** tracker.phases
+    )
     excess = laplace_sum(tracker.phases, failure) * tracker.noise_scale
     bits = tracker.phases * (tracker.threshold + 1) + excess
     return min(setting.items, tracker.begins_at) + rounds * (bits + 3 * setting.sites)

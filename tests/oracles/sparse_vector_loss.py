@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.privacy.mechanisms.calibration import Calibration
+from casemate.privacy.mechanisms.sparse_vector import Calibration
 
 UNIT = 2.0**-53  # relative error of one correctly rounded operation
 PER_FACTOR = 16  # at most 9 roundings go into a table entry and its product; the rest is slack

@@ -8,8 +8,15 @@ import math
 
 import numpy as np
 
-from casemate.track.protocols.robust.theorem import constants
-from casemate.track.protocols.tuned.design import SEEN, SPREAD, search, share, usual_round
+from casemate.track.protocols.robust_theorem import constants
+from casemate.track.protocols.tuned import (
+    COIN_SPREAD_ROOTS,
+    SEEN_FAILURE_SHARE,
+    best_budget,
+    design,
+    failure_share,
+    search,
+)
 from casemate.track.setting import Setting
 
 _A_LATE_ROUND = 16
@@ -18,13 +25,15 @@ _A_LATE_ROUND = 16
 def improvements(sites: int, alpha: float, delta: float, horizon: int) -> dict[str, float]:
     """The steps by name, each with its cost relative to centred windows."""
     centred = sites / (2 * alpha)
-    failure = share(delta, _A_LATE_ROUND)
+    failure = failure_share(delta, _A_LATE_ROUND)
     union = math.sqrt(math.log(4 / failure) / 2)  # half of the failure for the coins, at any time
-    final = usual_round(sites, alpha, delta, _A_LATE_ROUND)
+    final = design(sites, alpha, failure, best_budget(sites, alpha, failure))
     steps = {
         "as in source document 001": _literal(Setting(sites, alpha, delta, horizon)),
         "one noise, nominal and centred": _cheapest(sites, alpha, failure / 2, union),
-        "failure at the first bad time": _cheapest(sites, alpha, failure * SEEN, SPREAD),
+        "failure at the first bad time": _cheapest(
+            sites, alpha, failure * SEEN_FAILURE_SHARE, COIN_SPREAD_ROOTS
+        ),
         "a budget that grows with the count": final.rate,
     }
     return {name: cost / centred for name, cost in steps.items()}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from casemate.grid import Floats, MeasuredProduct, Origin, Product
 from casemate.papers.accuracy import PromiseTerms
-from casemate.papers.median import EveryDatabase, MedianMechanism, rows_needed
+from casemate.papers.database_updates import MedianMechanism
 from casemate.papers.online import (
     Counts,
     DatabaseUpdate,
@@ -22,7 +22,6 @@ from casemate.papers.online import (
 )
 from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
 from casemate.privacy.noise.noise import silence
-from casemate.surrogate import Surrogate
 
 BETA = 1e-11  # so that a hundred runs without one failure are what a theorem promises
 
@@ -76,33 +75,6 @@ def constructed(
 # Worlds -------------------------------------------------------------------------------------------
 
 
-@cache
-def every_database(rows: int, cells: int) -> Floats:
-    return EveryDatabase(rows).start(cells)
-
-
-@dataclass(frozen=True)
-class Made:
-    """All databases of a size, made once for all runs; nothing ever changes them in place."""
-
-    rows: int
-
-    def start(self, cells: int) -> Floats:
-        return every_database(self.rows, cells)
-
-    def refill(self, left: Floats, cuts: object) -> Floats:  # noqa: ARG002 - a Candidates
-        return left
-
-
-def median_of_made(cells: int, questions: int) -> DatabaseUpdate:
-    """The shipped median, on databases that are made once."""
-
-    def start(alpha: float, people: int) -> Surrogate:
-        return MedianMechanism((cells,), people, Made(rows_needed(alpha, questions)))
-
-    return replace(DatabaseUpdate.by_median(cells, questions=questions), start=start)
-
-
 @dataclass(frozen=True)
 class World:
     """A setting and the questions that may be asked, one a line, a weight from 0 to 1 a cell."""
@@ -137,7 +109,7 @@ def world(name: str, room: int = 1, delta: float = 0.0) -> World:
     update = {
         "weights": DatabaseUpdate.by_weights(cells),
         "perceptron": DatabaseUpdate.by_perceptron(cells),
-        "median": median_of_made(cells, questions),
+        "median": DatabaseUpdate.by_median(cells, questions=questions),
     }[name]
     once = update.bound
     wider = replace(update, bound=lambda alpha: room * once(alpha))

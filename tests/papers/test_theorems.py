@@ -15,7 +15,6 @@ from scipy import stats
 
 from casemate.answer.schedule import excess_chance
 from casemate.grid import MeasuredProduct, Product
-from casemate.papers import perceptron
 from casemate.papers.accuracy import (
     PromiseTerms,
     Statement,
@@ -23,13 +22,11 @@ from casemate.papers.accuracy import (
     accuracy,
     corrected_concentrated,
     corrected_pure,
-    people_needed,
     theorem_5_13,
     theorem_5_14,
     theorem_5_15,
-    theorem_5_15_as_printed,
 )
-from casemate.papers.perceptron import Perceptron
+from casemate.papers.database_updates import Perceptron, perceptron_updates
 from casemate.privacy import epsilon_of
 from casemate.privacy.mechanisms import (
     Calibration,
@@ -56,6 +53,20 @@ def printed(cells: float) -> UpdateBound:
 def derived(nats: float) -> UpdateBound:
     """T(alpha) of multiplicative weights with the best step, from this distance of the start."""
     return lambda alpha: nats / (2 * alpha**2)
+
+
+def people_needed(
+    statement: Statement, terms: PromiseTerms, updates: UpdateBound, error: float
+) -> int:
+    """How many people a table needs for every answer to be within `error` = 3 alpha."""
+    return math.ceil(statement(terms, updates, error / 3) / (error / 3))
+
+
+def theorem_5_15_as_printed(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
+    """To the letter: sqrt(521), and the logarithm inside the argument of T."""
+    right = theorem_5_15(terms, updates, alpha, constant=521)
+    logarithm = math.log(2 / terms.delta)
+    return right * math.sqrt(updates(alpha * logarithm) / (updates(alpha) * logarithm))
 
 
 def error(statement: Statement, terms: PromiseTerms, updates: UpdateBound, people: float) -> float:
@@ -243,8 +254,9 @@ def test_updates_on_deviations_of_at_most_alpha_need_never_end() -> None:
     measurement is off by alpha, no deviation exceeds alpha, and T(alpha) updates are soon past.
     """
     alpha, question = 0.1, Product((4,), {0: np.arange(4) < 2})
-    stand_in, moves = Perceptron((4,), total=1, alpha=alpha, simplex=True), 0
-    while moves <= 2 * perceptron.perceptron_updates(alpha, longest=4):
+    stand_in, moves = Perceptron((4,), total=1, alpha=alpha), 0
+    stand_in._shares[:] = 0.25
+    while moves <= 2 * perceptron_updates(alpha, 4):
         deviation = 0.5 - stand_in.answer(question)
         assert deviation <= alpha
         told = 0.5 + (alpha / 2 if moves % 2 == 0 else -alpha / 2)
@@ -301,8 +313,7 @@ def test_both_theorems_are_empty_for_tables_below_these_sizes() -> None:
     cells = printed(CELLS)
     assert people_needed(theorem_5_14, PURE, cells, 1) == pytest.approx(2.8e5, rel=0.02)
     assert people_needed(theorem_5_15, APPROXIMATE, cells, 1) == pytest.approx(1.2e5, rel=0.03)
-    assert accuracy(theorem_5_14, PURE, cells, 2.7e5).vacuous
-    assert not accuracy(theorem_5_14, PURE, cells, 2.8e5).vacuous
+    assert error(theorem_5_14, PURE, cells, 2.7e5) >= 1 > error(theorem_5_14, PURE, cells, 2.8e5)
 
 
 # Wrong arguments ----------------------------------------------------------------------------------
@@ -316,7 +327,6 @@ def test_both_theorems_are_empty_for_tables_below_these_sizes() -> None:
         lambda: PromiseTerms(1, beta=1),
         lambda: PromiseTerms(1, delta=-1),
         lambda: accuracy(theorem_5_14, PURE, printed(4), 0),
-        lambda: people_needed(theorem_5_14, PURE, printed(4), 0),
         lambda: theorem_5_14(APPROXIMATE, printed(4), 0.1),
         lambda: theorem_5_15(PURE, printed(4), 0.1),
         lambda: corrected_pure(APPROXIMATE, printed(4), 0.1),

@@ -21,7 +21,7 @@ def gate(ledger: Path) -> None:
 
 
 def lock(ledger: Path) -> None:
-    with SecretFile.beside(ledger).held():
+    with SecretFile.beside(ledger).exclusive_lock():
         pass
 
 

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from query.internal.engines.test_golden import assert_adds_up
 
 from casemate.query.parse import parse
-from casemate.query.records import Category, Unknown, factorise, lineage, linear_form
+from casemate.query.records import Category, Unknown, lineage, linear_form
 from casemate.table import Table
-from casemate.table.sources import Series
 
 COLUMNS = {
     "id": "INTEGER",
@@ -183,19 +181,3 @@ def test_a_coefficient_that_no_engine_computes_with_makes_an_aggregate_opaque(
 ) -> None:
     (total,) = parse("SELECT SUM(x * 1e20 * 1e20 * w)", table.policy)
     assert linear_form(total) is None
-
-
-def test_keys_become_codes_and_every_code_stands_for_one_key() -> None:
-    def series(values: list[Any], kind: Any) -> Series:
-        missing = np.array([each is None for each in values], np.bool_)
-        return Series(np.array([0 if e is None else e for e in values], kind), missing)
-
-    numbers = series([3, 1, None, 3, 1, None], np.int64)
-    words = series(["a", "b", None, "a", "a", None], object)
-    codes, keys = factorise([numbers, words], 6)
-    assert [keys[code] for code in codes] == [
-        (3, "a"), (1, "b"), (None, None), (3, "a"), (1, "a"), (None, None),
-    ]  # fmt: skip
-    assert len(keys) == len(set(keys)) == 4
-    assert factorise([], 2)[1] == [()]
-    assert factorise([series([], np.float64)], 0)[1] == []

@@ -29,40 +29,28 @@ def slowly(aggregate: Aggregate, records: list[dict[str, Any]]) -> list[int]:
 
 
 @given(batches)
-def test_membership_is_what_the_slow_interpreter_says(
+def test_membership_answers_and_lineage_say_what_the_slow_interpreter_says(
     people: Table, records: list[dict[str, Any]], batch: list[str]
 ) -> None:
+    """In lineage a category is replaced by its values, a compared number by what cuts change."""
     aggregates = [counting(each, people) for each in batch]
+    expected = [slowly(each, records) for each in aggregates]
     found = membership(aggregates, people.source)
     assert found.records.tolist() == [each["id"] for each in records]
-    for index, aggregate in enumerate(aggregates):
-        assert found.selected(index).nonzero()[0].tolist() == slowly(aggregate, records)
-    assert found.sizes().tolist() == [len(slowly(each, records)) for each in aggregates]
-
-
-@given(batches)
-def test_duckdb_counts_what_the_slow_interpreter_selects(
-    people: Table, records: list[dict[str, Any]], batch: list[str]
-) -> None:
-    aggregates = [counting(each, people) for each in batch]
-    counted = [cells[()] for cells in answers(aggregates, people.source)]
-    assert counted == [len(slowly(each, records)) for each in aggregates]
-
-
-@given(predicates)
-def test_lineage_counts_what_the_slow_interpreter_selects(
-    people: Table, records: list[dict[str, Any]], predicate: str
-) -> None:
-    """A category is replaced by its values, a compared number by what changes at each cut."""
-    aggregate = counting(predicate, people)
-    found = lineage([aggregate], people.source)
-    total = 0
-    for record, unknown, coefficient in zip(
-        found.record, found.unknown, found.coefficient, strict=True
+    selected = [found.mask(i).nonzero()[0].tolist() for i in range(len(batch))]
+    assert selected == expected
+    assert found.sizes().tolist() == list(map(len, expected))
+    assert [cells[()] for cells in answers(aggregates, people.source)] == list(map(len, expected))
+    traced = lineage(aggregates, people.source)
+    totals = [0] * len(batch)
+    for cell, record, unknown, coefficient in zip(
+        traced.cell, traced.record, traced.unknown, traced.coefficient, strict=True
     ):
-        secret = found.unknowns[unknown] if unknown >= 0 else None
-        total += coefficient * (1 if secret is None else secret.of(records[record][secret.column]))
-    assert found.opaque or total == len(slowly(aggregate, records))
+        secret = traced.unknowns[unknown] if unknown >= 0 else None
+        share = 1 if secret is None else secret.of(records[record][secret.column])
+        totals[traced.cells[cell].aggregate] += coefficient * share
+    for index, total in enumerate(totals):
+        assert index in traced.opaque or total == len(expected[index])
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +70,7 @@ def test_postgres_selects_the_same_by_its_own_reading_and_by_ours(
     aggregate = counting(predicate, people_in_postgres)
     selected = [records[position]["id"] for position in slowly(aggregate, records)]
     ours = membership([aggregate], people_in_postgres.source)
-    assert ours.records[ours.selected(0)].tolist() == selected
+    assert ours.records[ours.mask(0)].tolist() == selected
     try:
         query = f"SELECT id FROM people WHERE {predicate} ORDER BY id"
         theirs = connection.execute(query.encode()).fetchall()

@@ -10,7 +10,7 @@ from query import universes
 from casemate.query.language import evaluate
 from casemate.query.parse import parse
 from casemate.query.snapping import Condition, condition_of
-from casemate.table import AttributeKind, Column, ColumnType, Point, Policy, Universe, typed
+from casemate.table import AttributeKind, Column, ColumnType, Point, Policy, Universe, column_value
 
 POLICY = Policy(
     "",
@@ -43,7 +43,7 @@ def declared(column: Column, value: Any) -> Point | None:
         return None
     if column.low is None or column.high is None:
         return value  # type: ignore[no-any-return]  # a value of the world
-    ends: Any = (typed(column.low, kind), typed(column.high, kind))
+    ends: Any = (column_value(column.low, kind), column_value(column.high, kind))
     return min(max(value, ends[0]), ends[1])  # type: ignore[no-any-return]  # of one type
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from casemate.grid import Floats, Marginal, MeasuredMarginal, Product, Scope, marginals
+from casemate.grid import Floats, Marginal, MeasuredMarginal, Product, Scope
+from casemate.surrogate.dense import marginals
 
 SHAPE, TOTAL = (3, 4, 2, 3), 5_000.0
 EVERYTHING = (0, 1, 2, 3)

@@ -1,4 +1,3 @@
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime
@@ -150,12 +149,6 @@ def test_how_questions_are_answered_has_defaults_key_by_key(write: Write) -> Non
     assert policy.answering == replace(Answering(), surprises=3)
 
 
-@pytest.mark.parametrize("strategy", Strategy)
-def test_every_strategy_can_be_named(write: Write, strategy: Strategy) -> None:
-    text = f'{MINIMAL}[answer]\nstrategy = "{strategy}"\nquestions = 10'
-    assert load_policy(write(text)).answering == Answering(strategy=strategy, questions=10)
-
-
 def test_a_private_number_may_be_declared_to_have_no_bounds(write: Write) -> None:
     (zip_code,) = load_policy(write(MINIMAL + 'role = "private"\nunbounded = true')).columns
     assert zip_code.unbounded and zip_code.low is None and zip_code.values is None
@@ -189,15 +182,6 @@ def test_a_relative_source_is_seen_from_the_policys_folder(
     given = source.format(folder=tmp_path)
     policy = load_policy(write(f'[table]\nsource = "{given}"\nkey = "id"\n[columns.ZIP]'))
     assert policy.source == resolved.format(folder=tmp_path)
-
-
-def test_a_source_may_lie_in_a_folder_named_like_a_pattern(tmp_path: Path) -> None:
-    folder = tmp_path / "data [old]*"
-    folder.mkdir()
-    (folder / "part-1.csv").touch()
-    (folder / "casemate.toml").write_text('[table]\nsource = "part-*.csv"\n[columns.ZIP]')
-    policy = load_policy(folder / "casemate.toml")
-    assert policy.source.endswith("/part-*.csv")
 
 
 def test_public_tables_are_files_beside_a_file_and_tables_beside_a_table(
@@ -242,7 +226,6 @@ def answer(lines: str) -> str:
 
 MISTAKES = {
     "unknown section": (MINIMAL + "[colums.x]", "`colums`", "did you mean `columns`?"),
-    "unknown key of table": (table('soruce = "hospital.csv"'), "`table.soruce`", "`source`?"),
     "unknown key of a column": (column("mim = 3"), "`columns.ZIP.mim`", "did you mean `min`?"),
     "unlike any key": (column("zzz = 3"), "`columns.ZIP.zzz`", "expected `role`, `type`"),
     "unknown key of budget": (budget("epsilom = 1"), "`budget.epsilom`", "`epsilon`?"),
@@ -250,12 +233,6 @@ MISTAKES = {
     "no table": ("[columns.ZIP]", "`table`", "expected a section"),
     "table is a value": ("table = 3\n[columns.ZIP]", "`table`", "a section, not a whole number"),
     "no columns": ('[table]\nsource = "hospital.csv"', "`columns`", "[columns.NAME]"),
-    "empty columns": ('[table]\nsource = "hospital.csv"\n[columns]', "`columns`", "missing"),
-    "a column is a value": (
-        "columns.ZIP = 3\n[table]\nsource = 'hospital.csv'",
-        "`columns.ZIP`",
-        "a section",
-    ),
     "a column without a name": (column("", '""'), '`columns.""`', "rename"),
     "a column called as the record": (
         column("", "casemate_record"),
@@ -264,10 +241,8 @@ MISTAKES = {
     ),
     "a name with a blank": (column("mim = 3", '"Blood sugar"'), '`columns."Blood sugar".mim`', "?"),
     "no source": (table('key = "id"'), "`table.source`", "is missing"),
-    "source is a number": (table("source = 3"), "`table.source`", "a string, not a whole number"),
     "source is empty": (table('source = ""'), "`table.source`", "is empty"),
     "no such file": (table('source = "clinic.csv"'), "`table.source`", "no such file"),
-    "no such match": (table('source = "clinic-*.csv"'), "`table.source`", "no such file"),
     "two formats": (table('source = "mixed-*"'), "`table.source`", "both CSV and Parquet"),
     "unknown format": (table('source = "notes.docx"'), "`table.source`", "unknown"),
     "a folder": (table('source = "folder.csv"'), "`table.source`", "folder"),
@@ -280,14 +255,11 @@ MISTAKES = {
         "#schema.table",
     ),
     "two slashes": (table('source = "duckdb://base.db#t"'), "`table.source`", "three slashes"),
-    "no such database": (table('source = "duckdb:///b.db#t"'), "`table.source`", "no such file"),
-    "no table of PostgreSQL": (table('source = "postgresql://h/d"'), "`table.source`", "#table"),
     "a database without key": (
         table('source = "duckdb:///base.db#people"'),
         "`table.key`",
         "unique and never NULL",
     ),
-    "key is a number": (table('source = "hospital.csv"\nkey = 1'), "`table.key`", "a string"),
     "person without rows": (
         table('source = "hospital.csv"\nperson = "id"'),
         "`table.rows_per_person`",
@@ -303,25 +275,12 @@ MISTAKES = {
         "`table.rows_per_person`",
         "at least 1",
     ),
-    "half a row": (
-        table('source = "hospital.csv"\nperson = "id"\nrows_per_person = 1.5'),
-        "`table.rows_per_person`",
-        "a whole number, not a number with a fraction",
-    ),
     "unknown role": (column('role = "secret"'), "`columns.ZIP.role`", '"public", "private" or'),
-    "misspelt role": (column('role = "privat"'), "`columns.ZIP.role`", "did you mean `private`?"),
-    "unknown type": (column('type = "float"'), "`columns.ZIP.type`", '"double"'),
-    "unknown provenance": (column('from = "me"'), "`columns.ZIP.from`", '"public", "data" or'),
-    "unknown per_person": (column('per_person = "x"'), "`columns.ZIP.per_person`", '"constant"'),
     "nullable is a string": (column('nullable = "yes"'), "`columns.ZIP.nullable`", "true or false"),
     "min above max": (column("min = 3\nmax = 2.9"), "`columns.ZIP.min`", "above `max`"),
     "min alone": (column("min = 3"), "`columns.ZIP.max`", "is missing"),
-    "max alone": (column("max = 3"), "`columns.ZIP.min`", "is missing"),
     "min is a string": (column('min = "3"\nmax = 4'), "`columns.ZIP.min`", "a number, a date"),
-    "min is true": (column("min = true\nmax = 4"), "`columns.ZIP.min`", "a number, a date"),
     "min is not finite": (column("min = -inf\nmax = 4"), "`columns.ZIP.min`", "a number"),
-    "max is nan": (column("min = 3\nmax = nan"), "`columns.ZIP.max`", "a number"),
-    "max is a time of day": (column("min = 1\nmax = 10:00:00"), "`columns.ZIP.max`", "a date"),
     "max has a zone": (
         column("min = 2020-01-01T00:00:00\nmax = 2020-01-02T00:00:00Z"),
         "`columns.ZIP.max`",
@@ -338,37 +297,17 @@ MISTAKES = {
     "no values": (column("values = []"), "`columns.ZIP.values`", "is empty"),
     "values is a number": (column("values = 3"), "`columns.ZIP.values`", "an array"),
     "the same value twice": (column('values = ["a", "a"]'), "`columns.ZIP.values`", "twice"),
-    "equal numbers": (column("values = [1, 1.0]"), "`columns.ZIP.values`", "twice"),
     "values of two kinds": (column('values = ["a", 1]'), "`columns.ZIP.values`", "must hold"),
     "truth beside a number": (column("values = [true, 1]"), "`columns.ZIP.values`", "must hold"),
-    "an array of arrays": (column("values = [[1]]"), "`columns.ZIP.values`", "must hold"),
     "no bins": (column("min=1\nmax=2\nbins=0"), "`columns.ZIP.bins`", "at least 1"),
-    "bins is a string": (column('min=1\nmax=2\nbins="3"'), "`columns.ZIP.bins`", "a whole number"),
     "bins without bounds": (column("bins = 3"), "`columns.ZIP.bins`", "needs `min` and `max`"),
-    "bins of values": (column("values=[1]\nbins=1"), "`columns.ZIP.bins`", "needs `min`"),
     "bins of a point": (column("min=1\nmax=1\nbins=2"), "`columns.ZIP.bins`", "must be 1"),
     "a fraction bounds an integer": (
         column('type = "integer"\nmin = 0\nmax = 2.5'),
         "`columns.ZIP.max`",
         "whole numbers",
     ),
-    "a number bounds a date": (
-        column('type = "date"\nmin = 0\nmax = 2'),
-        "`columns.ZIP.min`",
-        "dates such as",
-    ),
-    "a date bounds a timestamp": (
-        column('type = "timestamp"\nmin = 2020-01-01\nmax = 2020-01-02'),
-        "`columns.ZIP.min`",
-        "date-times such as",
-    ),
     "text has bounds": (column('type = "text"\nmin = 1\nmax = 2'), "`columns.ZIP.min`", "`values`"),
-    "truth has bounds": (column('type="boolean"\nmin=0\nmax=1'), "`columns.ZIP.min`", "`values`"),
-    "numbers in a text column": (
-        column('type = "text"\nvalues = [1]'),
-        "`columns.ZIP.values`",
-        "strings",
-    ),
     "public without key": (MINIMAL + '[public.z]\nsource="zips.csv"', "`public.z.key`", "missing"),
     "public without source": (MINIMAL + '[public.z]\nkey = "zip"', "`public.z.source`", "file"),
     "public file is not there": (
@@ -394,64 +333,28 @@ MISTAKES = {
     ),
     "no epsilon": (budget("delta = 0.1"), "`budget.epsilon`", "is missing"),
     "epsilon is 0": (budget("epsilon = 0"), "`budget.epsilon`", "above 0"),
-    "epsilon is negative": (budget("epsilon = -1.5"), "`budget.epsilon`", "above 0"),
     "epsilon is infinite": (budget("epsilon = inf"), "`budget.epsilon`", "a number, not infinity"),
-    "epsilon is true": (budget("epsilon = true"), "`budget.epsilon`", "not true or false"),
-    "epsilon is a string": (budget('epsilon = "1"'), "`budget.epsilon`", "not a string"),
     "delta is negative": (budget("epsilon = 1\ndelta = -1e-9"), "`budget.delta`", "at least 0"),
-    "delta is 1": (budget("epsilon = 1\ndelta = 1"), "`budget.delta`", "below 1"),
-    "unknown neighbours": (
-        budget('epsilon = 1\nneighbours = "add"'),
-        "`budget.neighbours`",
-        '"add-remove" or "replace"',
-    ),
-    "unknown protects": (budget('epsilon = 1\nprotects = "all"'), "`budget.protects`", '"person"'),
     "unknown ledger": (budget('epsilon=1\nledger="redis://h"'), "`budget.ledger`", "postgresql"),
-    "version is a number": (
-        table('source = "hospital.csv"\nversion = 2'),
-        "`table.version`",
-        "a string, not a whole number",
-    ),
-    "version is empty": (
-        table('source = "hospital.csv"\nversion = ""'),
-        "`table.version`",
-        "is empty",
-    ),
     "answer is a value": ("answer = 3\n" + MINIMAL, "`answer`", "a section, not a whole number"),
     "unknown key of answer": (answer("surprise = 3"), "`answer.surprise`", "`surprises`?"),
-    "unlike any key of answer": (answer("zzz = 3"), "`answer.zzz`", "expected `strategy`"),
     "unknown strategy": (answer('strategy = "hot"'), "`answer.strategy`", '"auto", "warm", "cold"'),
-    "misspelt strategy": (answer('strategy = "gausian"'), "`answer.strategy`", "`gaussian`?"),
-    "strategy is a number": (answer("strategy = 1"), "`answer.strategy`", "a string"),
     "start is 0": (answer("start = 0"), "`answer.start`", "above 0 and below 1"),
-    "start is 1": (answer("start = 1.0"), "`answer.start`", "above 0 and below 1"),
-    "start is a string": (answer('start = "0.5"'), "`answer.start`", "a number, not a string"),
     "no surprises": (answer("surprises = 0"), "`answer.surprises`", "at least 1"),
-    "half a surprise": (answer("surprises = 0.5"), "`answer.surprises`", "a whole number"),
     "no ration": (answer("ration = 0"), "`answer.ration`", "at least 1"),
-    "ration is true": (answer("ration = true"), "`answer.ration`", "a whole number"),
     "no questions": (answer("questions = 0"), "`answer.questions`", "at least 1"),
-    "questions is a string": (answer('questions = "9"'), "`answer.questions`", "a whole number"),
     "Gaussian for nobody knows how many": (
         answer('strategy = "gaussian"'),
         "`answer.questions`",
         "is missing; `gaussian` needs",
     ),
-    "Laplace for nobody knows how many": (
-        answer('strategy = "laplace"'),
-        "`answer.questions`",
-        "is missing; `laplace` needs",
-    ),
-    "confidence is 0": (answer("confidence = 0"), "`answer.confidence`", "above 0 and below 1"),
     "confidence in per cent": (answer("confidence = 95"), "`answer.confidence`", "below 1"),
-    "confidence is not a number": (answer("confidence = nan"), "`answer.confidence`", "a number"),
     "unknown exhausted": (
         answer('exhausted = "guess"'),
         "`answer.exhausted`",
         '"refuse" or "unverified"',
     ),
     "not TOML": ("[table]\nsource = ", "not valid TOML", "line 2, column 10"),
-    "not TOML at its end": ('[table]\nsource = """', "not valid TOML", "line 2, column 13"),
     "a key twice": (table('source = "a"\nsource = "b"'), "not valid TOML", "line 3"),
 }
 
@@ -478,18 +381,8 @@ def test_a_file_that_is_not_there_or_not_text_is_one_sentence(tmp_path: Path) ->
         load_policy(tmp_path / "latin.toml")
 
 
-def test_a_deeply_nested_file_is_one_sentence(write: Write) -> None:
-    with pytest.raises(Misconfigured, match="is not valid TOML"):
-        load_policy(write("a = " + "[" * 100_000))
-
-
 def test_a_byte_order_mark_is_ignored(write: Write) -> None:
     path = write(MINIMAL)
     marked = b"\xef\xbb\xbf" + path.read_bytes()
     path.write_bytes(marked)
     assert load_policy(path).columns == (Column("ZIP"),)
-
-
-def test_policies_compare_by_what_they_say_and_not_by_where_they_lie(write: Write) -> None:
-    policy = load_policy(write(MINIMAL))
-    assert replace(policy, path=Path(os.devnull)) == policy

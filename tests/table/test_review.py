@@ -4,7 +4,7 @@ import pytest
 
 from casemate.errors import Misconfigured
 from casemate.table import ColumnReview, Review
-from casemate.table import reviewed as reviewed_policy
+from casemate.table import review_policy as reviewed_policy
 
 POLICY = """
 [table]
@@ -37,7 +37,7 @@ ROWS = """who,Age,Gender,Day,Ratio,Note
 """
 
 
-def reviewed(folder: Path, policy: str, rows: str = ROWS) -> Review:
+def review_policy(folder: Path, policy: str, rows: str = ROWS) -> Review:
     (folder / "people.csv").write_text(rows)
     (folder / "casemate.toml").write_text(policy)
     return reviewed_policy(folder / "casemate.toml")[1]
@@ -55,7 +55,7 @@ def _four(item: ColumnReview) -> Counts:
 
 
 def test_everything_the_policy_does_not_foresee_is_counted(tmp_path: Path) -> None:
-    found = reviewed(tmp_path, POLICY)
+    found = review_policy(tmp_path, POLICY)
     assert found.rows == 5
     assert counts(found) == {
         "Age": (0, 0, 2, None),
@@ -68,7 +68,7 @@ def test_everything_the_policy_does_not_foresee_is_counted(tmp_path: Path) -> No
 
 
 def test_what_needs_a_decision_is_warned_of(tmp_path: Path) -> None:
-    warnings = "\n".join(reviewed(tmp_path, POLICY).warnings)
+    warnings = "\n".join(review_policy(tmp_path, POLICY).warnings)
     assert "Age: bounds, values or bins were taken from the data" in warnings
     assert "Age: some rows are outside the bounds and will be clamped" in warnings
     assert "Gender: some rows hold values that are not listed" in warnings
@@ -78,37 +78,22 @@ def test_what_needs_a_decision_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_the_grid_for_private_answers_is_part_of_a_review(tmp_path: Path) -> None:
-    universe = reviewed(tmp_path, POLICY).universe
+    universe = review_policy(tmp_path, POLICY).universe
     assert [each.name for each in universe.attributes] == ["Age", "Gender", "Day", "Ratio"]
     assert universe.shape == (17, 4, 17, 17)  # bounds without bins have sixteen, and NULL one more
     assert universe.left_out == ()  # an identifier is not asked about
 
 
-def test_a_column_without_cells_is_left_out_and_says_why(tmp_path: Path) -> None:
-    columns = '[columns.Age]\n[columns.Note]\ntype="text"\n[columns.Gender]\nvalues = ["m", "f"]'
-    universe = reviewed(tmp_path, f'[table]\nsource="people.csv"\n{columns}').universe
-    assert universe.cells == 3
-    age, note = (each.reason for each in universe.left_out)
-    assert "the type of Age is not known; declare `type`" in age
-    assert "Note has no cells; declare its `values`" in note
-
-
 def test_a_policy_that_foresees_everything_has_no_warnings(tmp_path: Path) -> None:
     policy = '[table]\nsource="people.csv"\n[columns.Age]\nrole="private"\nmin=-1\nmax=101'
-    found = reviewed(tmp_path, policy)
+    found = review_policy(tmp_path, policy)
     assert found.warnings == ()
     assert (found.people, found.people_over_limit) == (None, None)
 
 
 def test_a_table_in_which_nothing_is_private_is_warned_of(tmp_path: Path) -> None:
-    found = reviewed(tmp_path, '[table]\nsource = "people.csv"\n[columns.Age]')
+    found = review_policy(tmp_path, '[table]\nsource = "people.csv"\n[columns.Age]')
     assert found.warnings == ("no column is private, so nothing is protected yet",)
-
-
-def test_a_private_column_without_bounds_is_warned_of(tmp_path: Path) -> None:
-    policy = '[table]\nsource="people.csv"\n[columns.Age]\nrole="private"\nunbounded=true'
-    warnings = reviewed(tmp_path, policy).warnings
-    assert any("private without bounds" in warning for warning in warnings)
 
 
 def test_cells_that_are_not_of_the_policys_type_are_counted_and_fail_nothing(
@@ -159,8 +144,8 @@ def test_the_counts_are_the_same_on_postgresql(tmp_path: Path, postgres: str) ->
         ) as copy:
             copy.write(ROWS.partition("\n")[2])
     text = POLICY.replace('"people.csv"', f'"{postgres}#people"\nkey = "n"')
-    there = reviewed(tmp_path, text)
-    here = reviewed(tmp_path, POLICY)
+    there = review_policy(tmp_path, text)
+    here = review_policy(tmp_path, POLICY)
     assert counts(there) == counts(here)
     assert (there.rows, there.people, there.people_over_limit) == (5, 2, 1)
     assert there.warnings == here.warnings

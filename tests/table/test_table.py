@@ -83,29 +83,6 @@ def test_a_file_comes_before_a_shipped_table_of_its_name() -> None:
         Table.open("hospital")
 
 
-def test_a_policy_may_name_a_shipped_table() -> None:
-    path = policy('[table]\nsource = "hospital"\n[columns.ZIP]\n')
-    with Table.open(path) as table:
-        assert table.policy.columns == (Column("ZIP", type=ColumnType.INTEGER),)
-
-
-def test_what_lies_in_the_current_folder_does_not_change_what_a_policy_means(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = policy('[table]\nsource = "hospital"\n[columns.ZIP]\n').absolute()
-    elsewhere = folder / "elsewhere"
-    (elsewhere / "hospital").mkdir(parents=True)
-    monkeypatch.chdir(elsewhere)
-    with Table.open(path) as table:
-        assert table.policy.source == "hospital"
-
-
-def test_a_policy_in_memory_is_opened_too() -> None:
-    loaded = load_policy(policy(POLICY))
-    with Table.open(loaded, private=["ZIP"]) as table:
-        assert [column.name for column in table.policy.private()] == ["ZIP", "Blood sugar"]
-
-
 def test_the_key_of_a_file_is_the_record() -> None:
     Path("people.csv").write_text("id,ZIP\n30,1\n20,2\n")
     with Table.open(policy('[table]\nsource="people.csv"\nkey="id"\n[columns.ZIP]')) as table:

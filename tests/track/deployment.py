@@ -13,12 +13,12 @@ from casemate.track import CountTracker
 from casemate.track.modes import make_engine
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Timing
-from casemate.track.service.membership import attached, join
+from casemate.track.service.membership import attach, join
 from casemate.track.setting import Count, Setting
 from casemate.track.site import Site
-from casemate.track.transport.in_process import InProcess
+from casemate.track.transport.network import InProcess
 
-ALPHA, DELTA, HORIZON = 0.1, 1e-6, 10**9
+ALPHA, DELTA, HORIZON = 0.1, 1e-9, 10**9  # as other tests have, so that designs are shared
 SILENT = 600.0  # a heartbeat that does not come: whatever is right is so without it
 
 
@@ -78,7 +78,7 @@ class Here:
         return ServedHere(self._transport, mode, sites)
 
     def member(self, name: str, journal: Path | None = None) -> AbstractContextManager[Site]:
-        return attached(self._transport, name, journal, SILENT)
+        return attach(self._transport, name, journal, SILENT)
 
 
 class Broker:

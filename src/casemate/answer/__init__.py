@@ -1,9 +1,11 @@
 """Private answers to a stream of questions: only surprises are paid for.
 
-`Session` takes SQL and gives answers; `construction` runs the stand-in and the gate under the
-public `plan` and `schedule` of a `dataset`; `intervals` is what is proven of an answer, `planner`
+`session` takes SQL and gives each `answer`; `construction` answers a question from the stand-in or
+measures it, and `direct_measurement` measures a statement by itself. `budget_plan` is what a budget
+is spent on, `schedule` the gate's thresholds, `work_limits` what is refused as too much work, and
+`intervals` what is proven of an answer; `dataset` holds it all together for one table. `planner`
 predicts which way to spend a budget is best, `replaying` replays a transcript in public, and
-`report`, `page` and `commands` are how people see it.
+`report`, `conversation` and `commands` are how people see it.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +14,7 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.answer.answer import Answer
-    from casemate.answer.plan import Means, plan_of
+    from casemate.answer.budget_plan import Means, plan_of
     from casemate.answer.replaying import Replay, replay
     from casemate.answer.schedule import Holds, easy_interval
     from casemate.answer.session import Session

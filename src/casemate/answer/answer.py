@@ -69,6 +69,6 @@ class Standing:
     surprises_left: int
     principals: dict[str, int]  # surprises of each
     statement: str
-    notes: tuple[str, ...] = ()
     tighter_epsilon: float | None = None
     tighter_note: str = ""  # what it assumes, or why it is not known
+    notes: tuple[str, ...] = ()

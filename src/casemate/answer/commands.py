@@ -1,15 +1,13 @@
-"""`casemate ask`: private answers to SQL, to one statement, to a pipe of them, or as they come.
+"""The commands of private answers: `casemate ask`, `budget`, `replay` and `plan`.
 
-`casemate budget`: what was spent on a table, what is left, and what is guaranteed.
-
-`casemate replay`: whether a transcript is whole, and what it leads to.
-
-`casemate plan`: which way to spend a budget is predicted to answer questions best.
+`ask` answers one statement, a pipe of them, or statements as they are typed; `budget` says what was
+spent on a table, what is left and what is guaranteed; `replay` whether a transcript is whole and
+what it leads to; `plan` which way to spend a budget is predicted to answer questions best.
 """
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -19,13 +17,11 @@ from casemate.report.terminal import (
     Dialect,
     Exit,
     OutputOptions,
+    PolicyOnly,
     TablePlace,
     Whole,
     unsupported_is_refused,
 )
-
-if TYPE_CHECKING:
-    from casemate.answer.answer import Standing
 
 
 def ask(
@@ -47,7 +43,7 @@ def ask(
     principal: Annotated[
         str, Parameter(help="Who asks: surprises are counted, and rationed, for each.")
     ] = "",
-    dialect: Annotated[str, Parameter(help="The SQL dialect of the statements.")] = "postgres",
+    dialect: Dialect = "postgres",
     output: OutputOptions | None = None,
 ) -> None:
     """Answer SQL privately: noise that protects everybody, charged to the table's ledger."""
@@ -55,10 +51,10 @@ def ask(
     typed = sql is None and sys.stdin.isatty() and sys.stdout.isatty()
     if typed:
         _require_text(output)
-    given = None if typed else [sql] if sql is not None else _piped(output, dialect)
-    from casemate.answer.conversation import Asker, Manner, converse
+    given = None if typed else [sql] if sql is not None else _read_pipe(output, dialect)
+    from casemate.answer.conversation import Asker, AskOptions, converse
 
-    manner = Manner(measure=measure, dry_run=dry_run, session=session)
+    manner = AskOptions(measure=measure, dry_run=dry_run, session=session)
     with (
         unsupported_is_refused(),
         Asker.of(policy, manner, output, principal=principal, dialect=dialect) as asker,
@@ -78,7 +74,7 @@ def _require_text(output: OutputOptions) -> None:
         )
 
 
-def _piped(output: OutputOptions, dialect: str) -> list[str]:
+def _read_pipe(output: OutputOptions, dialect: str) -> list[str]:
     """Every statement of stdin, before anything is asked; one object holds one answer."""
     with unsupported_is_refused():
         try:
@@ -105,28 +101,20 @@ def budget(
     output: OutputOptions | None = None,
 ) -> None:
     """Say what was spent on a table, what is left, and what is guaranteed."""
-    from casemate.answer.budget_report import as_html, as_json, as_text
-
-    output = output or OutputOptions()
-    with output.progress("reading the ledger"):
-        found = standing_of(policy)
-    html = as_html(found) if output.format == "html" else None
-    output.emit(as_text(found), as_json(found), html)
-
-
-def standing_of(policy: str) -> "Standing":
-    """Where the budget of a policy stands; where nothing was asked yet, no ledger is made."""
+    from casemate.answer.report import budget_report
     from casemate.answer.session import Session
 
-    with Session.looking(policy) as session:
-        return session.standing(tighter=True)
+    output = output or OutputOptions()
+    with output.progress("reading the ledger"), Session.looking(policy) as session:
+        found = session.standing(tighter=True)
+    output.emit(budget_report(found))
 
 
 # Replay -----------------------------------------------------------------------------------------
 
 
 def replay(
-    policy: Annotated[str, Parameter(help="A policy, or a shipped table; it is never opened.")],
+    policy: PolicyOnly,
     /,
     *,
     transcript: Annotated[
@@ -140,7 +128,7 @@ def replay(
     output = output or OutputOptions()
     with output.progress("replaying"):
         found = replaying.replay(policy, transcript)
-    output.emit(replaying.as_text(found), replaying.as_json(found))
+    output.emit_plain(replaying.as_text(found), replaying.as_json(found))
     return Exit.DONE if found.equal else Exit.FOUND
 
 
@@ -148,7 +136,7 @@ def replay(
 
 
 def plan(
-    policy: Annotated[str, Parameter(help="A policy, or a shipped table; it is never opened.")],
+    policy: PolicyOnly,
     /,
     *,
     queries: Annotated[
@@ -169,10 +157,8 @@ def plan(
         if number is not None and number < 1:
             raise Misconfigured(f"{name} {number} is too small; give at least 1")
     from casemate.answer.planner.comparison import Comparison
-    from casemate.answer.planner.report import as_html, as_json, as_text
+    from casemate.answer.planner.report import comparison_report
 
     with output.progress("planning"):
         found = Comparison.of(policy, queries, people=people, expected=expect, dialect=dialect)
-        text, fields = as_text(found), as_json(found)
-        html = as_html(found) if output.format == "html" else None
-    output.emit(text, fields, html)
+        output.emit(comparison_report(found))

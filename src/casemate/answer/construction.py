@@ -1,4 +1,4 @@
-"""The online construction: a stand-in answers, a gate checks it, only surprises are paid for.
+"""Answers a question from the public stand-in, or measures it where the gate finds a surprise.
 
 Source     Source document 003, OnlineIC (section 5.2.2), in the practical form: part of the budget
            on tables before the first question, one gate question for a whole statement, and a
@@ -23,10 +23,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
-from casemate.answer.effort import require_answerable
-from casemate.answer.intervals import Level, Parts, easy_estimates, measured_estimates
-from casemate.answer.plan import BudgetPlan, first_tables
-from casemate.answer.schedule import GateSchedule, predicted, table_for
+from casemate.answer.budget_plan import BudgetPlan, first_tables
+from casemate.answer.intervals import FailureChances, easy_estimates, measured_estimates
+from casemate.answer.schedule import GateSchedule, predicted_error, table_for
+from casemate.answer.work_limits import require_answerable
 from casemate.doors import (
     NUMBER_OF_PEOPLE,
     Answered,
@@ -38,7 +38,6 @@ from casemate.doors import (
     Hard,
     Measured,
     PeopleTotal,
-    TranscriptEntry,
     answered_key,
     on_grid,
 )
@@ -55,17 +54,20 @@ from casemate.grid import (
     TableQuestion,
     all_codes,
     measure_table,
-    off_ratio,
+    ratio_residual,
 )
 from casemate.privacy.noise import EXACT
 from casemate.surrogate import Make, StandIn, TypicalErrors, stand_in_for
+
+# The start: tables before the first question ----------------------------------------------------
+
 
 Progress = Callable[[int, int], None]
 """Told how many of how many tables have been measured."""
 
 
 @dataclass(frozen=True)
-class Beginning:
+class WarmStart:
     """The start of a plan; `public` are the attributes of which everything is known."""
 
     plan: BudgetPlan
@@ -112,19 +114,19 @@ class Beginning:
             measure_table(door, question, self.cells, names, law=law, principal=principal)
             return
         edition, text = self.doors.edition, question.text(stand_in.names)
-        values = tuple(self.cells.classified(question.classes))
+        values = tuple(self.cells.class_counts(question.classes))
         content = Measured(text, edition.policy, edition.data, EXACT, Fraction(0), values)
         self.doors.transcript.append(content)
 
 
-# Construction -----------------------------------------------------------------------------------
+# The construction -------------------------------------------------------------------------------
 
 
 EXHAUSTED = (PositivesSpent, BudgetExhausted, RationSpent)
 
 
 @dataclass(frozen=True)
-class Manners:
+class AnsweringOptions:
     """How answers are given: their confidence, and what happens when nothing can be checked."""
 
     confidence: float = 0.95
@@ -132,10 +134,10 @@ class Manners:
     unverified: bool = False  # whether the stand-in goes on alone
 
 
-USUAL = Manners()
+DEFAULT_OPTIONS = AnsweringOptions()
 
 
-class Guess(Protocol):
+class ErrorEstimate(Protocol):
     """What guesses typical errors: `TypicalErrors`, or less where nobody looks at them."""
 
     def errors(self, asked: GridQuestion) -> Sequence[Floats]:
@@ -156,20 +158,20 @@ class OnlineConstruction:
         doors: Doorway,
         cells: PrivateCells,
         names: Sequence[str],
-        manners: Manners = USUAL,
+        options: AnsweringOptions = DEFAULT_OPTIONS,
         *,
         public: Scope = (),
         make: Make = stand_in_for,
-        typical: Callable[..., Guess] = TypicalErrors,
+        typical: Callable[..., ErrorEstimate] = TypicalErrors,
     ) -> None:
-        self.plan, self.manners = plan, manners
+        self.plan, self.options = plan, options
         self._doors, self._cells, self._public = doors, cells, public
         self._gate = gate_of(plan, doors)
         self._stand_in = StandIn(names, cells.shape, doors.edition, make)
-        self._beginning = Beginning(plan, doors, cells, public)
+        self._warm_start = WarmStart(plan, doors, cells, public)
         self._guess = typical
-        self._errors: tuple[StandIn, int, Guess] | None = None
-        self._begun = False  # whether everything that comes first is in the transcript
+        self._guesses: tuple[StandIn, int, ErrorEstimate] | None = None
+        self._is_started = False  # whether everything that comes first is in the transcript
         self._gates: dict[str, GateSchedule] = {}  # by run
 
     @property
@@ -186,7 +188,7 @@ class OnlineConstruction:
 
     # Asking -----------------------------------------------------------------------------------
 
-    def known(self, text: str) -> Outcome | None:
+    def stored_outcome(self, text: str) -> Outcome | None:
         """The answer that was given to a question, if there is one; nothing is read."""
         entry = self._doors.transcript.find(answered_key(text, self._doors.edition))
         if entry is None:
@@ -199,22 +201,22 @@ class OnlineConstruction:
         self, asked: GridQuestion, principal: str = "", progress: Progress | None = None
     ) -> Outcome:
         """Answer one question."""
-        known = self.known(asked.text)
+        known = self.stored_outcome(asked.text)
         if known is not None:
             return known
         require_answerable(asked)
         if self.is_public(asked.scope):
-            return self.keep(asked.text, self._exactly(asked))
+            return self.keep(asked.text, self._exact_outcome(asked))
         self.start(principal, progress)
         if self._gate is None:
             return self._from_tables(asked)
         try:
             verdict = self._verdict(self._gate, asked, principal)
-            return self.keep(asked.text, self._made(asked, verdict, principal))
+            return self.keep(asked.text, self._outcome_of_verdict(asked, verdict, principal))
         except EXHAUSTED as reason:
-            if not self.manners.unverified:
+            if not self.options.unverified:
                 raise self._refusal(reason) from None
-            return self._unverified(asked)
+            return self._unverified_outcome(asked)
 
     def is_public(self, scope: Collection[int]) -> bool:
         """Whether everybody knows all about these attributes: then answers are exact and free."""
@@ -229,7 +231,7 @@ class OnlineConstruction:
     def ask_all(self, several: Sequence[GridQuestion], principal: str = "") -> list[Outcome]:
         """Answer many questions; those up to the next surprise share one wait for the disk."""
         found: dict[str, Outcome] = {}
-        waiting = [asked for asked in several if self.known(asked.text) is None]
+        waiting = [asked for asked in several if self.stored_outcome(asked.text) is None]
         for asked in waiting:
             require_answerable(asked)
         waiting = [asked for asked in waiting if not self.is_public(asked.scope)]
@@ -241,18 +243,18 @@ class OnlineConstruction:
             except EXHAUSTED:
                 verdicts = []
             for asked, verdict in zip(waiting, verdicts, strict=False):
-                found[asked.text] = self._made(asked, verdict, principal)
+                found[asked.text] = self._outcome_of_verdict(asked, verdict, principal)
             found = self._keep_all(found)
         return [found.get(asked.text) or self.ask(asked, principal) for asked in several]
 
     def at_most(self, measured: bool) -> Fraction:
         """What one more question costs at most, in the ledger's currency; nothing is read."""
-        self._catch_up()
+        self._stand_in.catch_up(self._doors.transcript)
         plan = self.plan
         if plan.answer is not None or (measured and plan.gate is not None):
             return self.measuring_price
-        missing = self._stand_in.missing(self._beginning.questions())
-        noised = [each for each in missing if not self._beginning.is_public(each.classes.scope)]
+        missing = self._stand_in.missing(self._warm_start.questions())
+        noised = [each for each in missing if not self._warm_start.is_public(each.classes.scope)]
         start = len(noised) * plan.price_of(plan.start_law)
         if self._stand_in.total is None:
             start += plan.price_of(plan.total_law)
@@ -269,15 +271,15 @@ class OnlineConstruction:
         return self.plan.price_of(self.plan.surprise_law or self.plan.start_law)
 
     def _may_ask(self, principal: str) -> bool:
-        ration = self.manners.ration
+        ration = self.options.ration
         return ration is None or self._stand_in.surprises[principal] < ration
 
     def _verdict(self, gate: Gate, asked: GridQuestion, principal: str) -> Easy:
-        verdict = gate.known(asked.text)
+        verdict = gate.find_answer(asked.text)
         if verdict is not None:
             return verdict
         if not self._may_ask(principal):
-            raise RationSpent(self.manners.ration or 0)
+            raise RationSpent(self.options.ration or 0)
         return gate.ask(self._question(asked), principal)
 
     def _question(self, asked: GridQuestion) -> GateQuestion:
@@ -287,28 +289,27 @@ class OnlineConstruction:
             for part, values in zip(asked.parts, _answers(self._stand_in, asked), strict=True)
         )
 
-        def scan() -> list[list[int]]:
-            return self._cells.exact(asked)
+        return GateQuestion(
+            asked.text, parts, lambda: self._cells.exact(asked), self._stand_in.number
+        )
 
-        return GateQuestion(asked.text, parts, scan, self._stand_in.number)
-
-    def _made(self, asked: GridQuestion, verdict: Easy, principal: str) -> Outcome:
+    def _outcome_of_verdict(self, asked: GridQuestion, verdict: Easy, principal: str) -> Outcome:
         """What the gate's verdict leads to, from the stand-in that it was given about."""
         if isinstance(verdict, Hard):
-            return self._surprised(asked, verdict, principal)
+            return self._measure_surprise(asked, verdict, principal)
         judged = self._stand_in.at(verdict.after, self._doors.transcript)
         estimates = easy_estimates(
             asked,
             _answers(judged, asked),
-            self._typical(judged).errors(asked),
-            gate=self._as_it_was(verdict),
+            self._errors(judged, asked),
+            gate=self._schedule_of_run(verdict),
             at=verdict.at,
             relation=self.plan.relation,
-            confidence=self.manners.confidence,
+            confidence=self.options.confidence,
         )
         return self._with_ratios(asked, Outcome(estimates, Origin.SURROGATE), judged)
 
-    def _as_it_was(self, verdict: Easy) -> GateSchedule:
+    def _schedule_of_run(self, verdict: Easy) -> GateSchedule:
         """The gate that gave a verdict: the policy may have been changed since."""
         if verdict.run not in self._gates:
             gate, opened = self.plan.gate, self._doors.opening(verdict.run)
@@ -321,7 +322,7 @@ class OnlineConstruction:
 
     # Surprises --------------------------------------------------------------------------------
 
-    def _surprised(self, asked: GridQuestion, verdict: Hard, principal: str) -> Outcome:
+    def _measure_surprise(self, asked: GridQuestion, verdict: Hard, principal: str) -> Outcome:
         """Measure the table that answers the question best, and learn from it."""
         law, relation = self.plan.surprise_law, self.plan.relation
         assert law is not None, "a plan with a gate measures what the gate finds"
@@ -331,14 +332,13 @@ class OnlineConstruction:
         question = TableQuestion(classes, about=digest)
         door, names = self._doors.measurement, self._stand_in.names
         measure_table(door, question, self._cells, names, law=law, principal=principal)
-        self._catch_up()
+        self._stand_in.catch_up(self._doors.transcript)
         table = next(each for each in self._stand_in.tables if each.question == question)
         ordinal = self._stand_in.fresh[question.text(self._stand_in.names)]
-        return self._read(asked, table, Level.of(asked, self.manners.confidence, ordinal))
+        return self._read(asked, table, FailureChances.of(asked, self.options.confidence, ordinal))
 
-    def _read(self, asked: GridQuestion, table: MeasuredTable, level: Level) -> Outcome:
-        values = _answers(self._stand_in, asked)
-        errors = self._typical(self._stand_in).errors(asked)
+    def _read(self, asked: GridQuestion, table: MeasuredTable, level: FailureChances) -> Outcome:
+        values, errors = _answers(self._stand_in, asked), self._errors(self._stand_in, asked)
         estimates = measured_estimates(asked, table, values, errors, level)
         return self._with_ratios(asked, Outcome(estimates, Origin.MEASURED), self._stand_in)
 
@@ -348,8 +348,8 @@ class OnlineConstruction:
         for above, below in asked.ratios:
             pairs = zip(parts[above], parts[below], strict=True)
             ratios = [total.value / max(count.value, 1.0) for total, count in pairs]
-            off = off_ratio(asked.parts[above], asked.parts[below], ratios)
-            (errors,) = self._typical(stand_in).errors(GridQuestion((off,)))
+            off = ratio_residual(asked.parts[above], asked.parts[below], ratios)
+            (errors,) = self._errors(stand_in, GridQuestion((off,)))
             parts[above] = tuple(
                 replace(each, ratio_error=float(error))
                 for each, error in zip(parts[above], errors, strict=True)
@@ -360,19 +360,18 @@ class OnlineConstruction:
 
     def _from_tables(self, asked: GridQuestion) -> Outcome:
         """From the measured table that answers the question by itself with the least noise."""
-        able = [table for table in self._stand_in.tables if table.classes.answers(asked)]
+        able = [table for table in self._stand_in.tables if table.question.classes.answers(asked)]
         if not able:
-            return self._unverified(asked)
-        best = min(able, key=lambda table: self._predicted(asked, table))
-        return self._read(asked, best, Level.of(asked, self.manners.confidence, 1))
+            return self._unverified_outcome(asked)
+        relation = self.plan.relation
+        best = min(
+            able,
+            key=lambda table: predicted_error(asked, table.question.classes, table.law, relation),
+        )
+        return self._read(asked, best, FailureChances.of(asked, self.options.confidence, 1))
 
-    def _predicted(self, asked: GridQuestion, table: MeasuredTable) -> float:
-        if table.law is None:
-            return 0.0
-        return predicted(asked, table.classes, table.law, self.plan.relation)
-
-    def _unverified(self, asked: GridQuestion) -> Outcome:
-        errors = self._typical(self._stand_in).errors(asked)
+    def _unverified_outcome(self, asked: GridQuestion) -> Outcome:
+        errors = self._errors(self._stand_in, asked)
         parts = (
             tuple(
                 Estimate(value, error=error)
@@ -383,24 +382,23 @@ class OnlineConstruction:
         outcome = Outcome(tuple(parts), Origin.UNVERIFIED)
         return self._with_ratios(asked, outcome, self._stand_in)
 
-    def _exactly(self, asked: GridQuestion) -> Outcome:
+    def _exact_outcome(self, asked: GridQuestion) -> Outcome:
         """What everybody knows, where only private values are protected."""
-        return Outcome(_exact_parts(self._cells.exact(asked)), Origin.MEASURED)
+        parts = ([float(cell) for cell in part] for part in self._cells.exact(asked))
+        exact = (tuple(Estimate(n, n, n, 0.0, n, n) for n in numbers) for numbers in parts)
+        return Outcome(tuple(exact), Origin.MEASURED)
 
     # The stand-in -----------------------------------------------------------------------------
 
     def start(self, principal: str = "", progress: Progress | None = None) -> None:
         """Measure the number of people and the first tables, those that are still missing."""
-        self._catch_up()
-        if self._begun:
+        self._stand_in.catch_up(self._doors.transcript)
+        if self._is_started:
             return
         self._doors.vouch()
-        self._beginning.measure(self._stand_in, principal, progress)
-        self._catch_up()
-        self._begun = True
-
-    def _catch_up(self) -> None:
+        self._warm_start.measure(self._stand_in, principal, progress)
         self._stand_in.catch_up(self._doors.transcript)
+        self._is_started = True
 
     # What is kept -----------------------------------------------------------------------------
 
@@ -409,7 +407,7 @@ class OnlineConstruction:
         return self._keep_all({text: outcome})[text]
 
     def _keep_all(self, outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
-        edition, confidence = self._doors.edition, self.manners.confidence
+        edition, confidence = self._doors.edition, self.options.confidence
         outcomes = {
             text: replace(outcome, confidence=confidence) for text, outcome in outcomes.items()
         }
@@ -417,27 +415,22 @@ class OnlineConstruction:
             Answered(text, edition.policy, edition.data, outcome.to_text())
             for text, outcome in outcomes.items()
         ]
-        entries = self._doors.transcript.append_all(contents)
-        return {
-            text: self._first(entry, content, outcomes[text])
-            for text, entry, content in zip(outcomes, entries, contents, strict=True)
-        }
+        stored = [entry.content for entry in self._doors.transcript.append_all(contents)]
+        for content in stored:  # another process may have been first
+            assert isinstance(content, Answered), "the key of an answer holds an answer"
+            if content not in contents:
+                outcomes[content.question] = Outcome.from_text(content.answer)
+        return outcomes
 
-    def _first(self, entry: TranscriptEntry, own: Answered, outcome: Outcome) -> Outcome:
-        """The answer that is stored: another process may have been first."""
-        stored = entry.content
-        assert isinstance(stored, Answered), "the key of an answer holds an answer"
-        return outcome if stored == own else Outcome.from_text(stored.answer)
-
-    def _typical(self, stand_in: StandIn) -> Guess:
-        """Estimates of errors, made again when the stand-in has learnt something."""
-        held = self._errors
+    def _errors(self, stand_in: StandIn, asked: GridQuestion) -> Sequence[Floats]:
+        """Typical errors, estimated anew when the stand-in has learnt something."""
+        held = self._guesses
         if held is None or held[0] is not stand_in or held[1] != stand_in.number:
             typical = self._guess(
                 stand_in.surrogate, stand_in.measurements, stand_in.total_variance
             )
-            self._errors = held = (stand_in, stand_in.number, typical)
-        return held[2]
+            self._guesses = held = (stand_in, stand_in.number, typical)
+        return held[2].errors(asked)
 
 
 def _answers(stand_in: StandIn, asked: GridQuestion) -> list[Floats]:
@@ -447,16 +440,8 @@ def _answers(stand_in: StandIn, asked: GridQuestion) -> list[Floats]:
         products = part.products
         alone = len(products) == 1  # the usual question, and the quick way
         values = [surrogate.answer(products[0])] if alone else surrogate.answers(products)
-        found.append(part.gathered(values))
+        found.append(part.sum_by_cell(values))
     return found
-
-
-def _exact_parts(cells: Sequence[Sequence[int]]) -> Parts:
-    return tuple(tuple(_certain(float(each)) for each in part) for part in cells)
-
-
-def _certain(value: float) -> Estimate:
-    return Estimate(value, value, value, 0.0, value, value)
 
 
 def gate_of(plan: BudgetPlan, doors: Doorway) -> Gate | None:

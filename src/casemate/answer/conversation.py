@@ -1,10 +1,8 @@
-"""A conversation: statements as they are typed, each answered when its semicolon has come.
+"""A conversation with `casemate ask`: lines become statements, statements are answered as reports.
 
-What was typed before, for the arrow keys: kept in a file for its owner alone.
-
-Statements in, reports out: one session asked one statement after the other.
-
-Statements out of lines: a line goes on until a semicolon ends its statement.
+A line goes on until a semicolon ends its statement; an `Asker` asks one session one statement after
+the other; `converse` does both as somebody types, with what was typed before on the arrow keys,
+kept in a file for its owner alone.
 """
 
 import os
@@ -14,17 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from casemate.answer import budget_report as answer_budget
-from casemate.answer import page as answer_html
-from casemate.answer import report as answer
-from casemate.answer import report as answer_forecast
+from casemate.answer.report import answer_report, budget_report, forecast_report
 from casemate.answer.session import Session
 from casemate.errors import CasemateError, Unsupported
+from casemate.report import Report, as_text
 from casemate.report.terminal import OutputOptions, Progress, end_of
 
-LONGEST = 1_000
+MAX_HISTORY_LINES = 1_000
 """Lines that are kept."""
 
 
@@ -40,7 +36,7 @@ def history_file(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 @contextmanager
-def remembered(path: Path) -> Iterator[None]:
+def line_history(path: Path) -> Iterator[None]:
     """Inside, typed lines can be edited and called back, those of earlier times too.
 
     Without readline lines are typed as they are. A file that cannot be read or written is no
@@ -60,7 +56,7 @@ def remembered(path: Path) -> Iterator[None]:
         count = readline.get_current_history_length()
         kept = [readline.get_history_item(place + 1) for place in range(count)]
         with suppress(OSError):
-            _write(path, kept[-LONGEST:])
+            _write(path, kept[-MAX_HISTORY_LINES:])
 
 
 def _read(path: Path) -> list[str]:
@@ -82,11 +78,11 @@ def _write(path: Path, lines: Sequence[str | None]) -> None:
         raise
 
 
-# Ask answers ------------------------------------------------------------------------------------
+# Statements in, reports out ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Manner:
+class AskOptions:
     """How statements are asked, and what is shown of their answers."""
 
     measure: bool = False
@@ -94,21 +90,12 @@ class Manner:
     session: bool = False
 
 
-@dataclass(frozen=True)
-class AnswerForms:
-    """A result in each of its forms; the page is made only when somebody wants it."""
-
-    text: str
-    fields: dict[str, Any]
-    page: Callable[[], str]
-
-
+@dataclass
 class QuestionProgress:
     """The bar of the question at hand, told how many of how many tables are measured."""
 
-    def __init__(self, output: OutputOptions) -> None:
-        self._output = output
-        self._shown: Progress | None = None
+    _output: OutputOptions
+    _shown: Progress | None = None
 
     def __call__(self, _: int, tables: int) -> None:
         """One more table is measured."""
@@ -123,29 +110,36 @@ class QuestionProgress:
         self._shown = None
 
 
+@dataclass(frozen=True)
 class Asker:
     """A session, and how its answers are shown."""
 
-    def __init__(
-        self, session: Session, manner: Manner, output: OutputOptions, bar: QuestionProgress
-    ) -> None:
-        self._session, self._manner, self._output, self._bar = session, manner, output, bar
+    _session: Session
+    _options: AskOptions
+    _output: OutputOptions
+    _bar: QuestionProgress
 
     @classmethod
     @contextmanager
     def of(
-        cls, policy: str, manner: Manner, output: OutputOptions, *, principal: str, dialect: str
+        cls,
+        policy: str,
+        options: AskOptions,
+        output: OutputOptions,
+        *,
+        principal: str,
+        dialect: str,
     ) -> Iterator[Self]:
         """Ask about a table for the length of the block."""
         bar = QuestionProgress(output)
         with bar.over("opening the table"):
             session = (
                 Session.looking(policy, dialect=dialect)
-                if manner.dry_run
+                if options.dry_run
                 else Session(policy, principal=principal, dialect=dialect, progress=bar)
             )
         with session:
-            yield cls(session, manner, output, bar)
+            yield cls(session, options, output, bar)
 
     def emit_all(self, given: Sequence[str]) -> None:
         """Answer statements in order; the first that has no answer ends it.
@@ -153,46 +147,31 @@ class Asker:
         On stdout each answer appears when it is there; a file has all of them or is not written.
         """
         if len(given) == 1:
-            self._emit(self.report(given[0]))
+            self._output.emit(self.report(given[0]))
         elif self._output.output is not None:
-            texts = [self.report(sql).text for sql in given]
-            self._output.emit("\n\n".join(texts), {})
+            texts = [as_text(self.report(sql)) for sql in given]
+            self._output.emit_plain("\n\n".join(texts), {})
         else:
             for place, sql in enumerate(given):
-                shown = self.report(sql).text
+                shown = as_text(self.report(sql))
                 print(f"\n{shown}" if place else shown, flush=True)
 
-    def _emit(self, report: AnswerForms) -> None:
-        page = report.page() if self._output.format == "html" else None
-        self._output.emit(report.text, report.fields, page)
-
-    def report(self, sql: str, **otherwise: bool) -> AnswerForms:
+    def report(self, sql: str, **otherwise: bool) -> Report:
         """What a statement leads to; `otherwise` asks this one in another manner."""
-        manner = replace(self._manner, **otherwise)
-        if manner.dry_run:
-            return self._forecast(sql, manner)
+        options = replace(self._options, **otherwise)
+        if options.dry_run:
+            forecast = self._session.forecast(sql, measure=options.measure)
+            return forecast_report(forecast, measured=options.measure)
         with self._bar.over("answering"):
-            found = self._session.query(sql, measure=manner.measure)
-        return AnswerForms(
-            answer.as_text(found, session=manner.session),
-            answer.as_json(found, session=manner.session),
-            lambda: answer_html.as_html(found, session=manner.session),
-        )
-
-    def _forecast(self, sql: str, manner: Manner) -> AnswerForms:
-        found = self._session.forecast(sql, measure=manner.measure)
-        return AnswerForms(
-            answer_forecast.forecast_as_text(found, measured=manner.measure),
-            answer_forecast.forecast_as_json(found),
-            lambda: answer_forecast.as_html(found, measured=manner.measure),
-        )
+            found = self._session.query(sql, measure=options.measure)
+        return answer_report(found, session=options.session)
 
     def budget(self) -> str:
         """Where the budget stands, as text."""
-        return answer_budget.as_text(self._session.standing())
+        return as_text(budget_report(self._session.standing()))
 
 
-# Ask statements ---------------------------------------------------------------------------------
+# Statements out of lines ------------------------------------------------------------------------
 
 
 def statements(lines: Iterable[str], dialect: str) -> Iterator[str]:
@@ -226,7 +205,7 @@ def is_ended(text: str, dialect: str) -> bool:
         return False
 
 
-# Ask conversation -------------------------------------------------------------------------------
+# The conversation -------------------------------------------------------------------------------
 
 
 PROMPT = "casemate> "
@@ -248,14 +227,14 @@ def converse(asker: Asker, dialect: str, read: Read = input) -> None:
     """Answer until there is nothing more to read; an error is one sentence, and it goes on."""
     is_ended("", dialect)  # an unknown dialect is refused at once
     print(WELCOME, file=sys.stderr)
-    with remembered(history_file()):
-        while (typed := _typed(read, dialect)) is not None:
+    with line_history(history_file()):
+        while (typed := _read_input(read, dialect)) is not None:
             if typed.strip() in (".quit", "\\q"):
                 return
             _answer(asker, typed, dialect)
 
 
-def _typed(read: Read, dialect: str) -> str | None:
+def _read_input(read: Read, dialect: str) -> str | None:
     """What is typed next: a command, or lines up to a semicolon; None when there is no more."""
     held = ""
     while True:
@@ -282,7 +261,7 @@ def _answer(asker: Asker, typed: str, dialect: str) -> None:
             print(_command(asker, typed), flush=True)
             return
         for sql in statements([typed], dialect):
-            print(asker.report(sql).text, end="\n\n", flush=True)
+            print(as_text(asker.report(sql)), end="\n\n", flush=True)
     except CasemateError as error:
         print(f"casemate: {end_of(error)[1]}", file=sys.stderr)
     except KeyboardInterrupt:
@@ -296,9 +275,9 @@ def _command(asker: Asker, typed: str) -> str:
         case ".budget" | "\\b":
             return asker.budget()
         case ".cost" if rest.strip():
-            return asker.report(rest, dry_run=True).text
+            return as_text(asker.report(rest, dry_run=True))
         case ".measure" if rest.strip():
-            return asker.report(rest, measure=True).text
+            return as_text(asker.report(rest, measure=True))
         case ".help" | "\\?":
             return HELP
         case _:

@@ -5,21 +5,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from casemate.answer.answer import Spending, Standing
-from casemate.answer.construction import Manners, OnlineConstruction
-from casemate.answer.effort import MOST_CELLS
-from casemate.answer.plan import BudgetPlan, Means
-from casemate.answer.planner.comparison import chosen
-from casemate.doors import Doorway, dataset_of, place_of_ledger
+from casemate.answer.budget_plan import (
+    Means,
+    public_attributes,
+    required_budget,
+    required_universe,
+)
+from casemate.answer.construction import AnsweringOptions, OnlineConstruction
+from casemate.answer.planner.comparison import choose_plan
+from casemate.answer.work_limits import MAX_MEASURED_CELLS
+from casemate.doors import Doorway, dataset_of, ledger_of
 from casemate.errors import Misconfigured
-from casemate.grid import PrivateCells, Relation, Scope
+from casemate.grid import PrivateCells, Relation
 from casemate.privacy import tighter_epsilon
-from casemate.privacy.ledger import Ledger
 from casemate.privacy.noise import seeded_bits
-from casemate.table import Budget, Exhausted, Policy, Protects, Role, Strategy, Table, Universe
-from casemate.table.sources import bounded
+from casemate.table import Budget, Exhausted, Policy, Strategy, Table, Universe
+from casemate.table.sources import bound_contribution
 
-SEEDED = "not private: seeded"
-FIXED = "had every charge been fixed before the first answer"
+SEEDED_NOTE = "not private: seeded"
+FIXED_CHARGES_NOTE = "had every charge been fixed before the first answer"
 
 
 @dataclass(frozen=True)
@@ -32,24 +36,10 @@ class Dataset:
     construction: OnlineConstruction
     notes: tuple[str, ...] = ()  # on everything that is said of it
 
-    @property
-    def policy(self) -> Policy:
-        """What is public about the table."""
-        return self.table.policy
-
-    @property
-    def plan(self) -> BudgetPlan:
-        """How the budget is used."""
-        return self.construction.plan
-
-    @property
-    def ledger(self) -> Ledger:
-        """What may still be spent."""
-        return self.doors.ledger
-
     def standing(self) -> Standing:
         """Where the budget stands."""
-        terms, ledger, construction = self.ledger.terms, self.ledger, self.construction
+        ledger, construction = self.doors.ledger, self.construction
+        terms = ledger.terms
         newest = self.doors.transcript.newest()
         construction.stand_in.catch_up(self.doors.transcript)
         surprises = construction.stand_in.surprises
@@ -61,7 +51,7 @@ class Dataset:
             delta=terms.delta,
             neighbours=terms.neighbours,
             protects=terms.protects,
-            strategy=self.plan.strategy,
+            strategy=construction.plan.strategy,
             questions=0 if newest is None else newest.questions,
             surprises=surprises.total(),
             surprises_left=construction.runs_left,
@@ -70,18 +60,18 @@ class Dataset:
             notes=self.notes,
         )
 
-    def tightened(self, standing: Standing) -> Standing:
+    def with_tighter_epsilon(self, standing: Standing) -> Standing:
         """The same with the least epsilon that is known for what was charged so far."""
         if not standing.delta:
             return replace(standing, tighter_note="at delta 0 the sum is the least that is known")
-        costs = [row.cost for row in self.ledger.history() if row.cost is not None]
+        costs = [row.cost for row in self.doors.ledger.history() if row.cost is not None]
         try:
             found = tighter_epsilon(costs, standing.delta)
         except Misconfigured as reason:
             return replace(standing, tighter_note=str(reason))
         if math.isinf(found):
             return replace(standing, tighter_note="something left without noise")
-        return replace(standing, tighter_epsilon=found, tighter_note=FIXED)
+        return replace(standing, tighter_epsilon=found, tighter_note=FIXED_CHARGES_NOTE)
 
     def close(self) -> None:
         """Let go of everything."""
@@ -89,33 +79,30 @@ class Dataset:
         self.table.close()
 
 
-def durable(table: Table) -> Dataset:
-    """A dataset whose ledger, transcript and secrets outlive the process, ready to be asked."""
-    dataset = _durable(table)
-    if dataset.doors.key is not None:
+def open_durable(table: Table, *, to_ask: bool = True) -> Dataset:
+    """A dataset whose ledger, transcript and secrets outlive the process."""
+    budget = required_budget(table.policy)
+    universe = _measurable_universe(table.policy)  # before there is a ledger
+    doors = Doorway.durable(table, budget)
+    try:
+        dataset = assemble(table, universe, budget, doors)
+    except BaseException:
+        doors.close()
+        raise
+    if to_ask and doors.key is not None:
         dataset.table.source.relation()  # chooses the rows that count, before anything is charged
     return dataset
 
 
-def _durable(table: Table) -> Dataset:
-    budget = required_budget(table.policy)
-    required_universe(table.policy)
-    doors = Doorway.durable(table, budget)
-    try:
-        return assembled(table, budget, doors)
-    except BaseException:
-        doors.close()
-        raise
-
-
-def looked_at(table: Table) -> Dataset:
+def open_for_looking(table: Table) -> Dataset:
     """A dataset that nothing will be asked of: no ledger is made where there is none."""
     budget = required_budget(table.policy)
-    where = place_of_ledger(table.policy, budget)
+    where = ledger_of(table.policy, budget)
     if not isinstance(where, Path) or _is_there(where):
-        return _durable(table)
+        return open_durable(table, to_ask=False)
     note = f"nothing was asked yet: there is no ledger {where}"
-    return replace(assembled(table, budget, Doorway.in_memory(table, budget)), notes=(note,))
+    doors = Doorway.in_memory(table, budget)
+    return assemble(table, _measurable_universe(table.policy), budget, doors, (note,))
 
 
 def _is_there(ledger: Path) -> bool:
@@ -125,21 +112,22 @@ def _is_there(ledger: Path) -> bool:
     return any(each.name.startswith(ledger.name) for each in ledger.parent.iterdir())
 
 
-def simulated(table: Table, seed: int) -> Dataset:
+def open_simulated(table: Table, seed: int) -> Dataset:
     """A dataset in memory with seeded noise: for simulations, which protect nobody."""
     budget = required_budget(table.policy)
     doors = Doorway.in_memory(table, budget, bytes(32), seeded_bits(seed))
-    return replace(assembled(table, budget, doors), notes=(SEEDED,))
+    return assemble(table, _measurable_universe(table.policy), budget, doors, (SEEDED_NOTE,))
 
 
-def assembled(table: Table, budget: Budget, doors: Doorway) -> Dataset:
+def assemble(
+    table: Table, universe: Universe, budget: Budget, doors: Doorway, notes: tuple[str, ...] = ()
+) -> Dataset:
     """A dataset from its parts."""
-    policy = table.policy
-    universe, relation = required_universe(policy), Relation.of(policy, budget)
+    policy, relation = table.policy, Relation.of(table.policy, budget)
     if doors.key is not None:
-        table = Table(policy, bounded(universe, table.source, doors.key))
-    plan = chosen(Means.of(budget, relation), universe.shape, policy.answering)
-    manners = Manners(
+        table = Table(policy, bound_contribution(universe, table.source, doors.key))
+    plan = choose_plan(Means.of(budget, relation), universe.shape, policy.answering)
+    options = AnsweringOptions(
         float(policy.answering.confidence),
         policy.answering.ration,
         policy.answering.exhausted is Exhausted.UNVERIFIED,
@@ -149,40 +137,19 @@ def assembled(table: Table, budget: Budget, doors: Doorway) -> Dataset:
         doors,
         PrivateCells.of(universe, table.source, doors.key),
         [attribute.name for attribute in universe.attributes],
-        manners,
-        public=_public(universe, budget),
+        options,
+        public=public_attributes(universe, budget),
     )
-    return Dataset(table, universe, doors, construction)
+    return Dataset(table, universe, doors, construction, notes)
 
 
-def required_universe(policy: Policy) -> Universe:
-    """The grid of a policy that has one, of a size that its strategy can measure."""
-    universe = Universe.of(policy)
-    if not universe.attributes:
-        raise Misconfigured(
-            f"no column of {dataset_of(policy)} can be asked about; declare `values`, or `min` and "
-            f"`max`, for the columns that questions may use"
-        )
-    if policy.answering.strategy is Strategy.HISTOGRAM and universe.cells > MOST_CELLS:
+def _measurable_universe(policy: Policy) -> Universe:
+    """The grid of a policy, of a size that its strategy can measure."""
+    universe = required_universe(policy)
+    if policy.answering.strategy is Strategy.HISTOGRAM and universe.cells > MAX_MEASURED_CELLS:
         raise Misconfigured(
             f"`answer.strategy` is histogram, and the grid of {dataset_of(policy)} has more than "
-            f"{MOST_CELLS:,} cells to measure; declare fewer bins, or choose another strategy"
+            f"{MAX_MEASURED_CELLS:,} cells to measure; declare fewer bins, or choose another "
+            f"strategy"
         )
     return universe
-
-
-def required_budget(policy: Policy) -> Budget:
-    """The budget of a policy that has one."""
-    if policy.budget is None:
-        raise Misconfigured(
-            f"{dataset_of(policy)} has no budget, so nothing can be answered privately; write a "
-            f"policy with a [budget] section (casemate policy init drafts one)"
-        )
-    return policy.budget
-
-
-def _public(universe: Universe, budget: Budget) -> Scope:
-    """The attributes of which everything is public."""
-    if budget.protects is not Protects.PRIVATE_COLUMNS:
-        return ()
-    return tuple(i for i, each in enumerate(universe.attributes) if each.role is Role.PUBLIC)

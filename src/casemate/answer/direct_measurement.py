@@ -17,7 +17,7 @@ from casemate.privacy import Currency
 from casemate.privacy.noise import GaussianLaw, LaplaceLaw, Law, half_width, variance
 from casemate.table import Strategy
 
-MOST_LEARNT = 256
+MAX_LEARNT_CELLS = 256
 """A part of more cells is answered and not learnt from."""
 
 
@@ -47,23 +47,23 @@ class DirectMeasurement:
             return False
         return self.dataset.construction.is_public([places[name] for name in reads])
 
-    def answered(self, principal: str, progress: Progress | None = None) -> Outcome:
+    def answer(self, principal: str, progress: Progress | None = None) -> Outcome:
         """The answer, paid for once: with noise, or as everybody knows it."""
         construction = self.dataset.construction
-        known = construction.known(self.key)
+        known = construction.stored_outcome(self.key)
         if known is not None:
             return known
         if self.is_public:
-            return construction.keep(self.key, self._exactly())
-        if self.dataset.plan.answer is None and self.dataset.plan.gate is None:
+            return construction.keep(self.key, self._exact_outcome())
+        if construction.plan.answer is None and construction.plan.gate is None:
             construction.start(principal, progress)  # which needs all of the budget
-        return construction.keep(self.key, self._noised(principal))
+        return construction.keep(self.key, self._measure(principal))
 
-    def _exactly(self) -> Outcome:
+    def _exact_outcome(self) -> Outcome:
         cells = self.direct.cells(self.dataset.table.source, self.dataset.doors.key)
         return self.direct.outcome(cells, lambda _place, _added: Spread(0.0, 0.0, 0.0))
 
-    def _noised(self, principal: str) -> Outcome:
+    def _measure(self, principal: str) -> Outcome:
         laws, texts = self.laws(), self.texts()
         cells = cache(lambda: self.direct.cells(self.dataset.table.source, self.dataset.doors.key))
         noised = [
@@ -83,7 +83,7 @@ class DirectMeasurement:
 
     def laws(self) -> list[Law]:
         """The noise of each part, all of them together at the price of one measurement."""
-        plan = self.dataset.plan
+        plan = self.dataset.construction.plan
         share = self.dataset.construction.measuring_price / len(self.direct.parts)
         gaussian = plan.currency is Currency.RHO and plan.strategy is not Strategy.LAPLACE
         found: list[Law] = []
@@ -99,23 +99,23 @@ class DirectMeasurement:
         """How the transcript names each part."""
         return [
             json.dumps(
-                {"statement": self.name, "part": place, "learn": self._learnt(place)},
+                {"statement": self.name, "part": place, "learn": self._learnable_cells(place)},
                 sort_keys=True,
                 separators=(",", ":"),
             )
             for place in range(len(self.direct.parts))
         ]
 
-    def _learnt(self, place: int) -> list[dict[str, object]]:
+    def _learnable_cells(self, place: int) -> list[dict[str, object]]:
         """The cells of a part as products, where it counts whole cells of the grid."""
         products = self.direct.on_grid[place]
-        if products is None or len(products) > MOST_LEARNT:
+        if products is None or len(products) > MAX_LEARNT_CELLS:
             return []
         written = (product.to_dict() for product in products)
         return [{"masks": each["masks"], "weights": each["weights"]} for each in written]
 
     def _noise(self, laws: Sequence[Law], texts: Sequence[str]) -> Callable[[int, int], Spread]:
-        chance = 1 - self.dataset.construction.manners.confidence
+        chance = 1 - self.dataset.construction.options.confidence
         cells = sum(self.direct.sizes)
 
         def spread(place: int, added: int) -> Spread:

@@ -2,7 +2,7 @@
 
 Easy       Everything within what the gate lets pass, times how far a person moves the part: all
            cells of the statement at once, because the gate compared the largest deviation.
-Measured   Each cell within the quantile of its own noise; `Asked.together` cells at once.
+Measured   Each cell within the quantile of its own noise; `GridQuestion.together` cells at once.
 Session    All answers of a dataset at once: half of the chance of a failure for easy answers, half
            for measured ones, of which the j-th may use 1/(2 j^2).
 docs/derivations/answer_intervals.md has the proofs.
@@ -22,14 +22,14 @@ Parts = tuple[tuple[Estimate, ...], ...]
 
 
 @dataclass(frozen=True)
-class Level:
+class FailureChances:
     """The chances with which one cell of a measured answer may fail: alone, and in the session."""
 
     alone: float
     session: float
 
     @classmethod
-    def of(cls, asked: GridQuestion, confidence: float, ordinal: int) -> "Level":
+    def of(cls, asked: GridQuestion, confidence: float, ordinal: int) -> "FailureChances":
         """For the j-th measured answer, j = 1, 2, 3, ..."""
         cells = sum(len(part.cells) for part in asked.parts)
         session = (1 - confidence) / 2 / (2 * ordinal**2) / cells
@@ -85,7 +85,7 @@ def measured_estimates(
     table: MeasuredTable,
     values: Sequence[Floats],
     errors: Sequence[Floats],
-    level: Level,
+    level: FailureChances,
 ) -> Parts:
     """What a table that answers the question by itself says, or the stand-in that learnt from it.
 
@@ -98,20 +98,22 @@ def measured_estimates(
         cells = []
         for cell, guess, error in zip(part.cells, guesses, typical, strict=True):
             reading, weights = table.read(cell)
-            bounds = noised(reading, table.law, weights, level).above(least)
-            cells.append(_better(bounds, float(guess), float(error)))
+            bounds = noised_estimate(reading, table.law, weights, level).above(least)
+            cells.append(_closer_estimate(bounds, float(guess), float(error)))
         found.append(tuple(cells))
     return tuple(found)
 
 
-def _better(reading: Estimate, guess: float, error: float) -> Estimate:
+def _closer_estimate(reading: Estimate, guess: float, error: float) -> Estimate:
     closer = reading.error is None or error <= reading.error
     if closer and reading.with_guess(guess, error).value == guess:
         return reading.with_guess(guess, error)
     return reading
 
 
-def noised(reading: float, law: Law | None, weights: Floats, level: Level) -> Estimate:
+def noised_estimate(
+    reading: float, law: Law | None, weights: Floats, level: FailureChances
+) -> Estimate:
     """A number that was read with noise: so many times each of several draws."""
     shares = weights.ravel()[np.flatnonzero(weights)].astype(np.int64)
     alone, session = (

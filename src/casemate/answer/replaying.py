@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from casemate.answer.planner.workload import budget_of, policy_of, with_types
+from casemate.answer.budget_plan import required_budget
+from casemate.answer.planner.workload import policy_of, with_types
 from casemate.doors import (
     Edition,
     EntryKind,
@@ -60,8 +61,8 @@ def replay(policy: str | Path | Policy, transcript: str | Path | None = None) ->
     read, _ = with_types(policy_of(policy))
     own, given, notes = None, None, []
     try:
-        own = _own(read)
-        given = None if transcript is None else _given(Path(transcript))
+        own = _read_own(read)
+        given = None if transcript is None else _read_copy(Path(transcript))
     except TranscriptDamaged as reason:
         notes.append(str(reason))
     if own is None and given is None and not notes:
@@ -78,15 +79,15 @@ def replay(policy: str | Path | Policy, transcript: str | Path | None = None) ->
     return Replay(dataset_of(read), entries, not notes, built[0], tuple(notes))
 
 
-def _own(policy: Policy) -> tuple[TranscriptEntry, ...] | None:
+def _read_own(policy: Policy) -> tuple[TranscriptEntry, ...] | None:
     """The transcript in the ledger's place; none is made where there is none."""
-    where = ledger_of(policy, budget_of(policy))
+    where = ledger_of(policy, required_budget(policy))
     if isinstance(where, Path) and not where.exists():
         return None
     return _read(where)
 
 
-def _given(path: Path) -> tuple[TranscriptEntry, ...]:
+def _read_copy(path: Path) -> tuple[TranscriptEntry, ...]:
     with path.open("rb") as file:
         if file.read(len(SQLITE)) == SQLITE:
             return _read(path)

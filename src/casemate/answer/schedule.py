@@ -1,4 +1,4 @@
-"""The gate's public plan: its noise, a threshold for every question, what an easy answer proves.
+"""The gate's public schedule: its thresholds, what an easy answer proves, what a surprise measures.
 
 Source     Source document 003, OnlineIC: the threshold is 2 alpha there, with alpha the accuracy
            of the sparse vector. The split of a run's epsilon and the growing threshold are those
@@ -10,13 +10,6 @@ Departure  The document fixes the number of questions in advance. Without it que
            with beta/(2 i^2) and thresholds grow with ln(i). PRACTICE fires earlier than the
            proof allows, so it bounds errors better and the number of updates not at all:
            `test_only_the_threshold_of_the_proof_promises_that_an_update_was_needed`.
-
-What to measure when the gate fires, by the error that is predicted for the question.
-
-Every candidate costs the same, because one person moves one cell of any table. The table of all
-codes of the scope also answers what will be asked next about it, so it is taken where it answers
-this question well enough; a sum over thousands of noisy cells does not, and then the coarsest table
-that answers the question is. Both are functions of the question and of public noise.
 """
 
 import math
@@ -26,14 +19,19 @@ from enum import Enum
 from fractions import Fraction
 from typing import Self
 
-from casemate.grid import Classes, GridQuestion, Product, Relation, all_codes, spanned
+from casemate.grid import Classes, GridQuestion, Product, Relation, all_codes, coarsest_classes
 from casemate.privacy import Concentrated
 from casemate.privacy.mechanisms import Calibration, Side, accuracy_share, run_epsilon
 from casemate.privacy.noise import Law, noise_bound, variance
 
-PRACTICE = Fraction(1, 2)  # tau: errors of at most 1.5 alpha, and nothing about updates
-EXPECTED = 10**5  # questions for which epsilon is split when nobody knows how many will come
-ROUNDING = 1e-9  # relative; far above what a dozen floating-point operations lose
+PRACTICAL_THRESHOLD_MULTIPLE = Fraction(1, 2)  # tau
+"""Of alpha: errors of at most 1.5 alpha, and nothing is said about updates."""
+
+EXPECTED_QUESTIONS = 10**5
+"""For so many epsilon is split when nobody knows how many will come."""
+
+RELATIVE_ROUNDING_ERROR = 1e-9
+"""Far above what a dozen floating-point operations lose."""
 
 
 class Holds(Enum):
@@ -51,7 +49,7 @@ class GateSchedule:
     calibration: Calibration
     runs: int  # c: how many positive answers there are in all
     beta: float = 0.05
-    multiple: Fraction = PRACTICE  # tau
+    multiple: Fraction = PRACTICAL_THRESHOLD_MULTIPLE  # tau
     side: Side = Side.MAGNITUDE
     questions: int | None = None  # k_max; None where nobody knows
 
@@ -73,13 +71,13 @@ class GateSchedule:
         runs: int,
         beta: float = 0.05,
         *,
-        multiple: Fraction = PRACTICE,
+        multiple: Fraction = PRACTICAL_THRESHOLD_MULTIPLE,
         side: Side = Side.MAGNITUDE,
         questions: int | None = None,
         sensitivity: int = 1,
     ) -> Self:
         """Spend at most `rho` on all runs, split between the noises where the error is least."""
-        comparisons = _sides(side) * (questions or EXPECTED)
+        comparisons = _sides(side) * (questions or EXPECTED_QUESTIONS)
         share = accuracy_share(comparisons, beta, runs=runs)
         calibration = Calibration.of(run_epsilon(rho, runs), share, sensitivity=sensitivity)
         return cls(calibration, runs, beta, multiple, side, questions)
@@ -159,7 +157,7 @@ def _in_a_run(gate: GateSchedule, _: int, level: float) -> int:
     """The largest excess of the noise on the threshold that has at least this chance."""
 
     def likely(excess: int) -> bool:
-        return excess_chance(gate.calibration, excess) * (1 + ROUNDING) >= level
+        return excess_chance(gate.calibration, excess) * (1 + RELATIVE_ROUNDING_ERROR) >= level
 
     low, high = -1, 1
     while not likely(low):
@@ -199,35 +197,43 @@ _MARGIN: dict[Holds, Margin] = {
 
 def _upper(scale: Fraction, draws: int, beta: float) -> int:
     """What none of `draws` draws passes upwards, but for `beta`: half the chance of both ways."""
-    return noise_bound(scale, draws, min(2 * beta, 1 - ROUNDING))
+    return noise_bound(scale, draws, min(2 * beta, 1 - RELATIVE_ROUNDING_ERROR))
 
 
 def _sides(side: Side) -> int:
     return len(side.comparisons(0))
 
 
-# Surprise ---------------------------------------------------------------------------------------
+# What to measure when the gate fires ------------------------------------------------------------
 
 
-MOST_WHOLE = 2**17
+MAX_MEASURED_CODES = 2**17
 """Cells of a table of all codes: what is measured is learnt, which takes time by the cell."""
 
-TOLERATED = Fraction(1, 2)
+TOLERATED_ERROR_SHARE = Fraction(1, 2)
 """The whole table is taken if its error is within this share of what the gate lets pass."""
 
 
 def table_for(
     asked: GridQuestion, shape: tuple[int, ...], law: Law, relation: Relation, threshold: int
 ) -> Classes:
-    """The table to measure for a question that the gate found too far off."""
+    """The table to measure for a question that the gate found too far off, by predicted error.
+
+    Every candidate costs the same, because one person moves one cell of any table. The table of all
+    codes of the scope also answers what will be asked next about it, so it is taken where it
+    answers this question well enough; a sum over thousands of noisy cells does not, and then the
+    coarsest table that answers the question is. Both follow from the question and public noise.
+    """
     whole = all_codes(asked.scope, shape)
-    if whole.cells > MOST_WHOLE:
-        return spanned(asked)
-    fits = predicted(asked, whole, law, relation) <= TOLERATED * threshold
-    return whole if fits else spanned(asked)
+    if whole.cells > MAX_MEASURED_CODES:
+        return coarsest_classes(asked)
+    fits = predicted_error(asked, whole, law, relation) <= TOLERATED_ERROR_SHARE * threshold
+    return whole if fits else coarsest_classes(asked)
 
 
-def predicted(asked: GridQuestion, classes: Classes, law: Law, relation: Relation) -> float:
+def predicted_error(
+    asked: GridQuestion, classes: Classes, law: Law | None, relation: Relation
+) -> float:
     """The largest standard error of a cell that is read from a table, in sensitivities."""
     worst = 0.0
     for part in asked.parts:

@@ -1,8 +1,11 @@
 """How it is taken: what published numbers, or well-chosen questions, tell about one record.
 
-`Attack` goes from SQL and answers (`evidence`) over `reconstruct` and its `solvers` to a `score`;
+`Attack` (`attack`) reads queries and answers into equations (`problem_from_queries`), solves them
+(`reconstruct`, with the methods of `solvers`) and tells disclosure from what could be guessed
+(`score`, by whose secret each unknown is, `subjects`, and what is public of them, `features`).
 `plan` chooses the questions that would give a record away, `one_bit` learns totals from yes/no
-answers, `extract` copies a classifier, and `report`, `page` and `commands` are how people see it.
+answers, and `extract` copies a classifier. `report` writes an attack as text, JSON and HTML (with
+the sentences of `words` and the plots of `figures`), and `commands` is all of it at the terminal.
 """
 
 from typing import TYPE_CHECKING

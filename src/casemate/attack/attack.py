@@ -1,4 +1,4 @@
-"""The attack on a table: queries about it, their answers, and what they give away.
+"""The attack on a table: its queries and answers, what they give away, and under how much noise.
 
 Source     Source document 002: an adversary who solves the equations behind published aggregates.
 """
@@ -11,25 +11,31 @@ from pathlib import Path
 
 import numpy as np
 
-from casemate.attack.evidence import Evidence, read_entries
+from casemate.attack.features import Features
+from casemate.attack.problem_from_queries import Evidence, read_entries, with_noise
 from casemate.attack.reconstruct.answers_file import Given, given_answers
-from casemate.attack.reconstruct.noise import NoiseLaw
-from casemate.attack.reconstruct.problem import Problem
-from casemate.attack.reconstruct.reconstruction import Reconstruction, Solver
-from casemate.attack.reconstruct.run import reconstructed
-from casemate.attack.reconstruct.secrets import ReconstructedSecret, secrets
-from casemate.attack.score.leave_one_out import Solve, squares
-from casemate.attack.score.scoring import SHARE, Score, score
+from casemate.attack.reconstruct.problem import NoiseLaw, Problem
+from casemate.attack.reconstruct.reconstruction import (
+    ReconstructedSecret,
+    Reconstruction,
+    Solver,
+    secrets,
+)
+from casemate.attack.reconstruct.run import reconstruct_problem
+from casemate.attack.score.leave_one_out import Solve, solve_squares
+from casemate.attack.score.predictor import Rule
+from casemate.attack.score.scoring import TOLERANCE_SHARE, Score, kinds_and_records, score
 from casemate.attack.solvers.iteration import Progress
-from casemate.attack.subjects import Features, Subjects
+from casemate.attack.subjects import Subjects
+from casemate.exact import Floats
 from casemate.published import Knowledge
 from casemate.query.parse import DIALECT, Queries, compared_with_text
 from casemate.table import Table, opened_table
 
 FEWEST_TARGETS = 20
-"""On how many people an attack is judged at least, if they are there; `Options.targets` is most."""
+"""On how many people an attack is judged at least; `AttackOptions.targets` is the most."""
 
-WORK, PATIENCE = 20_000_000, 2_000_000
+MOST_SCORING_WORK, MOST_INTERRUPTED_WORK = 20_000_000, 2_000_000
 """Coefficients times people up to which an attack is judged; or one that was interrupted."""
 
 
@@ -132,24 +138,24 @@ class Attack:
                 random=drawn,
                 dialect=dialect,
             )
-            found = reconstructed(
+            found = reconstruct_problem(
                 evidence.problem,
                 solver=wanted.solver,
                 confidence=wanted.confidence,
                 random=drawn,
                 progress=progress,
             )
-            scores, finished = _judged(evidence, found, wanted, drawn)
+            scores, finished = _score_within_limits(evidence, found, wanted, drawn)
             spent = time.process_time() - start
             return Attacked(evidence, found, wanted, scores, spent, finished)
 
 
-def _judged(
+def _score_within_limits(
     evidence: Evidence, found: Reconstruction, options: AttackOptions, random: np.random.Generator
 ) -> tuple[dict[str, Score], bool]:
     """The scores, and whether nobody interrupted the work; then only what is cheap is scored."""
     entries = max(1, len(evidence.equations.system.row))
-    most = (WORK if found.finished else PATIENCE) // entries
+    most = (MOST_SCORING_WORK if found.finished else MOST_INTERRUPTED_WORK) // entries
     if not found.finished and most < FEWEST_TARGETS:
         return {}, False
     most = min(options.targets, max(most, FEWEST_TARGETS))
@@ -190,9 +196,9 @@ def _others(solver: Solver, random: np.random.Generator) -> Solve:
     Values are not counted one by one there: what is learned from is their least squares.
     """
     if solver not in (Solver.ROBUST, Solver.LP, Solver.CONVEX):
-        return squares
+        return solve_squares
     return lambda problem: (
-        reconstructed(problem, solver=solver, confidence=None, random=random).values
+        reconstruct_problem(problem, solver=solver, confidence=None, random=random).values
     )
 
 
@@ -215,16 +221,77 @@ def _tolerance(
     ranges = problem.high[free] - problem.low[free]
     if options.tolerance is not None or problem.whole[free].all() or np.isfinite(np.median(ranges)):
         return options.tolerance
-    return round_number(SHARE * float(np.abs(found.values[free]).mean()))
+    return round_number(TOLERANCE_SHARE * float(np.abs(found.values[free]).mean()))
 
 
-def round_number(value: float) -> float:
-    """The largest of 1, 2, 5, 10, ... times a power of ten that is not above; 0 for 0.
+def round_number(value: float, up: bool = False) -> float:
+    """The largest of 1, 2, 5, 10, ... times a power of ten that is not above, or the next one up.
 
-    >>> round_number(0.0574), round_number(431.0), round_number(0.0)
-    (0.05, 200.0, 0.0)
+    0 stays 0.
+
+    >>> round_number(0.0574), round_number(431.0), round_number(0.0), round_number(1.97, up=True)
+    (0.05, 200.0, 0.0, 2.0)
     """
     if value == 0:
         return 0.0
     power = 10.0 ** math.floor(math.log10(value))
-    return float(f"{max(s * power for s in (1, 2, 5) if s * power <= value * (1 + 1e-9)):.1g}")
+    steps = [step * power for step in (1, 2, 5, 10)]
+    if up:
+        return float(f"{min(step for step in steps if step >= value * (1 - 1e-9)):.1g}")
+    return float(f"{max(step for step in steps if step <= value * (1 + 1e-9)):.1g}")
+
+
+# How much noise would be enough -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NoisePoint:
+    """A law of noise, and the fraction that is recovered under it."""
+
+    law: NoiseLaw
+    recovered: float
+
+
+NOISE_FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+def noise_curve(
+    attacked: Attacked,
+    *,
+    random: np.random.Generator,
+    factors: Sequence[float] = NOISE_FACTORS,
+) -> list[NoisePoint]:
+    """The fraction recovered under more and less noise, for a table that knows the truth.
+
+    Around the law that the attack was made with, or Gaussian noise about as large as what one
+    record adds to an answer. There are fewer points than factors where somebody interrupted it.
+    """
+    evidence, options = attacked.evidence, attacked.options
+    if not attacked.scores or evidence.truth is None or not evidence.own:
+        return []
+    equations, found = evidence.problem.equations, attacked.reconstruction.values
+    answers = equations.lengths * equations.times(evidence.truth)
+    exact = evidence.problem.with_answers(answers)
+    hidden = round_number(float(np.abs(found).mean()) * len(found) ** 0.5 / 4)  # by such noise
+    law = options.noise or NoiseLaw("gaussian", hidden or 1.0)
+    points: list[NoisePoint] = []
+    for factor in factors:
+        scaled = NoiseLaw(law.kind, law.scale * factor)
+        problem = with_noise(exact, scaled, random)
+        made = reconstruct_problem(problem, solver=options.solver, confidence=None, random=random)
+        if not made.finished:
+            break
+        points.append(NoisePoint(scaled, recovered_fraction(attacked, evidence.truth, made.values)))
+    return points
+
+
+def recovered_fraction(attacked: Attacked, truth: Floats, values: Floats) -> float:
+    """The fraction of secrets of which these values would be right, by the rule of the scores."""
+    problem = attacked.evidence.problem
+    verdicts = []
+    for name, judged in attacked.scores.items():
+        subjects = attacked.evidence.subjects(name)
+        whole, open_ = kinds_and_records(problem, subjects)
+        guesses, true = subjects.by_record(values), subjects.by_record(truth)
+        verdicts.append(Rule(whole, judged.tolerance).right(guesses, true)[open_])
+    return float(np.concatenate(verdicts).mean())

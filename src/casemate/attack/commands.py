@@ -1,12 +1,6 @@
-"""`casemate attack`: take back from published answers what was private, and see how much it is.
+"""`casemate attack` at the terminal: reconstruct, plan, one-bit and extract.
 
-How an attack ends: done, or interrupted with the best so far written.
-
-`casemate attack plan`: the fewest queries that would give a record, or all of them, away.
-
-`casemate attack one-bit`: totals of a private column, from yes/no answers with noise.
-
-`casemate attack extract`: copy a linear classifier by asking it for labels.
+An attack that is interrupted ends with the best so far written.
 """
 
 import math
@@ -14,7 +8,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
@@ -27,7 +20,9 @@ from casemate.report.terminal import (
     Integer,
     Known,
     OutputOptions,
+    Private,
     Reveal,
+    Seed,
     TablePlace,
     Whole,
     check_seconds,
@@ -37,16 +32,9 @@ from casemate.report.terminal import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from casemate.attack.attack import Attacked, AttackOptions
+    from casemate.attack.attack import Attacked, AttackOptions, NoisePoint
     from casemate.attack.extract.boundary import Predict
-    from casemate.attack.noise_curve import NoisePoint
     from casemate.attack.one_bit.attack import OneBitOptions
-
-
-def emit_report(report: ModuleType, found: object, output: OutputOptions, **how: bool) -> None:
-    """Write what was found as the module `report` renders it; a page only where one is wanted."""
-    html = report.as_html(found, **how) if output.format == "html" else None
-    output.emit(report.as_text(found, **how), report.as_json(found, **how), html)
 
 
 def end_of_attack(finished: bool, output: OutputOptions) -> Exit:
@@ -57,27 +45,12 @@ def end_of_attack(finished: bool, output: OutputOptions) -> Exit:
     return Exit.INTERRUPTED
 
 
-# Attack -----------------------------------------------------------------------------------------
+# Reconstruct: take back from published answers what was private ---------------------------------
 
 
 SolverName = Literal["least-squares", "box", "convex", "robust", "lp", "integer", "kaczmarz", "sgd"]
 
 app = App(name="attack", help="Take back from published answers what was private.")
-app.command(
-    "casemate.attack.commands:plan",
-    name="plan",
-    help="Choose the fewest queries that give away a record.",
-)
-app.command(
-    "casemate.attack.commands:one_bit",
-    name="one-bit",
-    help="Learn totals of a private column from noisy yes/no answers.",
-)
-app.command(
-    "casemate.attack.commands:extract",
-    name="extract",
-    help="Copy a linear classifier by asking it for labels.",
-)
 
 
 @Parameter(name="*")
@@ -95,9 +68,7 @@ class Solving:
     confidence: Annotated[
         float, Parameter(help="The probability with which an interval holds the true value.")
     ] = 0.9
-    seed: Annotated[Whole | None, Parameter(help="Makes noise and random solvers repeatable.")] = (
-        None
-    )
+    seed: Seed = None
 
     def check(self) -> None:
         """Refuse numbers that mean nothing before any work is done."""
@@ -113,7 +84,7 @@ class Solving:
     def options(self, noise: str | None) -> "AttackOptions":
         """The same for the attack, with the law of the noise in the answers."""
         from casemate.attack.attack import AttackOptions
-        from casemate.attack.reconstruct.noise import NoiseLaw
+        from casemate.attack.reconstruct.problem import NoiseLaw
         from casemate.attack.reconstruct.reconstruction import Solver
 
         return AttackOptions(
@@ -130,10 +101,7 @@ def reconstruct(
     /,
     *,
     table: TablePlace,
-    private: Annotated[
-        tuple[str, ...],
-        Parameter(negative="", help="A column to reconstruct, where there is no policy."),
-    ] = (),
+    private: Private = (),
     answers: Annotated[
         Path | None, Parameter(help="A CSV query,cell,answer of published numbers.")
     ] = None,
@@ -154,6 +122,7 @@ def reconstruct(
     import numpy as np
 
     from casemate.attack.attack import Attack
+    from casemate.attack.report import attack_report
     from casemate.published import read_knowledge
 
     options, random = solving.options(noise), np.random.default_rng(solving.seed)
@@ -169,14 +138,14 @@ def reconstruct(
             random=random,
             dialect=dialect,
         )
-        curve, whole = _curve(found, random) if output.format == "html" else ([], True)
-    _emit(found, curve, reveal, output)
-    return end_of_attack(found.finished and whole, output)
+        curve, uncut = _curve(found, random) if output.format == "html" else ([], True)
+    output.emit(attack_report(found, curve, reveal=reveal))
+    return end_of_attack(found.finished and uncut, output)
 
 
 def _curve(found: "Attacked", random: "np.random.Generator") -> tuple[list["NoisePoint"], bool]:
     """The fraction recovered under other noise, and whether nobody interrupted it."""
-    from casemate.attack.noise_curve import FACTORS, noise_curve
+    from casemate.attack.attack import NOISE_FACTORS, noise_curve
 
     if not (found.finished and found.scores and found.evidence.own):
         return [], found.finished
@@ -184,22 +153,13 @@ def _curve(found: "Attacked", random: "np.random.Generator") -> tuple[list["Nois
         points = noise_curve(found, random=random)
     except KeyboardInterrupt:  # between two solves
         return [], False
-    return points, len(points) == len(FACTORS)
+    return points, len(points) == len(NOISE_FACTORS)
 
 
-def _emit(
-    found: "Attacked", curve: list["NoisePoint"], reveal: bool, output: OutputOptions
-) -> None:
-    from casemate.attack.page import as_html
-    from casemate.attack.report import as_json, as_text
-
-    html = as_html(found, curve, reveal=reveal) if output.format == "html" else None
-    output.emit(as_text(found, reveal=reveal), as_json(found, reveal=reveal), html)
+# Plan: the fewest queries that would give a record, or all of them, away ------------------------
 
 
-# Attack plan ------------------------------------------------------------------------------------
-
-
+@app.command(help="Choose the fewest queries that give away a record.")
 def plan(
     *,
     table: TablePlace,
@@ -227,8 +187,8 @@ def plan(
     """Choose the fewest queries on public columns whose answers give a record's value away."""
     output = output or OutputOptions()
     check_seconds(seconds)
-    from casemate.attack.plan import report
     from casemate.attack.plan.plan import Plan
+    from casemate.attack.plan.report import plan_report
 
     with output.progress("planning"):
         found = Plan.of(
@@ -240,10 +200,10 @@ def plan(
             seconds=inf if seconds == 0 else seconds,
             dialect=dialect,
         )
-    emit_report(report, found, output)
+    output.emit(plan_report(found))
 
 
-# Attack one bit ---------------------------------------------------------------------------------
+# One-bit: totals of a private column, from yes/no answers with noise ----------------------------
 
 
 LearnerChoice = Literal["auto", "bisection", "kalman", "edge", "automatic"]
@@ -276,6 +236,7 @@ class LearningOptions:
         return OneBitOptions(learner, told, weights, confidence)
 
 
+@app.command(help="Learn totals of a private column from noisy yes/no answers.")
 def one_bit(
     *,
     table: TablePlace,
@@ -293,7 +254,7 @@ def one_bit(
     confidence: Annotated[
         float, Parameter(help="The probability with which an interval holds the true mean.")
     ] = 0.9,
-    seed: Annotated[Whole | None, Parameter(help="Makes queries and noise repeatable.")] = None,
+    seed: Seed = None,
     reveal: Reveal = False,
     output: OutputOptions | None = None,
 ) -> int:
@@ -302,8 +263,8 @@ def one_bit(
     check_seed(seed)
     import numpy as np
 
-    from casemate.attack.one_bit import report
     from casemate.attack.one_bit.attack import OneBitAttack
+    from casemate.attack.one_bit.report import one_bit_report
 
     options = learning.options(confidence)
     with output.progress("asking", queries) as progress:
@@ -313,26 +274,16 @@ def one_bit(
             noise=noise,
             queries=queries,
             dimensions=dimensions,
-            bounds=None if bounds is None else _bit_ends(bounds),
+            bounds=None if bounds is None else _ends(bounds, "0:100"),
             options=options,
             random=np.random.default_rng(seed),
             progress=progress.advance,
         )
-    emit_report(report, found, output, reveal=reveal)
+    output.emit(one_bit_report(found, reveal=reveal))
     return end_of_attack(found.finished, output)
 
 
-def _bit_ends(text: str) -> tuple[float, float]:
-    """LO:HI with both ends, which is what numbers are scaled by."""
-    from casemate.published import read_bounds
-
-    low, high = read_bounds(text)
-    if low is None or high is None:
-        raise Misconfigured(f"--bounds {text} has an open end; give both, as --bounds 0:100")
-    return float(low), float(high)
-
-
-# Attack extract ---------------------------------------------------------------------------------
+# Extract: copy a linear classifier by asking it for labels --------------------------------------
 
 
 ExtractLearner = Literal["auto", "lowd-meek", "filter", "retraining"]
@@ -352,7 +303,7 @@ class Classifier:
     ] = None
     lines: Annotated[LineForm, Parameter(help="How a point is written for the process.")] = "json"
 
-    def opened(self) -> "AbstractContextManager[Predict]":
+    def open(self) -> "AbstractContextManager[Predict]":
         """The classifier, for the length of a block."""
         if (self.predict is None) == (self.command is None):
             raise Misconfigured("give one of --predict module:function and --command 'a process'")
@@ -365,6 +316,7 @@ class Classifier:
         return CommandClassifier(self.command or "", self.lines)
 
 
+@app.command(help="Copy a linear classifier by asking it for labels.")
 def extract(
     *,
     dimension: Annotated[Whole, Parameter(help="How many coordinates a point has.")],
@@ -380,21 +332,21 @@ def extract(
         ExtractLearner,
         Parameter(help="The learner; by itself the one that fits the labels' noise."),
     ] = "auto",
-    seed: Annotated[Whole | None, Parameter(help="Makes the points asked repeatable.")] = None,
+    seed: Seed = None,
     output: OutputOptions | None = None,
 ) -> int:
     """Find the weights of a linear classifier that shows nothing but labels."""
     classifier, output = classifier or Classifier(), output or OutputOptions()
     _check(dimension, queries, seed)
-    ends = _ends(bounds)
+    ends = _ends(bounds, "-1:1")
     import numpy as np
 
     from casemate.attack.extract import extraction as attack
-    from casemate.attack.extract import report
     from casemate.attack.extract.extraction import read_truth
+    from casemate.attack.extract.report import extraction_report
 
     true = None if truth is None else read_truth(truth, dimension)
-    with classifier.opened() as asked, output.progress("extracting"):
+    with classifier.open() as asked, output.progress("extracting"):
         found = attack.extract(
             asked,
             dimension,
@@ -404,7 +356,7 @@ def extract(
             learner=None if learner == "auto" else attack.ExtractLearnerName(learner),
             random=np.random.default_rng(seed),
         )
-    emit_report(report, found, output)
+    output.emit(extraction_report(found))
     return end_of_attack(found.finished, output)
 
 
@@ -419,21 +371,18 @@ def _check(dimension: int, queries: int | None, seed: int | None) -> None:
     check_seed(seed)
 
 
-def _ends(bounds: str) -> tuple[float, float]:
-    """Both ends of the box; a search needs them."""
+def _ends(bounds: str, example: str) -> tuple[float, float]:
+    """LO:HI with both ends, which is what a search and a scale need."""
     from casemate.published import read_bounds
 
     low, high = read_bounds(bounds)
     if low is None or high is None or low == high:
-        raise Misconfigured(f"--bounds {bounds} needs two different ends, for example -1:1")
-    ends = _number(low), _number(high)
+        lacks = "has an open end and needs" if low is None or high is None else "needs"
+        raise Misconfigured(f"--bounds {bounds} {lacks} two different ends, for example {example}")
+    try:
+        ends = float(low), float(high)
+    except OverflowError:
+        ends = math.inf, math.inf
     if not (math.isfinite(ends[0]) and math.isfinite(ends[1]) and ends[0] < ends[1]):
         raise Misconfigured(f"--bounds {bounds} is too large, or too narrow, for floating point")
     return ends
-
-
-def _number(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]  # a Fraction
-    except OverflowError:
-        return math.inf

@@ -1,214 +1,65 @@
-"""An attack as text for the terminal and as the object `casemate.attack/1`.
+"""An attack as a report: its text, its page, and the object `casemate.attack/1`.
 
-Where the table knows the truth, no value is written without `reveal`: what an attack found may be
-somebody's true value, and a report is read by more people than the table is. Errors and widths are
-then rounded up to 1, 2, 5, 10, ..., because an error tells the truth to whoever makes the attack.
-
-What an attack comes to, in the words and numbers that every form of its report shares.
+Where the table knows the truth, no value is written without `reveal`; `words` says how the rest is
+rounded, and `figures` draws what the page shows.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casemate.attack.attack import Attacked
-from casemate.attack.reconstruct.secrets import ReconstructedSecret
-from casemate.attack.score.scoring import QUANTILES, PairedComparison, Score
-from casemate.query.language import Scalar
-from casemate.report import number, plain
-
-GUESSES = {
-    "leave_one_out": "the best guess from the same release without the person (leave one out)",
-    "majority": "the single guess that is right most often (majority)",
-    "marginal": "a draw from the true values (marginal)",
-    "prior_mean": "the mean known beforehand (prior mean)",
-}
-EXACT = 1e-6
-"""Relative widths and residuals so small are rounding."""
-
-WHAT = {"prevalence": "values", "uniqueness": "public columns"}
-
-
-def shows_values(found: Attacked, reveal: bool) -> bool:
-    """Whether values may be written: when asked for, or when the table does not have the truth."""
-    return reveal or found.evidence.outside
-
-
-def fractions(scores: Iterable[Score]) -> dict[str, float | None]:
-    """The fraction right of the attack and of every baseline, over all private columns."""
-    found = list(scores)
-    sizes = [each.records for each in found]
-
-    def mean(values: Sequence[float | None]) -> float | None:
-        if not values or any(each is None for each in values):
-            return None
-        return math.fsum(s * v for s, v in zip(sizes, values, strict=True) if v) / sum(sizes)
-
-    return {
-        "recovered": mean([each.recovered for each in found]),
-        "within": mean([each.within for each in found]),
-        **{name: mean([getattr(each.baseline, name) for each in found]) for name in GUESSES},
-    }
-
-
-def verdict(comparison: PairedComparison, determined: int) -> str:
-    """What the difference to the guess without the target means, and what needs no comparison."""
-    if determined and comparison.low <= 0:
-        many = "1 value is" if determined == 1 else f"{determined:,} values are"
-        return f"disclosure: {many} determined by the answers, though on average little is gained"
-    if comparison.low > 0:
-        return "disclosure: the attack is right more often than the best guess without the person"
-    if comparison.high < 0:
-        return "no disclosure: the best guess without the person is right more often"
-    return "no disclosure is shown: what is right may be inference, and the difference chance"
-
-
-def gap(comparison: PairedComparison) -> str:
-    """How much more often the attack is right, and how surely."""
-    return (
-        f"{points(comparison.difference)} points ({points(comparison.low)} to "
-        f"{points(comparison.high)}) for {comparison.targets} people"
-    )
-
-
-def parts(score: Score) -> list[tuple[str, PairedComparison]]:
-    """The comparison for everybody, and for those parts of them that are not everybody."""
-    whole = score.comparison
-    some = [each for each in score.strata if each.comparison.targets < whole.targets]
-    return [
-        ("everybody", whole),
-        *((f"{each.which} {WHAT[each.by]}", each.comparison) for each in some),
-    ]
-
-
-def points(share: float) -> str:
-    """A difference of shares in points of a hundred."""
-    return f"{100 * share:+.1f}"
-
-
-def percent(share: float) -> str:
-    """A share in per cent."""
-    return f"{100 * share:.1f} %"
-
-
-def headline(found: Attacked) -> str:
-    """The result in one clause."""
-    scores = list(found.scores.values())
-    if not scores:
-        known = "the table does not have the truth" if found.evidence.outside else "not judged"
-        return f"reconstructed {count_secrets(found):,} values ({known})"
-    fraction, records = fractions(scores)["recovered"], sum(each.records for each in scores)
-    return f"recovered {percent(fraction or 0.0)} of {records:,} private values"
-
-
-def count_secrets(found: Attacked) -> int:
-    """How many values an attack speaks of."""
-    return sum(1 for _ in found.secrets)
-
-
-def rule(found: Attacked, name: str) -> str:
-    """When a value of a private column counts as recovered."""
-    evidence = found.evidence
-    names = np.array([each.column for each in evidence.equations.unknowns], object)
-    own = names[evidence.equations.unknown] == name
-    if evidence.problem.whole[own].all():
-        return "exactly"
-    return f"within {found.scores[name].tolerance:g}"
-
-
-def about_noise(found: Attacked) -> str:
-    """Where the answers come from and what is taken for granted of their noise."""
-    law = found.options.noise
-    if found.evidence.own:
-        laid = "without noise" if law is None else f"with noise of the law {law} laid over them"
-        return f"the answers are the table's own, {laid}"
-    if law is None:
-        return "the answers were given; nothing is taken for granted about noise in them"
-    return f"the answers were given, and taken to carry noise of the law {law}"
-
-
-def widths(found: Attacked) -> NDArray[np.float64]:
-    """How wide the interval of every unknown is that was not known beforehand."""
-    problem = found.evidence.problem
-    return np.asarray(found.reconstruction.width[problem.low < problem.high])
-
-
-def narrow(found: Attacked) -> NDArray[np.bool_]:
-    """Of which of these unknowns the interval leaves only what would count as recovered."""
-    problem = found.evidence.problem
-    reach = min(each.tolerance for each in found.scores.values())
-    whole, wide = problem.whole[problem.low < problem.high], widths(found)
-    return np.where(whole, wide < 1, wide <= 2 * reach)
-
-
-def determined(found: Attacked) -> int:
-    """How many values follow from answers without noise, and were not known before."""
-    problem, made = found.evidence.problem, found.reconstruction
-    if problem.noise is not None or made.residual > EXACT:
-        return 0
-    size = np.maximum(1.0, np.abs(made.values))
-    open_ = (problem.low < problem.high) & found.evidence.told
-    return int((open_ & (made.high - made.low <= EXACT * size)).sum())
-
-
-def certain(found: Attacked) -> NDArray[np.float64]:
-    """How likely each whole number is right, as the attack itself says, where it can say."""
-    problem, sure = found.evidence.problem, found.reconstruction.probability
-    return np.asarray(sure[np.isfinite(sure) & (problem.low < problem.high)])
-
-
-# Numbers as they are written ------------------------------------------------------------------
-
-
-def size_of(size: float, found: Attacked, reveal: bool) -> float:
-    """An error or a width; rounded up where it must not tell more than how large it is."""
-    return size if shows_values(found, reveal) else round_up(size)
-
-
-def round_up(size: float) -> float:
-    """The smallest of 1, 2, 5, 10, ... times a power of ten that is not below; 0 for rounding.
-
-    >>> round_up(1.9667), round_up(0.0041), round_up(3e-15)
-    (2.0, 0.005, 0.0)
-    """
-    if size < 1e-9:
-        return 0.0
-    power = 10.0 ** math.floor(math.log10(size))
-    least = min(step for step in (1, 2, 5, 10) if step * power >= size * (1 - 1e-9))
-    return float(f"{least * power:.1g}")
-
-
-def shown_value(value: Scalar) -> str:
-    """A value that was found, as people read it."""
-    written = json_value(value)
-    if value is None:
-        return "none of the values asked about"
-    return f"{written:.6g}" if isinstance(written, float) else str(written)
-
-
-def json_value(value: Scalar) -> Any:
-    """A value as JSON writes it; a number without the last digits, which are rounding."""
-    found = finite(value) if isinstance(value, float) else value
-    if isinstance(found, float) and found.is_integer() and abs(found) < 2**53:
-        return int(found)
-    return number(found)
-
-
-def finite(value: float | None) -> float | None:
-    """A number to twelve digits; None for what JSON cannot say."""
-    return float(f"{value:.12g}") if value is not None and math.isfinite(value) else None
-
-
-# Attack -----------------------------------------------------------------------------------------
-
+from casemate.attack import figures
+from casemate.attack.attack import Attacked, NoisePoint
+from casemate.attack.reconstruct.reconstruction import ReconstructedSecret
+from casemate.attack.score.scoring import ERROR_QUANTILES, PairedComparison, Score
+from casemate.attack.words import (
+    BEST_SO_FAR,
+    GUESSES,
+    about_noise,
+    certainties,
+    count_determined,
+    finite,
+    fractions,
+    gap,
+    headline,
+    is_narrow,
+    json_value,
+    parts,
+    percent,
+    points,
+    rule,
+    shown_value,
+    shows_values,
+    size_of,
+    verdict,
+    widths,
+)
+from casemate.report import (
+    Block,
+    Code,
+    Facts,
+    Figure,
+    LazyRows,
+    Listing,
+    Paragraph,
+    Prose,
+    Report,
+    Section,
+    TableBlock,
+    Where,
+    count_of,
+    number,
+    plain,
+    sentence,
+)
 
 SCHEMA = "casemate.attack/1"
-SHOWN_IN_TEXT = 20
-NAMES = {0.5: "median", 0.9: "p90", 0.99: "p99", 1.0: "max"}
-JUDGED = (
+QUANTILE_NAMES = {0.5: "median", 0.9: "p90", 0.99: "p99", 1.0: "max"}
+BASELINES = ("prior_mean", "majority", "marginal", "leave_one_out")
+SCORE_FIELDS = (
     "tolerance",
     "recovered",
     "within",
@@ -217,71 +68,170 @@ JUDGED = (
     "quantiles",
     "coverage",
 )
+SCOPE = (
+    "An attack that fails proves nothing: another may succeed. What follows exactly from the "
+    "queries without noise is for casemate audit to decide.",
+    "A value that is right is no disclosure by itself: what could be guessed about somebody who is "
+    "not in the table is inference.",
+)
 
 
-# Text -----------------------------------------------------------------------------------------
+def attack_report(
+    found: Attacked, curve: Sequence[NoisePoint] = (), *, reveal: bool = False
+) -> Report:
+    """What is right, what that means, and how it came about; `curve` is under other noise."""
+    page = partial(Section, where=Where.PAGE)
+    noise_levels = Figure(lambda: figures.draw_noise_levels(found, curve))
+    interval_widths = Figure(lambda: figures.draw_intervals(found, reveal))
+    certainty = Figure(lambda: figures.draw_certainty(found))
+    convergence = Figure(lambda: figures.draw_convergence(found))
+    shown = shows_values(found, reveal)
+    assumptions = Listing([sentence(about_noise(found)), *SCOPE])
+    return Report(
+        "casemate attack reconstruct",
+        headline(found),
+        lambda: _fields(found, reveal),
+        _introduction(found, shown),
+        [
+            *(_score_section(name, score, found) for name, score in found.scores.items()),
+            page("baselines", "What is right, and what could be guessed", _bars(found)),
+            page("strata", "For whom it is disclosure", [_strata_table(found)]),
+            page("noise", "How much noise would be enough", [noise_levels]),
+            page("errors", "How far off the values are", _error_figures(found, reveal)),
+            Section(
+                "intervals",
+                "How tight the intervals are",
+                [interval_widths, *_interval_blocks(found, reveal)],
+                label="",
+            ),
+            page("certainty", "How sure it is of whole numbers", [certainty]),
+            page("convergence", "How the solver got there", [convergence]),
+            _values_section(found, shown),
+            _refused_section(found),
+            page("assumptions", "What was taken for granted", [assumptions]),
+        ],
+    )
 
 
-def as_text(found: Attacked, *, reveal: bool = False) -> str:
-    """An attack as lines to read."""
-    made, problem = found.reconstruction, found.evidence.problem
-    lines = [
-        f"{headline(found)}, by the solver {made.solver}",
-        f"{found.queries} statements, {problem.equations.height} equations in "
-        f"{problem.equations.width} unknowns, about {found.records} records",
-        about_noise(found),
-        f"relative residual {made.residual:.2g} after {made.iterations} steps",
+def _introduction(found: Attacked, shown: bool) -> list[Block]:
+    made, equations = found.reconstruction, found.evidence.problem.equations
+    numbers = [
+        ("solver", made.solver.value),
+        ("records", f"{found.records:,}"),
+        ("statements", f"{found.queries:,}"),
+        ("equations", f"{equations.height:,}"),
+        ("unknowns", f"{equations.width:,}"),
+        ("CPU seconds", f"{found.seconds:.1f}"),
     ]
+    size = (
+        f"{found.queries} statements, {equations.height} equations in {equations.width} unknowns, "
+        f"about {found.records} records"
+    )
+    blocks: list[Block] = [
+        Facts(numbers),
+        Paragraph(size, where=Where.TEXT),
+        Paragraph(about_noise(found), where=Where.TEXT),
+        Paragraph(f"relative residual {made.residual:.2g} after {made.iterations} steps"),
+    ]
+    for name, score in found.scores.items():
+        meaning = verdict(score.comparison, count_determined(found))
+        said = (f"{name}: {meaning}: {gap(score.comparison)}.",)
+        blocks.append(Paragraph(said, where=Where.PAGE))
     if not found.finished:
-        lines.append("interrupted: this is the best so far")
-    for name, score in found.scores.items():
-        lines += ["", *_score_lines(name, score, found)]
-    lines += _sure_lines(found, reveal)
-    if shows_values(found, reveal):
-        lines += _value_lines(found)
-    refused = found.evidence.publication.refused
-    if refused:
-        lines += ["", f"not used: {len(refused)}"]
-        lines += [f"  query {each.query} (line {each.line}): {each.reason}" for each in refused]
-    return "\n".join(lines)
+        blocks.append(Paragraph(BEST_SO_FAR))
+    if not shown:
+        hidden = "no values are written, and errors and widths are rounded up"
+        blocks.append(Paragraph(hidden, remark=True, where=Where.PAGE))
+    return blocks
 
 
-def _score_lines(name: str, score: Score, found: Attacked) -> list[str]:
+# What is right --------------------------------------------------------------------------------
+
+
+def _score_section(name: str, score: Score, found: Attacked) -> Section:
     """What is right of one column beside the baselines, and what that means."""
-    rows = [(score.recovered, f"this attack ({rule(found, name)})")]
-    for key, words in GUESSES.items():
+    shares = [(percent(score.recovered), f"this attack ({rule(found, name)})")]
+    for key, guess in GUESSES.items():
         share = getattr(score.baseline, key)
-        rows += [] if share is None else [(share, words)]
+        shares += [] if share is None else [(percent(share), guess)]
     level = f"{100 * score.confidence:g} % intervals"
+    differences = [f"{who}: {gap(comparison)}" for who, comparison in parts(score)]
+    blocks: list[Block] = [
+        TableBlock("", (), shares, line="{:>7}  {}".format),
+        Paragraph(verdict(score.comparison, count_determined(found))),
+        Paragraph(f"the difference to leave one out, with {level}:"),
+        Listing(differences),
+    ]
+    label = f"{name}: the share that is right"
+    return Section("score", name, blocks, label=label, where=Where.TEXT)
+
+
+def _strata_table(found: Attacked) -> TableBlock:
+    rows = [
+        (
+            who,
+            name,
+            f"{each.targets:,}",
+            percent(each.attack),
+            percent(each.leave_one_out),
+            points(each.difference),
+            f"{points(each.low)} to {points(each.high)}",
+        )
+        for name, score in found.scores.items()
+        for who, each in parts(score)
+    ]
+    header = ("who", "column", "people", "attack", "leave one out", "difference", "interval")
+    return TableBlock(
+        "The attack and the best guess without the person, for some of the people", header, rows
+    )
+
+
+def _bars(found: Attacked) -> list[Block]:
     return [
-        f"{name}: the share that is right",
-        *(f"  {percent(share):>7}  {words}" for share, words in rows),
-        verdict(score.comparison, determined(found)),
-        f"the difference to leave one out, with {level}:",
-        *(f"  {who}: {gap(comparison)}" for who, comparison in parts(score)),
+        Figure(partial(figures.draw_baselines, place, name, found))
+        for place, name in enumerate(found.scores)
     ]
 
 
-def _sure_lines(found: Attacked, reveal: bool) -> list[str]:
-    """How tight the intervals are, and how many true values lie inside."""
-    wide = _width_quantiles(found)
-    if not wide or not found.reconstruction.finished:
+def _error_figures(found: Attacked, reveal: bool) -> list[Block]:
+    """How far off the values are, in tolerances; with `reveal` the values against the truth."""
+    truth = found.evidence.truth if found.scores else None
+    if truth is None:
         return []
-    half, most = (_at_most(wide[share], found, reveal) for share in (0.5, 0.9))
-    level = f"{100 * found.options.confidence:g} % intervals"
-    lines = ["", f"{level}: half are {half}, nine in ten {most}"]
-    for name, score in found.scores.items():
-        if score.coverage is not None:
-            lines.append(f"  {percent(score.coverage)} of the true values of {name} lie inside")
+    kinds = [figures.draw_errors, *([figures.draw_scatter] if reveal else [])]
+    return [
+        Figure(partial(draw, place, name, found, truth))
+        for draw in kinds
+        for place, name in enumerate(found.scores)
+    ]
+
+
+# How sure it is, and of what --------------------------------------------------------------------
+
+
+def _interval_blocks(found: Attacked, reveal: bool) -> list[Block]:
+    """How tight the intervals are, and how many true values lie inside."""
+    quantiles = _width_quantiles(found)
+    if not quantiles or not found.reconstruction.finished:
+        return []
+    half, most = (_at_most(quantiles[share], found, reveal) for share in (0.5, 0.9))
+    level = f"{100 * found.options.confidence:g} %"
+    inside = [
+        f"{percent(score.coverage)} of the true values of {name} lie inside"
+        for name, score in found.scores.items()
+        if score.coverage is not None
+    ]
     if found.scores:
-        tight = narrow(found)
-        lines.append(f"  {tight.sum()} of {len(tight)} leave no room beyond what counts as right")
-    sure = certain(found)
-    if len(sure):
-        many = int((sure >= found.options.confidence).sum())
-        level = f"{100 * found.options.confidence:g} %"
-        lines.append(f"{many} of {len(sure)} whole numbers have a probability of {level} or more")
-    return lines
+        narrow = is_narrow(found)
+        inside.append(f"{narrow.sum()} of {len(narrow)} leave no room beyond what counts as right")
+    sure = certainties(found)
+    likely = int((sure >= found.options.confidence).sum())
+    whole = f"{likely} of {len(sure)} whole numbers have a probability of {level} or more"
+    return [
+        Paragraph(f"{level} intervals: half are {half}, nine in ten {most}"),
+        Listing(inside),
+        *([Paragraph(whole)] if len(sure) else []),
+    ]
 
 
 def _at_most(width: float, found: Attacked, reveal: bool) -> str:
@@ -290,35 +240,50 @@ def _at_most(width: float, found: Attacked, reveal: bool) -> str:
     return f"at most {size_of(width, found, reveal):.3g} wide"
 
 
-def _value_lines(found: Attacked) -> list[str]:
-    values = list(found.secrets)
-    shown = [f"  {_value_text(each)}" for each in values[:SHOWN_IN_TEXT]]
-    more = len(values) - SHOWN_IN_TEXT
-    return ["", f"values: {len(values)}", *shown, *([f"  and {more} more"] if more > 0 else [])]
+def _values_section(found: Attacked, shown: bool) -> Section:
+    secrets = list(found.secrets) if shown else []
+    header = ("record", "person", "column", "value", "from", "to", "probability")
+    caption = f"{count_of(len(secrets), 'value')} as the attack has them"
+    values = TableBlock(caption, header, LazyRows(secrets, _value_row), line=_value_line)
+    return Section("values", "Values", [values], label=f"values: {len(secrets)}")
 
 
-def _value_text(secret: ReconstructedSecret) -> str:
-    whose = f"record {plain(secret.record)}"
-    if secret.person != secret.record:
-        whose += f" (person {plain(secret.person)})"
-    return f"{whose}: {secret.column} = {shown_value(secret.value)}{_how_sure(secret)}"
+def _value_row(secret: ReconstructedSecret) -> Sequence[Prose]:
+    return (
+        plain(secret.record),
+        plain(secret.person),
+        secret.column,
+        shown_value(secret.value),
+        *("" if end is None else f"{end:.6g}" for end in (secret.low, secret.high)),
+        "" if secret.probability is None else f"{secret.probability:.3g}",
+    )
 
 
-def _how_sure(secret: ReconstructedSecret) -> str:
-    said = []
-    if secret.low is not None or secret.high is not None:
-        ends = ["" if each is None else f"{each:.6g}" for each in (secret.low, secret.high)]
-        said.append(f"{ends[0]} to {ends[1]}".strip())
-    if secret.probability is not None:
-        said.append(f"probability {secret.probability:.3g}")
-    return f" ({', '.join(said)})" if said else ""
+def _value_line(*cells: str) -> str:
+    record, person, column, value, low, high, probability = cells
+    whose = f"record {record}" + ("" if person == record else f" (person {person})")
+    ends = [f"{low} to {high}".strip()] if low or high else []
+    likely = [f"probability {probability}"] if probability else []
+    how_sure = f" ({', '.join([*ends, *likely])})" if ends or likely else ""
+    return f"{whose}: {column} = {value}{how_sure}"
+
+
+def _refused_section(found: Attacked) -> Section:
+    rows = [
+        (f"query {each.query}", f"line {each.line}", each.reason, Code(each.text.strip(), True))
+        for each in found.evidence.publication.refused
+    ]
+    header = ("statement", "where", "why", "text")
+    caption = f"{count_of(len(rows), 'statement')}, or parts of one, that no equation follows from"
+    refused = TableBlock(caption, header, rows, line="{} ({}): {}".format, rows_in_text=None)
+    return Section("refused", "Not used", [refused], label=f"not used: {len(rows)}")
 
 
 # JSON -----------------------------------------------------------------------------------------
 
 
-def as_json(found: Attacked, *, reveal: bool = False) -> dict[str, Any]:
-    """An attack as the object that `--format json` prints."""
+def _fields(found: Attacked, reveal: bool) -> dict[str, Any]:
+    """An attack as the fields of the JSON object."""
     made, problem = found.reconstruction, found.evidence.problem
     return {
         "schema": SCHEMA,
@@ -329,8 +294,8 @@ def as_json(found: Attacked, *, reveal: bool = False) -> dict[str, Any]:
         "unknowns": problem.equations.width,
         "noise": None if found.options.noise is None else str(found.options.noise),
         "confidence": found.options.confidence,
-        **_top(found, reveal),
-        "columns": _columns(found, reveal),
+        **_overall_fields(found, reveal),
+        "columns": _column_fields(found, reveal),
         "widths": _quantiles(_width_quantiles(found), found, reveal),
         "residual": finite(made.residual),
         "iterations": made.iterations,
@@ -350,46 +315,42 @@ def as_json(found: Attacked, *, reveal: bool = False) -> dict[str, Any]:
     }
 
 
-def _top(found: Attacked, reveal: bool) -> dict[str, Any]:
+def _overall_fields(found: Attacked, reveal: bool) -> dict[str, Any]:
     """The score of the only private column; of several only what can be put together."""
     scores = list(found.scores.values())
     if len(scores) == 1:
-        return _judged(scores[0], found, reveal)
-    together = fractions(scores)
-    fields: dict[str, Any] = dict.fromkeys(JUDGED)
-    fields["recovered"], fields["within"] = together["recovered"], together["within"]
-    fields["baseline"] = {name: together[name] for name in _KEYS} if scores else None
+        return _score_fields(scores[0], found, reveal)
+    overall = fractions(scores)
+    fields: dict[str, Any] = dict.fromkeys(SCORE_FIELDS)
+    fields["recovered"], fields["within"] = overall["recovered"], overall["within"]
+    fields["baseline"] = {name: overall[name] for name in BASELINES} if scores else None
     return fields
 
 
-_KEYS = ("prior_mean", "majority", "marginal", "leave_one_out")
-
-
-def _columns(found: Attacked, reveal: bool) -> list[dict[str, Any]] | None:
+def _column_fields(found: Attacked, reveal: bool) -> list[dict[str, Any]] | None:
     if len(found.scores) < 2:
         return None
     return [
-        {"column": name, "records": score.records, **_judged(score, found, reveal)}
+        {"column": name, "records": score.records, **_score_fields(score, found, reveal)}
         for name, score in found.scores.items()
     ]
 
 
-def _judged(score: Score, found: Attacked, reveal: bool) -> dict[str, Any]:
+def _score_fields(score: Score, found: Attacked, reveal: bool) -> dict[str, Any]:
     """What is right of one private column, beside what would be right without the attack."""
     strata = [
         {"by": each.by, "which": each.which, **_difference(each.comparison)}
         for each in score.strata
     ]
-    values: dict[str, Any] = {
+    return {
         "tolerance": score.tolerance,
         "recovered": score.recovered,
         "within": score.within,
-        "baseline": {name: getattr(score.baseline, name) for name in _KEYS},
+        "baseline": {name: getattr(score.baseline, name) for name in BASELINES},
         "difference": {**_difference(score.comparison), "strata": strata},
         "quantiles": _quantiles(score.quantiles, found, reveal),
         "coverage": score.coverage,
     }
-    return {name: values[name] for name in JUDGED}
 
 
 def _difference(comparison: PairedComparison) -> dict[str, Any]:
@@ -404,11 +365,13 @@ def _difference(comparison: PairedComparison) -> dict[str, Any]:
 
 
 def _width_quantiles(found: Attacked) -> dict[float, float]:
-    wide = np.sort(widths(found))
-    if not len(wide):
+    ascending = np.sort(widths(found))
+    if not len(ascending):
         return {}
-    places = [math.ceil(share * len(wide)) - 1 for share in QUANTILES]
-    return {share: float(wide[place]) for share, place in zip(QUANTILES, places, strict=True)}
+    places = [math.ceil(share * len(ascending)) - 1 for share in ERROR_QUANTILES]
+    return {
+        share: float(ascending[place]) for share, place in zip(ERROR_QUANTILES, places, strict=True)
+    }
 
 
 def _quantiles(
@@ -417,7 +380,7 @@ def _quantiles(
     if not quantiles:
         return None
     return {
-        NAMES[share]: finite(size_of(size, found, reveal)) if math.isfinite(size) else None
+        QUANTILE_NAMES[share]: finite(size_of(size, found, reveal)) if math.isfinite(size) else None
         for share, size in quantiles.items()
     }
 

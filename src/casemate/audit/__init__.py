@@ -1,11 +1,12 @@
 """Who is exposed: what a set of published aggregates adds up to, decided exactly.
 
-`exposure` is the list of checks and runs them over one `case`: each adds to the `findings`, which
-become a `result`. `checks` are the ways to be exposed, `region` the arithmetic of possible tables,
-`order` extremes, medians and comparisons, `witness` second tables that prove somebody safe,
-`repair` what can be published instead, `online` the auditor that decides before it answers, `large`
-tables too long for equations, `block` small blocks of people, and `report`, `page` and `commands`
-are how people see it.
+`decide_exposure` runs the list of checks over one `case`: each adds to the `findings`, which become
+a `result`. `checks` are the ways to be exposed, `region` the arithmetic of possible tables, `order`
+extremes, medians and comparisons, `second_tables` the proof that somebody is safe and
+`second_tables_file` its CSV, `repair` what can be published instead, `online` the auditor that
+decides before it answers, `large` audits tables too long for equations, `small_block` blocks of a
+few people, `time_limit` is how long a search may take, and `report` (`words`, `figures`)
+and `commands` are how people see it.
 """
 
 from typing import TYPE_CHECKING
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.audit.exposure import Audit, witnesses
+    from casemate.audit.decide_exposure import Audit, witnesses
     from casemate.audit.findings import AuditOptions
-    from casemate.audit.report import reason
     from casemate.audit.result import Exposed
+    from casemate.audit.words import reason
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -62,17 +62,7 @@ class Case:
         """Whether a column is a number, and not one value of a category."""
         return self.unknown(column).category is None
 
-    @cached_property
-    def _ordered(self) -> frozenset[str]:
-        columns = self.publication.ordered
-        shown = (each.select.aggregates[each.form.weights[0][0]] for each in columns)
-        return frozenset(name for each in shown for name in each.private_argument)
-
-    def is_ordered(self, column: int) -> bool:
-        """Whether extremes or medians of a column's secret were published."""
-        return self.secret(column) in self._ordered
-
-    def declared(self, name: str) -> tuple[Scalar, ...]:
+    def declared_values(self, name: str) -> tuple[Scalar, ...]:
         """The values that a private category may have."""
         column = self.policy.column(name)
         return () if column is None else possible_values(column) or ()
@@ -86,7 +76,7 @@ class Case:
         (place,) = np.flatnonzero(mine & (self.equations.record == self.equations.record[column]))
         return self.box.low[int(place)] == 0
 
-    def settled(self, column: int) -> bool:
+    def is_known_beforehand(self, column: int) -> bool:
         """Whether a value was known before anything was published."""
         low, high = self.box.low[column], self.box.high[column]
         return low is not None and low == high

@@ -1,14 +1,8 @@
-"""`casemate audit`: whose values a log of SQL aggregates gives away.
+"""`casemate audit` and `casemate audit block`: the options, the files they write, and how they end.
 
-`casemate audit block`: which people could live in a small block, from its statistics alone.
-
-`--repair`: what can be published instead, in a file that is audited as it stands there.
-
-How closely `casemate audit` looks: what counts as exposed, and how long it is looked for.
-
-`--witness`: second tables in a file, checked as they stand there.
-
-`--witness` and `--repair`: the files that an audit writes beside its report.
+`audit` says whose values a log of SQL aggregates gives away, `block` which people could live in a
+small block, from its statistics alone. `--witness` and `--repair` write files beside the report,
+which are checked as they stand there.
 """
 
 from collections.abc import Callable
@@ -27,6 +21,7 @@ from casemate.report.terminal import (
     Integer,
     Known,
     OutputOptions,
+    Private,
     Reveal,
     TablePlace,
     Whole,
@@ -55,44 +50,42 @@ def block(
     if limit < 1:
         raise Misconfigured(f"--limit {limit} is too small; give at least 1")
     check_seconds(seconds)
-    from casemate.audit.block.block import as_html, as_json, as_text, audit_block, read_ages
+    from casemate.audit.small_block.model import read_ages
+    from casemate.audit.small_block.report import audit_block, block_report
 
     with output.progress("solving"):
         found = audit_block(tables, read_ages(ages), limit, seconds or inf)
-    output.emit(as_text(found), as_json(found), as_html(found))
+    output.emit(block_report(found))
 
 
-# Audit repair -----------------------------------------------------------------------------------
+# Files of a repair ------------------------------------------------------------------------------
 
 
-def check_repair(path: Path | None, queries: Path) -> None:
-    """Refuse, before any work is done, a file that may not or cannot be written."""
-    if path is None:
-        return
+def _check_file(option: str, path: Path) -> None:
     if path.is_dir() or not path.parent.is_dir():
-        raise Misconfigured(f"--repair {path} is not a file in a folder that exists")
-    if path.suffix.lower() == ".csv":
-        raise Misconfigured(f"--repair {path} would be SQL in a CSV file; give it another name")
-    if path.exists() and queries.exists() and path.samefile(queries):
-        raise Misconfigured(f"--repair {path} is the log itself; give the repair its own file")
+        raise Misconfigured(f"{option} {path} is not a file in a folder that exists")
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text)
+        same = not path.is_file() or path.read_text(encoding="utf-8") == text
+    except OSError as error:
+        raise Misconfigured(f"cannot write {option} {path}: {error.strerror}") from error
+    if not same:  # it was audited, and what is there was not
+        raise Misconfigured(f"{option} {path} was changed while it was written; try again")
 
 
 def write_repair(repaired: "Repaired", path: Path, output: OutputOptions) -> "Repaired":
     """Write the statements that are left, unless their own audit still exposes somebody."""
     if not repaired.is_safe:
         return repaired
-    try:
-        write_atomically(path, repaired.sql)
-        same = not path.is_file() or path.read_text(encoding="utf-8") == repaired.sql
-    except OSError as error:
-        raise Misconfigured(f"cannot write --repair {path}: {error.strerror}") from error
-    if not same:  # it was audited, and what is there was not
-        raise Misconfigured(f"--repair {path} was changed while it was written; try again")
+    _write("--repair", path, repaired.sql)
     output.note(f"wrote {path}")
     return replace(repaired, file=path)
 
 
-# Audit scrutiny ---------------------------------------------------------------------------------
+# What is looked for -----------------------------------------------------------------------------
 
 
 @Parameter(name="*")
@@ -158,32 +151,17 @@ class Scrutiny:
         )
 
 
-# Audit witness ----------------------------------------------------------------------------------
-
-
-def check_witness(path: Path | None, reveal: bool) -> None:
-    """Refuse, before any work is done, a file that may not or cannot be written."""
-    if path is None:
-        return
-    if not reveal:
-        raise Misconfigured(
-            "--witness writes tables that hold true private values beside others; "
-            "add --reveal if whoever reads the file may see them"
-        )
-    if path.is_dir() or not path.parent.is_dir():
-        raise Misconfigured(f"--witness {path} is not a file in a folder that exists")
+# Files of second tables -------------------------------------------------------------------------
 
 
 def write_witness(found: "Audited", path: Path, output: OutputOptions) -> "Audited":
     """Write the second tables, read them again, and check what was read."""
-    from casemate.audit.witness.witness import SecondTables, as_csv, read_back
+    from casemate.audit.second_tables import SecondTables
+    from casemate.audit.second_tables_file import as_csv, read_back
 
     if not isinstance(found.witness, SecondTables):
         return found
-    try:
-        write_atomically(path, as_csv(found.witness))
-    except OSError as error:
-        raise Misconfigured(f"cannot write --witness {path}: {error.strerror}") from error
+    _write("--witness", path, as_csv(found.witness))
     kept = read_back(path, found.witness)
     if not kept.check():
         raise ArithmeticError("a second table does not give the published numbers")
@@ -191,7 +169,7 @@ def write_witness(found: "Audited", path: Path, output: OutputOptions) -> "Audit
     return replace(found, witness=kept)
 
 
-# Audit files ------------------------------------------------------------------------------------
+# Where files go ---------------------------------------------------------------------------------
 
 
 @Parameter(name="*")
@@ -210,8 +188,21 @@ class AuditFiles:
 
     def check(self, queries: Path, reveal: bool) -> None:
         """Refuse, before any work is done, a file that may not or cannot be written."""
-        check_witness(self.witness, reveal)
-        check_repair(self.repair, queries)
+        if self.witness is not None and not reveal:
+            raise Misconfigured(
+                "--witness writes tables that hold true private values beside others; "
+                "add --reveal if whoever reads the file may see them"
+            )
+        if self.witness is not None:
+            _check_file("--witness", self.witness)
+        path = self.repair
+        if path is None:
+            return
+        _check_file("--repair", path)
+        if path.suffix.lower() == ".csv":
+            raise Misconfigured(f"--repair {path} would be SQL in a CSV file; give it another name")
+        if path.exists() and queries.exists() and path.samefile(queries):
+            raise Misconfigured(f"--repair {path} is the log itself; give the repair its own file")
 
     def write(
         self, found: "Audited", repaired: Callable[[], "Repaired"], output: OutputOptions
@@ -224,7 +215,7 @@ class AuditFiles:
         return found
 
 
-# Audit ------------------------------------------------------------------------------------------
+# casemate audit ---------------------------------------------------------------------------------
 
 
 app = App(
@@ -245,10 +236,7 @@ def audit(
     /,
     *,
     table: TablePlace,
-    private: Annotated[
-        tuple[str, ...],
-        Parameter(negative="", help="A column to protect, where there is no policy."),
-    ] = (),
+    private: Private = (),
     known: Known = None,
     bounds: Bounds = None,
     integer: Integer = False,
@@ -263,8 +251,9 @@ def audit(
     output: OutputOptions | None = None,
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
-    from casemate.audit.exposure import Audit
+    from casemate.audit.decide_exposure import Audit
     from casemate.audit.repair.search import repair
+    from casemate.audit.report import audit_report
     from casemate.published import read_knowledge
     from casemate.table import Table
 
@@ -283,16 +272,8 @@ def audit(
             return task(queries, opened, knowledge=knowledge, options=options, dialect=dialect)
 
         found = files.write(run(Audit.of), lambda: run(repair), output)
-    _emit(found, reveal, output)
+    output.emit(audit_report(found, reveal=reveal))
     return _end(found, fail_on)
-
-
-def _emit(found: "Audited", reveal: bool, output: OutputOptions) -> None:
-    from casemate.audit.page import as_html
-    from casemate.audit.report import as_json, as_text
-
-    html = as_html(found, reveal=reveal) if output.format == "html" else None
-    output.emit(as_text(found, reveal=reveal), as_json(found, reveal=reveal), html)
 
 
 def _end(found: "Audited", fail_on: str | None) -> Exit:

@@ -18,8 +18,8 @@ from casemate.audit.result import (
     RemainingInterval,
     SensitiveCell,
 )
+from casemate.audit.second_tables import SecondTables
 from casemate.audit.time_limit import Clock
-from casemate.audit.witness.witness import SecondTables
 from casemate.query.language import Scalar
 
 
@@ -60,7 +60,7 @@ class Findings:
     clock: Clock
     ranges: Bounds = field(init=False)
     by_rank: DeterminedByRank = field(init=False)
-    whole: WholeNumbers = field(init=False)
+    whole_numbers: WholeNumbers = field(init=False)
     consistent: bool | None = None
     totals: tuple[Exposed, ...] = ()
     ordered: list[Ordered] = field(default_factory=list)

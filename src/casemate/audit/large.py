@@ -11,25 +11,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from math import gcd, lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.checks.contradiction import consistent
+from casemate.audit.checks.rank import lowest_terms
 from casemate.audit.checks.reservations import as_if_labelled
 from casemate.audit.result import (
     Audited,
-    CertificateTerm,
     Exposed,
     Proof,
     PublishedCertificate,
     Verdict,
 )
-from casemate.exact import Certificate as Combination
-from casemate.exact import Proved, RandomBytes, System
-from casemate.exact import exposed as exposed_by_rank
+from casemate.exact import Certificate, Proved, RandomBytes, System
+from casemate.exact import determine_sketched as exposed_by_rank
 from casemate.published import (
     Knowledge,
     Number,
@@ -37,17 +35,17 @@ from casemate.published import (
     Publication,
     numbers,
     plain,
+    plain_sum_term,
     prior_of,
-    summed,
 )
-from casemate.query.engines import PROTECTED, RECORD_COLUMN, quote, tables, values
+from casemate.query.engines import PROTECTED, RECORD_COLUMN, tables, values
 from casemate.query.language import Scalar
 from casemate.query.records import all_records
 from casemate.query.sketch import CodedRecords, Only, SummedRecords
 from casemate.table import ColumnType, Policy
-from casemate.table.sources import Source
+from casemate.table.sources import Source, quote_name
 
-MOST_NUMBERS = 20_000
+MAX_PUBLISHED_NUMBERS = 20_000
 """Published numbers up to which their matrix on a few records is eliminated."""
 
 NOT_SEARCHED = (
@@ -80,28 +78,28 @@ def audit_large(
     random: RandomBytes | None = None,
 ) -> Audited | None:
     """Decide by rank alone, and say what that leaves open; None if there are too many numbers."""
-    listed = list(islice(numbers(found.columns, policy, source), MOST_NUMBERS + 1))
-    if len(listed) > MOST_NUMBERS:
+    listed = list(islice(numbers(found.columns, policy, source), MAX_PUBLISHED_NUMBERS + 1))
+    if len(listed) > MAX_PUBLISHED_NUMBERS:
         return None
     names = list(dict.fromkeys(_name(each) for each in listed))
-    secrets = [_decided(name, listed, source, random) for name in names]
+    secrets = [_decide_by_rank(name, listed, source, random) for name in names]
     people = People.of(_everybody(secrets, source), policy, source)
-    fine = all(_agrees(secret) for secret in secrets) if found.told else None
-    shown: list[Exposed] = []
+    consistent_sums = all(_agrees(secret) for secret in secrets) if found.told else None
+    exposed: list[Exposed] = []
     for secret in secrets:
-        exact = fine is not False and not is_double(secret.name, policy)
-        follows = _exposed(secret, people, source, own=not found.told, exact=exact)
-        shown += [each for each in follows if not _was_known(each, policy, knowledge)]
+        exact = consistent_sums is not False and not is_double(secret.name, policy)
+        by_rank = _exposed_values(secret, people, source, from_table=not found.told, exact=exact)
+        exposed += [each for each in by_rank if not _was_known(each, policy, knowledge)]
     left_open = list(_open(found, policy, knowledge, len(people.records)))
-    undeclared = _unbounded(names, policy, knowledge)
+    undeclared = _unbounded_notes(names, policy, knowledge)
     return Audited(
-        verdict=Verdict.of(shown, (*left_open, *found.refused)),
+        verdict=Verdict.of(exposed, (*left_open, *found.refused)),
         records=len(people.records),
         queries=found.queries,
         equations=sum(secret.equations for secret in secrets),
         rank=sum(secret.proved.rank for secret in secrets),
-        consistent=fine,
-        exposed=tuple(shown),
+        consistent=consistent_sums,
+        exposed=tuple(exposed),
         refused=found.refused,
         assumptions=(*undeclared, *left_open, NOT_SEARCHED, *as_if_labelled(found)),
         seconds=time.process_time() - start,
@@ -114,7 +112,7 @@ def _name(number: Number) -> str:
     return "" if number.term.unknown is None else number.term.unknown.column
 
 
-def _decided(
+def _decide_by_rank(
     name: str, listed: Sequence[Number], source: Source, random: RandomBytes | None
 ) -> _Secret:
     own = [each for each in listed if _name(each) == name]
@@ -126,8 +124,8 @@ def _decided(
 
 def _everybody(secrets: Sequence[_Secret], source: Source) -> NDArray[Any]:
     """The identity of every record, in order."""
-    held = (each.records.names for each in secrets if isinstance(each.records, CodedRecords))
-    found = next(held, None)
+    names = (each.records.names for each in secrets if isinstance(each.records, CodedRecords))
+    found = next(names, None)
     return all_records(source) if found is None else found
 
 
@@ -143,23 +141,33 @@ def _agrees(secret: _Secret) -> bool:
 # What is exposed ------------------------------------------------------------------------------
 
 
-def _exposed(
-    secret: _Secret, people: People, source: Source, *, own: bool, exact: bool
+def _exposed_values(
+    secret: _Secret, people: People, source: Source, *, from_table: bool, exact: bool
 ) -> Iterator[Exposed]:
     """Whose values follow; a combination gives one only where the numbers in it are exact."""
     proved, names = secret.proved, secret.records.names
     who = {place: plain(names[place]) for place in proved.by}
-    rest = [name for place, name in who.items() if not (exact and place in proved.certificates)]
-    true = _true_values(secret.name, rest, source) if rest and own else {}
+    uncertified = [
+        name for place, name in who.items() if not (exact and place in proved.certificates)
+    ]
+    true_values = (
+        _true_values(secret.name, uncertified, source) if uncertified and from_table else {}
+    )
     where = {place: people.place(name) or 0 for place, name in who.items()}
     for place in sorted(where, key=where.__getitem__):
-        certificate, value = None, true.get(who[place])
+        certificate, value = None, true_values.get(who[place])
         if place in proved.certificates:
             combination = proved.certificates[place]
             certificate = _in_numbers(combination, secret.numbers)
-            value = _value(combination, secret.numbers) if exact else value
+            value = combination.value([n.total for n in secret.numbers]) if exact else value
         query, person = secret.numbers[proved.by[place]].column.query, people.person(where[place])
         yield Exposed(who[place], person, secret.name, value, certificate, query, Proof.RANK)
+
+
+def _in_numbers(combination: Certificate, listed: Sequence[Number]) -> PublishedCertificate:
+    """A combination of sums as one of the numbers that were published."""
+    weights = {e: weight / listed[e].share for e, weight in combination.coefficients.items()}
+    return lowest_terms(weights, combination.divisor, [each.place for each in listed])
 
 
 def is_double(name: str, policy: Policy) -> bool:
@@ -168,28 +176,10 @@ def is_double(name: str, policy: Policy) -> bool:
     return column is not None and column.type is ColumnType.DOUBLE
 
 
-def _value(combination: Combination, listed: Sequence[Number]) -> Fraction:
-    parts = (weight * listed[e].total for e, weight in combination.coefficients.items())
-    return sum(parts, Fraction(0)) / combination.divisor
-
-
-def _in_numbers(combination: Combination, listed: Sequence[Number]) -> PublishedCertificate:
-    """A combination of sums as one of the numbers that were published."""
-    weights = {e: weight / listed[e].share for e, weight in combination.coefficients.items()}
-    scale = lcm(*(weight.denominator for weight in weights.values()))
-    whole = {e: int(weight * scale) for e, weight in weights.items()}
-    divisor = combination.divisor * scale
-    common = gcd(divisor, *whole.values())
-    terms = tuple(
-        CertificateTerm(listed[e].place, weight // common) for e, weight in sorted(whole.items())
-    )
-    return PublishedCertificate(terms, divisor // common)
-
-
 def _true_values(name: str, records: Sequence[Scalar], source: Source) -> dict[Scalar, Fraction]:
     """The table's own values of a private number."""
     some = Only(source, records)
-    written = f"{quote(PROTECTED)}.{quote(name)}"
+    written = f"{quote_name(PROTECTED)}.{quote_name(name)}"
     frame = some.read(f"SELECT {RECORD_COLUMN} AS r, {written} AS v FROM {tables(some, ())}")
     pairs = zip(values(frame["r"]), values(frame["v"]), strict=True)
     return {record: Fraction(value or 0) for record, value in pairs}  # type: ignore[arg-type]  # a number
@@ -206,7 +196,7 @@ def _was_known(exposed: Exposed, policy: Policy, knowledge: Knowledge) -> bool:
 
 def _open(found: Publication, policy: Policy, knowledge: Knowledge, records: int) -> Iterator[str]:
     """What was not looked for and could have exposed somebody, in sentences."""
-    terms = [summed(column, policy) for column in found.columns]
+    terms = [plain_sum_term(column, policy) for column in found.columns]
     names = dict.fromkeys(t.unknown.column for t in terms if t is not None and t.unknown)
     for name in names:
         low, high, _ = prior_of(name, None, policy, knowledge)
@@ -222,7 +212,7 @@ def _open(found: Publication, policy: Policy, knowledge: Knowledge, records: int
         yield "what the rows of one person add up to was not searched at this size"
 
 
-def _unbounded(names: Sequence[str], policy: Policy, knowledge: Knowledge) -> Iterator[str]:
+def _unbounded_notes(names: Sequence[str], policy: Policy, knowledge: Knowledge) -> Iterator[str]:
     for name in names:
         low, high, _ = prior_of(name, None, policy, knowledge)
         if low is None and high is None:

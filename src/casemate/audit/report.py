@@ -1,23 +1,17 @@
-"""An audit as text for the terminal and as the object `casemate.audit/1`.
+"""An audit as a report: the verdict, who is exposed by what, and how much else is known.
 
-Without `reveal` no value, bound or total is written, and records and people are named by row
-numbers (`casemate.audit.report`): a report is read by more people than the table is.
-
-A repair for the terminal and in JSON: what can be published instead, and what is withheld.
-
-Keys are public, so they are written out whether or not anything is revealed.
-
-Who is meant: records and people by their keys, or by row numbers where nothing is revealed.
-
-A key may be a name or a number that identifies somebody outside the table, and a report is read by
-more people than the table is. A row number says which row of the table, to whoever has the table.
+The lists of findings are a table: which list of the audit, under which heading, and how one of them
+is a row of a page and a line of text. `words` says what is hidden without `reveal`, and
+`figures` draws what the page shows. The JSON object is a table of fields, at the end.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
+from casemate.audit import figures
+from casemate.audit.figures import statements_behind
 from casemate.audit.result import (
     Approximate,
     Audited,
@@ -25,7 +19,6 @@ from casemate.audit.result import (
     ExposedIfExact,
     Group,
     InsiderExposed,
-    Proof,
     PublishedCertificate,
     RemainingInterval,
     Repaired,
@@ -33,263 +26,387 @@ from casemate.audit.result import (
     Verdict,
     Witnessed,
 )
-from casemate.published import People, Place
+from casemate.audit.words import (
+    HIDDEN,
+    ReportNames,
+    combination,
+    how_it_follows,
+    place_name,
+)
+from casemate.published import Place, RefusedQuery
 from casemate.query.language import Scalar
-from casemate.report import number, plain
+from casemate.report import (
+    ROWS_ON_PAGE,
+    Block,
+    Code,
+    Facts,
+    Figure,
+    LazyRows,
+    Listing,
+    Paragraph,
+    Prose,
+    Report,
+    Section,
+    TableBlock,
+    Where,
+    count_of,
+    number,
+    plain,
+)
 
-
-def repair_lines(repair: Repaired, most: int) -> list[str]:
-    """A repair as lines to read, with so many of the rows that it withholds."""
-    share = f"{len(repair.withheld)} of {repair.cells_before} rows"
-    if not repair.is_safe:
-        rest = f"what is left without {share} is {repair.audited.verdict} as well"
-        return [f"repair: nothing was written, since {rest}"]
-    where = "" if repair.file is None else f" in {repair.file}"
-    lines = [f"repair: the queries{where} expose nobody, with {share} withheld"]
-    rows = [each for each in repair.withheld if each.query not in repair.dropped]
-    lines += [f"  {named(Place(each.query, '', each.cell))}" for each in rows[:most]]
-    if len(rows) > most:
-        lines.append(f"  and {len(rows) - most} more")
-    if repair.dropped:
-        listed = ", ".join(str(query) for query in repair.dropped)
-        lines.append(f"  left out as a whole: query {listed}")
-    return lines
-
-
-# Names ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ReportNames:
-    """How one report names the records and the people of one table."""
-
-    people: People
-    reveal: bool
-
-    def record(self, record: Scalar) -> Scalar:
-        """A record's key, or its place in the order of the records, from 1."""
-        return record if self.reveal else _row(self.people.place(record))
-
-    def person(self, exposed: Exposed | ExposedIfExact) -> Scalar:
-        """A person's key, or the row number of the person's first record."""
-        if self.reveal:
-            return exposed.person
-        if exposed.total:
-            return _row(self.people.first_of(exposed.person))
-        place = self.people.place(exposed.record)
-        return None if place is None else _row(int(self.people.first[place]))
-
-    def whose(self, exposed: Exposed | ExposedIfExact) -> str:
-        """An exposed record in words, with the person where that is somebody else's name."""
-        if exposed.total:
-            return f"person {self.person(exposed)}, all rows together"
-        said = f"record {self.record(exposed.record)}"
-        return said if self.people.keys is None else f"{said} (person {self.person(exposed)})"
-
-
-def _row(place: int | None) -> int | None:
-    return None if place is None else place + 1
-
-
-# Audit ------------------------------------------------------------------------------------------
-
-
-T = TypeVar("T")
-SCHEMA = "casemate.audit/1"
-HIDDEN = "•"
-REASONS = {
-    Proof.BOUNDS: "bounds and types",
-    Proof.INTEGER: "bounds, and that numbers are whole",
-    Proof.ORDER: "extremes, medians and comparisons",
-}
-SHOWN_IN_TEXT = 20
+ROWS_IN_TEXT = 20
 SENTENCES = {
     Verdict.EXPOSED: "somebody's value follows from what was published",
     Verdict.NONE_EXPOSED: "nobody's value follows from what was published",
     Verdict.INCOMPLETE: "no value was found, but not everything could be audited",
 }
+SCOPE = (
+    "The audit is about the private columns: whether somebody is in the table at all is not "
+    "protected by it.",
+    "It is about one snapshot of the table: the same statement before and after somebody joins "
+    "gives them away.",
+)
 
 
-# Text -----------------------------------------------------------------------------------------
-
-
-def as_text(audit: Audited, *, reveal: bool = False, certificates: int = SHOWN_IN_TEXT) -> str:
-    """An audit as lines to read."""
-    lines = [
+def audit_report(audit: Audited, *, reveal: bool = False) -> Report:
+    """The verdict, and everything that was found."""
+    names = ReportNames(audit.people, reveal)
+    linked = _listed_statements(audit)
+    exposure_map = Figure(lambda: figures.draw_exposure_map(audit, names))
+    shrinkage = Figure(lambda: figures.draw_shrinkage(audit))
+    return Report(
+        "casemate audit",
         f"verdict: {audit.verdict} ({SENTENCES[audit.verdict]})",
-        f"{audit.queries} statements, {audit.equations} numbers of rank {audit.rank}, "
-        f"about {audit.records} records",
-    ]
-    if audit.consistent is False:
-        lines.append("the published numbers contradict each other")
-    lines += [*_exposed_lines(audit, reveal, certificates), *_other_lines(audit, reveal)]
-    return "\n".join(lines)
-
-
-def _exposed_lines(audit: Audited, reveal: bool, certificates: int) -> list[str]:
-    if not audit.exposed:
-        return []
-    names = ReportNames(audit.people, reveal)
-    lines = ["", f"exposed: {len(audit.exposed)}"]
-    for each in audit.exposed[:certificates]:
-        value = plain(each.value) if reveal else HIDDEN
-        lines.append(f"  {names.whose(each)}: {each.column} = {value}  by {reason(each)}")
-    if len(audit.exposed) > certificates:
-        lines.append(f"  and {len(audit.exposed) - certificates} more")
-    return lines
-
-
-def reason(exposed: Exposed) -> str:
-    """How an exposed value follows: a combination of statements, or bounds and types."""
-    if exposed.certificate is None and exposed.proof is Proof.RANK:
-        return f"many numbers together, the last of them in query {exposed.by}"
-    if exposed.certificate is None:
-        return REASONS[exposed.proof]
-    return combination(exposed.certificate)
-
-
-def named(place: Place) -> str:
-    """A published number: its statement, and the cell of it."""
-    if place.key is None:
-        return f"query {place.query}"
-    keys = ", ".join(f"{name} = {plain(value)}" for name, value in place.key)
-    return f"query {place.query} [{keys}]"
-
-
-def combination(certificate: PublishedCertificate, name: Callable[[Place], str] = named) -> str:
-    """A certificate as arithmetic, for example: query 1 - query 2 - query 3."""
-    parts = []
-    for term in certificate.terms:
-        sign = "-" if term.coefficient < 0 else "+"
-        size = "" if abs(term.coefficient) == 1 else f"{abs(term.coefficient)} * "
-        parts.append(f"{sign} {size}{name(term.place)}")
-    text = " ".join(parts).removeprefix("+ ")
-    return text if certificate.divisor == 1 else f"({text}) / {certificate.divisor}"
-
-
-def _other_lines(audit: Audited, reveal: bool) -> list[str]:
-    lines: list[str] = []
-    names = ReportNames(audit.people, reveal)
-    lines += _section(
-        "small groups whose total is known", audit.groups, lambda each: _group_text(each, names)
+        lambda: audit_fields(audit, names),
+        _introduction(audit, reveal),
+        [
+            Section("map", "Who is exposed by which statement", [exposure_map]),
+            Section("shrinkage", "What is left of everybody's range", [shrinkage]),
+            *(_finding_section(kind, audit, names, frozenset(linked)) for kind in FINDINGS),
+            Section("witness", "Second tables", _witness_blocks(audit.witness, names), label=""),
+            Section(
+                "repair", "What could be published instead", _repair_blocks(audit.repair), label=""
+            ),
+            Section("open", "Not decided", _open_blocks(audit, names), label=""),
+            _refused_section(audit),
+            _statements_section(audit, linked),
+            Section(
+                "assumptions",
+                "What was taken for granted",
+                [
+                    Listing([(each,) for each in audit.assumptions], ""),
+                    Listing(SCOPE, where=Where.PAGE),
+                ],
+                label="",
+            ),
+        ],
     )
-    lines += _section("nearly known", audit.tight, lambda each: _interval_text(each, names))
-    lines += _insider_lines(audit, names)
-    lines += if_exact_lines(audit, names)
-    if audit.witness is not None:
-        lines += ["", *witness_lines(audit.witness, names)]
-    if audit.repair is not None:
-        lines += ["", *repair_lines(audit.repair, SHOWN_IN_TEXT)]
-    if audit.undecided:
-        lines += ["", f"not decided within the limit: {len(audit.undecided)} records"]
-    if audit.unchecked:
-        lines += ["", f"not checked: {len(audit.unchecked)} records"]
-    if audit.refused:
-        lines += ["", f"not audited: {len(audit.refused)}"]
-        lines += [
-            f"  query {each.query} (line {each.line}): {each.reason}" for each in audit.refused
-        ]
-    lines += ["", *audit.assumptions] if audit.assumptions else []
-    return lines
 
 
-def if_exact_lines(audit: Audited, names: ReportNames) -> list[str]:
-    """Those whom rounding hides, as far as it does."""
+def _introduction(audit: Audited, reveal: bool) -> list[Block]:
+    numbers = [
+        ("exposed values", f"{len(audit.exposed):,}"),
+        ("records", f"{audit.records:,}"),
+        ("statements", f"{audit.queries:,}"),
+        ("published numbers", f"{audit.equations:,}"),
+        ("independent ones", f"{audit.rank:,}"),
+    ]
+    size = (
+        f"{audit.queries} statements, {audit.equations} numbers of rank {audit.rank}, "
+        f"about {audit.records} records"
+    )
+    blocks: list[Block] = [Facts(numbers), Paragraph(size, where=Where.TEXT)]
+    if audit.consistent is False:
+        blocks.append(Paragraph("the published numbers contradict each other"))
+    if not reveal:
+        hidden = f"values are written as {HIDDEN}, and records and people as row numbers"
+        blocks.append(Paragraph(hidden, remark=True, where=Where.PAGE))
+    return blocks
 
-    def line(each: ExposedIfExact) -> str:
-        value = plain(each.value) if names.reveal and each.value is not None else HIDDEN
-        margin = "" if each.margin is None else f" give or take {plain(each.margin)}"
-        by = f"query {each.by}" if each.certificate is None else combination(each.certificate)
-        return f"{names.whose(each)}: {each.column} = {value}{margin}  by {by}"
 
-    return _section("known but for rounding", audit.exposed_if_exact, line)
+# The lists of findings --------------------------------------------------------------------------
 
 
-def _section(title: str, found: Sequence[T], line: Callable[[T], str]) -> list[str]:
-    """A heading with how many there are, and a line for each of the first of them."""
-    if not found:
+Linked = Container[int]
+"""The statements that the page lists, to which certificates lead."""
+
+
+@dataclass(frozen=True)
+class FindingKind:
+    """One list of an audit: its headings, its columns, and a finding as a row and as a line."""
+
+    field: str
+    anchor: str
+    heading: str
+    label: str
+    caption: str
+    header: tuple[str, ...]
+    row: Callable[[Any, ReportNames, Linked], Sequence[Prose]]
+    line: Callable[..., str]
+
+
+def _finding_section(
+    kind: FindingKind, audit: Audited, names: ReportNames, linked: Linked
+) -> Section:
+    findings = getattr(audit, kind.field)
+    noun, _, rest = kind.caption.partition(" that ")
+    caption = f"{count_of(len(findings), noun)} that {rest}"
+    rows = LazyRows(findings, lambda finding: kind.row(finding, names, linked))
+    table = TableBlock(caption, kind.header, rows, line=kind.line, rows_in_text=ROWS_IN_TEXT)
+    label = f"{kind.label}: {len(findings)}"
+    return Section(kind.anchor, kind.heading, [table], label=label)
+
+
+def _exposed_row(each: Exposed, names: ReportNames, linked: Linked) -> Sequence[Prose]:
+    value = names.value(each.value)
+    return names.whose(each), each.column, value, how_it_follows(each, linked)
+
+
+def _if_exact_row(each: ExposedIfExact, names: ReportNames, linked: Linked) -> Sequence[Prose]:
+    value = HIDDEN if each.value is None else names.value(each.value)
+    margin = "" if each.margin is None else plain(each.margin)
+    by = f"query {each.by}" if each.certificate is None else combination(each.certificate, linked)
+    return names.whose(each), each.column, value, margin, by
+
+
+def _if_exact_line(whose: str, column: str, value: str, margin: str, by: str) -> str:
+    give_or_take = f" give or take {margin}" if margin else ""
+    return f"{whose}: {column} = {value}{give_or_take}  by {by}"
+
+
+def _interval_row(each: RemainingInterval, names: ReportNames, _: Linked) -> Sequence[Prose]:
+    ends = names.value(each.low), names.value(each.high)
+    shrinkage = "" if each.shrinkage is None else f"{100 * float(each.shrinkage):.1f} %"
+    return f"record {names.record(each.record)}", each.column, *ends, shrinkage
+
+
+def _interval_line(whose: str, column: str, low: str, high: str, _: str = "") -> str:
+    ends = HIDDEN if low == high == HIDDEN else f"{low} to {high}"
+    return f"{whose}: {column} is {ends}"
+
+
+def _group_row(each: Group, names: ReportNames, _: Linked) -> Sequence[Prose]:
+    what = f"{each.column} adds up to"
+    if each.category is not None:
+        what = f"with {each.column} = {plain(each.category)} there are"
+    return names.records(each.records), what, names.value(each.total)
+
+
+def _insider_row(each: InsiderExposed, names: ReportNames, _: Linked) -> Sequence[Prose]:
+    return f"record {names.record(each.record)}", each.column, names.records(each.knows)
+
+
+def _approximate_row(each: Approximate, names: ReportNames, _: Linked) -> Sequence[Prose]:
+    ends = names.value(each.low), names.value(each.high)
+    knows = names.records(each.knows) if each.knows else "nothing else"
+    return f"record {names.record(each.record)}", each.column, *ends, knows
+
+
+def _approximate_line(whose: str, column: str, low: str, high: str, knows: str) -> str:
+    return f"{_interval_line(whose, column, low, high)} to whoever knows {knows}"
+
+
+def _cell_row(each: SensitiveCell, _names: ReportNames, _: Linked) -> Sequence[Prose]:
+    where = place_name(Place(each.query, each.column, each.key))
+    return where, each.column, " and ".join(each.rules)
+
+
+FINDINGS = (
+    FindingKind(
+        "exposed",
+        "exposed",
+        "Exposed values",
+        "exposed",
+        "value that everybody can compute, with the proof",
+        ("whose", "column", "value", "how it follows"),
+        _exposed_row,
+        "{}: {} = {}  by {}".format,
+    ),
+    FindingKind(
+        "groups",
+        "groups",
+        "Small groups",
+        "small groups whose total is known",
+        "small group that has a known total, and no known part",
+        ("whose", "what", "total"),
+        _group_row,
+        "{}: {} {}".format,
+    ),
+    FindingKind(
+        "tight",
+        "tight",
+        "Nearly known values",
+        "nearly known",
+        "value that is known to within the share that was asked for",
+        ("whose", "column", "at least", "at most", "of the range excluded"),
+        _interval_row,
+        _interval_line,
+    ),
+    FindingKind(
+        "insider_exposed",
+        "insiders",
+        "Exposed to insiders",
+        "known to insiders",
+        "value that somebody in the table can compute",
+        ("whose", "column", "for whoever knows"),
+        _insider_row,
+        "{}: {} to whoever knows {}".format,
+    ),
+    FindingKind(
+        "approximate",
+        "approximate",
+        "Nearly known to insiders",
+        "nearly known to insiders",
+        "value that somebody in the table nearly knows",
+        ("whose", "column", "at least", "at most", "for whoever knows"),
+        _approximate_row,
+        _approximate_line,
+    ),
+    FindingKind(
+        "sensitive_cells",
+        "cells",
+        "Sensitive cells",
+        "sensitive cells",
+        "published cell that a rule for single cells calls sensitive",
+        ("cell", "column", "rules"),
+        _cell_row,
+        "{}: {} by {}".format,
+    ),
+    FindingKind(
+        "exposed_if_exact",
+        "rounded",
+        "Known but for rounding",
+        "known but for rounding",
+        "value that only rounding keeps from being known",
+        ("whose", "column", "value", "give or take", "how it follows"),
+        _if_exact_row,
+        _if_exact_line,
+    ),
+)
+
+
+# Second tables, repairs, and what is left open --------------------------------------------------
+
+
+def _witness_blocks(witness: Witnessed | None, names: ReportNames) -> list[Block]:
+    """How far second tables go that give the same answers."""
+    if witness is None:
         return []
-    return ["", f"{title}: {len(found)}", *(f"  {line(each)}" for each in found[:SHOWN_IN_TEXT])]
-
-
-def witness_lines(witness: Witnessed, names: ReportNames) -> list[str]:
-    """How far second tables go."""
     where = "" if witness.file is None else f" in {witness.file}"
-    lines = [f"second tables: {len(witness.tables)}{where}, covering {witness.covered} records"]
-    for said, records in (
+    clauses = []
+    for what, records in (
         ("differing by less than the protection width", witness.narrow),
         ("not covered", witness.uncovered),
     ):
         if records:
-            shown = ", ".join(str(names.record(each)) for each in records[:SHOWN_IN_TEXT])
-            more = len(records) - SHOWN_IN_TEXT
-            lines.append(f"  {said}: {shown}" + (f" and {more} more" if more > 0 else ""))
-    return lines
+            first = ", ".join(str(names.record(each)) for each in records[:ROWS_IN_TEXT])
+            more = len(records) - ROWS_IN_TEXT
+            clauses.append(f"{what}: {first}" + (f" and {more} more" if more > 0 else ""))
+    covered = f"second tables: {len(witness.tables)}{where}, covering {witness.covered} records"
+    return [Paragraph(covered), Listing(clauses)]
 
 
-def _insider_lines(audit: Audited, names: ReportNames) -> list[str]:
-    """What insiders learn, and the cells that look dangerous one by one."""
-
-    def known(each: InsiderExposed | Approximate, said: str) -> str:
-        whoever = _to_whoever(each.knows, names)
-        return f"record {names.record(each.record)}: {each.column} {said}{whoever}"
-
-    def sensitive(each: SensitiveCell) -> str:
-        where = named(Place(each.query, each.column, each.key))
-        return f"{where}: {each.column} by {' and '.join(each.rules)}"
-
+def _repair_blocks(repair: Repaired | None) -> list[Block]:
+    """What could be published instead, as far as nobody is exposed by it."""
+    if repair is None:
+        return []
+    share = f"{len(repair.withheld)} of {repair.cells_before} rows"
+    if not repair.is_safe:
+        rest = f"what is left without {share} is {repair.audited.verdict} as well"
+        return [Paragraph(f"repair: nothing was written, since {rest}")]
+    where = "" if repair.file is None else f" in {repair.file}"
+    withheld = [each for each in repair.withheld if each.query not in repair.dropped]
+    rows = [(place_name(Place(each.query, "", each.cell)),) for each in withheld]
+    dropped = ", ".join(str(query) for query in repair.dropped)
     return [
-        *_section("known to insiders", audit.insider_exposed, lambda each: known(each, "")),
-        *_section(
-            "nearly known to insiders",
-            audit.approximate,
-            lambda each: known(each, f"is {_ends(each.low, each.high, names)} "),
-        ),
-        *_section("sensitive cells", audit.sensitive_cells, sensitive),
+        Paragraph(f"repair: the queries{where} expose nobody, with {share} withheld"),
+        Listing(rows, rows_in_text=ROWS_IN_TEXT),
+        Listing([f"left out as a whole: query {dropped}"] if dropped else []),
+        Paragraph(Code(repair.sql.strip(), lines=True), where=Where.PAGE),
     ]
 
 
-def _to_whoever(knows: Sequence[Scalar], names: ReportNames) -> str:
-    listed = ", ".join(str(names.record(record)) for record in knows)
-    return f"to whoever knows record{'s' if len(knows) > 1 else ''} {listed}"
+def _open_blocks(audit: Audited, names: ReportNames) -> list[Block]:
+    """Whom the audit did not decide about: in the text how many, on a page who."""
+    blocks: list[Block] = []
+    left_open: tuple[tuple[str, Sequence[Scalar]], ...] = (
+        ("not decided within the limit", audit.undecided),
+        ("not checked", audit.unchecked),
+    )
+    for what, records in left_open:
+        if records:
+            blocks.append(Paragraph(f"{what}: {len(records)} records", where=Where.TEXT))
+            blocks.append(Paragraph(f"{what}: {names.records(records)}", where=Where.PAGE))
+    return blocks
 
 
-def _group_text(group: Group, names: ReportNames) -> str:
-    total = plain(group.total) if names.reveal else HIDDEN
-    listed = ", ".join(str(names.record(record)) for record in group.records)
-    if group.category is not None:
-        return f"records {listed}: {total} of them have {group.column} = {plain(group.category)}"
-    return f"records {listed}: {group.column} adds up to {total}"
+# What was published -----------------------------------------------------------------------------
 
 
-def _interval_text(interval: RemainingInterval, names: ReportNames) -> str:
-    ends = _ends(interval.low, interval.high, names)
-    return f"record {names.record(interval.record)}: {interval.column} is {ends}"
+def _refused_section(audit: Audited) -> Section:
+    rows = [
+        (f"query {each.query}", _position(each), each.reason, Code(each.text.strip(), lines=True))
+        for each in audit.refused
+    ]
+    header = ("statement", "line:column", "why", "text")
+    caption = f"{count_of(len(rows), 'statement')}, or parts of one, left out of the verdict"
+    table = TableBlock(caption, header, rows, line=_refused_line, rows_in_text=None)
+    return Section("refused", "Not audited", [table], label=f"not audited: {len(rows)}")
 
 
-def _ends(low: Fraction | None, high: Fraction | None, names: ReportNames) -> str:
-    return f"{plain(low)} to {plain(high)}" if names.reveal else HIDDEN
+def _refused_line(query: str, position: str, why: str, _: str) -> str:
+    return f"{query} (line {position.partition(':')[0]}): {why}"
 
 
-# JSON -----------------------------------------------------------------------------------------
+def _position(refused: RefusedQuery) -> str:
+    return ":".join(str(each) for each in (refused.line, refused.column) if each is not None)
 
 
+def _statements_section(audit: Audited, listed: Sequence[int]) -> Section:
+    part = Counter(query for each in audit.exposed for query in statements_behind(each))
+    tipped = Counter(each.by for each in audit.exposed)
+
+    def row(query: int) -> Sequence[Prose]:
+        text = Code(audit.statements[query - 1].strip(), lines=True)
+        return f"query {query}", text, part[query], tipped[query]
+
+    header = ("statement", "text", "values it helps to find", "values it tipped")
+    caption = f"{len(listed):,} of {count_of(len(audit.statements), 'statement')} that were read"
+    anchors = [f"query-{query}" for query in listed]
+    table = TableBlock(caption, header, LazyRows(listed, row), anchors=anchors)
+    return Section("statements", "What was published", [table], where=Where.PAGE)
+
+
+def _listed_statements(audit: Audited) -> list[int]:
+    """The statements to list: all, or those behind the exposed values where they are too many."""
+    queries = range(1, len(audit.statements) + 1)
+    if len(queries) <= ROWS_ON_PAGE:
+        return list(queries)
+    exposed = audit.exposed[:ROWS_ON_PAGE]
+    return sorted({query for each in exposed for query in statements_behind(each)})[:ROWS_ON_PAGE]
+
+
+# The object of an audit -------------------------------------------------------------------------
+#
+# An audit as the fields of `casemate.audit/1`; without `reveal` no private value is among them.
+
+SCHEMA = "casemate.audit/1"
 Writer = Callable[[Any, ReportNames], Any]
 
 
-def _told(name: str) -> Writer:
+def _if_revealed(name: str) -> Writer:
     """A private value, written only where values are revealed."""
     return lambda each, names: number(getattr(each, name)) if names.reveal else None
 
 
-def _named(name: str) -> Writer:
+def _record_names(name: str) -> Writer:
     """Records, as the report names them."""
     return lambda each, names: [number(names.record(record)) for record in getattr(each, name)]
 
 
 def _total(each: Exposed | Group, names: ReportNames) -> Any:
     """Of a group what it adds up to; of a value whether it is all rows of a person."""
-    return _told("total")(each, names) if isinstance(each, Group) else each.total
+    return _if_revealed("total")(each, names) if isinstance(each, Group) else each.total
 
 
 def _shrinkage(each: RemainingInterval, _: ReportNames) -> float | None:
@@ -299,14 +416,14 @@ def _shrinkage(each: RemainingInterval, _: ReportNames) -> float | None:
 WRITERS: Mapping[str, Writer] = {
     "record": lambda each, names: number(names.record(each.record)),
     "person": lambda each, names: number(names.person(each)),
-    "records": _named("records"),
-    "knows": _named("knows"),
-    "value": _told("value"),
+    "records": _record_names("records"),
+    "knows": _record_names("knows"),
+    "value": _if_revealed("value"),
     "total": _total,
-    "lo": _told("low"),
-    "hi": _told("high"),
-    "prior_lo": _told("prior_low"),
-    "prior_hi": _told("prior_high"),
+    "lo": _if_revealed("low"),
+    "hi": _if_revealed("high"),
+    "prior_lo": _if_revealed("prior_low"),
+    "prior_hi": _if_revealed("prior_high"),
     "shrinkage": _shrinkage,
     "margin": lambda each, _: number(each.margin),
     "category": lambda each, _: number(each.category),
@@ -334,9 +451,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """The lists of an audit, and the fields of what is in them; none where that is a record."""
 
 
-def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
-    """An audit as the object that `--format json` prints."""
-    names = ReportNames(audit.people, reveal)
+def audit_fields(audit: Audited, names: ReportNames) -> dict[str, Any]:
+    """An audit as the fields of the JSON object."""
     return {
         "schema": SCHEMA,
         "verdict": audit.verdict.value,
@@ -346,7 +462,7 @@ def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
         "rank": audit.rank,
         "consistent": audit.consistent,
         **{
-            name: [_written(each, fields, names) for each in getattr(audit, name)]
+            name: [_finding_fields(each, fields, names) for each in getattr(audit, name)]
             for name, fields in FIELDS.items()
         },
         "witness": _witness(audit.witness, names),
@@ -356,7 +472,7 @@ def as_json(audit: Audited, *, reveal: bool = False) -> dict[str, Any]:
     }
 
 
-def _written(each: Any, fields: Sequence[str], names: ReportNames) -> Any:
+def _finding_fields(each: Any, fields: Sequence[str], names: ReportNames) -> Any:
     if not fields:
         return number(names.record(each))
     return {
@@ -388,8 +504,8 @@ def _witness(witness: Witnessed | None, names: ReportNames) -> dict[str, Any] | 
         "file": None if witness.file is None else str(witness.file),
         "tables": len(witness.tables),
         "covered": witness.covered,
-        "narrow": _named("narrow")(witness, names),
-        "uncovered": _named("uncovered")(witness, names),
+        "narrow": _record_names("narrow")(witness, names),
+        "uncovered": _record_names("uncovered")(witness, names),
     }
 
 

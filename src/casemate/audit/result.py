@@ -5,14 +5,15 @@ They hold true values, and their representations show none: a notebook prints wh
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 from typing import Protocol
 
-from casemate.audit.statements import Withheld
 from casemate.published import People, Place, RefusedQuery
 from casemate.query.language import Scalar
+from casemate.query.parse import ShownRow
 
 
 class Verdict(StrEnum):
@@ -217,6 +218,27 @@ class Audited:
             f"<Audited: {self.verdict}, {self.queries} queries, {self.records} records, "
             f"{len(self.exposed)} exposed>"
         )
+
+
+@dataclass(frozen=True)
+class Withheld:
+    """A row of a statement: the statement's number, and the keys of the row as it shows them."""
+
+    query: int
+    cell: tuple[tuple[str, Scalar], ...] | None = field(compare=False, repr=False)
+    row: ShownRow | None = field(default=None, repr=False)  # None: the whole statement
+
+    @property
+    def rank(self) -> tuple[int, int, tuple[tuple[bool, float, str], ...]]:
+        """Where the row stands: by statement, then by keys, whatever order an engine gives."""
+        if self.row is None:
+            return self.query, -1, ()
+        return self.query, self.row.site, tuple(map(_rank, self.row.values))
+
+
+def _rank(value: Scalar) -> tuple[bool, float, str]:
+    number = float(value) if isinstance(value, int | float | Decimal) else 0.0
+    return value is None, number, str(value)
 
 
 @dataclass(frozen=True, repr=False)

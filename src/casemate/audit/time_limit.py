@@ -1,4 +1,7 @@
-"""How long a search may take, in seconds or in a solver's own repeatable units of work."""
+"""How long a search may take, in seconds or in CP-SAT's own repeatable units of work.
+
+`Clock.solver` is the one place where CP-SAT is set up.
+"""
 
 import math
 import os
@@ -8,6 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpSolver
+
+
+CP_SAT_LARGEST_VALUE = 2**40
+"""No value, coefficient or right side may be larger; sums must stay well within 63 bits."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +56,15 @@ class Clock:
         """Whether nothing is left."""
         return self.seconds_left <= 0 or self._work <= 0
 
-    def within(self, most: float) -> "Clock":
+    def within(self, max_units: float) -> "Clock":
         """A clock for at most so many units of what is left; what it spends is spent here too."""
         repeatable = math.isfinite(self._work)
-        seconds = min(self.seconds_left, math.inf if repeatable else most)
-        work = min(self._work, most) if repeatable else math.inf
-        left = replace(self.limit, seconds=max(seconds, 1e-6), work=max(work, 1e-6))
-        return Clock(left, self)
+        seconds = min(self.seconds_left, math.inf if repeatable else max_units)
+        work = min(self._work, max_units) if repeatable else math.inf
+        limit = replace(self.limit, seconds=max(seconds, 1e-6), work=max(work, 1e-6))
+        return Clock(limit, self)
 
-    def solver(self, most: float) -> "CpSolver":
+    def solver(self, max_units: float) -> "CpSolver":
         """A solver that stops after `most` units, or when nothing is left.
 
         The units are those of the solver's own work where that is limited, and seconds otherwise.
@@ -68,11 +75,11 @@ class Clock:
         solver.parameters.num_workers = self.limit.workers or min(8, os.cpu_count() or 1)
         solver.parameters.random_seed = 0
         repeatable = math.isfinite(self._work)
-        seconds = max(0.001, min(self.seconds_left, math.inf if repeatable else most))
+        seconds = max(0.001, min(self.seconds_left, math.inf if repeatable else max_units))
         if math.isfinite(seconds):
             solver.parameters.max_time_in_seconds = seconds
         if repeatable:
-            solver.parameters.max_deterministic_time = max(1e-6, min(self._work, most))
+            solver.parameters.max_deterministic_time = max(1e-6, min(self._work, max_units))
         return solver
 
     def spent(self, solver: "CpSolver") -> None:

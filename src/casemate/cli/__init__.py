@@ -1,4 +1,7 @@
-"""The command line: one file per verb, heavy modules imported only when a command runs."""
+"""The command line: every verb by name, imported from its room only when it is called.
+
+`main` mounts the verbs and ends each; `policy` and `demo` are the commands that no other room has.
+"""
 
 from typing import TYPE_CHECKING
 

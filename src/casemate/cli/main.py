@@ -7,9 +7,10 @@ A verb is named here by its import path and imported when it is called, so that 
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import Annotated, Literal, NoReturn
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from casemate._version import VERSION
 from casemate.report.terminal import Exit, end_of
@@ -22,50 +23,46 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
-app.command(
-    "casemate.audit.commands:app",
-    name="audit",
-    help="Say whose values a set of SQL aggregates gives away.",
-)
-app.command(
-    "casemate.attack.commands:app",
-    name="attack",
-    help="Take back from published answers what was private.",
-)
-app.command("casemate.answer.commands:ask", name="ask", help="Answer SQL privately.")
-app.command(
-    "casemate.answer.commands:budget",
-    name="budget",
-    help="Say what was spent on a table, what is left, and what is guaranteed.",
-)
-app.command(
-    "casemate.answer.commands:replay",
-    name="replay",
-    help="Replay a public transcript: check its chain, and rebuild the stand-in.",
-)
-app.command("casemate.cli.demo:demo", name="demo", help="Walk through an example in a minute.")
-app.command(
-    "casemate.answer.commands:plan",
-    name="plan",
-    help="Compare the ways to spend a budget by their predicted errors.",
-)
-app.command(
-    "casemate.cli.policy:app", name="policy", help="Write or check the policy of a protected table."
-)
-app.command(
-    "casemate.track.commands:app", name="track", help="One count over many sites with few messages."
-)
-app.command(
-    "casemate.cli.completion:app", name="completion", help="Complete commands with the Tab key."
-)
+COMMANDS = {
+    "audit": (
+        "casemate.audit.commands:app",
+        "Say whose values a set of SQL aggregates gives away.",
+    ),
+    "attack": (
+        "casemate.attack.commands:app",
+        "Take back from published answers what was private.",
+    ),
+    "ask": ("casemate.answer.commands:ask", "Answer SQL privately."),
+    "budget": (
+        "casemate.answer.commands:budget",
+        "Say what was spent on a table, what is left, and what is guaranteed.",
+    ),
+    "replay": (
+        "casemate.answer.commands:replay",
+        "Replay a public transcript: check its chain, and rebuild the stand-in.",
+    ),
+    "demo": ("casemate.cli.demo:demo", "Walk through an example in a minute."),
+    "plan": (
+        "casemate.answer.commands:plan",
+        "Compare the ways to spend a budget by their predicted errors.",
+    ),
+    "policy": ("casemate.cli.policy:app", "Write or check the policy of a protected table."),
+    "track": ("casemate.track.commands:app", "One count over many sites with few messages."),
+}
+"""Each verb's import path and its line of help."""
+
+for _name, (_path, _help) in COMMANDS.items():
+    app.command(_path, name=_name, help=_help)
+completion = App(name="completion", help="Complete commands with the Tab key.")
+app.command(completion)
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and leave with its exit code."""
-    sys.exit(ended(sys.argv[1:] if arguments is None else arguments))
+    sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
 
 
-def ended(arguments: Sequence[str]) -> int:
+def exit_code(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code, having said on stderr why it is not 0."""
     try:
         code = app(
@@ -77,11 +74,11 @@ def ended(arguments: Sequence[str]) -> int:
         # Now, while a reader that went away or a full disk can still be reported.
         print(end="", flush=True)
     except BaseException as error:  # noqa: BLE001 - the outermost edge: no error passes it unread
-        return _ended_by(error)
+        return _exit_code_after(error)
     return int(code)
 
 
-def _ended_by(error: BaseException) -> int:
+def _exit_code_after(error: BaseException) -> int:
     if isinstance(error, SystemExit):
         if isinstance(error.__context__, BrokenPipeError):
             error = error.__context__  # rich turns one into the other
@@ -102,3 +99,31 @@ def _let_go_of_stdout() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+# Completion -------------------------------------------------------------------------------------
+
+Shell = Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell you use.")]
+
+
+@completion.command
+def show(shell: Shell, /) -> None:
+    """Print the completion script."""
+    print(app.generate_completion(shell=shell), end="")
+
+
+@completion.command
+def install(
+    shell: Shell,
+    /,
+    *,
+    output: Annotated[
+        Path | None, Parameter(help="Put the script here instead of where the shell looks.")
+    ] = None,
+    startup: Annotated[
+        bool, Parameter(help="Make ~/.bashrc or ~/.zshrc load it; fish needs no such line.")
+    ] = True,
+) -> None:
+    """Put the completion script where the shell finds it, and say where that is."""
+    where = app.install_completion(shell=shell, output=output, add_to_startup=startup)
+    print(f"wrote {where}; open a new {shell} to use it")

@@ -42,7 +42,7 @@ def init(
         )
     with output.progress("reading the table"), Table.open(table, key=key) as opened:
         text = draft(opened)
-    output.emit(text, {"schema": DRAFT_SCHEMA, "policy": text})
+    output.emit_plain(text, {"schema": DRAFT_SCHEMA, "policy": text})
     output.note(
         'Nothing in it is private yet, and what is marked from = "data" was read off the data; '
         "correct both before you use it."
@@ -57,19 +57,19 @@ def check(
     output: OutputOptions | None = None,
 ) -> None:
     """Check a policy, open its source, and count what the policy does not foresee."""
-    from casemate.table import reviewed
+    from casemate.table import review_policy
 
     output = output or OutputOptions()
     with output.progress("reading the table"):
-        typed, found = reviewed(policy)
-    output.emit(as_text(typed, found), as_json(typed, found))
+        typed, found = review_policy(policy)
+    output.emit_plain(as_text(typed, found), as_json(typed, found))
 
 
 def as_text(policy: "Policy", found: "Review") -> str:
     """A review as lines to read."""
-    from casemate.table.sources import shown
+    from casemate.table.sources import redact_source
 
-    lines = [f"{policy.path or shown(policy.source)}: {found.rows} rows, valid"]
+    lines = [f"{policy.path or redact_source(policy.source)}: {found.rows} rows, valid"]
     if found.people is not None:
         lines.append(f"people: {found.people}, {found.people_over_limit} over `rows_per_person`")
     width = max(len(item.column.name) for item in found.columns)

@@ -1,9 +1,9 @@
 """The only two ways private data leaves, the gate and the measurement, and what left, in public.
 
-`Gate` says whether a stand-in is good enough and is paid by surprises; `Measurement` adds exact
-noise to integer cells. Both charge the ledger before anything leaves and write to the `Transcript`,
-from which anybody can replay what is known. `dataset` says which ledger, transcript and key belong
-to one protected table.
+`gate` says whether a stand-in is good enough and is paid by surprises, and `run_secrets` keeps its
+open run over a restart; `measurement` adds exact noise to integer cells. Both charge the ledger
+before anything leaves and write to the `transcript`, from which anybody can replay what is known.
+`dataset` says which ledger, transcript and key belong to one protected table.
 """
 
 from typing import TYPE_CHECKING
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
         dataset_of,
         edition_of,
         ledger_of,
-        place_of_ledger,
         secrets_of,
     )
-    from casemate.doors.entry import (
+    from casemate.doors.gate import Gate, GatePart, GateQuestion, on_grid
+    from casemate.doors.measurement import NUMBER_OF_PEOPLE, Measurement
+    from casemate.doors.run_secrets import MemorySecrets, RunSecrets, SecretFile
+    from casemate.doors.transcript import (
         Answered,
         Closed,
         Content,
@@ -31,21 +33,9 @@ if TYPE_CHECKING:
         Measured,
         Opened,
         PeopleTotal,
+        Transcript,
         TranscriptEntry,
         answered_key,
-    )
-    from casemate.doors.gate import (
-        Gate,
-        GatePart,
-        GateQuestion,
-        MemorySecrets,
-        RunSecrets,
-        SecretFile,
-        on_grid,
-    )
-    from casemate.doors.measurement import NUMBER_OF_PEOPLE, Measurement
-    from casemate.doors.transcript import (
-        Transcript,
         from_lines,
         open_transcript,
         to_lines,

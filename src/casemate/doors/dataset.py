@@ -1,10 +1,7 @@
 """What belongs to one dataset: its identity, its ledger and transcript, its key and its secrets.
 
-An answer is about an edition: the policy, by a digest of what shapes answers, and the data.
-
-The dataset's key, which chooses the rows of a person that count: made once, kept for ever.
-
-A `Doorway` is everything through which private data of one dataset can leave, held together; what
+An answer is about an edition: the policy, by a digest of what shapes answers, and the data. A
+`Doorway` is everything through which private data of one dataset can leave, held together; what
 to ask, and how to spend a budget, is the business of those who hold one.
 """
 
@@ -20,10 +17,18 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Self
 
-from casemate.doors.entry import Edition, EntryKind, Measured, Opened, opened_key
-from casemate.doors.gate import Gate, MemorySecrets, RunSecrets, SecretFile
+from casemate.doors.gate import Gate
 from casemate.doors.measurement import Measurement
-from casemate.doors.transcript import Transcript, open_transcript
+from casemate.doors.run_secrets import MemorySecrets, RunSecrets, SecretFile, flush_folder
+from casemate.doors.transcript import (
+    Edition,
+    EntryKind,
+    Measured,
+    Opened,
+    Transcript,
+    open_transcript,
+    opened_key,
+)
 from casemate.errors import Misconfigured
 from casemate.privacy.book import open_private
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
@@ -32,7 +37,7 @@ from casemate.privacy.noise import EXACT, Bits, Noise, Sources, discrete_gaussia
 from casemate.table import Budget, Policy, Table, Universe
 from casemate.table.sources import choice_of_rows, typed_by_policy
 
-MOST_NAME = 200
+LONGEST_NAME = 200
 """Characters of a dataset's name."""
 
 
@@ -59,17 +64,21 @@ def edition_of(policy: Policy, budget: Budget, rows: str | None = None) -> Editi
 def dataset_of(policy: Policy) -> str:
     """The name a ledger knows a dataset by: that of its table or file, without folders."""
     where, _, table = policy.source.partition("#")
-    return (table or Path(where).name)[:MOST_NAME] or "table"
+    return (table or Path(where).name)[:LONGEST_NAME] or "table"
 
 
 def ledger_of(policy: Policy, budget: Budget) -> str | Path:
-    """Where the ledger of a policy is; beside the policy's file unless it says otherwise."""
-    if budget.ledger is not None:
-        return budget.ledger if "://" in budget.ledger else Path(budget.ledger)
-    return _usual(policy)
+    """Where the ledger of a policy is; beside the policy's file unless it says otherwise.
+
+    A file goes by its own name: secrets stand beside that, not beside a link to it.
+    """
+    if budget.ledger is not None and "://" in budget.ledger:
+        return budget.ledger
+    where = _default_ledger(policy) if budget.ledger is None else Path(budget.ledger)
+    return where.resolve() if where.is_symlink() else where
 
 
-def _usual(policy: Policy) -> Path:
+def _default_ledger(policy: Policy) -> Path:
     """Beside the policy's file; without one, named after the dataset in the folder one is in."""
     if policy.path is not None:
         return policy.path.parent / "casemate.ledger"
@@ -80,23 +89,23 @@ def secrets_of(policy: Policy, ledger: str | Path) -> Path:
     """The file beside which secrets are kept: the ledger, or where it would be by itself."""
     if isinstance(ledger, Path):
         return ledger
-    return _usual(policy)
+    return _default_ledger(policy)
 
 
-# Dataset key ------------------------------------------------------------------------------------
+# The key, which chooses the rows of a person that count: made once, kept for ever ---------------
 
 
-SUFFIX = "-key"
-BYTES = 32
+KEY_SUFFIX = "-key"
+KEY_BYTES = 32
 
 
 def dataset_key(beside: Path) -> bytes:
     """The key kept beside a file, made now if there is none; only its owner may read it."""
-    path = beside.with_name(beside.name + SUFFIX)
+    path = beside.with_name(beside.name + KEY_SUFFIX)
     try:
         if not os.path.lexists(path):
-            _make(path)
-        return _read(path)
+            _make_key(path)
+        return _read_key(path)
     except OSError as reason:
         raise Misconfigured(
             f"the dataset's key {path} cannot be written ({reason.strerror}); keep the "
@@ -104,7 +113,7 @@ def dataset_key(beside: Path) -> bytes:
         ) from reason
 
 
-def _make(path: Path) -> None:
+def _make_key(path: Path) -> None:
     """Write a key as a whole, then give it its name unless another process was first.
 
     So nobody ever sees half a key: neither a process that comes at the same time, nor one after a
@@ -114,35 +123,27 @@ def _make(path: Path) -> None:
     handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(tokens.token_bytes(BYTES))
+            file.write(tokens.token_bytes(KEY_BYTES))
             file.flush()
             os.fsync(handle)
         with suppress(FileExistsError):
             os.link(new, path)
-        _flush(path.parent)
+        flush_folder(path.parent)
     finally:
         new.unlink()
 
 
-def _flush(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _read(path: Path) -> bytes:
+def _read_key(path: Path) -> bytes:
     with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
         key = file.read()
-    if len(key) != BYTES:
+    if len(key) != KEY_BYTES:
         raise Misconfigured(
-            f"{path} must hold the dataset's key of {BYTES} bytes; restore it from a copy"
+            f"{path} must hold the dataset's key of {KEY_BYTES} bytes; restore it from a copy"
         )
     return key
 
 
-# Doorway ----------------------------------------------------------------------------------------
+# The doorway ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Doorway:
     @classmethod
     def durable(cls, table: Table, budget: Budget) -> Self:
         """The doors of a dataset whose ledger, transcript and secrets outlive the process."""
-        where = place_of_ledger(table.policy, budget)
+        where = ledger_of(table.policy, budget)
         beside = secrets_of(table.policy, where)
         key = dataset_key(beside) if Universe.of(table.policy).person is not None else None
         edition = _edition(table, budget, key)
@@ -241,12 +242,6 @@ class Doorway:
         """Let go of the transcript and the ledger."""
         self.transcript.close()
         self.ledger.close()
-
-
-def place_of_ledger(policy: Policy, budget: Budget) -> str | Path:
-    """A ledger by the name of its own file: secrets stand beside that, not beside a link to it."""
-    where = ledger_of(policy, budget)
-    return where.resolve() if isinstance(where, Path) and where.is_symlink() else where
 
 
 def _edition(table: Table, budget: Budget, key: bytes | None) -> Edition:

@@ -6,6 +6,13 @@ Guarantee  A run costs `calibration.epsilon` (half its square in zCDP), charged 
            first comparison, whether or not it fires. It halts at its first positive answer. The
            noise on its threshold is drawn once and outlives the process; comparisons of a run are
            made one at a time, by one lock over threads and processes.
+           A statement is one question, whatever the number of its cells: the largest deviation,
+           each divided by how far its cell can move between neighbours, moves by at most 1. In
+           `units` to one sensitivity, rounded down, it moves by at most `units`: rounding down
+           keeps a whole bound on a difference, where rounding half to even would not
+           (`test_rounding_a_difference_half_to_even_moves_by_two`).
+Exact      The stand-in's answers are on the grid before anything is subtracted, so only integers
+           are subtracted, and the division is by a rational.
 Order      name the run (secret file) -> charge it -> draw its threshold (secret file) -> `opened`
            -> compare and append `easy` or `hard` in one transaction -> send. After `hard` the
            ledger stores the head of that entry as the output of the run's charge, and the secret
@@ -20,41 +27,18 @@ Rewound    A secret whose run the transcript or the ledger knows as ended is wip
 Departure  The source compares one number, we the largest of a statement's scaled deviations. The
            threshold of question i is a public function of i that may grow for ever, since the
            number of questions is not known.
-
-The one secret that must survive a restart: the open run's noise on the threshold.
-
-It is kept beside the ledger in a file for its owner alone, never in the transcript. The file is
-replaced as a whole and flushed, so a crash leaves the old one or the new one. If it is lost or
-cannot be read, the run it held is lost with it and the gate charges a new one; whether an old copy
-was put back is decided by the transcript and the ledger, not here. `held` is one lock over all
-threads and processes that use the file, so comparisons of a run are made one at a time.
-
-A question for the gate: how far a stand-in is from the private cells of one statement.
-
-Guarantee  A statement is one question, whatever the number of its cells: the largest deviation,
-           each divided by how far its cell can move between neighbours, moves by at most 1. In
-           `units` to one sensitivity, rounded down, it moves by at most `units`: rounding down
-           keeps a whole bound on a difference, where rounding half to even would not
-           (`test_rounding_a_difference_half_to_even_moves_by_two`).
-Exact      The stand-in's answers are on the grid before anything is subtracted, so only integers
-           are subtracted, and the division is by a rational.
 """
 
-import fcntl
-import json
-import os
 import secrets as tokens
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
 from operator import index, sub
-from pathlib import Path
-from typing import Any, Protocol, Self
 
-from casemate.doors.entry import (
+from casemate.doors.measurement import Cells, Scan, cut_off, read_cells
+from casemate.doors.run_secrets import RunSecret, RunSecrets
+from casemate.doors.transcript import (
     ENDS_A_RUN,
     Closed,
     Easy,
@@ -62,147 +46,19 @@ from casemate.doors.entry import (
     EntryKind,
     Hard,
     Opened,
+    Transcript,
+    TranscriptBook,
     TranscriptEntry,
     asked_key,
+    write_once,
 )
-from casemate.doors.measurement import Cells, Scan, cut_off, scanned
-from casemate.doors.transcript import Transcript, TranscriptBook, write_once
-from casemate.errors import BudgetExhausted, Misconfigured, PositivesSpent
+from casemate.errors import BudgetExhausted, PositivesSpent
 from casemate.privacy import price
-from casemate.privacy.book import open_private
 from casemate.privacy.ledger import Ledger
-from casemate.privacy.mechanisms import AboveThreshold, Calibration, Positive, RunState, Side
+from casemate.privacy.mechanisms import AboveThreshold, Calibration, RunState, Side
 from casemate.privacy.noise import Noise, discrete_laplace
 
-SUFFIX = "-gate"
-FORMAT = "casemate.gate/1"
-
-
-@dataclass(frozen=True)
-class RunSecret:
-    """A run by its public name, and its state; before its threshold is drawn it has no noise.
-
-    The name is kept before the run is charged, so that a crash after the charge does not lose what
-    was paid for. A state without noise answers nothing: `AboveThreshold` takes it for a halted run.
-    """
-
-    run: str
-    state: RunState = field(repr=False)
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the run has its noise, so that it can compare."""
-        return self.state.noise is not None
-
-    def to_text(self) -> str:
-        """The secret as JSON."""
-        return json.dumps({"format": FORMAT, "run": self.run, "state": self.state.as_secret()})
-
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        """Read what `to_text` wrote."""
-        plain: dict[str, Any] = json.loads(text)
-        if plain["format"] != FORMAT:
-            raise ValueError("another version wrote this secret")
-        return cls(plain["run"], RunState.from_secret(plain["state"]))
-
-
-class RunSecrets(Protocol):
-    """Where the secret of the open run is kept."""
-
-    def held(self) -> AbstractContextManager[None]:
-        """Keep everybody else out for the length of the block."""
-        ...
-
-    def read(self) -> RunSecret | None:
-        """The secret; None when there is none, or when it cannot be read any more."""
-        ...
-
-    def write(self, secret: RunSecret | None) -> None:
-        """Replace the secret, durably."""
-        ...
-
-
-class MemorySecrets:
-    """A secret that ends with the process: for simulations, which promise nothing."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._secret: RunSecret | None = None
-
-    def held(self) -> AbstractContextManager[Any]:
-        """Keep other threads out for the length of the block."""
-        return self._lock
-
-    def read(self) -> RunSecret | None:
-        """The secret, if there is one."""
-        return self._secret
-
-    def write(self, secret: RunSecret | None) -> None:
-        """Replace the secret."""
-        self._secret = secret
-
-
-class SecretFile:
-    """A file of mode 0600, and a lock file beside it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock_path = path.with_name(path.name + ".lock")
-
-    @classmethod
-    def beside(cls, ledger: Path) -> Self:
-        """The secret that belongs to the ledger in this file."""
-        return cls(ledger.with_name(ledger.name + SUFFIX))
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep other threads and processes out for the length of the block."""
-        handle = self._opened(self._lock_path, os.O_RDWR | os.O_CREAT)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)  # of this handle, so it parts threads too
-            yield
-        finally:
-            os.close(handle)  # which lets go of the lock, as does the end of the process
-
-    def read(self) -> RunSecret | None:
-        """The secret; a file that others can read is refused, one that is torn is lost."""
-        if not os.path.lexists(self._path):
-            return None
-        handle = self._opened(self._path, os.O_RDONLY)
-        with os.fdopen(handle, encoding="utf-8", errors="replace") as file:
-            try:
-                return RunSecret.from_text(file.read())
-            except (ValueError, LookupError, TypeError, AttributeError):
-                return None
-
-    def write(self, secret: RunSecret | None) -> None:
-        """Replace the file as a whole and flush it, its name included."""
-        new = self._path.with_name(self._path.name + ".new")
-        new.unlink(missing_ok=True)  # of a crash; its mode is made afresh
-        handle = self._opened(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write("" if secret is None else secret.to_text())
-            file.flush()
-            os.fsync(handle)
-        new.replace(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-    def _opened(self, path: Path, flags: int) -> int:
-        try:
-            return open_private(path, flags)
-        except OSError as reason:
-            raise Misconfigured(
-                f"the gate's secret {path} cannot be opened ({reason.strerror}); keep the ledger "
-                f"in a folder that can be written, and no link there"
-            ) from reason
-
-
-# Question ---------------------------------------------------------------------------------------
+# The question: how far a stand-in is from the private cells of a statement ----------------------
 
 
 @dataclass(frozen=True)
@@ -257,7 +113,7 @@ class GateQuestion:
 
     def deviation(self, units: int = 1) -> Deviation:
         """Read the private cells and compare."""
-        cells = scanned(self.exact, [len(part.stand_in) for part in self.parts])
+        cells = read_cells(self.exact, [len(part.stand_in) for part in self.parts])
         pairs = list(zip(self.parts, cells, strict=True))
         return Deviation(
             short=max(_largest(exact, part.stand_in, part, units) for part, exact in pairs),
@@ -281,7 +137,7 @@ def on_grid(answers: Iterable[float], step: Fraction = Fraction(1)) -> tuple[int
     return tuple(round(Fraction(answer) / step) for answer in answers)
 
 
-# Gate -------------------------------------------------------------------------------------------
+# The gate ---------------------------------------------------------------------------------------
 
 
 Schedule = Callable[[int], int]
@@ -327,10 +183,10 @@ class Gate:
 
     # Asking -----------------------------------------------------------------------------------
 
-    def known(self, question: str) -> Easy | None:
+    def find_answer(self, question: str) -> Easy | None:
         """The answer to this question if it has left; nothing is read or charged."""
         entry = self._transcript.find(asked_key(question, self.edition))
-        return None if entry is None else _recorded(entry)
+        return None if entry is None else _answer_of(entry)
 
     def ask(self, question: GateQuestion, principal: str = "") -> Easy:
         """Compare one statement; the answer is `Easy`, or `Hard` with its sign and gap."""
@@ -342,25 +198,27 @@ class Gate:
         The answers are those of the first questions, in order: after a surprise the stand-in
         changes, so what follows it has to be asked again.
         """
-        known = {question.text: self.known(question.text) for question in questions}
-        fresh = [question for question in questions if known[question.text] is None]
+        recorded = {question.text: self.find_answer(question.text) for question in questions}
+        fresh = [question for question in questions if recorded[question.text] is None]
         if not fresh:
-            answers = (known[question.text] for question in questions)
+            answers = (recorded[question.text] for question in questions)
             return [answer for answer in answers if answer is not None]
-        with self._secrets.held():
-            self._ready(principal)  # paid before the scan, so that a failure in it is never free
+        with self._secrets.exclusive_lock():
+            self._open_run(principal)  # paid before the scan, so that a failure in it is never free
         units = self.calibration.sensitivity
         deviations = {question.text: question.deviation(units) for question in fresh}
-        with self._secrets.held():
-            secret = self._ready(principal)
+        with self._secrets.exclusive_lock():
+            secret = self._open_run(principal)
             entries = self._transcript.run(
-                lambda book: self._written(book, secret, questions, deviations, principal)
+                lambda book: self._compare_and_append(
+                    book, secret, questions, deviations, principal
+                )
             )
             if _fired_in(secret, entries[-1]):
                 self._settle(entries[-1])
-        return [_recorded(entry) for entry in entries]
+        return [_answer_of(entry) for entry in entries]
 
-    def _written(
+    def _compare_and_append(
         self,
         book: TranscriptBook,
         secret: RunSecret,
@@ -373,14 +231,14 @@ class Gate:
         for question in questions:
             entry = book.find(asked_key(question.text, self.edition))
             if entry is None:
-                asked = self._asked(book.newest(), secret.run, question, principal)
+                asked = self._next_question(book.newest(), secret.run, question, principal)
                 entry = write_once(book, self._answer(secret, asked, deviations[asked.question]))
             entries.append(entry)
             if _fired_in(secret, entry):
                 break
         return entries
 
-    def _asked(
+    def _next_question(
         self, newest: TranscriptEntry | None, run: str, question: GateQuestion, principal: str
     ) -> Easy:
         """The question at its place in the schedule, as it will be recorded if it passes."""
@@ -397,18 +255,16 @@ class Gate:
         )
 
     def _answer(self, secret: RunSecret, asked: Easy, deviation: Deviation) -> Easy:
-        found = self._fired(secret.state, deviation, asked.threshold)
-        return asked if found is None else Hard(**vars(asked), sign=found.sign, gap=found.gap)
-
-    def _fired(self, state: RunState, deviation: Deviation, threshold: int) -> Positive | None:
+        """What the comparisons of a question come to; the first that is positive ends the run."""
         sides = [(1, deviation.short), (-1, deviation.over)]
         if self.side is Side.MAGNITUDE:
             sides = [(0, deviation.magnitude)]
         for sign, value in sides:
-            positive = AboveThreshold.restore(state, self._noise).ask(value, threshold)
+            run = AboveThreshold.restore(secret.state, self._noise)
+            positive = run.ask(value, asked.threshold)
             if positive is not None:
-                return Positive(sign, positive.gap)
-        return None
+                return Hard(**vars(asked), sign=sign, gap=positive.gap)
+        return asked
 
     # Runs -------------------------------------------------------------------------------------
 
@@ -424,16 +280,16 @@ class Gate:
         events = self._transcript.of_kinds((EntryKind.OPENED, *ENDS_A_RUN))
         return bool(events) and events[-1].kind == EntryKind.OPENED
 
-    def _ready(self, principal: str) -> RunSecret:
+    def _open_run(self, principal: str) -> RunSecret:
         """The open run, opened now if there is none; the caller holds the lock."""
         secret = self._secrets.read()
-        if secret is None or self._over(secret):
+        if secret is None or self._has_ended(secret):
             self._require_a_run()
             secret = RunSecret(self._name(), RunState(self.calibration, None))
             self._secrets.write(secret)
-        return secret if secret.drawn else self._open(secret, principal)
+        return secret if secret.drawn else self._open_new_run(secret, principal)
 
-    def _over(self, secret: RunSecret) -> bool:
+    def _has_ended(self, secret: RunSecret) -> bool:
         """Whether this run cannot go on; what is not on record about it yet is put there."""
         latest = self._transcript.latest(secret.run)
         if latest is not None and latest.kind in ENDS_A_RUN:
@@ -441,17 +297,17 @@ class Gate:
             return True
         if not secret.drawn:
             if latest is not None:
-                self._end(secret.run, "its secret was lost")
+                self._close_run(secret.run, "its secret was lost")
             return latest is not None or secret.state.calibration != self.calibration
         self._require_paid(secret, "")
         if latest is None:
             self._transcript.append(_opening(secret))
         if secret.state.calibration != self.calibration:
-            self._end(secret.run, "the gate was calibrated anew")
+            self._close_run(secret.run, "the gate was calibrated anew")
             return True
         return False
 
-    def _open(self, secret: RunSecret, principal: str) -> RunSecret:
+    def _open_new_run(self, secret: RunSecret, principal: str) -> RunSecret:
         """Charge, draw, keep, publish: each is durable before the next."""
         self._require_paid(secret, principal)
         opened = RunSecret(secret.run, AboveThreshold(self.calibration, self._noise).state())
@@ -462,11 +318,11 @@ class Gate:
     def _require_a_run(self) -> None:
         if self.opened >= self.runs:
             raise PositivesSpent(self.runs)
-        currency, left = self._ledger.terms.currency, self._ledger.remaining()
+        currency, remaining = self._ledger.terms.currency, self._ledger.remaining()
         needed = price(self.calibration.cost, currency)
         assert needed is not None, "a pure cost has a price in every currency"
-        if self.reserve and needed + self.reserve > left:
-            raise BudgetExhausted(needed + self.reserve, left, currency)
+        if self.reserve and needed + self.reserve > remaining:
+            raise BudgetExhausted(needed + self.reserve, remaining, currency)
 
     def _require_paid(self, secret: RunSecret, principal: str) -> None:
         """Charge the run unless it was charged; one that the ledger knows as ended is refused."""
@@ -482,7 +338,7 @@ class Gate:
             raise cut_off(receipt.output)
         self._paid.add(secret.run)
 
-    def _end(self, run: str, reason: str) -> None:
+    def _close_run(self, run: str, reason: str) -> None:
         self._settle(self._transcript.append(Closed(run, reason)))
 
     def _settle(self, last: TranscriptEntry) -> None:
@@ -505,7 +361,7 @@ def _fired_in(secret: RunSecret, entry: TranscriptEntry) -> bool:
     return entry.run == secret.run and entry.kind == EntryKind.HARD
 
 
-def _recorded(entry: TranscriptEntry) -> Easy:
+def _answer_of(entry: TranscriptEntry) -> Easy:
     content = entry.content
     assert isinstance(content, Easy), "the key of a question holds its answer"
     return content

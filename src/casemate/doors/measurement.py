@@ -8,19 +8,27 @@ Order      charge durable -> read the cells -> draw and append in one transactio
            entry becomes the charge's output in the ledger; a charge that has an output while the
            transcript has no such entry means that the transcript was cut, and nothing is drawn.
 Cost       One scan, one draw for each cell, three waits for the disk.
-
-Reading private cells on behalf of a door, so that a failure says nothing about them.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
 
-from casemate.doors.entry import Edition, Measured, PeopleTotal, TranscriptEntry
-from casemate.doors.transcript import Transcript, TranscriptBook, write_once
+from casemate.doors.transcript import (
+    Edition,
+    Measured,
+    PeopleTotal,
+    Transcript,
+    TranscriptBook,
+    TranscriptEntry,
+    write_once,
+)
 from casemate.errors import CasemateError, ScanFailed, TranscriptDamaged
 from casemate.privacy.ledger import Ledger
 from casemate.privacy.noise import Law, Sources
+
+# Reading private cells for a door, so that a failure says nothing about them --------------------
+
 
 Cells = Sequence[int]
 """Integers on a grid: counts, or sums that were clamped and scaled."""
@@ -31,7 +39,7 @@ Scan = Callable[[], Sequence[Cells]]
 FAILURES = (CasemateError, ArithmeticError, LookupError, OSError, ValueError)
 
 
-def scanned(scan: Scan, sizes: Sequence[int]) -> list[list[int]]:
+def read_cells(scan: Scan, sizes: Sequence[int]) -> list[list[int]]:
     """The exact cells, of these public sizes; whatever goes wrong gives one constant message.
 
     Both doors come here after they have charged, so a failure is never free.
@@ -45,10 +53,10 @@ def scanned(scan: Scan, sizes: Sequence[int]) -> list[list[int]]:
     return parts
 
 
-# Measurement ------------------------------------------------------------------------------------
+# The measurement --------------------------------------------------------------------------------
 
 
-MOST_PURPOSE = 1000
+LONGEST_PURPOSE = 1000
 """Characters of a question that the ledger's purpose shows."""
 
 NUMBER_OF_PEOPLE = "the number of people"
@@ -91,40 +99,37 @@ class Measurement:
         principal: str = "",
     ) -> Measured:
         """The noised cells of a question, which is a normalised text; `exact` reads them."""
-        return self._leave(self._blank(Measured, question, law), exact, cells, law, principal)
+        return self._measure(self._blank(Measured, question, law), exact, cells, law, principal)
 
     def total(self, exact: Callable[[], int], *, law: Law, principal: str = "") -> PeopleTotal:
         """The noised number of people."""
         blank = self._blank(PeopleTotal, NUMBER_OF_PEOPLE, law)
-        found = self._leave(blank, lambda: (exact(),), 1, law, principal)
+        found = self._measure(blank, lambda: (exact(),), 1, law, principal)
         assert isinstance(found, PeopleTotal), "the key of a total holds a total"
         return found
-
-    def known(self, question: str, law: Law) -> Measured | None:
-        """The measurement of this question with this noise if it has left; nothing is read."""
-        entry = self.transcript.find(self._blank(Measured, question, law).key)
-        return None if entry is None else _measured(entry)
 
     def _blank(self, form: type[Measured], question: str, law: Law) -> Measured:
         """The measurement before anything was read or drawn, for its key."""
         return form(question, self.edition.policy, self.edition.data, law.name, law.scale, ())
 
-    def _leave(
+    def _measure(
         self, blank: Measured, exact: Callable[[], Cells], cells: int, law: Law, principal: str
     ) -> Measured:
-        key, purpose = blank.key, f"measure {blank.question}"[:MOST_PURPOSE]
+        key, purpose = blank.key, f"measure {blank.question}"[:LONGEST_PURPOSE]
         receipt = self.ledger.charge(law.cost, key=key, purpose=purpose, principal=principal)
         entry = self.transcript.find(key)
         if entry is None:
             if receipt.output is not None:
                 raise cut_off(receipt.output)
-            (values,) = scanned(lambda: (exact(),), (cells,))
-            entry = self.transcript.run(lambda book: self._noised(book, blank, values, law))
+            (values,) = read_cells(lambda: (exact(),), (cells,))
+            entry = self.transcript.run(
+                lambda book: self._draw_and_append(book, blank, values, law)
+            )
         if receipt.output is None:
             self.ledger.record_output(key, str(entry.head).encode())
-        return _measured(entry)
+        return _measurement_of(entry)
 
-    def _noised(
+    def _draw_and_append(
         self, book: TranscriptBook, blank: Measured, values: list[int], law: Law
     ) -> TranscriptEntry:
         """Draw and append, unless another process was first."""
@@ -132,11 +137,11 @@ class Measurement:
         if stored is not None:
             return stored
         noise = self.sources.draw(law, len(values))
-        noised = tuple(value + drawn for value, drawn in zip(values, noise, strict=True))
-        return write_once(book, replace(blank, values=noised))
+        noisy = tuple(value + drawn for value, drawn in zip(values, noise, strict=True))
+        return write_once(book, replace(blank, values=noisy))
 
 
-def _measured(entry: TranscriptEntry) -> Measured:
+def _measurement_of(entry: TranscriptEntry) -> Measured:
     content = entry.content
     assert isinstance(content, Measured), "the key of a measurement holds a measurement"
     return content

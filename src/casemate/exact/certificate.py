@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from casemate.exact.lifting import LiftingSolver, Solution, lift
 from casemate.exact.system import System
 
-DIGITS = 64
-FEW_DIGITS = 8
-LARGE = 2048
+MOST_DIGITS = 64
+MOST_DIGITS_OF_LARGE = 8
+LARGE_BLOCK_EQUATIONS = 2048
 """Coefficients get up to 64 digits in base p; past this many equations 8, which are 180 bits."""
 
-_BATCH = 512  # unknowns solved for at a time, to bound the memory
-_EXACT = 2**53
-_NARROW = 2**31
+_TARGETS_PER_BATCH = 512  # unknowns solved for at a time, to bound the memory
+_EXACT_DOUBLES = 2**53
+_NARROW_COEFFICIENT = 2**31
 
 
 Target = Mapping[int, int]
@@ -92,21 +92,34 @@ def certify_targets(
     system: System, block: PivotBlock, targets: Sequence[Target], digits: int | None = None
 ) -> Iterator[Certificate]:
     """Certificates of those combinations of unknowns that are determined."""
-    most = digits or (DIGITS if len(block.rows) <= LARGE else FEW_DIGITS)
+    most_digits = digits or (
+        MOST_DIGITS if len(block.rows) <= LARGE_BLOCK_EQUATIONS else MOST_DIGITS_OF_LARGE
+    )
     matrix, lines = dense_block(system, block), IntegerRows(system)
-    for start in range(0, len(targets), _BATCH):
-        some = targets[start : start + _BATCH]
-
-        def named(solution: Solution, some: Sequence[Target] = some) -> Certificate:
-            return _named(solution, some, block)
-
-        def check(solution: Solution) -> bool:
-            return lines.proves(named(solution))
-
-        yield from map(named, lift(matrix, block, _on_pivots(some, block), most, check))
+    for start in range(0, len(targets), _TARGETS_PER_BATCH):
+        batch = targets[start : start + _TARGETS_PER_BATCH]
+        yield from _certify_batch(matrix, lines, block, batch, most_digits)
 
 
-def tipped_by(block: PivotBlock, columns: Sequence[int]) -> dict[int, int]:
+def _certify_batch(
+    matrix: NDArray[Any],
+    lines: "IntegerRows",
+    block: PivotBlock,
+    targets: Sequence[Target],
+    digits: int,
+) -> Iterator[Certificate]:
+    def certificate_of(solution: Solution) -> Certificate:
+        weights = sorted(solution.numerators.items())
+        coefficients = {int(block.rows[k]): weight for k, weight in weights}
+        return Certificate(targets[solution.target], coefficients, solution.divisor)
+
+    def check(solution: Solution) -> bool:
+        return lines.proves(certificate_of(solution))
+
+    yield from map(certificate_of, lift(matrix, block, _on_pivots(targets, block), digits, check))
+
+
+def tipping_equations(block: PivotBlock, columns: Sequence[int]) -> dict[int, int]:
     """The equation with which each of these determined columns became determined.
 
     The last equation of its combination, read modulo the prime: a last coefficient that the prime
@@ -114,10 +127,10 @@ def tipped_by(block: PivotBlock, columns: Sequence[int]) -> dict[int, int]:
     """
     targets = [{column: 1} for column in columns]
     found: dict[int, int] = {}
-    for start in range(0, len(targets), _BATCH):
-        some = columns[start : start + _BATCH]
-        solved = block.solve(_on_pivots(targets[start : start + _BATCH], block))
-        for column, line in zip(some, solved, strict=True):
+    for start in range(0, len(targets), _TARGETS_PER_BATCH):
+        batch = columns[start : start + _TARGETS_PER_BATCH]
+        solved = block.solve(_on_pivots(targets[start : start + _TARGETS_PER_BATCH], block))
+        for column, line in zip(batch, solved, strict=True):
             found[column] = int(block.rows[np.flatnonzero(line)[-1]])
     return found
 
@@ -130,26 +143,17 @@ def _on_pivots(targets: Sequence[Target], block: PivotBlock) -> NDArray[Any]:
         for column, coefficient in target.items():
             if column in place:
                 dense[i, place[column]] = coefficient
-    narrow = all(abs(value) < _NARROW for target in targets for value in target.values())
+    narrow = all(
+        abs(value) < _NARROW_COEFFICIENT for target in targets for value in target.values()
+    )
     return dense.astype(np.int64) if narrow else dense
-
-
-def _named(solution: Solution, targets: Sequence[Target], block: PivotBlock) -> Certificate:
-    """A solution over the independent equations in the names of the system."""
-    named = {int(block.rows[k]): weight for k, weight in sorted(solution.numerators.items())}
-    return Certificate(targets[solution.target], named, solution.divisor)
 
 
 def dense_block(system: System, block: PivotBlock) -> NDArray[Any]:
     """The independent equations restricted to their pivots, as a matrix."""
-    row_place = np.full(system.rows, -1, np.int64)
-    row_place[block.rows] = np.arange(len(block.rows))
-    column_place = np.full(system.columns, -1, np.int64)
-    column_place[block.pivots] = np.arange(len(block.pivots))
-    inside = (row_place[system.row] >= 0) & (column_place[system.column] >= 0)
-    matrix = np.zeros((len(block.rows), len(block.pivots)), system.value.dtype)
-    places = row_place[system.row[inside]], column_place[system.column[inside]]
-    matrix[places] = system.value[inside]
+    part = system.part(block.rows, block.pivots)
+    matrix = np.zeros((part.rows, part.columns), system.value.dtype)
+    matrix[part.row, part.column] = part.value
     return matrix
 
 
@@ -157,10 +161,8 @@ class IntegerRows:
     """The equations of a system, ready to be added up in exact integers."""
 
     def __init__(self, system: System) -> None:
-        order = np.argsort(system.row, kind="stable")
-        self._columns = system.columns
-        self._column, self._value = system.column[order], system.value[order]
-        self._starts = np.searchsorted(system.row[order], np.arange(system.rows + 1)).tolist()
+        starts, self._column, self._value = system.by_row()
+        self._columns, self._starts = system.columns, starts.tolist()
         self._reach = max((abs(int(value)) for value in np.unique(system.value)), default=0)
 
     def combine(self, coefficients: Mapping[int, int]) -> dict[int, int]:
@@ -172,7 +174,7 @@ class IntegerRows:
         columns, values = self._column[places], self._value[places]
         weights = np.empty(len(parts), object)
         weights[:] = list(coefficients.values())
-        if len(places) * self._reach * max(map(abs, coefficients.values())) < _EXACT:
+        if len(places) * self._reach * max(map(abs, coefficients.values())) < _EXACT_DOUBLES:
             weights, values = weights.astype(np.float64), values.astype(np.float64)
         terms = np.repeat(weights, [len(part) for part in parts]) * values
         return _added_up(columns, terms, self._columns)

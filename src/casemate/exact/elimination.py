@@ -1,5 +1,8 @@
 """Elimination modulo a small prime for many equations at once: the work of BLAS, exactly.
 
+Residues are whole numbers kept as doubles; products of matrices do most of the work, compiled loops
+the rest, on a few rows at a time.
+
 Source     Source document 002, "Which records are exposed?"; arithmetic modulo a prime inside dgemm
            after Dumas, Giorgi and Pernet, "Dense Linear Algebra over Word-Size Prime Fields: the
            FFLAS and FFPACK packages", arXiv:cs/0601133.
@@ -11,31 +14,25 @@ Method     Batches of 384 rows, in the order given; what is kept so far is subtr
            The kept rows are the greedy ones: the kept rows of every prefix span that prefix. A row
            is taken for dependent wrongly with probability below 2^-60.
 Cost       About r^2 (n - r / 3) floating-point operations at rank r; 8 n r bytes.
-
-Compiled loops of elimination modulo a prime of at most 23 bits, in double precision.
-
-Residues are whole numbers from about -p/2 to p/2, kept as doubles: rounding the quotient may leave
-one a few units beyond, and zero is always 0. Every intermediate stays below 2^53.
 """
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.exact.primes import NARROW, RandomBytes
+from casemate.exact.modular import NARROW_PRIME_BITS, RandomBytes
 from casemate.exact.system import System
 
-BLOCK = 96
-BATCH = 4 * BLOCK
-_TILE = 512  # columns multiplied at a time
-_CERTAIN = 61  # bits of null vectors that decide that a row is dependent
-_HALF = 2.0**12
-_TERMS = 2**17  # so many products of 23 and 12 bits add up exactly
+PANEL_ROWS = 96
+BATCH_ROWS = 4 * PANEL_ROWS
+_TILE_COLUMNS = 512  # columns multiplied at a time
+_DEPENDENCE_BITS = 61  # bits of null vectors that decide that a row is dependent
+_HALF_FACTOR = 2.0**12
+_EXACT_TERMS = 2**17  # so many products of 23 and 12 bits add up exactly
 
 Residues = NDArray[np.float64]
 
@@ -46,7 +43,7 @@ class Panel:
 
     start: int
     size: int
-    made: Residues
+    combinations: Residues
 
     @property
     def places(self) -> slice:
@@ -99,7 +96,7 @@ class Elimination:
             subtract(left[:, later], block, self.packed[panel.places, later], self.prime)
         for panel in reversed(self.panels):
             earlier = slice(0, panel.start)
-            block = np.mod(left[:, panel.places] @ panel.made, self.prime)
+            block = np.mod(left[:, panel.places] @ panel.combinations, self.prime)
             left[:, panel.places] = block
             subtract(left[:, earlier], block, self.packed[panel.places, earlier], self.prime)
         return np.mod(left, self.prime).astype(np.int64)
@@ -118,19 +115,24 @@ def null_vectors(
     drawn = np.frombuffer((random or os.urandom)(8 * (width - rank) * count), np.uint64)
     vectors[rank:] = (drawn % np.uint64(prime)).reshape(width - rank, count)
     for panel in reversed(panels):
-        made = _times(packed[panel.places, panel.after], vectors[panel.after], prime)
-        vectors[panel.places] = np.mod(-made, prime)
+        combinations = modular_product(
+            packed[panel.places, panel.after], vectors[panel.after], prime
+        )
+        vectors[panel.places] = np.mod(-combinations, prime)
     return vectors
 
 
-def _times(matrix: Residues, vectors: Residues, prime: int) -> Residues:
-    """A product of any length: 2^17 terms at a time, one factor cut in halves of 12 bits."""
+def modular_product(matrix: Residues, vectors: Residues, prime: int) -> Residues:
+    """A product of residues of any length modulo a prime of at most 23 bits, exactly.
+
+    It is taken 2^17 terms at a time, one factor cut in halves of 12 bits.
+    """
     total = np.zeros((len(matrix), vectors.shape[1]))
-    for start in range(0, len(vectors), _TERMS):
-        some, part = matrix[:, start : start + _TERMS], vectors[start : start + _TERMS]
-        high = np.floor(part / _HALF)
-        shifted = np.mod(some @ high, prime) * _HALF
-        total = np.mod(total + shifted + some @ (part - high * _HALF), prime)
+    for start in range(0, len(vectors), _EXACT_TERMS):
+        some, part = matrix[:, start : start + _EXACT_TERMS], vectors[start : start + _EXACT_TERMS]
+        high = np.floor(part / _HALF_FACTOR)
+        shifted = np.mod(some @ high, prime) * _HALF_FACTOR
+        total = np.mod(total + shifted + some @ (part - high * _HALF_FACTOR), prime)
     return total
 
 
@@ -141,8 +143,10 @@ def eliminate(
     random: RandomBytes | None = None,
 ) -> Elimination:
     """Eliminate all equations, or those of `rows`, modulo a prime of at most 23 bits."""
-    if prime.bit_length() > NARROW:
-        raise ValueError(f"elimination in doubles needs a prime of at most {NARROW} bits")
+    if prime.bit_length() > NARROW_PRIME_BITS:
+        raise ValueError(
+            f"elimination in doubles needs a prime of at most {NARROW_PRIME_BITS} bits"
+        )
     work = _Work(ResidueRows.of(system, prime, rows), prime, random)
     while work.take_batch():
         pass
@@ -158,13 +162,14 @@ def eliminate(
 
 def subtract(target: Residues, one: Residues, other: Residues, prime: int) -> None:
     """Subtract a product from the target modulo the prime, a tile at a time to stay in cache."""
-
-    space = np.empty(min(BATCH, len(target)) * min(_TILE, target.shape[1]))
-    for start in range(0, len(target), BATCH):
-        for left in range(0, target.shape[1], _TILE):
-            tile = target[start : start + BATCH, left : left + _TILE]
+    space = np.empty(min(BATCH_ROWS, len(target)) * min(_TILE_COLUMNS, target.shape[1]))
+    for start in range(0, len(target), BATCH_ROWS):
+        for left in range(0, target.shape[1], _TILE_COLUMNS):
+            tile = target[start : start + BATCH_ROWS, left : left + _TILE_COLUMNS]
             product = space[: tile.size].reshape(tile.shape)
-            np.matmul(one[start : start + BATCH], other[:, left : left + _TILE], out=product)
+            np.matmul(
+                one[start : start + BATCH_ROWS], other[:, left : left + _TILE_COLUMNS], out=product
+            )
             reduce_into(tile, product, float(prime))
 
 
@@ -199,7 +204,7 @@ class ResidueRows:
             entries = slice(self.starts[row], self.starts[row + 1])
             line[place[self.column[entries]]] = self.value[entries]
 
-    def annulled(self, vectors: Residues, prime: int) -> NDArray[np.bool_]:
+    def vanishing_rows(self, vectors: Residues, prime: int) -> NDArray[np.bool_]:
         """Which rows are zero on every vector; the vectors are columns."""
         vanish = np.ones(self.count, np.bool_)
         for vector in vectors.T:
@@ -214,17 +219,17 @@ class _Work:
 
     def __init__(self, lines: ResidueRows, prime: int, random: RandomBytes | None) -> None:
         self.prime, self._lines, self._random = prime, lines, random
-        self._waiting = np.arange(lines.count)
+        self._pending_rows = np.arange(lines.count)
         self._place = np.arange(lines.columns)  # where each column stands
         self.order = np.arange(lines.columns)
-        self.matrix = np.empty((min(lines.count, lines.columns) + BATCH, lines.columns))
+        self.matrix = np.empty((min(lines.count, lines.columns) + BATCH_ROWS, lines.columns))
         self.kept: list[int] = []
         self.panels: list[Panel] = []
         self._batches: list[list[Panel]] = []
 
     def take_batch(self) -> bool:
         """Take in the next rows, less what is kept already; False when no row is left."""
-        rows, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+        rows, self._pending_rows = self._pending_rows[:BATCH_ROWS], self._pending_rows[BATCH_ROWS:]
         if not len(rows):
             return False
         start = len(self.kept)
@@ -252,15 +257,14 @@ class _Work:
 
     def _take_panel(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Eliminate with the first block of a batch; the rows of the batch that are left."""
-
-        left, taken = len(self.kept), len(rows[:BLOCK])
-        batch, made = self.matrix[left : left + len(rows)], np.eye(taken)
-        pivots = reduce_panel(batch[:taken], left, float(self.prime), made)
+        left, taken = len(self.kept), len(rows[:PANEL_ROWS])
+        batch, combinations = self.matrix[left : left + len(rows)], np.eye(taken)
+        pivots = reduce_panel(batch[:taken], left, float(self.prime), combinations)
         good = np.flatnonzero(pivots >= 0)
         batch[: len(good)] = batch[good]
         batch[len(good) : len(good) + len(rows) - taken] = batch[taken:]
         self.kept += rows[good].tolist()
-        self.panels.append(Panel(left, len(good), made[np.ix_(good, good)]))
+        self.panels.append(Panel(left, len(good), combinations[np.ix_(good, good)]))
         self._bring_forward(pivots[good], left, left + len(good) + len(rows) - taken)
         panel = self.panels[-1]
         below = batch[len(good) : len(good) + len(rows) - taken]
@@ -270,7 +274,6 @@ class _Work:
 
     def _bring_forward(self, pivots: NDArray[np.int64], left: int, bottom: int) -> None:
         """Exchange columns so that the pivots stand at `left` and after, in their order."""
-
         places = pivots.tolist()
         for k, place in enumerate(places):
             moved = {left + k: place}
@@ -283,17 +286,19 @@ class _Work:
     def _leave_out_dependent(self) -> None:
         """Drop the waiting rows that random null vectors of the kept ones annul."""
         kept = self.matrix[: len(self.kept)]
-        count = -(-_CERTAIN // self.prime.bit_length())
+        count = -(-_DEPENDENCE_BITS // self.prime.bit_length())
         vectors = null_vectors(kept, self.panels, self.prime, count, self._random)
-        vanish = self._lines.annulled(vectors[self._place], self.prime)
-        self._waiting = self._waiting[~vanish[self._waiting]]
+        vanish = self._lines.vanishing_rows(vectors[self._place], self.prime)
+        self._pending_rows = self._pending_rows[~vanish[self._pending_rows]]
 
 
-# Elimination kernel -----------------------------------------------------------------------------
+# Compiled loops ---------------------------------------------------------------------------------
+# Rounding the quotient may leave a residue a few units beyond p/2; zero is always 0, and every
+# intermediate stays below 2^53.
 
 
 @compiled
-def reduce_into(target: Any, product: Any, prime: Any) -> None:
+def reduce_into(target: Residues, product: Residues, prime: float) -> None:
     """Subtract a product from the target modulo the prime."""
     inverse = 1.0 / prime
     for i in range(target.shape[0]):
@@ -303,7 +308,7 @@ def reduce_into(target: Any, product: Any, prime: Any) -> None:
 
 
 @compiled
-def _subtract(target: Any, factor: Any, source: Any, prime: Any) -> None:
+def _subtract(target: Residues, factor: float, source: Residues, prime: float) -> None:
     inverse = 1.0 / prime
     for j in range(target.shape[0]):
         number = target[j] - factor * source[j]
@@ -311,7 +316,7 @@ def _subtract(target: Any, factor: Any, source: Any, prime: Any) -> None:
 
 
 @compiled
-def _inverse_of(number: Any, prime: Any) -> Any:
+def _inverse_of(number: float, prime: float) -> float:
     """By Fermat: the (p-2)-th power."""
     modulus = np.int64(prime)
     base, exponent, power = np.int64(number) % modulus, modulus - 2, np.int64(1)
@@ -324,7 +329,7 @@ def _inverse_of(number: Any, prime: Any) -> Any:
 
 
 @compiled
-def _first_nonzero(row: Any, start: Any) -> Any:
+def _leading_entry(row: Residues, start: int) -> int:
     for j in range(start, row.shape[0]):
         if row[j] != 0.0:
             return j
@@ -332,10 +337,12 @@ def _first_nonzero(row: Any, start: Any) -> Any:
 
 
 @compiled
-def reduce_panel(rows: Any, left: Any, prime: Any, made: Any) -> Any:
+def reduce_panel(
+    rows: Residues, left: int, prime: float, combinations: Residues
+) -> NDArray[np.int64]:
     """Bring a few rows to reduced echelon form in place; the pivot of each, or -1 where none.
 
-    `made` starts as the identity and becomes the combinations of rows that were taken.
+    `combinations` starts as the identity and becomes the combinations of rows that were taken.
     """
     pivots = np.full(rows.shape[0], -1, np.int64)
     for i in range(rows.shape[0]):
@@ -344,24 +351,26 @@ def reduce_panel(rows: Any, left: Any, prime: Any, made: Any) -> Any:
             if pivots[a] >= 0 and row[pivots[a]] != 0.0:
                 factor = row[pivots[a]]
                 _subtract(row[left:], factor, rows[a, left:], prime)
-                _subtract(made[i], factor, made[a], prime)
-        found = _first_nonzero(row, left)
+                _subtract(combinations[i], factor, combinations[a], prime)
+        found = _leading_entry(row, left)
         if found < 0:
             continue
         scale = 1.0 - _inverse_of(row[found], prime)  # x - (1 - 1/v) x = x/v
         _subtract(row[left:], scale, row[left:], prime)
-        _subtract(made[i], scale, made[i], prime)
+        _subtract(combinations[i], scale, combinations[i], prime)
         for a in range(i):
             factor = rows[a, found]
             if pivots[a] >= 0 and factor != 0.0:
                 _subtract(rows[a, left:], factor, row[left:], prime)
-                _subtract(made[a], factor, made[i], prime)
+                _subtract(combinations[a], factor, combinations[i], prime)
         pivots[i] = found
     return pivots
 
 
 @compiled
-def swap_columns(matrix: Any, ones: Any, others: Any) -> None:
+def swap_columns(
+    matrix: Residues | NDArray[np.int64], ones: NDArray[np.int64], others: NDArray[np.int64]
+) -> None:
     """Exchange pairs of columns, one pair after the other."""
     for i in range(matrix.shape[0]):
         for k in range(ones.shape[0]):

@@ -1,21 +1,18 @@
-"""Exact rational solutions out of one factorisation modulo a prime.
+"""Exact rational solutions of integer systems: from one inverse modulo a prime, or one in doubles.
+
+`lift` solves for many targets with a solver modulo a prime (Dixon); `SquareSystem` solves a sparse
+square system for any right side with an inverse in doubles (Wan).
 
 Source     Dixon, "Exact solution of linear equations using p-adic expansions", Numerische
            Mathematik 40 (1982); rational numbers are recovered by Wang's continued fractions.
-Method     Y A = E is solved digit by digit in base p, each digit with the same inverse modulo p.
-           Digits lie between -p/2 and p/2, so an integer solution ends by itself; a rational one is
-           recovered from its digits.
-Exact      A solution is given back only if the caller's check in integers accepts it.
-
-The exact rational solution of a square integer system, from an inexact inverse.
-
-Each step corrects the solution by what a double can see of the exact residual, which is then
-enlarged and corrected again; a few steps give hundreds of correct bits, and the fractions are
-read off by continued fractions and checked against the equations. After Wan, "An algorithm to
-solve integer linear systems exactly using numerical methods" (2006).
-
-Exact      What is returned satisfies every equation in integers; None says that none was found.
-Cost       One inverse in doubles, then a product with it and with the sparse matrix per step.
+           Wan, "An algorithm to solve integer linear systems exactly using numerical methods"
+           (2006).
+Method     Modulo a prime, Y A = E is solved digit by digit in base p, each digit with the same
+           inverse modulo p. Digits lie between -p/2 and p/2, so an integer solution ends by
+           itself; a rational one is recovered from its digits.
+Exact      `lift` gives a solution back only if the caller's check in integers accepts it; what
+           `SquareSystem` returns satisfies every equation in integers, None says that none was
+           found.
 """
 
 import math
@@ -27,8 +24,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-_EXACT = 2**53
-_PROBE = 4
+_EXACT_DOUBLES = 2**53
+_PROBED_PLACES = 4
 
 
 class LiftingSolver(Protocol):
@@ -62,9 +59,9 @@ def lift(
     work = _Digits(matrix, solver, targets, check)
     for count in range(1, digits + 1):
         work.advance()
-        yield from work.finished()
+        yield from work.take_integers()
         if count & (count - 1) == 0 or count == digits:  # a rational is tried at powers of two
-            yield from work.recovered()
+            yield from work.take_rationals()
         if not len(work.places):
             return
 
@@ -77,42 +74,42 @@ class _Digits:
     ) -> None:
         self._matrix, self._solver, self._check = matrix, solver, check
         self.places = np.arange(len(targets))
-        self._left = targets
+        self._remainder = targets
         self._digits: list[NDArray[Any]] = []
 
     def advance(self) -> None:
         """Find one more digit of each."""
         prime = self._solver.prime
-        digit = self._solver.solve(self._left)
+        digit = self._solver.solve(self._remainder)
         digit = np.where(digit > prime // 2, digit - prime, digit)
-        self._left = (self._left - product(digit, self._matrix)) // prime
+        self._remainder = (self._remainder - product(digit, self._matrix)) // prime
         self._digits.append(digit)
 
-    def finished(self) -> Iterator[Solution]:
+    def take_integers(self) -> Iterator[Solution]:
         """Give the integer solutions whose remainder is zero, and drop them."""
-        done = np.asarray(~(self._left != 0).any(axis=1), np.bool_)
+        done = np.asarray(~(self._remainder != 0).any(axis=1), np.bool_)
         for k in np.flatnonzero(done).tolist():
-            used = self._used(k)
+            used = self._support(k)
             numbers = dict(zip(used.tolist(), self._numbers(k, used), strict=True))
             solution = Solution(int(self.places[k]), numbers, 1)
             if self._check(solution):
                 yield solution
         self._keep(~done)
 
-    def recovered(self) -> Iterator[Solution]:
+    def take_rationals(self) -> Iterator[Solution]:
         """Give the rational solutions that the digits determine already, and drop them."""
         unsolved = np.ones(len(self.places), np.bool_)
         for k in range(len(self.places)):
-            solution = self._recover(k)
+            solution = self._reconstruct(k)
             if solution is not None and self._check(solution):
                 unsolved[k] = False
                 yield solution
         self._keep(unsolved)
 
-    def _recover(self, k: int) -> Solution | None:
+    def _reconstruct(self, k: int) -> Solution | None:
         """A solution with a common denominator; a few of its parts show if there is none."""
-        modulus, used = self._solver.prime ** len(self._digits), self._used(k)
-        if common_denominator(self._numbers(k, used[:_PROBE]), modulus) is None:
+        modulus, used = self._solver.prime ** len(self._digits), self._support(k)
+        if common_denominator(self._numbers(k, used[:_PROBED_PLACES]), modulus) is None:
             return None
         found = common_denominator(self._numbers(k, used), modulus)
         if found is None:
@@ -122,10 +119,10 @@ class _Digits:
         )
 
     def _keep(self, chosen: NDArray[np.bool_]) -> None:
-        self.places, self._left = self.places[chosen], self._left[chosen]
+        self.places, self._remainder = self.places[chosen], self._remainder[chosen]
         self._digits = [digit[chosen] for digit in self._digits]
 
-    def _used(self, k: int) -> NDArray[np.int64]:
+    def _support(self, k: int) -> NDArray[np.int64]:
         """The places with a digit other than zero; such digits never cancel."""
         return np.flatnonzero(np.any([digit[k] != 0 for digit in self._digits], axis=0))
 
@@ -139,13 +136,13 @@ class _Digits:
 
 def product(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     """An exact product of integers: in doubles where they hold it, else in Python's integers."""
-    reach = _reach(one) * _reach(other) * max(1, other.shape[0])
-    if reach < _EXACT:
+    reach = _largest_magnitude(one) * _largest_magnitude(other) * max(1, other.shape[0])
+    if reach < _EXACT_DOUBLES:
         return (one.astype(np.float64) @ other.astype(np.float64)).astype(np.int64)
     return np.asarray(one.astype(object) @ other.astype(object), object)
 
 
-def _reach(matrix: NDArray[Any]) -> int:
+def _largest_magnitude(matrix: NDArray[Any]) -> int:
     return max(int(matrix.max()), -int(matrix.min())) if matrix.size else 0
 
 
@@ -153,18 +150,18 @@ def common_denominator(numbers: Iterable[int], modulus: int) -> tuple[list[int],
     """Small numerators and a small denominator: numerator = number times denominator."""
     denominator, bound, seen = 1, math.isqrt(modulus // 2), []
     for number in numbers:  # ends at the first one that shows the digits to be too few
-        found = rational(number * denominator % modulus, modulus, bound)
+        found = reconstruct_rational(number * denominator % modulus, modulus, bound)
         if found is None or denominator * found[1] > bound:
             return None
         denominator *= found[1]
         seen.append(number)
-    return [_centred(number * denominator, modulus) for number in seen], denominator
+    return [_symmetric_residue(number * denominator, modulus) for number in seen], denominator
 
 
-def rational(residue: int, modulus: int, bound: int) -> tuple[int, int] | None:
+def reconstruct_rational(residue: int, modulus: int, bound: int) -> tuple[int, int] | None:
     """n/d congruent to the residue with |n| and d at most `bound`, if there is one.
 
-    >>> rational(2 * pow(3, -1, 101) % 101, 101, 7)
+    >>> reconstruct_rational(2 * pow(3, -1, 101) % 101, 101, 7)
     (2, 3)
     """
     old, new = modulus, residue
@@ -178,15 +175,19 @@ def rational(residue: int, modulus: int, bound: int) -> tuple[int, int] | None:
     return (new, now) if now > 0 else (-new, -now)
 
 
-def _centred(value: int, modulus: int) -> int:
+def _symmetric_residue(value: int, modulus: int) -> int:
     rest = value % modulus
     return rest - modulus if rest > modulus // 2 else rest
 
 
-# Rational solution ------------------------------------------------------------------------------
+# From an inverse in doubles ---------------------------------------------------------------------
+# Each step corrects the solution by what a double can see of the exact residual, which is then
+# enlarged and corrected again; a few steps give hundreds of correct bits, and the fractions are
+# read off by continued fractions and checked against the equations. It costs one inverse in
+# doubles, then a product with it and with the sparse matrix per step.
 
 
-BITS = 24
+BITS_PER_STEP = 24
 """How many bits each step adds."""
 
 
@@ -214,10 +215,10 @@ class SquareSystem:
             digits = self._digits(residual)
             if digits is None:
                 return None
-            found = [(old << BITS) + new for old, new in zip(found, digits, strict=True)]
-            residual = residual * (1 << BITS) - self._times(digits)
+            found = [(old << BITS_PER_STEP) + new for old, new in zip(found, digits, strict=True)]
+            residual = residual * (1 << BITS_PER_STEP) - self._times(digits)
             if step == try_at or not residual.any():
-                solution = self._read(found, step * BITS, right)
+                solution = self._read(found, step * BITS_PER_STEP, right)
                 if solution is not None:
                     return solution
                 try_at = min(last, step + max(1, step // 2))
@@ -229,7 +230,7 @@ class SquareSystem:
         np.add.at(squares, self._row, self._value.astype(np.float64) ** 2)
         determinant = float(np.log2(np.maximum(squares, 1)).sum()) / 2
         largest = max(abs(each) for each in right).bit_length()
-        return 4 + int((2 * determinant + largest + self.size.bit_length()) / BITS)
+        return 4 + int((2 * determinant + largest + self.size.bit_length()) / BITS_PER_STEP)
 
     def _digits(self, residual: NDArray[Any]) -> list[int] | None:
         """The next bits of the solution, or None if the steps do not converge."""
@@ -239,7 +240,7 @@ class SquareSystem:
         shift = max(0, largest.bit_length() - 60)
         seen = np.array([float(each >> shift) for each in residual.tolist()])
         assert self._inverse is not None
-        guess = (self._inverse @ seen) * 2.0**BITS
+        guess = (self._inverse @ seen) * 2.0**BITS_PER_STEP
         if not np.isfinite(guess).all():
             return None
         return [round(each) << shift for each in guess.tolist()]
@@ -274,7 +275,7 @@ def _inverse(dense: NDArray[np.float64]) -> NDArray[np.float64] | None:
     return inverse if np.isfinite(inverse).all() else None
 
 
-def simple(values: NDArray[np.float64], largest: int) -> list[Fraction]:
+def nearest_fractions(values: NDArray[np.float64], largest: int) -> list[Fraction]:
     """The nearest fractions whose denominators are at most `largest`."""
     known: dict[float, Fraction] = {}
     for value in values.tolist():

@@ -1,10 +1,9 @@
-"""The simplex method over one region and many objectives, by HiGHS.
+"""The simplex method over one region and many objectives, by HiGHS, from which bounds are proved.
 
-Each run starts from the vertex of the last one, with the primal simplex method, because only the
-objective changes. Doubles decide where to look; what is claimed is proved by `dual_bound` and
-`rational_solution` from the vertex's basis.
-
-A region times its common denominator: integers for proofs, doubles for the simplex method.
+`Scaled` is a region times its common denominator: integers for proofs, doubles for the simplex
+method. Each run of a `LinearProgram` starts from the vertex of the last one, with the primal
+simplex method, because only the objective changes. Doubles decide where to look; what is claimed is
+proved by the caller from the multipliers of a `Vertex`, or from its basis in exact rationals.
 """
 
 import math
@@ -19,11 +18,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact.box import Bound, Region
 from casemate.exact.lifting import SquareSystem
+from casemate.exact.region import Bound, Region
 from casemate.exact.rows import Floats
+from casemate.exact.system import System
 
-SPAN = 2**10
+LARGEST_SCALED_BOUND = 2**10
 """The largest finite bound of a column becomes about this, as a double."""
 
 
@@ -54,7 +54,7 @@ class Scaled:
         )
         order = np.lexsort((system.row, system.column))
         entries = system.row[order], system.column[order], system.value[order]
-        low, high, row_low, row_high = (_multiplied(side, unit) for side in sides)
+        low, high, row_low, row_high = (_times_unit(side, unit) for side in sides)
         return cls(unit, low, high, row_low, row_high, *entries)
 
     @property
@@ -79,7 +79,7 @@ class Scaled:
         ends = ends or {abs(end) for end in (*self.row_low, *self.row_high) if end}
         if not ends:
             return Fraction(1)
-        bits = max(ends).bit_length() - SPAN.bit_length()
+        bits = max(ends).bit_length() - LARGEST_SCALED_BOUND.bit_length()
         return Fraction(1, 2**bits) if bits >= 0 else Fraction(2**-bits)
 
     def doubles(self, ends: Sequence[int | None], absent: float) -> Floats:
@@ -88,23 +88,27 @@ class Scaled:
         known = {end: absent if end is None else float(end * shrink) for end in set(ends)}
         return np.fromiter((known[end] for end in ends), np.float64, len(ends))
 
-    def restored(self, value: int | Fraction) -> Fraction:
+    def box(self) -> tuple[Floats, Floats]:
+        """The bounds of the columns as doubles."""
+        return self.doubles(self.low, -np.inf), self.doubles(self.high, np.inf)
+
+    def to_region_unit(self, value: int | Fraction) -> Fraction:
         """A scaled value in the region's own unit."""
         return Fraction(value) / self.unit
 
 
-def _multiplied(bounds: Sequence[Bound], unit: int) -> tuple[int | None, ...]:
+def _times_unit(bounds: Sequence[Bound], unit: int) -> tuple[int | None, ...]:
     known = {end: None if end is None else int(end * unit) for end in set(bounds)}
     return tuple(known[end] for end in bounds)
 
 
-# Linear program ---------------------------------------------------------------------------------
+# Runs and their vertices ------------------------------------------------------------------------
 
 
-TOLERANCE = 1e-7
+BOUND_TOLERANCE = 1e-7
 """A double this close to a bound, in units where the largest bound is about 1,000, is at it."""
 
-DUAL, PRIMAL = 1, 4  # HiGHS: simplex_strategy
+DUAL_SIMPLEX, PRIMAL_SIMPLEX = 1, 4  # HiGHS: simplex_strategy
 
 
 class Status(Enum):
@@ -127,24 +131,20 @@ class Vertex:
     basic: NDArray[np.int64]  # the columns in the basis
     tight: NDArray[np.int64]  # the rows at one of their ends, as many
 
-    @cached_property
-    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-        """The basis matrix: tight rows by basic columns."""
-        place_row = np.full(self.scaled.rows, -1, np.int64)
-        place_row[self.tight] = np.arange(len(self.tight))
-        place_column = np.full(self.scaled.columns, -1, np.int64)
-        place_column[self.basic] = np.arange(len(self.basic))
-        row, column = place_row[self.scaled.row], place_column[self.scaled.column]
-        inside = (row >= 0) & (column >= 0)
-        return row[inside], column[inside], self.scaled.value[inside]
+    def _solve(self, right: list[int], *, transposed: bool = False) -> list[Fraction] | None:
+        """The exact solution over the basis (tight rows by basic columns), if it has one."""
+        if len(self.basic) != len(self.tight):
+            return None
+        scaled = self.scaled
+        whole = System(scaled.rows, scaled.columns, scaled.row, scaled.column, scaled.value)
+        part = whole.part(self.tight, self.basic)
+        places = (part.column, part.row) if transposed else (part.row, part.column)
+        return SquareSystem(len(right), *places, part.value).solve(right)
 
     def exact_multipliers(self, objective: dict[int, int]) -> list[Fraction] | None:
         """The multipliers of this basis as exact rationals, if the basis can be solved."""
-        row, column, value = self._entries
         right = [objective.get(int(j), 0) for j in self.basic]
-        if len(self.basic) != len(self.tight):
-            return None
-        found = SquareSystem(len(right), column, row, value).solve(right)
+        found = self._solve(right, transposed=True)
         if found is None:
             return None
         multipliers = [Fraction(0)] * self.scaled.rows
@@ -158,9 +158,7 @@ class Vertex:
         fixed = np.zeros(self.scaled.rows, object)
         np.add.at(fixed, self.scaled.row, self.scaled.value * point[self.scaled.column])
         right = [end - fixed[i] for end, i in zip(ends, self.tight.tolist(), strict=True)]
-        if len(self.basic) != len(self.tight):
-            return None
-        found = SquareSystem(len(right), *self._entries).solve(right)
+        found = self._solve(right)
         if found is None:
             return None
         values = [Fraction(each) for each in point.tolist()]
@@ -200,21 +198,11 @@ class LinearProgram:
     """A region in HiGHS, minimised over one objective after another."""
 
     def __init__(self, scaled: Scaled) -> None:
-        import highspy
-
         self.scaled = scaled
-        self.low = scaled.doubles(scaled.low, -highspy.kHighsInf)
-        self.high = scaled.doubles(scaled.high, highspy.kHighsInf)
+        self.low, self.high = scaled.box()
         self.runs = 0
-        self._highs = _silent(solver="simplex", simplex_strategy=PRIMAL)
-        self._highs.passModel(_model(scaled, self.low, self.high))
+        self._highs = _load(scaled, solver="simplex", simplex_strategy=PRIMAL_SIMPLEX)
         self._places = np.arange(scaled.columns, dtype=np.int32)
-        self._statuses = {
-            highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
-            highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
-            highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
-            highspy.HighsModelStatus.kModelEmpty: Status.OPTIMAL,
-        }
 
     def minimise(self, objective: Floats, deadline: float = float("inf")) -> tuple[Status, Vertex]:
         """Run from the last vertex until the objective is least or `time.monotonic()` is late."""
@@ -222,21 +210,21 @@ class LinearProgram:
         self._highs.changeColsCost(self.scaled.columns, self._places, objective)
         status = self._run(deadline)
         if status is Status.STOPPED and time.monotonic() < deadline:
-            status = self._run_afresh(deadline)
+            status = self._run_from_scratch(deadline)
         return status, self._vertex()
 
     def _run(self, deadline: float) -> Status:
         left = max(0.0, deadline - time.monotonic())
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + left)
         self._highs.run()
-        return self._statuses.get(self._highs.getModelStatus(), Status.STOPPED)
+        return status_of(self._highs)
 
-    def _run_afresh(self, deadline: float) -> Status:
+    def _run_from_scratch(self, deadline: float) -> Status:
         """Forget the last vertex, from which the method got stuck, and take the dual method."""
         self._highs.clearSolver()
-        self._highs.setOptionValue("simplex_strategy", DUAL)
+        self._highs.setOptionValue("simplex_strategy", DUAL_SIMPLEX)
         status = self._run(deadline)
-        self._highs.setOptionValue("simplex_strategy", PRIMAL)
+        self._highs.setOptionValue("simplex_strategy", PRIMAL_SIMPLEX)
         return status
 
     def _vertex(self) -> Vertex:
@@ -264,43 +252,64 @@ class LinearProgram:
         return np.array(columns, np.int64), np.array(rows, np.int64)
 
 
-def centre(scaled: Scaled, deadline: float = float("inf")) -> Floats | None:
+def analytic_centre(scaled: Scaled, deadline: float = float("inf")) -> Floats | None:
     """A point near the middle of the region by the interior-point method, or None."""
-    import highspy
-
-    low, high = (
-        scaled.doubles(ends, absent * highspy.kHighsInf)
-        for ends, absent in ((scaled.low, -1.0), (scaled.high, 1.0))
-    )
-    highs = _silent(solver="ipm", run_crossover="off")
-    highs.passModel(_model(scaled, low, high))
-    highs.setOptionValue("time_limit", max(0.0, deadline - time.monotonic()))
+    seconds = max(0.0, deadline - time.monotonic())
+    highs = _load(scaled, solver="ipm", run_crossover="off", time_limit=seconds)
     highs.run()
-    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    if status_of(highs) is not Status.OPTIMAL:
         return None
-    return np.clip(np.array(highs.getSolution().col_value, np.float64), low, high)
+    return np.clip(np.array(highs.getSolution().col_value, np.float64), *scaled.box())
 
 
-def _silent(**options: Any) -> Any:
-    import highspy
-
-    highs = highspy.Highs()
-    for name, value in {"output_flag": False, "presolve": "off", "threads": 1, **options}.items():
-        highs.setOptionValue(name, value)
-    return highs
+def _load(scaled: Scaled, **options: Any) -> Any:
+    rows = scaled.doubles(scaled.row_low, -np.inf), scaled.doubles(scaled.row_high, np.inf)
+    entries = scaled.starts, scaled.row, scaled.value
+    cost = np.zeros(scaled.columns)
+    return load_highs(cost, (*scaled.box(), *rows), entries, presolve="off", **options)
 
 
-def _model(scaled: Scaled, low: Floats, high: Floats) -> Any:
+# HiGHS, for this and for every other program ----------------------------------------------------
+
+
+Ends = tuple[Floats, Floats, Floats, Floats]
+"""The low and the high ends of columns, and those of rows."""
+
+Entries = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+"""By column: where the entries of each begin and the end, their rows, and their values."""
+
+
+def load_highs(cost: Floats, ends: Ends, entries: Entries, whole: int = 0, **options: Any) -> Any:
+    """A program in HiGHS, silent and on one thread; so many of its first columns are whole."""
     import highspy
 
     model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = scaled.columns, scaled.rows
-    model.col_cost_ = np.zeros(scaled.columns)
-    model.col_lower_, model.col_upper_ = low, high
-    model.row_lower_ = scaled.doubles(scaled.row_low, -highspy.kHighsInf)
-    model.row_upper_ = scaled.doubles(scaled.row_high, highspy.kHighsInf)
+    low, high, row_low, row_high = ends
+    model.num_col_, model.num_row_ = len(cost), len(row_low)
+    model.col_cost_, model.col_lower_, model.col_upper_ = cost, low, high
+    model.row_lower_, model.row_upper_ = row_low, row_high
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    model.a_matrix_.start_ = scaled.starts.astype(np.int32)
-    model.a_matrix_.index_ = scaled.row.astype(np.int32)
-    model.a_matrix_.value_ = scaled.value.astype(np.float64)
-    return model
+    starts, rows, values = entries
+    model.a_matrix_.start_, model.a_matrix_.index_ = starts.astype(np.int32), rows.astype(np.int32)
+    model.a_matrix_.value_ = values.astype(np.float64)
+    if whole:
+        kinds = highspy.HighsVarType
+        model.integrality_ = [kinds.kInteger] * whole + [kinds.kContinuous] * (len(cost) - whole)
+    highs = highspy.Highs()
+    for name, value in {"output_flag": False, "threads": 1, **options}.items():
+        highs.setOptionValue(name, value)
+    highs.passModel(model)
+    return highs
+
+
+def status_of(highs: Any) -> Status:
+    """How the last run of a program in HiGHS ended."""
+    from highspy import HighsModelStatus
+
+    statuses = {
+        HighsModelStatus.kOptimal: Status.OPTIMAL,
+        HighsModelStatus.kModelEmpty: Status.OPTIMAL,
+        HighsModelStatus.kInfeasible: Status.INFEASIBLE,
+        HighsModelStatus.kUnbounded: Status.UNBOUNDED,
+    }
+    return statuses.get(highs.getModelStatus(), Status.STOPPED)

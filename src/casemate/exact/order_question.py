@@ -22,18 +22,6 @@ COUNTS = ("count_at_least", "count_equal")
 THRESHOLDS = (*COUNTS, "step", "whole")
 
 
-class Contradictory(ValueError):
-    """Published answers that no table gives together, by their 1-based numbers."""
-
-    def __init__(self, questions: tuple[int, ...]) -> None:
-        self.questions = questions
-        named = ", ".join(map(str, questions))
-        super().__init__(
-            f"no table gives the published answers of questions {named} together; "
-            f"correct one of them or leave it out"
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class OrderQuestion:
     """An aggregate of the values at distinct positions, and the closed interval of its answer.
@@ -126,7 +114,7 @@ class OrderQuestion:
         answer = self.answer(table)
         return answer is not None and self.low <= answer <= self.high
 
-    def scaled(self, factor: int) -> "OrderQuestion":
+    def rescale(self, factor: int) -> "OrderQuestion":
         """The same question about values multiplied by `factor`."""
         if factor == 1:
             return self
@@ -187,7 +175,7 @@ def denominator_of(numbers: Iterable[Exact | None]) -> int:
     return math.lcm(*found) if found else 1
 
 
-def integers(numbers: Sequence[int]) -> NDArray[Any]:
+def integer_array(numbers: Sequence[int]) -> NDArray[Any]:
     """The numbers as int64, or as Python integers where some come close to its limits."""
     largest = max((abs(each) for each in set(numbers)), default=0)
     return np.array(numbers, np.int64 if largest < 2**60 else object)

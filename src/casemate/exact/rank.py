@@ -1,30 +1,28 @@
-"""Equations one at a time: is this one new, and whose value does it give away?
+"""Equations one at a time: is this one new, and which unknowns does it determine?
+
+`PivotBasis` decides in one finite field, and asks its caller for totals and a few single
+coefficients only, which a database computes as sums; `RowSpace` stores equations and decides in two
+fields at once.
 
 Source     Source document 002, "Which records are exposed?": an unknown is determined iff its unit
            vector is a combination of the equations; the document takes one rank for each column.
-Guarantee  Everything is decided modulo two random secret primes of 50 bits, each with fingerprints
-           of its own. An unknown counts as determined when either says so, so a missed one means
-           that both primes divide a minor. For a thousand 0/1 equations that has at most 5,000
-           bits, so 102 of the 1.6e13 primes divide it: below 1e-22 for two. One claimed wrongly
-           (probability below 2e-15 a column) has no certificate, see `certificate`.
-Cost       At rank r, O(r^2) operations in double precision for a new equation, and O(r) for one
-           that is not new.
-Departure  Integers in place of the document's floating point, which misses most of the unknowns
-           that seventy 0/1 equations determine;
-           `test_a_float_rank_misses_what_the_anti_hadamard_queries_determine` shows it.
-
-Which unknowns a growing set of equations determines, decided in one finite field.
-
 Method     For a secret random v, an equation a is known by its total t = sum a_j v_j. Let I be the
            independent equations so far, B their pivot columns, M = A[I,B]^-1 and w = M t_I.
            An equation brings nothing new iff t = a_B . w. Row k of M A[I,:] is the unit vector of
            column B_k, that is x_{B_k} is determined, iff w_k = v_{B_k}. Only pivots can be
            determined, so r columns are looked at and not all of them.
-Guarantee  What is determined modulo the prime is always found. Something else is taken for
+Guarantee  What is determined modulo a prime is always found. Something else is taken for
            determined, or something new for old, with probability at most 1/p a test over v.
-Cost       O(r^2) a new equation, O(r) one that brings nothing new; memory O(r^2), whatever the
-           number of columns: the caller gives totals and a few single coefficients, which a
-           database computes as sums.
+           `RowSpace` takes two random secret primes of 50 bits, each with fingerprints of its own.
+           An unknown counts as determined when either says so, so a missed one means that both
+           primes divide a minor. For a thousand 0/1 equations that has at most 5,000 bits, so 102
+           of the 1.6e13 primes divide it: below 1e-22 for two. One claimed wrongly (probability
+           below 2e-15 a column) has no certificate, see `certificate`.
+Cost       At rank r, O(r^2) operations in double precision for a new equation, and O(r) for one
+           that is not new; memory O(r^2) for a basis, whatever the number of columns.
+Departure  Integers in place of the document's floating point, which misses most of the unknowns
+           that seventy 0/1 equations determine;
+           `test_a_float_rank_misses_what_the_anti_hadamard_queries_determine` shows it.
 """
 
 import os
@@ -38,14 +36,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.exact.modular import (
-    SMALL,
+    SMALL_MATRIX_ROWS,
+    WIDE_PRIME_BITS,
     Coefficients,
     CompiledInverse,
     Inverse,
+    RandomBytes,
     SmallInverse,
     Vector,
+    random_primes,
 )
-from casemate.exact.primes import WIDE, RandomBytes, random_primes
 from casemate.exact.system import Equation, KeptEquations, weighted_sum
 
 
@@ -103,9 +103,9 @@ class PivotBasis:
         residual = (total - inverse.dot(row, self._images)) % self.prime
         if residual == 0:
             return RankStep(self.rank)
-        combination = inverse.left(row)
+        combination = inverse.times_inverse(row)
         pivot = find(combination)
-        direction = inverse.right(inverse.vector(pivot.kept))
+        direction = inverse.inverse_times(inverse.vector(pivot.kept))
         corner = (pivot.coefficient - inverse.dot(row, direction)) % self.prime
         if corner == 0:
             raise ValueError("the column found is not one in which the new equation differs")
@@ -130,7 +130,7 @@ class PivotBasis:
         self._images = step.images if step.images is not None else self._images
         self.pivots.append(step.pivot.column)
         self.determined.extend(step.determined)
-        self._grow_up()
+        self._switch_to_compiled()
 
     def copy(self) -> "PivotBasis":
         """Another one in the same state."""
@@ -145,35 +145,39 @@ class PivotBasis:
 
     def times_inverse(self, row: Coefficients) -> Vector:
         """y with y A[I,B] equal to the row, modulo the prime."""
-        return self._inverse.left(self._inverse.vector(row))
+        return self._inverse.times_inverse(self._inverse.vector(row))
 
     def inverse_times(self, column: Coefficients) -> Vector:
         """x with A[I,B] x equal to the column, modulo the prime."""
-        return self._inverse.right(self._inverse.vector(column))
+        return self._inverse.inverse_times(self._inverse.vector(column))
 
     def _newly_determined(self, direction: Vector, images: Vector) -> tuple[int, ...]:
         """Pivots whose image moved (those of `direction`) onto their fingerprint."""
         moved = np.flatnonzero((direction != 0) & (images == self._fingerprints))
         return tuple(self.pivots[k] for k in moved.tolist())
 
-    def _grow_up(self) -> None:
+    def _switch_to_compiled(self) -> None:
         """Leave Python's integers when they become slow."""
         inverse = self._inverse
-        if isinstance(inverse, SmallInverse) and inverse.size > SMALL and self._compilable:
+        if (
+            isinstance(inverse, SmallInverse)
+            and inverse.size > SMALL_MATRIX_ROWS
+            and self._compilable
+        ):
             self._inverse = CompiledInverse(self.prime, inverse.entries())
             self._fingerprints = self._inverse.vector(self._fingerprints)
             self._images = self._inverse.vector(self._images)
 
     @cached_property
     def _compilable(self) -> bool:
-        return self.prime.bit_length() == WIDE
+        return self.prime.bit_length() == WIDE_PRIME_BITS
 
 
-# Rank -------------------------------------------------------------------------------------------
+# Stored equations, in two fields ----------------------------------------------------------------
 
 
-PRIMES = 2
-_STRIDE = 0x9E3779B1  # a prime near 2^32 / golden ratio: multiples of it spread evenly
+PRIME_COUNT = 2
+_GOLDEN_STRIDE = 0x9E3779B1  # a prime near 2^32 / golden ratio: multiples of it spread evenly
 
 
 @dataclass(frozen=True)
@@ -204,7 +208,7 @@ class RowSpace:
         self.columns = columns
         self.views = tuple(
             PrimeView(prime, np.frombuffer(draw(8 * columns), np.uint64))
-            for prime in primes or random_primes(PRIMES, WIDE, random)
+            for prime in primes or random_primes(PRIME_COUNT, WIDE_PRIME_BITS, random)
         )
         self.kept = KeptEquations(columns)
         self.kept_equations: list[int] = []  # the position of each among those added
@@ -224,12 +228,12 @@ class RowSpace:
 
     def would_determine(self, equation: Equation) -> tuple[int, ...]:
         """The further columns that would be determined if this equation were added."""
-        return self._newly(self._steps(equation))
+        return self._new_columns(self._steps(equation))
 
     def add(self, equation: Equation) -> Added:
         """Add an equation and say what it did."""
         steps = self._steps(equation)
-        determined = self._newly(steps)
+        determined = self._new_columns(steps)
         for view, step in zip(self.views, steps, strict=True):
             view.commit(step, self.kept.count)
         new = any(step.new for step in steps)
@@ -255,7 +259,7 @@ class RowSpace:
             self._last = equation, [view.consider(asked) for view in self.views]
         return self._last[1]
 
-    def _newly(self, steps: list[RankStep]) -> tuple[int, ...]:
+    def _new_columns(self, steps: list[RankStep]) -> tuple[int, ...]:
         found = {column for step in steps for column in step.determined}
         return tuple(sorted(found.difference(self.determined))) if found else ()
 
@@ -300,7 +304,7 @@ class EquationProbe:
 
 def _batches(count: int, turn: int) -> Iterator[slice]:
     """All of so many places, beginning elsewhere each turn: one, then more and more at a time."""
-    begin = turn * _STRIDE % max(1, count)
+    begin = turn * _GOLDEN_STRIDE % max(1, count)
     for first, stop in ((begin, count), (0, begin)):
         start, size = first, 1
         while start < stop:
@@ -321,7 +325,7 @@ class PrimeView:
         """Say what the equation would do."""
 
         def find(combination: Vector) -> Pivot:
-            return self._differing(asked, combination)
+            return self._find_pivot(asked, combination)
 
         total = asked.equation.total(self._fingerprints)
         return self.basis.consider(total, asked.on(self._pivots), find)
@@ -339,19 +343,19 @@ class PrimeView:
         twin.basis = self.basis.copy()
         return twin
 
-    def _differing(self, asked: EquationProbe, combination: Vector) -> Pivot:
+    def _find_pivot(self, asked: EquationProbe, combination: Vector) -> Pivot:
         """Look for a column where the equation is not this combination of the kept ones."""
         used = self.slots[np.flatnonzero(combination)]
         for columns, own in asked.candidates(used, self.basis.rank):
             others = asked.at(columns, self.slots)
-            made = self._made(others, combination)
-            for place, (coefficient, other) in enumerate(zip(own.tolist(), made, strict=True)):
+            combined = self._combine(others, combination)
+            for place, (coefficient, other) in enumerate(zip(own.tolist(), combined, strict=True)):
                 if (coefficient - other) % self.basis.prime:
                     fingerprint = int(self._fingerprints[columns[place]])
                     return Pivot(int(columns[place]), fingerprint, coefficient, others[place])
         raise ValueError("the equation differs from the kept ones in no column")
 
-    def _made(self, lines: NDArray[Any], combination: Vector) -> list[int]:
+    def _combine(self, lines: NDArray[Any], combination: Vector) -> list[int]:
         """What a combination of the kept equations has in some columns, modulo the prime."""
         if len(lines) == 1:
             return [self.basis.dot(lines[0], combination)]

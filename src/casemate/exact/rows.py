@@ -1,17 +1,12 @@
-"""Equations as rows of doubles, each scaled to length 1, and passes over them.
+"""Equations as rows of doubles, each scaled to length 1, and compiled passes over them.
 
 Approximate solvers work here; nothing that is decided exactly does. Coefficients that are all 1 are
 not stored, so a question about k records costs 4 k bytes.
-
-Compiled passes over equations in doubles; no stored values means that all of them are 1.
-
-Sums may be taken in any order, which lets the compiler gather several entries at a time: nearly
-twice as fast as one after the other, and as exact.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +35,17 @@ class Passes(Protocol):
     def times(self, point: Floats) -> Floats:
         """What each scaled equation comes to at a point."""
 
-    def transposed(self, weights: Floats) -> Floats:
+    def transpose_times(self, weights: Floats) -> Floats:
         """The scaled equations multiplied by weights and added up."""
+
+
+class RowArrays(NamedTuple):
+    """Stored equations as kernels take them."""
+
+    starts: NDArray[np.int64]
+    columns: NDArray[np.uint32]
+    values: Floats | None  # None: all of them are 1, and kernels are compiled without them
+    inverse_squares: Floats  # 1 over the squared length of each equation
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +65,10 @@ class Rows:
     @classmethod
     def of(cls, system: System) -> "Rows":
         """The equations of a system."""
-        order = np.argsort(system.row, kind="stable")
-        starts = np.searchsorted(system.row[order], np.arange(system.rows + 1))
-        values: Floats = system.value[order].astype(np.float64)
+        starts, columns, stored = system.by_row()
+        values: Floats = stored.astype(np.float64)
         plain = bool((values == 1).all())
-        columns = system.column[order].astype(np.uint32)
-        return cls(starts, columns, None if plain else values, system.columns)
+        return cls(starts, columns.astype(np.uint32), None if plain else values, system.columns)
 
     @property
     def height(self) -> int:
@@ -85,34 +87,32 @@ class Rows:
 
     def times(self, point: Floats) -> Floats:
         """What each scaled equation comes to at a point."""
+        return self.sums(point) / self.lengths
 
+    def sums(self, point: Floats) -> Floats:
+        """What each equation comes to before it is scaled: exact in whole numbers."""
         found = np.empty(self.height)
-        times(self.starts, self.columns, self._stored, point, found)
-        return found / self.lengths
+        row_sums(self.starts, self.columns, self._coefficients, point, found)
+        return found
 
-    def transposed(self, weights: Floats) -> Floats:
+    def transpose_times(self, weights: Floats) -> Floats:
         """The scaled equations multiplied by weights and added up."""
-
         found = np.zeros(self.width)
-        transposed(self.starts, self.columns, self._stored, weights / self.lengths, found)
+        scaled = weights / self.lengths
+        transposed_sums(self.starts, self.columns, self._coefficients, scaled, found)
         return found
 
     @cached_property
-    def stored(self) -> Any:
-        """Starts, columns, coefficients and inverse squared lengths, for compiled loops."""
-        return self.starts, self.columns, self._stored, 1 / self.lengths**2
+    def arrays(self) -> RowArrays:
+        """The equations for compiled loops."""
+        return RowArrays(self.starts, self.columns, self.values, 1 / self.lengths**2)
 
     @cached_property
-    def compiled(self) -> Any:
-        """The same with None for coefficients that are all 1: loops are compiled without them."""
-        return self.starts, self.columns, self.values, self.stored[3]
-
-    @cached_property
-    def _stored(self) -> Any:
+    def _coefficients(self) -> Floats:
         return np.zeros(0) if self.values is None else self.values
 
 
-def ends(low: Floats | float, high: Floats | float, width: int) -> tuple[Floats, Floats]:
+def box_ends(low: Floats | float, high: Floats | float, width: int) -> tuple[Floats, Floats]:
     """The ends of a box, one of each for every unknown."""
     below, above = (np.broadcast_to(end, width).astype(np.float64) for end in (low, high))
     if (below > above).any():
@@ -120,14 +120,23 @@ def ends(low: Floats | float, high: Floats | float, width: int) -> tuple[Floats,
     return below, above
 
 
-# Rows kernel ------------------------------------------------------------------------------------
+# Compiled passes --------------------------------------------------------------------------------
+# No stored values means that all of them are 1. Sums may be taken in any order, which lets the
+# compiler gather several entries at a time: nearly twice as fast as one after the other, and as
+# exact.
 
 
 ANY_ORDER = {"reassoc", "nsz"}
 
 
 @compiled(fastmath=ANY_ORDER)
-def times(starts: Any, columns: Any, values: Any, point: Any, found: Any) -> None:
+def row_sums(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.uint32],
+    values: Floats,
+    point: Floats,
+    found: Floats,
+) -> None:
     """What each equation comes to at a point."""
     plain = values.shape[0] == 0
     for i in range(starts.shape[0] - 1):
@@ -144,7 +153,13 @@ def times(starts: Any, columns: Any, values: Any, point: Any, found: Any) -> Non
 
 
 @compiled
-def transposed(starts: Any, columns: Any, values: Any, weights: Any, found: Any) -> None:
+def transposed_sums(
+    starts: NDArray[np.int64],
+    columns: NDArray[np.uint32],
+    values: Floats,
+    weights: Floats,
+    found: Floats,
+) -> None:
     """Add up the equations multiplied by weights."""
     plain = values.shape[0] == 0
     for i in range(starts.shape[0] - 1):

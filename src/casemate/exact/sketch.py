@@ -1,30 +1,23 @@
-"""Exposure in a table too long to write its equations down: a few records that stand for all.
+"""What equations too long to write down determine: a few records that stand for all, and sketches.
 
-Source     Source document 002, "Which records are exposed?".
+`core` finds the records that stand for all and `determine_sketched` proves what they determine;
+where the equations are known by linear sketches, `SketchSearch` reads records out of those.
+
+Source     Source document 002, "Which records are exposed?"; the l0-sketch of the literature on
+           streams.
 Method     Let A be equations x records, S some of the records, and one more column the total of
            random fingerprints over all the others. If every combination of equations that vanishes
-           on S vanishes on that column too, S has the rank of A; exposed records are pivots in
+           on S vanishes on that column too, S has the rank of A; determined records are pivots in
            every basis, so they are in S, and they are those determined in S and the column.
            S starts as a sample. A random combination that vanishes on S is evaluated at all
            records; some of those where it does not vanish join S, until there are none. Later
            rounds look only where the last one found something, so all rounds together cost little
            more than one pass.
-Guarantee  Nothing is claimed on the strength of a fingerprint alone. Exposed is who has a
+Guarantee  Nothing is claimed on the strength of a fingerprint alone. Determined is what has a
            combination of equations, checked in integers on S, that was found to vanish at each of
-           the other records in exact arithmetic. Somebody is missed only if several random secret
-           primes all divide a minor, or a random total of 38 bits is zero by chance.
+           the other records in exact arithmetic. One is missed only if several random secret primes
+           all divide a minor, or a random total of 38 bits is zero by chance.
 Cost       Two passes over the records, and eliminations of equations x (about twice the rank).
-
-Records in the support of a combination of equations, read out of linear sketches.
-
-Source     The l0-sketch of the literature on streams: every record falls into one bucket, half of
-           them on the first level, a quarter on the second, and so on; a bucket keeps the number of
-           its members and the sums of pieces of their names.
-Method     Sketches add up as equations do, so the sketch of a combination is the combination of
-           sketches. A bucket in which one record is left has sums in the proportions of that
-           record's name, and every piece of the quotient is within its limit.
-Guarantee  A bucket of several records passes for one by chance of about the product of limit / p;
-           the name found is then looked up, and belongs to nobody.
 """
 
 import math
@@ -36,12 +29,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact.certificate import Certificate, PivotBlock, certify, tipped_by
-from casemate.exact.elimination import eliminate
-from casemate.exact.joint_proof import JointProof, prove
-from casemate.exact.primes import NARROW, RandomBytes, random_below, random_prime
+from casemate.exact.certificate import Certificate, PivotBlock, certify, tipping_equations
+from casemate.exact.determination import Determined, determine, independent
+from casemate.exact.elimination import eliminate, modular_product
+from casemate.exact.modular import NARROW_PRIME_BITS, RandomBytes, random_below, random_prime
+from casemate.exact.proofs import JointProof, prove
 from casemate.exact.system import System
-from casemate.exact.unknowns import Exposure, exposure, independent
 
 Places = NDArray[np.int64]
 """Records, by their places."""
@@ -54,10 +47,10 @@ Residues = NDArray[np.int64]
 Combination = Mapping[int, int]
 """Whole multiples of equations, by their numbers."""
 
-SAMPLED = 2
+SAMPLES_PER_EQUATION = 2
 """Records of the first sample, for each equation."""
 
-FEW = 4096
+MOST_WIDE_EQUATIONS = 4096
 """Equations whose multiples modulo a prime of 50 bits add up within 63 bits."""
 
 
@@ -73,23 +66,23 @@ class Vanishing:
         """The modulus."""
         return self.block.prime
 
-    def drawn(self, random: RandomBytes | None = None) -> Residues:
+    def draw(self, random: RandomBytes | None = None) -> Residues:
         """One of them at random."""
         others = self._others
         weights = np.array([random_below(self.prime, random) for _ in others], object)
-        drawn: Residues = self._completed(weights[None, :], others)[0]
+        drawn: Residues = self._complete(weights[None, :], others)[0]
         return drawn
 
     def basis(self) -> NDArray[np.int64]:
         """One for each equation that is no combination of the kept ones elsewhere, as rows."""
         others = self._others
-        return self._completed(np.eye(len(others), dtype=np.int64), others)
+        return self._complete(np.eye(len(others), dtype=np.int64), others)
 
     @cached_property
     def _others(self) -> NDArray[np.int64]:
         return np.setdiff1d(np.arange(len(self.rows)), self.block.rows)
 
-    def _completed(self, weights: NDArray[Any], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _complete(self, weights: NDArray[Any], others: NDArray[np.int64]) -> NDArray[np.int64]:
         """Weights of the other equations, and those of the kept ones that go with them."""
         found = np.zeros((len(weights), len(self.rows)), np.int64)
         found[:, others] = weights
@@ -139,29 +132,29 @@ class Core:
 
     places: Places
     system: System
-    found: Exposure
+    found: Determined
 
 
 def core(
     records: SketchedRecords, random: RandomBytes | None = None, kept: Places = NOBODY
 ) -> Core:
     """Find records that stand for all; those of `kept` are among them."""
-    places = records.sample(SAMPLED * records.equations)
+    places = records.sample(SAMPLES_PER_EQUATION * records.equations)
     while True:
-        places = _grown(records, places, random)
+        places = _grow(records, places, random)
         own = np.union1d(places, kept)
-        system = with_rest(records.rows(own), records.rest(own))
-        found = exposure(system, random)
+        system = with_rest_column(records.rows(own), records.rest(own))
+        found = determine(system, random)
         if not found.determined[-1]:
             return Core(own, system, found)
 
 
-def _grown(records: SketchedRecords, places: Places, random: RandomBytes | None) -> Places:
+def _grow(records: SketchedRecords, places: Places, random: RandomBytes | None) -> Places:
     """Records on which only those combinations vanish that vanish everywhere."""
-    search, most = records.search(), SAMPLED * records.equations
+    search, most = records.search(), SAMPLES_PER_EQUATION * records.equations
     while True:
         rows = records.rows(places)
-        block = _independent(with_rest(rows), random)
+        block = _independent(with_rest_column(rows), random)
         new = search.differing(Vanishing(rows, block), most)
         places = places[np.sort(block.pivots)]
         if not len(new):
@@ -171,12 +164,12 @@ def _grown(records: SketchedRecords, places: Places, random: RandomBytes | None)
 
 def _independent(system: System, random: RandomBytes | None) -> PivotBlock:
     """Independent equations modulo a prime so small that all of them add up within a word."""
-    if system.rows <= FEW:
+    if system.rows <= MOST_WIDE_EQUATIONS:
         return independent(system, random)
-    return eliminate(system, random_prime(NARROW, random))
+    return eliminate(system, random_prime(NARROW_PRIME_BITS, random))
 
 
-def with_rest(rows: NDArray[np.bool_], rest: NDArray[Any] | None = None) -> System:
+def with_rest_column(rows: NDArray[np.bool_], rest: NDArray[Any] | None = None) -> System:
     """The equations on some records, and the total of the others as one more column."""
     count, width = rows.shape
     row, column = np.nonzero(rows)
@@ -198,7 +191,7 @@ def with_rest(rows: NDArray[np.bool_], rest: NDArray[Any] | None = None) -> Syst
 
 @dataclass(frozen=True, eq=False)
 class Proved:
-    """Who is exposed, by place: with which equation it came, and how each follows.
+    """What is determined, by place: with which equation it came, and how each follows.
 
     A record without a certificate is proved together with others: its own has too many digits.
     """
@@ -213,7 +206,7 @@ class Proved:
         return self.core.found.rank
 
 
-def exposed(records: SketchedRecords, random: RandomBytes | None = None) -> Proved:
+def determine_sketched(records: SketchedRecords, random: RandomBytes | None = None) -> Proved:
     """Whose values the equations determine, each proved in exact arithmetic over all records."""
     kept = NOBODY
     while True:
@@ -222,7 +215,7 @@ def exposed(records: SketchedRecords, random: RandomBytes | None = None) -> Prov
         claims = [each.coefficients for each in (*single, *(joint.derived if joint else ()))]
         strays = records.strays(claims, found.places) if claims else NOBODY
         if not len(strays):
-            return _proved(found, single, joint)
+            return _collect(found, single, joint)
         kept = np.union1d(kept, strays)
 
 
@@ -238,10 +231,10 @@ def _proofs(found: Core, random: RandomBytes | None) -> tuple[list[Certificate],
     return single, prove(found.system, found.found.block.rows, certain, random)
 
 
-def _proved(found: Core, single: list[Certificate], joint: JointProof | None) -> Proved:
+def _collect(found: Core, single: list[Certificate], joint: JointProof | None) -> Proved:
     certificates = {int(found.places[each.column]): each for each in single}
     columns = sorted({each.column for each in single}.union(joint.columns if joint else ()))
-    tipping = tipped_by(found.found.block, columns)
+    tipping = tipping_equations(found.found.block, columns)
     by = {int(found.places[column]): row for column, row in tipping.items()}
     return Proved(found, by, certificates)
 
@@ -257,11 +250,11 @@ class SketchTask:
     modulus: int  # 0: 2^64
 
 
-WORD = 63
+WORD_BITS = 63
 _MODULUS_BITS = 40  # so that millions of weights add up within a word
 
 
-def weighed_together(combinations: Sequence[Combination]) -> Iterator[SketchTask]:
+def pack_combinations(combinations: Sequence[Combination]) -> Iterator[SketchTask]:
     """A few sums that are all zero exactly where all the combinations are.
 
     Each combination takes few values at a record, so several of them are the digits of one number.
@@ -271,10 +264,10 @@ def weighed_together(combinations: Sequence[Combination]) -> Iterator[SketchTask
     scale = 1
     for each in combinations:
         reach = 1 + sum(abs(weight) for weight in each.values())
-        if reach >> WORD:
+        if reach >> WORD_BITS:
             yield from _by_remainders(each, reach)
             continue
-        if scale * reach >> WORD:
+        if scale * reach >> WORD_BITS:
             yield SketchTask(weights, 0)
             weights, scale = {}, 1
         for equation, weight in each.items():
@@ -294,11 +287,13 @@ def _by_remainders(combination: Combination, reach: int) -> Iterator[SketchTask]
         modulus -= 2
 
 
-# Sketch decode ----------------------------------------------------------------------------------
-
-
-_HALF = 2**12  # a factor of 23 bits is cut in two, so that 2^17 products add up exactly
-_TERMS = 2**17
+# Records in the support of a combination, read out of sketches ----------------------------------
+# Every record falls into one bucket, half of them on the first level, a quarter on the second, and
+# so on; a bucket keeps the number of its members and the sums of pieces of their names. Sketches
+# add up as equations do, so the sketch of a combination is the combination of sketches. A bucket in
+# which one record is left has sums in the proportions of that record's name, and every piece of the
+# quotient is within its limit. A bucket of several records passes for one by chance of about the
+# product of limit / p; the name found is then looked up, and belongs to nobody.
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,10 +326,10 @@ class Sketched(Protocol):
     def rows(self, places: Places) -> NDArray[np.bool_]:
         """Which equations add up which of these records: equations x records."""
 
-    def named(self, wanted: Iterable[Name]) -> Places:
+    def lookup(self, wanted: Iterable[Name]) -> Places:
         """The records of these names; a name may be nobody's."""
 
-    def scanned(self, combination: Residues, prime: int, most: int) -> Places:
+    def scan(self, combination: Residues, prime: int, most: int) -> Places:
         """Some records at which a combination is not zero, found by evaluating it everywhere."""
 
 
@@ -351,13 +346,13 @@ class SketchSearch:
         if not left.any():
             return np.zeros(0, np.int64)
         basis = basis[left]
-        named = self._records.named(decode(basis, prime, self._records.sketches))
+        named = self._records.lookup(decode(basis, prime, self._records.sketches))
         there = times(basis, self._records.rows(named).astype(np.int64), prime)
         found = named[np.asarray(there != 0, np.bool_).any(axis=0)]
         if len(found):
             return found[:most]
         shortest = basis[np.argmin((basis != 0).sum(axis=1))]
-        return self._records.scanned(shortest, prime, most)
+        return self._records.scan(shortest, prime, most)
 
 
 def decode(combinations: NDArray[np.int64], prime: int, sketches: Sketches) -> list[Name]:
@@ -381,12 +376,7 @@ def decode(combinations: NDArray[np.int64], prime: int, sketches: Sketches) -> l
 def times(residues: NDArray[np.int64], numbers: NDArray[np.int64], prime: int) -> NDArray[Any]:
     """A product of matrices modulo a prime: in doubles, exactly, where the prime is narrow."""
     reduced = np.mod(numbers, prime)
-    if prime.bit_length() > NARROW:
+    if prime.bit_length() > NARROW_PRIME_BITS:
         return np.asarray(residues.astype(object) @ reduced.astype(object) % prime, object)
-    total = np.zeros((len(residues), numbers.shape[1]))
-    for start in range(0, numbers.shape[0], _TERMS):
-        some = residues[:, start : start + _TERMS]
-        part = reduced[start : start + _TERMS].astype(np.float64)
-        high = np.mod((some // _HALF).astype(np.float64) @ part, prime) * _HALF
-        total = np.mod(total + high + (some % _HALF).astype(np.float64) @ part, prime)
-    return total.astype(np.int64)
+    product = modular_product(residues.astype(np.float64), reduced.astype(np.float64), prime)
+    return product.astype(np.int64)

@@ -1,14 +1,13 @@
-"""Linear equations with integer coefficients, as a sparse value.
+"""Linear equations with integer coefficients: a sparse system of them, and one at a time.
 
 An equation is a published number; a column is something secret. Rows of rational coefficients are
 multiplied by their common denominator before they get here, so everything below is exact.
-
-One equation of a system, and the equations kept so far, looked up by column.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -62,13 +61,31 @@ class System:
             lines[i][j] = int(value)
         return lines
 
+    def by_row(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+        """Where the entries of each row begin, and their columns and values, row by row."""
+        order = np.argsort(self.row, kind="stable")
+        starts = np.searchsorted(self.row[order], np.arange(self.rows + 1))
+        return starts, self.column[order], self.value[order]
 
-# Equation ---------------------------------------------------------------------------------------
+    def part(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> "System":
+        """The entries in these rows and columns, both numbered in the order given.
+
+        >>> System.of([[1, 2], [3, 4]]).part(np.array([1, 0]), np.array([1])).dense()
+        [[4], [2]]
+        """
+        row, column = np.full(self.rows, -1, np.int64), np.full(self.columns, -1, np.int64)
+        row[rows], column[columns] = np.arange(len(rows)), np.arange(len(columns))
+        i, j = row[self.row], column[self.column]
+        inside = (i >= 0) & (j >= 0)
+        return System(len(rows), len(columns), i[inside], j[inside], self.value[inside])
 
 
-_HALF = 32
-_MASK = (1 << _HALF) - 1
-_BLOCK = 128
+# One equation, and equations kept by column -----------------------------------------------------
+
+
+_HALF_BITS = 32
+_MASK = (1 << _HALF_BITS) - 1
+_EQUATIONS_PER_BLOCK = 128
 _NARROW_TYPES = {np.dtype(kind): np.iinfo(kind).max for kind in (np.int8, np.int16, np.int32)}
 
 
@@ -107,11 +124,9 @@ class Equation:
 
 def equations(system: System) -> Iterator[Equation]:
     """The equations of a system, in order."""
-    order = np.argsort(system.row, kind="stable")
-    starts = np.searchsorted(system.row[order], np.arange(system.rows + 1))
-    for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        places = order[start:stop]
-        yield Equation(system.column[places], system.value[places])
+    starts, columns, values = system.by_row()
+    for start, stop in pairwise(starts.tolist()):
+        yield Equation(columns[start:stop], values[start:stop])
 
 
 def weighted_sum(matrix: NDArray[Any], weights: NDArray[Any]) -> list[int]:
@@ -121,16 +136,21 @@ def weighted_sum(matrix: NDArray[Any], weights: NDArray[Any]) -> list[int]:
     for that go the slow way through Python's integers.
     """
     rows, length = matrix.shape
-    if matrix.dtype == object or rows == 0 or length == 0 or _reach(matrix) * length >> 31:
+    if (
+        matrix.dtype == object
+        or rows == 0
+        or length == 0
+        or _largest_magnitude(matrix) * length >> 31
+    ):
         exact = weights.astype(object)
         return [int(total) for total in matrix.astype(object) @ exact] if length else [0] * rows
     cut, wide = weights.astype(np.uint64), matrix.astype(np.int64)
     low = wide @ (cut & np.uint64(_MASK)).astype(np.int64)
-    high = wide @ (cut >> np.uint64(_HALF)).astype(np.int64)
-    return [(up << _HALF) + down for up, down in zip(high.tolist(), low.tolist(), strict=True)]
+    high = wide @ (cut >> np.uint64(_HALF_BITS)).astype(np.int64)
+    return [(up << _HALF_BITS) + down for up, down in zip(high.tolist(), low.tolist(), strict=True)]
 
 
-def _reach(matrix: NDArray[Any]) -> int:
+def _largest_magnitude(matrix: NDArray[Any]) -> int:
     """The largest absolute value."""
     return max(int(matrix.max()), -int(matrix.min()))
 
@@ -149,9 +169,9 @@ class KeptEquations:
 
     def append(self, equation: Equation) -> None:
         """Keep one more equation."""
-        place = self.count % _BLOCK
+        place = self.count % _EQUATIONS_PER_BLOCK
         if place == 0:
-            self._blocks.append(np.zeros((self._columns, _BLOCK), np.int8))
+            self._blocks.append(np.zeros((self._columns, _EQUATIONS_PER_BLOCK), np.int8))
         last = self._blocks[-1]
         needed = np.promote_types(last.dtype, narrowest(equation.values))
         if needed != last.dtype:
@@ -185,6 +205,6 @@ def narrowest(values: NDArray[Any]) -> np.dtype[Any]:
     """The smallest signed integer type that holds the values."""
     if values.dtype == object or not len(values):
         return np.dtype(object if len(values) else np.int8)
-    reach = _reach(values)
+    reach = _largest_magnitude(values)
     fitting = (kind for kind, most in _NARROW_TYPES.items() if reach <= most)
     return next(fitting, np.dtype(np.int64))

@@ -1,10 +1,11 @@
-"""Statements on the policy's cells, without looking at any data.
+"""Statements on the policy's cells: SQL to one question, its tables of counts, and back to rows.
 
-`compile` makes a question of a statement (`aggregates`, `sums`, `ranks`), `question` is that
-question as weighted sums of counts, `classes` the coarsest table that it needs and the private
-cells that the doors read; `direct` measures a statement beside the grid. `readings`, `rows` and
-`outcome` go back from numbers to SQL rows; `product`, `measured_table` and `summed_area` are
-tables of counts and sums over ranges of them.
+`compile` makes a question of a statement, with the units of `sums` and the steps of `ranks`;
+`question` is that question as weighted sums of counts, and how far it moves between neighbours;
+`product` is one term of it, and sums over tables of counts. Its classes are the coarsest table
+that answers it, and `measured_table` is that table once it was measured. `private_cells` reads the
+exact counts for the doors, and `direct` measures a statement beside the grid: these two look at the
+data, everything else here does not. `readings` and `rows` go back from numbers to SQL rows.
 """
 
 from typing import TYPE_CHECKING
@@ -12,18 +13,10 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.grid.classes import (
-        MOST_AREA_AXES,
-        MOST_WHOLE,
-        Classes,
-        PrivateCells,
-        all_codes,
-        spanned,
-    )
-    from casemate.grid.compile import Compiled, compiled
+    from casemate.grid.compile import Compiled, compile_statement
     from casemate.grid.direct import Direct, Spread
     from casemate.grid.measured_table import MeasuredTable, TableQuestion, measure_table
-    from casemate.grid.outcome import Estimate, Noised, Origin, Outcome
+    from casemate.grid.private_cells import MAX_AREA_AXES, MAX_COUNTED_CODES, PrivateCells
     from casemate.grid.product import (
         Floats,
         Marginal,
@@ -33,23 +26,22 @@ if TYPE_CHECKING:
         Measurement,
         Product,
         Scope,
-    )
-    from casemate.grid.question import LARGEST_SHOWN, GridQuestion, LinearCells, Relation, off_ratio
-    from casemate.grid.rows import Cell, ShownTable
-    from casemate.grid.summed_area import (
-        MarginalTables,
-        agreed,
-        contracted,
-        gather,
-        marginals,
+        contract,
         over_many_ranges,
         over_ranges,
-        spread,
-        spread_then_gather,
-        summed_over,
-        tilt,
-        tilt_then_weigh,
-        weigh,
+        summed_area,
     )
+    from casemate.grid.question import (
+        MAX_CANONICAL_CELLS,
+        Classes,
+        GridQuestion,
+        LinearCells,
+        Relation,
+        all_codes,
+        coarsest_classes,
+        ratio_residual,
+    )
+    from casemate.grid.readings import Estimate, Noised, Origin, Outcome
+    from casemate.grid.rows import Cell, ShownTable
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
-from casemate.grid.outcome import Estimate, Origin, Outcome
 from casemate.grid.product import Product
 from casemate.grid.question import Relation
+from casemate.grid.readings import Estimate, Origin, Outcome
 from casemate.grid.rows import SelectLayout, ShownTable, show
-from casemate.query.engines import PROTECTED, engine_of, grouped, quote, render, rows
+from casemate.query.engines import PROTECTED, engine_of, group_by, render, rows
 from casemate.query.language import (
     TRUE,
     Call,
@@ -38,7 +39,7 @@ from casemate.query.snapping import (
     reference_to,
 )
 from casemate.table import ColumnType, Universe
-from casemate.table.sources import Frame, Source, bounded
+from casemate.table.sources import Frame, Source, bound_contribution, quote_name
 
 ONE = Literal(1, ColumnType.INTEGER)
 ZERO = Literal(0, ColumnType.INTEGER)
@@ -127,7 +128,7 @@ Noise = Callable[[int, int], Spread]
 
 
 @dataclass(frozen=True)
-class Whence:
+class PartSource:
     """The measured part that a part of the rows is read from, and what its unit is worth there.
 
     Without a part it is zero in all its cells: a direct measurement leaves no slack.
@@ -138,7 +139,7 @@ class Whence:
     worth: Fraction = Fraction(1)
 
 
-NOTHING = Estimate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+EXACT_ZERO = Estimate(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +154,7 @@ class Direct:
     relation: Relation
     parts: tuple[MeasuredPart, ...]
     together: int
-    origins: tuple[Whence, ...] = field(repr=False)
+    origins: tuple[PartSource, ...] = field(repr=False)
     layouts: tuple[SelectLayout, ...] = field(repr=False)
     on_grid: tuple[tuple[Product, ...] | None, ...] = field(repr=False, default=())
     notes: tuple[str, ...] = ()
@@ -176,14 +177,17 @@ class Direct:
 
     def cells(self, source: Source, key: bytes | None = None) -> list[list[int]]:
         """The exact cells of each part: never an answer."""
-        kept = bounded(self.universe, source, key)
+        kept = bound_contribution(self.universe, source, key)
         batches: dict[object, list[int]] = defaultdict(list)
         for place, part in enumerate(self.parts):
             batches[part.keys, part.ranked].append(place)
         found: dict[int, list[int]] = {}
         for batch in batches.values():
-            cells = _batch([self.parts[place] for place in batch], kept)
-            found |= dict(zip(batch, cells, strict=True))
+            parts = [self.parts[place] for place in batch]
+            frame = kept.read(_statement(parts, kept))
+            places = _places(frame, parts[0])
+            for i, (place, part) in enumerate(zip(batch, parts, strict=True)):
+                found[place] = _scatter_sums(frame, f"n{i}", places, part.size)
         return [found[place] for place in range(len(self.parts))]
 
     def outcome(self, noised: Sequence[Sequence[int]], noise: Noise) -> Outcome:
@@ -199,9 +203,9 @@ class Direct:
     def rows(self, outcome: Outcome) -> ShownTable:
         """The rows of the statement, from an outcome of these parts."""
         estimates = [
-            [NOTHING] * each.size
+            [EXACT_ZERO] * each.size
             if each.part is None
-            else [_scaled(number, each.worth) for number in outcome.parts[each.part]]
+            else [_scale(number, each.worth) for number in outcome.parts[each.part]]
             for each in self.origins
         ]
         return show(self.layouts, self.limit, estimates)
@@ -218,36 +222,21 @@ def _estimates(cells: Sequence[int], spreads: Sequence[Spread]) -> list[Estimate
 
 
 def _estimate(value: int, spread: Spread) -> Estimate:
-    ends = [
-        end
-        for width in (spread.width, spread.session)
-        for end in ((None, None) if width is None else (value - width, value + width))
-    ]
-    return Estimate(float(value), ends[0], ends[1], spread.error, ends[2], ends[3])
+    def around(width: float | None) -> tuple[float | None, float | None]:
+        return (None, None) if width is None else (value - width, value + width)
+
+    return Estimate(float(value), *around(spread.width), spread.error, *around(spread.session))
 
 
-def _scaled(estimate: Estimate, unit: Fraction) -> Estimate:
+def _scale(estimate: Estimate, unit: Fraction) -> Estimate:
     if unit == 1:
         return estimate
-    value, *others = (
-        None if each is None else each * float(unit)
-        for each in (
-            *(estimate.value, estimate.lo, estimate.hi, estimate.error),
-            *(estimate.session_lo, estimate.session_hi),
-        )
-    )
-    assert value is not None, "an estimate has a value"
-    return Estimate(value, *others)
+    worth, numbers = float(unit), vars(estimate).items()
+    scaled: dict[str, Any] = {n: None if each is None else each * worth for n, each in numbers}
+    return Estimate(**scaled)
 
 
 # Reading ----------------------------------------------------------------------------------------
-
-
-def _batch(parts: Sequence[MeasuredPart], source: Source) -> list[list[int]]:
-    """The cells of parts with the same groups, by one statement."""
-    frame = source.read(_statement(parts, source))
-    places = _places(frame, parts[0])
-    return [_placed(frame, f"n{i}", places, part.size) for i, part in enumerate(parts)]
 
 
 def _statement(parts: Sequence[MeasuredPart], source: Source) -> str:
@@ -260,14 +249,14 @@ def _statement(parts: Sequence[MeasuredPart], source: Source) -> str:
     shared = all(part.condition == parts[0].condition for part in parts)
     added, totals = _totals(parts, shared)
     where = parts[0].condition.expression if shared else TRUE
-    by_value = grouped(rows(source, (), where, {**by, **added}), list(by), totals)
+    by_value = group_by(rows(source, (), where, {**by, **added}), list(by), totals)
     if not few:
         return by_value
     after = {
         name: name if each.name not in few else _code_after(each, few[each.name], source)
         for name, each in coded.items()
     }
-    return _merged(by_value, after, list(totals))
+    return _merge_groups(by_value, after, list(totals))
 
 
 def _code(function: StepFunction, reference: ColumnRef | None = None) -> Expression:
@@ -293,12 +282,12 @@ def _totals(
         if shared and part.summand is None:
             totals[f"n{i}"] = "count(*)"
         else:
-            added[f"a{i}"] = _added(part, shared)
+            added[f"a{i}"] = _row_contribution(part, shared)
             totals[f"n{i}"] = f"coalesce(sum(a{i}), 0)"
     return added, totals
 
 
-def _added(part: MeasuredPart, shared: bool) -> Expression:
+def _row_contribution(part: MeasuredPart, shared: bool) -> Expression:
     """What a row adds to a part; NULL for nothing."""
     units = ONE if part.summand is None else part.summand.units
     if shared:
@@ -306,11 +295,11 @@ def _added(part: MeasuredPart, shared: bool) -> Expression:
     return Call(Operation.CASE, (part.condition.expression, units, ZERO), ColumnType.INTEGER)
 
 
-def _merged(by_value: str, keys: Mapping[str, str], totals: Sequence[str]) -> str:
+def _merge_groups(by_value: str, keys: Mapping[str, str], totals: Sequence[str]) -> str:
     """The totals again, of groups that are one group once their keys are numbers."""
     shown = [f"{written} AS {name}" for name, written in keys.items()]
-    inner = f"SELECT {', '.join([*shown, *totals])} FROM ({by_value}) AS {quote(PROTECTED)}"
-    return grouped(inner, list(keys), {name: f"sum({name})" for name in totals})
+    inner = f"SELECT {', '.join([*shown, *totals])} FROM ({by_value}) AS {quote_name(PROTECTED)}"
+    return group_by(inner, list(keys), {name: f"sum({name})" for name in totals})
 
 
 def _places(frame: Frame, part: MeasuredPart) -> list[int | None]:
@@ -326,7 +315,7 @@ def _places(frame: Frame, part: MeasuredPart) -> list[int | None]:
     ]
 
 
-def _placed(frame: Frame, name: str, places: Sequence[int | None], size: int) -> list[int]:
+def _scatter_sums(frame: Frame, name: str, places: Sequence[int | None], size: int) -> list[int]:
     cells = [0] * size
     for place, number in zip(places, frame[name].values, strict=True):
         if place is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from casemate.doors import Measured
 from casemate.doors import Measurement as Door
-from casemate.grid.classes import Classes, PrivateCells, all_codes
+from casemate.grid.private_cells import PrivateCells
 from casemate.grid.product import (
     Floats,
     Marginal,
@@ -18,11 +18,12 @@ from casemate.grid.product import (
     MeasuredProduct,
     Measurement,
     Product,
+    contract,
 )
-from casemate.grid.summed_area import contracted
+from casemate.grid.question import Classes, all_codes
 from casemate.privacy.noise import Law, law_of, variance
 
-MOST_LEARNT = 2**10
+MAX_LEARNT_PRODUCTS = 2**10
 """Products that a stand-in learns from one table of classes."""
 
 
@@ -39,15 +40,15 @@ class TableQuestion:
 
     def text(self, names: Sequence[str]) -> str:
         """As it stands in the transcript."""
-        labels = [None if _is_whole(each) else list(each) for each in self.classes.labels]
-        return _json(
-            {
-                "table": [names[attribute] for attribute in self.classes.scope],
-                "classes": labels,
-                "start": self.start,
-                "about": self.about,
-            }
-        )
+        written = {
+            "table": [names[attribute] for attribute in self.classes.scope],
+            "classes": [
+                None if max(each) + 1 == len(each) else list(each) for each in self.classes.labels
+            ],
+            "start": self.start,
+            "about": self.about,
+        }
+        return json.dumps(written, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str, names: Sequence[str], shape: tuple[int, ...]) -> Self | None:
@@ -61,14 +62,6 @@ class TableQuestion:
             for given, usual in zip(plain["classes"], whole.labels, strict=True)
         ]
         return cls(Classes(whole.scope, tuple(labels)), plain["start"], plain["about"])
-
-
-def _is_whole(labels: tuple[int, ...]) -> bool:
-    return max(labels) + 1 == len(labels)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,39 +78,29 @@ class MeasuredTable:
         values = np.array(content.values, np.float64).reshape(question.classes.sizes)
         return cls(question, values, law_of(content.law, content.scale))
 
-    @property
-    def classes(self) -> Classes:
-        """Which cells."""
-        return self.question.classes
-
-    @property
-    def variance(self) -> float:
-        """Of the noise on one cell."""
-        return variance(self.law)
-
     def learnt(self, shape: tuple[int, ...]) -> list[Measurement]:
         """What a stand-in learns from: the marginal, or a product for each cell.
 
         Of classes that are many the attribute with the most of them is added up, until they are
         few: what is learnt decides how long every later answer takes.
         """
-        classes, values, variance = self.classes, self.values, self.variance
+        classes, values, noise = self.question.classes, self.values, variance(self.law)
         if classes.whole:
-            return [MeasuredMarginal(Marginal(classes.scope), values, variance)]
-        while classes.cells > MOST_LEARNT:
+            return [MeasuredMarginal(Marginal(classes.scope), values, noise)]
+        while classes.cells > MAX_LEARNT_PRODUCTS:
             axis = int(np.argmax(classes.sizes))
-            variance *= classes.sizes[axis]
+            noise *= classes.sizes[axis]
             classes, values = classes.without(axis), values.sum(axis=axis)
         return [
-            MeasuredProduct(product, float(value), variance)
+            MeasuredProduct(product, float(value), noise)
             for product, value in zip(classes.products(shape), values.ravel(), strict=True)
         ]
 
     def read(self, products: Sequence[Product]) -> tuple[float, Floats]:
         """The sum of products apart from each other, and the weights of the noise in it."""
         found, weights = 0.0, [np.zeros(0)]
-        for factors in map(self.classes.factors, products):
-            found += float(contracted(self.values, factors))
+        for factors in map(self.question.classes.factors, products):
+            found += float(contract(self.values, factors))
             inside = (each[each.nonzero()] for each in factors)
             weights.append(reduce(np.multiply.outer, inside, np.ones(())).ravel())
         return found, np.concatenate(weights)
@@ -135,7 +118,7 @@ def measure_table(
     """The noised counts of a table, through the door of its dataset."""
     return door.measure(
         question.text(names),
-        lambda: cells.classified(question.classes),
+        lambda: cells.class_counts(question.classes),
         cells=question.classes.cells,
         law=law,
         principal=principal,

@@ -3,12 +3,12 @@
 A universe is a grid of cells, one axis for each attribute. A `Product` multiplies one factor per
 attribute and sums over the cells; an attribute without a factor counts fully. It is never written
 out as a vector unless somebody asks for `dense()`. A measurement is what a mechanism published
-about one product or about a whole marginal: counts, and the variance of their noise. Both go into
-a public transcript as plain dictionaries, and come back equal.
+about one product or about a whole marginal: counts, and the variance of their noise. Tables of
+counts are contracted with factors, or summed over boxes through summed-area tables.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Scope = tuple[int, ...]
 Kept = TypeVar("Kept", Floats, Mask)
+Number = TypeVar("Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Product:
         masks: dict[int, Mask] = {}
         weights: dict[int, Floats] = {}
         for attribute in sorted(self.masks.keys() | self.weights.keys()):
-            factor = self._joined(attribute)
+            factor = self._combined_factor(attribute)
             mask = factor != 0
             if not np.array_equal(factor, mask):
                 weights[attribute] = _frozen(factor)
@@ -52,7 +53,7 @@ class Product:
         object.__setattr__(self, "masks", masks)
         object.__setattr__(self, "weights", weights)
 
-    def _joined(self, attribute: int) -> Floats:
+    def _combined_factor(self, attribute: int) -> Floats:
         """The mask of one attribute times its weight, once both are known to fit."""
         if not 0 <= attribute < len(self.shape):
             raise ValueError(f"attribute {attribute} is none of the {len(self.shape)} of the grid")
@@ -167,15 +168,6 @@ class MeasuredProduct:
     def __post_init__(self) -> None:
         _check(np.array(self.value), self.variance)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return {
-            "kind": "product",
-            "product": self.product.to_dict(),
-            "value": float(self.value),
-            "variance": float(self.variance),
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class MeasuredMarginal:
@@ -204,16 +196,6 @@ class MeasuredMarginal:
     def __hash__(self) -> int:
         return hash((self.marginal, self.variance, self.values.tobytes()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return {
-            "kind": "marginal",
-            "scope": list(self.marginal.scope),
-            "shape": list(self.values.shape),
-            "values": self.values.ravel().tolist(),
-            "variance": float(self.variance),
-        }
-
 
 Measurement = MeasuredProduct | MeasuredMarginal
 
@@ -226,3 +208,63 @@ def _check(values: Floats, variance: float) -> None:
 def _frozen(array: Kept) -> Kept:
     array.setflags(write=False)
     return array
+
+
+# Sums over tables -------------------------------------------------------------------------------
+
+
+MAX_CORNERS_AT_ONCE = 2**20
+"""Corners of boxes that are looked up together."""
+
+
+def summed_area(table: Floats, depth: int | None = None) -> Floats:
+    """Entry (i, j, ...) is the sum over all codes below i, j, ... of the first `depth` axes."""
+    depth = table.ndim if depth is None else depth
+    area = np.zeros([*(width + 1 for width in table.shape[:depth]), *table.shape[depth:]])
+    area[(slice(1, None),) * depth] = table
+    for axis in range(depth):
+        np.cumsum(area, axis=axis, out=area)
+    return area
+
+
+def over_ranges(area: Floats, firsts: Sequence[object], ends: Sequence[object]) -> Floats:
+    """The sums over boxes: one sequence of first codes and one of ends for each axis."""
+    corners = area
+    for first, end in zip(firsts, ends, strict=True):
+        corners = corners[end] - corners[first]  # type: ignore[call-overload]  # an index
+    return corners
+
+
+def over_many_ranges(area: Floats, ranges: NDArray[np.int64]) -> Floats:
+    """The sums over many boxes: for each box and each of the first axes a first code and an end.
+
+    Corner by corner, in the order in which one box alone is worked out; so many boxes at a time
+    that memory stays bounded.
+    """
+    depth = ranges.shape[1]
+    some = max(1, (MAX_CORNERS_AT_ONCE >> depth) // max(1, math.prod(area.shape[depth:])))
+    if len(ranges) > some:
+        pieces = (ranges[first : first + some] for first in range(0, len(ranges), some))
+        return np.concatenate([over_many_ranges(area, piece) for piece in pieces])
+    corners = np.empty((*(2,) * depth, len(ranges), *area.shape[depth:]))
+    for corner in np.ndindex((2,) * depth):
+        corners[corner] = area[tuple(ranges[:, axis, end] for axis, end in enumerate(corner))]
+    for _ in range(depth):
+        corners = corners[1] - corners[0]
+    return corners
+
+
+def contract(table: NDArray[Number], factors: Sequence[Floats]) -> NDArray[Number]:
+    """The sum of a table's entries, each times the factors of its first axes.
+
+    Only entries whose factors are not zero are looked at.
+    """
+    supports = [factor.nonzero()[0] for factor in factors]
+    if supports:
+        table = table[np.ix_(*supports)]
+    for factor, support in zip(factors, supports, strict=True):
+        weights = factor[support].astype(table.dtype)
+        if (weights != 1).any():
+            table = weights.reshape(-1, *[1] * (table.ndim - 1)) * table
+        table = np.asarray(table.sum(axis=0))
+    return table

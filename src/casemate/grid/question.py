@@ -1,11 +1,9 @@
-"""Questions on the grid: every number a statement needs, as a weighted sum of counts over cells.
+"""Questions on the grid: weighted sums of counts over cells, and how far neighbours move them.
 
-A `Linear` is one aggregate: a number for each of its cells, each the sum of products that are
-apart from each other. Weights are whole numbers of units, so exact answers are integers. An `Asked`
-is one statement: its text is the same for every way to write the same question, because it is made
-of the cells and not of the SQL.
-
-Which tables must look alike, and how far a question moves between two of them.
+A `LinearCells` is one aggregate: a number for each of its cells, each the sum of products that are
+apart from each other. Weights are whole numbers of units, so exact answers are integers. A
+`GridQuestion` is one statement: its text is the same for every way to write the same question,
+because it is made of the cells and not of the SQL. A `Relation` says which tables must look alike.
 
 Guarantee  Add-remove: one person's rows come or go. Replace, or only private values protected: one
            person's rows become others, so a sum moves by the whole range of what a row adds, and
@@ -23,6 +21,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from casemate.grid.product import Floats, Product, Scope
 from casemate.table import Budget, Neighbours, Policy, Protects
@@ -64,16 +63,16 @@ class Relation:
         return Fraction(self.rows * (2 if self.exchanged else 1))
 
 
-# Asked ------------------------------------------------------------------------------------------
+# Questions --------------------------------------------------------------------------------------
 
 
-LONGEST_TEXT = 2000
+MAX_TEXT_CHARACTERS = 2000
 """A question whose text is longer is named by a digest of it."""
 
-LARGEST_SHOWN = 2**16
+MAX_CANONICAL_CELLS = 2**16
 """Cells of a scope up to which equal sets of cells are recognised however they were composed."""
 
-MOST_SHOWN = 2**21
+MAX_CANONICAL_CELLS_OF_PART = 2**21
 """The same for all cells of a part together: it is the time that naming them takes."""
 
 
@@ -98,7 +97,7 @@ class LinearCells:
         for product in (each for cell in self.cells for each in cell):
             ends = [(0, int(mask.any())) for mask in product.masks.values()]
             ends += [(int(w.min()), int(w.max())) for w in product.weights.values()]
-            lowest, highest = _times(ends)
+            lowest, highest = _interval_product(ends)
             low, high = min(low, lowest), max(high, highest)
         return low, high
 
@@ -111,7 +110,7 @@ class LinearCells:
         """All products, cell after cell."""
         return [product for cell in self.cells for product in cell]
 
-    def gathered(self, values: Sequence[float] | Floats) -> Floats:
+    def sum_by_cell(self, values: Sequence[float] | Floats) -> Floats:
         """One number for each cell from one for each of `products`."""
         sizes = [len(cell) for cell in self.cells]
         if all(size == 1 for size in sizes):
@@ -121,7 +120,7 @@ class LinearCells:
         return found
 
 
-def _times(ends: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def _interval_product(ends: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The interval of a product of numbers, each in its own interval."""
     low, high = 1, 1
     for least, most in ends:
@@ -169,7 +168,10 @@ class GridQuestion:
             {
                 "unit": str(part.unit),
                 "cells": [
-                    _canonical(cell, min(LARGEST_SHOWN, MOST_SHOWN // len(part.cells)))
+                    _canonical(
+                        cell,
+                        min(MAX_CANONICAL_CELLS, MAX_CANONICAL_CELLS_OF_PART // len(part.cells)),
+                    )
                     for cell in part.cells
                 ],
             }
@@ -178,25 +180,25 @@ class GridQuestion:
         if self.together > 1 or self.ratios:
             parts.append({"together": self.together, "ratios": self.ratios})
         written = json.dumps(parts, sort_keys=True, separators=(",", ":"))
-        if len(written) <= LONGEST_TEXT:
+        if len(written) <= MAX_TEXT_CHARACTERS:
             return written
         return f"sha256:{hashlib.sha256(written.encode()).hexdigest()}"
 
 
-def off_ratio(above: LinearCells, below: LinearCells, ratios: Sequence[float]) -> LinearCells:
+def ratio_residual(above: LinearCells, below: LinearCells, ratios: Sequence[float]) -> LinearCells:
     """A sum less so many times the count, cell by cell: what a ratio errs by, times the count."""
     cells = []
     for sums, counts, ratio in zip(above.cells, below.cells, ratios, strict=True):
         cells.append(
             tuple(
-                Product(count.shape, count.masks, _less(added, count, ratio))
+                Product(count.shape, count.masks, _shifted_weights(added, count, ratio))
                 for added, count in zip(sums, counts, strict=True)
             )
         )
     return LinearCells(tuple(cells), above.unit)
 
 
-def _less(added: Product, count: Product, ratio: float) -> dict[int, Floats]:
+def _shifted_weights(added: Product, count: Product, ratio: float) -> dict[int, Floats]:
     """The weights of a sum, on the attribute that it adds up, less a constant."""
     places = added.weights or {a: added.factor(a) for a in added.scope if a not in count.masks}
     if not places:
@@ -225,3 +227,122 @@ def _canonical(cell: Sequence[Product], largest: int) -> object:
 def _plain(product: Product) -> dict[str, object]:
     written = product.to_dict()
     return {"masks": written["masks"], "weights": written["weights"]}
+
+
+# Question classes -------------------------------------------------------------------------------
+#
+# Codes put together into classes: the coarsest table of counts that a question needs.
+#
+# Two codes of an attribute are in one class if every factor of the question gives them the same
+# weight. A measured table of classes answers the question as well as a table of all codes, with
+# less noise in each answer and less to say about any other question.
+
+Labels = tuple[int, ...]
+"""For each code of an attribute the number of its class; classes are numbered as they appear."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """A scope and, for each of its attributes, the class of each code."""
+
+    scope: Scope
+    labels: tuple[Labels, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many classes each attribute has."""
+        return tuple(max(each) + 1 for each in self.labels)
+
+    @property
+    def cells(self) -> int:
+        """How many cells the table has."""
+        return math.prod(self.sizes)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every code is a class of its own."""
+        return all(max(each) + 1 == len(each) for each in self.labels)
+
+    def factors(self, product: Product) -> list[Floats]:
+        """What each class of each attribute contributes to a product that does not cut any."""
+        found = []
+        for attribute, (labels, first) in zip(self.scope, self._arrays, strict=True):
+            factor = product.factor(attribute)
+            chosen = factor[first]
+            if not np.array_equal(chosen[labels], factor):
+                raise ValueError("this product cuts a class of the table")
+            found.append(chosen)
+        if not set(product.scope) <= set(self.scope):
+            raise ValueError("this product looks at an attribute that the table does not have")
+        return found
+
+    @cached_property
+    def _arrays(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """For each attribute the labels, and the first code of each class."""
+        labels = [np.array(each, np.intp) for each in self.labels]
+        return [(each, np.unique(each, return_index=True)[1]) for each in labels]
+
+    def without(self, axis: int) -> "Classes":
+        """The classes of the other attributes."""
+        kept = [place for place in range(len(self.scope)) if place != axis]
+        return Classes(
+            tuple(self.scope[place] for place in kept), tuple(self.labels[place] for place in kept)
+        )
+
+    def answers(self, asked: GridQuestion) -> bool:
+        """Whether the table answers every part of a question by itself."""
+        if not set(asked.scope) <= set(self.scope):
+            return False
+        if self.whole:
+            return True
+        needed = dict(zip(asked.scope, coarsest_classes(asked).labels, strict=True))
+        return all(
+            a not in needed or len(set(zip(labels, needed[a], strict=True))) == max(labels) + 1
+            for a, labels in zip(self.scope, self.labels, strict=True)
+        )
+
+    def products(self, shape: tuple[int, ...]) -> list[Product]:
+        """The cells of the table as products, in order."""
+        masks = [
+            [np.array([each == number for each in labels], np.bool_) for number in range(size)]
+            for labels, size in zip(self.labels, self.sizes, strict=True)
+        ]
+        return [
+            Product(
+                shape,
+                {a: masks[i][k] for i, (a, k) in enumerate(zip(self.scope, index, strict=True))},
+            )
+            for index in np.ndindex(*self.sizes)
+        ]
+
+
+def all_codes(scope: Scope, shape: tuple[int, ...]) -> Classes:
+    """The table of all codes of a scope."""
+    return Classes(scope, tuple(tuple(range(shape[attribute])) for attribute in scope))
+
+
+def coarsest_classes(asked: GridQuestion) -> Classes:
+    """The coarsest table that answers every part of a question."""
+    products = list(dict.fromkeys(each for part in asked.parts for each in part.products))
+    return Classes(asked.scope, tuple(_labels(products, a) for a in asked.scope))
+
+
+def _labels(products: Sequence[Product], attribute: int) -> Labels:
+    factors = {product.factor(attribute).tobytes(): product for product in products}
+    columns = np.array([each.factor(attribute) for each in factors.values()]).T
+    numbers: dict[bytes, int] = {}
+    return tuple(
+        numbers.setdefault(row.tobytes(), len(numbers)) for row in np.ascontiguousarray(columns)
+    )
+
+
+def merge_codes(table: NDArray[np.int64], classes: Classes) -> NDArray[np.int64]:
+    """A table of counts with the codes of each class added up."""
+    for axis, (labels, size) in enumerate(zip(classes.labels, classes.sizes, strict=True)):
+        if size == len(labels):
+            continue
+        codes = np.moveaxis(table, axis, 0)
+        folded = np.zeros((size, *codes.shape[1:]), np.int64)
+        np.add.at(folded, np.array(labels), codes)
+        table = np.moveaxis(folded, 0, axis)
+    return table

@@ -1,9 +1,8 @@
-"""The cells of an attribute in the order of what is ranked: what a quantile, MIN or MAX asks about.
+"""Quantiles, MIN and MAX: the cells of an attribute in order, and the counts below each boundary.
 
-Cells of equal values are one step. Steps must not overlap, so that the records before a boundary
-are those below it; NULL is no step.
-
-Quantiles, MIN and MAX from counts below every boundary of an attribute.
+`rank_of` puts the cells in the order of what is ranked: cells of equal values are one step, steps
+must not overlap, so that the records before a boundary are those below it, and NULL is no step.
+`RankReading` makes a value of the counts that come back.
 
 Guarantee  What is proven is a rank: how many records are below each boundary. The bounds of the
            value follow by inverting both ends, and are outer edges of cells. MIN and MAX are
@@ -23,8 +22,16 @@ from typing import Any, cast
 import numpy as np
 
 from casemate.errors import Unsupported
-from casemate.grid.outcome import Band, Estimate, Noised
-from casemate.grid.readings import Estimates, Room, band_between, kept, spread_between
+from casemate.grid.readings import (
+    Band,
+    Estimate,
+    Estimates,
+    Noised,
+    Room,
+    band_between,
+    clamp,
+    spread_between,
+)
 from casemate.query.language import (
     NUMBERS,
     TIMES,
@@ -35,7 +42,7 @@ from casemate.query.language import (
     evaluate,
     present,
 )
-from casemate.query.snapping import Bits, attribute_of, selection, summed
+from casemate.query.snapping import Bits, attribute_of, selection, sum_spans
 from casemate.table import (
     WHOLE,
     Attribute,
@@ -131,7 +138,7 @@ def _spans(argument: Expression, attribute: Attribute, universe: Universe) -> li
         return [*(_bin(attribute, cell) for cell in range(attribute.size - 1)), (None, None)]
     if argument.type not in NUMBERS:
         raise Unsupported(f"{attribute.name} is known by bins; rank {attribute.name} itself")
-    return [(float(each.low), float(each.high)) for each in summed(argument, universe)[1]]
+    return [(float(each.low), float(each.high)) for each in sum_spans(argument, universe)[1]]
 
 
 def _reading(value: Point | None) -> Callable[[object], Scalar]:
@@ -167,10 +174,10 @@ def _moment(low: date, high: Scalar, share: float) -> Scalar:
     return point(Fraction(round(start + (end - start) * Fraction(share))), kind)
 
 
-# Shown rank -------------------------------------------------------------------------------------
+# From counts to a value -------------------------------------------------------------------------
 
 
-CLOSE = 1e-6
+FLOAT_COUNT_ERROR = 1e-6
 """What is lost at most when whole numbers are computed in floats."""
 
 
@@ -212,13 +219,13 @@ class RankReading:
     def read(self, estimates: Estimates, group: int) -> Noised:
         """The stand-in's quantile, and the values that the proven counts allow."""
         found = self.cells(estimates, group)
-        counts = _whole([each.value for each in found])
+        counts = _nondecreasing_counts([each.value for each in found])
         answer, session = (self._band(estimates, group, level) for level in (False, True))
         if counts[-1] == 0:
             return Noised.of(None, None, answer, session)
         value = self._value(counts, *self.quantile.indices(counts[-1]))
         error = self._error(estimates, group, counts)
-        return Noised.of(kept(value, answer), error, answer, session)
+        return Noised.of(clamp(value, answer), error, answer, session)
 
     def cells(self, estimates: Estimates, group: int) -> Sequence[Estimate]:
         """The counts of one group, boundary after boundary."""
@@ -280,7 +287,7 @@ class RankReading:
         bands = [band for band in found if band is not None]
         if len(bands) < len(found):
             return None
-        least, most = _tightened(bands)
+        least, most = _monotone_bounds(bands)
         first = self.quantile.indices(max(1, least[-1]))[0]
         last = self.quantile.indices(max(1, most[-1]))[1]
         steps = self.rank.steps
@@ -293,7 +300,7 @@ class RankReading:
         return steps[low].at(0.0), steps[max(low, high)].at(1.0)
 
 
-def _whole(values: Sequence[float]) -> list[int]:
+def _nondecreasing_counts(values: Sequence[float]) -> list[int]:
     """Answered counts below each boundary as whole numbers that never fall."""
     found: list[int] = []
     for value in values:
@@ -301,12 +308,12 @@ def _whole(values: Sequence[float]) -> list[int]:
     return found
 
 
-def _tightened(bands: Sequence[Band]) -> tuple[list[int], list[int]]:
+def _monotone_bounds(bands: Sequence[Band]) -> tuple[list[int], list[int]]:
     """Whole numbers around each count; a count is no less than those before it."""
     least: list[int] = []
     for low, _ in bands:
-        least.append(max(0, math.ceil(low - CLOSE), *least[-1:]))
+        least.append(max(0, math.ceil(low - FLOAT_COUNT_ERROR), *least[-1:]))
     most: list[int] = []
     for _, high in reversed(bands):
-        most.append(min(max(0, math.floor(high + CLOSE)), *most[-1:], 2**63))
+        most.append(min(max(0, math.floor(high + FLOAT_COUNT_ERROR)), *most[-1:], 2**63))
     return least, most[::-1]

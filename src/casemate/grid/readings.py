@@ -1,16 +1,145 @@
 """From the numbers that a question asked for to the results of its aggregates.
 
+An `Estimate` is what is known of one number, in units, and an `Outcome` all of a question's; a
+`Reading` makes of them what an aggregate shows, a `Noised`: a value, what is proven of it, and a
+typical error.
+
 Guarantee  Wherever every number is within its bounds, so is the result: one question covers all
            its parts, so their bounds hold at once. Docstrings say what else enters.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
-from casemate.grid.outcome import Band, Estimate, Noised, band_of
+from casemate.query.language import Scalar
+
+
+class Origin(StrEnum):
+    """Where an answer comes from."""
+
+    SURROGATE = "surrogate"  # the stand-in's, and the gate let it pass
+    MEASURED = "measured"  # a fresh measurement of the table, with noise
+    CACHED = "cached"  # the same question was answered before
+    UNVERIFIED = "unverified"  # the stand-in's, and nothing checked it
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One number: its proven bounds at the stated confidence, and a typical error, a guess.
+
+    `session_lo` and `session_hi` hold for all answers of a dataset at once. All are None where
+    nothing is proven.
+    """
+
+    value: float
+    lo: float | None = None
+    hi: float | None = None
+    error: float | None = None
+    session_lo: float | None = None
+    session_hi: float | None = None
+    ratio_error: float | None = None  # of a sum that will be divided, around its ratio
+
+    def above(self, least: float) -> Self:
+        """The same number, of which it is known that it is not below this."""
+        ends = (self.lo, self.hi, self.session_lo, self.session_hi)
+        lo, hi, first, last = (None if end is None else max(end, least) for end in ends)
+        value = max(self.value, least)
+        return replace(self, value=value, lo=lo, hi=hi, session_lo=first, session_hi=last)
+
+    def with_guess(self, value: float, error: float) -> Self:
+        """A better guess of the same number, as far as the bounds allow it."""
+        low = value if self.lo is None else max(value, self.lo)
+        return replace(self, value=low if self.hi is None else min(low, self.hi), error=error)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The numbers of every part of a question, cell by cell.
+
+    What is proven of them is proven at `confidence`; None where nothing has been kept of it.
+    """
+
+    parts: tuple[tuple[Estimate, ...], ...]
+    origin: Origin
+    confidence: float | None = None
+
+    def to_text(self) -> str:
+        """As it is kept in the transcript."""
+        cells = [[list(asdict(each).values()) for each in part] for part in self.parts]
+        plain = {"origin": self.origin, "confidence": self.confidence, "parts": cells}
+        return json.dumps(plain, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """What `to_text` wrote."""
+        plain = json.loads(text)
+        parts = tuple(tuple(Estimate(*each) for each in part) for part in plain["parts"])
+        return cls(parts, Origin(plain["origin"]), plain["confidence"])
+
+    def again(self) -> Self:
+        """The same numbers, asked for again."""
+        return replace(self, origin=Origin.CACHED)
+
+
+# Numbers as they are shown ----------------------------------------------------------------------
+
+
+Band = tuple[float, float]
+"""Two numbers with the truth between them."""
+
+
+@dataclass(frozen=True)
+class Noised:
+    """One shown cell that came out of answers; like `Estimate`, of any type that SQL shows.
+
+    `value` is None for NULL. Where nothing is proven the bounds are None.
+    """
+
+    value: Scalar
+    lo: Scalar = None
+    hi: Scalar = None
+    error: float | None = None
+    session_lo: Scalar = None
+    session_hi: Scalar = None
+
+    @classmethod
+    def of(
+        cls,
+        value: Scalar,
+        error: float | None,
+        answer: tuple[Scalar, Scalar] | None,
+        session: tuple[Scalar, Scalar] | None,
+    ) -> Self:
+        """From the bounds for this answer and those for the session."""
+        return cls(value, *(answer or (None, None)), error, *(session or (None, None)))
+
+    def band(self, session: bool) -> Band | None:
+        """Its bounds, if they are numbers."""
+        ends = (self.session_lo, self.session_hi) if session else (self.lo, self.hi)
+        if any(each is None or isinstance(each, bool | str) for each in ends):
+            return None
+        try:
+            low, high = (float(each) for each in ends)  # type: ignore[arg-type]  # refused below
+        except TypeError:  # dates
+            return None
+        return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def band_of(estimate: Estimate, session: bool) -> Band | None:
+    """The bounds of one cell, for this answer or for the session."""
+    low, high = (
+        (estimate.session_lo, estimate.session_hi) if session else (estimate.lo, estimate.hi)
+    )
+    return None if low is None or high is None else (low, high)
+
+
+# Counts, sums and averages ----------------------------------------------------------------------
+
 
 Estimates = Sequence[Sequence[Estimate]]
 """By part and then by group: each number in units of its part."""
@@ -57,8 +186,10 @@ class CountReading:
         value, error = max(0.0, found.value), found.error
         answer, session = (self.band(estimates, group, level) for level in (False, True))
         if self.room is not None:
-            value = kept(value, answer)
-            error = None if error is None else math.hypot(error, self.moved(estimates, group))
+            value = clamp(value, answer)
+            error = (
+                None if error is None else math.hypot(error, self.snapping_error(estimates, group))
+            )
         return Noised.of(value, error, answer, session)
 
     def band(self, estimates: Estimates, group: int, session: bool) -> Band | None:
@@ -66,7 +197,7 @@ class CountReading:
         ends = band_between(estimates, self.room or (self.part, self.part), group, session)
         return None if ends is None else (max(0.0, ends[0]), max(0.0, ends[1]))
 
-    def moved(self, estimates: Estimates, group: int) -> float:
+    def snapping_error(self, estimates: Estimates, group: int) -> float:
         """What moving limits to the ends of cells usually adds."""
         return spread_between(estimates, self.room, group, estimates[self.part][group].value)
 
@@ -95,8 +226,10 @@ class SumReading:
         answer, session = (self.band(estimates, group, level) for level in (False, True))
         value, error = self.value(estimates, group), self.error(estimates, group)
         if self.room is not None:
-            value = kept(value, answer)
-            error = None if error is None else math.hypot(error, self._moved(estimates, group))
+            value = clamp(value, answer)
+            error = (
+                None if error is None else math.hypot(error, self._snapping_error(estimates, group))
+            )
         return Noised.of(value, error, answer, session)
 
     def value(self, estimates: Estimates, group: int) -> float:
@@ -131,7 +264,7 @@ class SumReading:
     def _slack(self, estimates: Estimates, group: int) -> float:
         return 0.0 if self.slack is None else max(0.0, estimates[self.slack][group].value)
 
-    def _moved(self, estimates: Estimates, group: int) -> float:
+    def _snapping_error(self, estimates: Estimates, group: int) -> float:
         """What moving limits to the ends of cells usually adds."""
         value, slack = estimates[self.part][group].value, self._slack(estimates, group)
         return spread_between(estimates, self.room, group, value, slack) * float(self.unit)
@@ -165,7 +298,7 @@ class AverageReading:
         offset = self.sum.value(estimates, group) / people.value
         error = self._error(estimates, group, offset)
         value = self._within(offset)
-        return Noised.of(kept(value, answer) if self.count.room else value, error, answer, session)
+        return Noised.of(clamp(value, answer) if self.count.room else value, error, answer, session)
 
     def _error(self, estimates: Estimates, group: int, offset: float) -> float | None:
         """That of the sum around its ratio where it is known, else as if both erred apart.
@@ -178,7 +311,7 @@ class AverageReading:
         else:
             skew = self.sum.skew(estimates, group)
             error = math.hypot(total.ratio_error, skew) * float(self.sum.unit) / people.value
-        share = self.count.moved(estimates, group) / people.value
+        share = self.count.snapping_error(estimates, group) / people.value
         off = USUAL_SKEW * (self.high - self.low) / 2
         return None if error is None else math.hypot(error, share * off)
 
@@ -224,6 +357,6 @@ def spread_between(
     return math.sqrt((below**3 + above**3) / (3 * (below + above)))
 
 
-def kept(value: Any, ends: tuple[Any, Any] | None) -> Any:
+def clamp(value: Any, ends: tuple[Any, Any] | None) -> Any:
     """A value within its bounds, which noise may have left."""
     return value if ends is None else min(max(value, ends[0]), ends[1])

@@ -1,12 +1,8 @@
-"""The rows of a statement: results and keys put together, filtered, ordered and cut on answers.
+"""The rows of a statement: results and keys put together, bounded, filtered, ordered and cut.
 
 HAVING, ORDER BY and LIMIT act on answered values alone, so they say nothing that the answers do not
-say. Every declared group is there before HAVING, whether or not anybody is in it.
-
-Between which numbers a column of a statement lies, when its results lie between theirs.
-
-Dependence between results is not followed, so bounds may be wider than needed and are never too
-narrow. NULL has no bounds: they are those of the number, where there is one.
+say. Every declared group is there before HAVING, whether or not anybody is in it. What is proven of
+a column follows from what is proven of its results, by interval arithmetic.
 """
 
 import math
@@ -16,9 +12,8 @@ from decimal import Decimal
 from functools import cmp_to_key
 from typing import Any
 
-from casemate.grid.outcome import Band, Noised
 from casemate.grid.ranks import RankReading
-from casemate.grid.readings import Estimates, Reading
+from casemate.grid.readings import Band, Estimates, Noised, Reading
 from casemate.query import Ordering, Output
 from casemate.query.engines import Key
 from casemate.query.language import (
@@ -37,6 +32,9 @@ from casemate.query.language import (
 )
 from casemate.table import ColumnType
 
+# The bounds of a column --------------------------------------------------------------------------
+
+
 Read = Callable[[KeyRef | ResultRef], Band]
 
 
@@ -45,7 +43,11 @@ class NoBounds(Exception):
 
 
 def bounds(expression: Expression, read: Read) -> Band:
-    """The bounds of an expression over results and keys; `Unbounded` where none follow."""
+    """The bounds of an expression over results and keys; `NoBounds` where none follow.
+
+    Dependence between results is not followed, so bounds may be wider than needed and are never too
+    narrow. NULL has no bounds: they are those of the number, where there is one.
+    """
     if isinstance(expression, Literal):
         return constant(expression.value)
     if isinstance(expression, KeyRef | ResultRef):
@@ -159,7 +161,7 @@ RULES: dict[Operation, Callable[[Call, Sequence[Band]], Band]] = {
 }
 
 
-# Shown ------------------------------------------------------------------------------------------
+# Rows -------------------------------------------------------------------------------------------
 
 
 Cell = Scalar | Noised
@@ -187,20 +189,20 @@ class SelectLayout:
 
     def together(self, origin: Callable[[int], object] = int) -> int:
         """Of how many cells a number is made at most, if parts of one origin are read once."""
-        return max(self._made_of(each, origin) for each in self.outputs)
-
-    def _made_of(self, output: Output, origin: Callable[[int], object]) -> int:
-        cells: dict[object, int] = {}
-        for index in _results_in(output.expression):
-            needed = self.readings[index].needed
-            cells |= {origin(part): size for part, size in needed.items()}
-        return sum(cells.values())
+        most = 0
+        for output in self.outputs:
+            cells: dict[object, int] = {}
+            for index in _results_in(output.expression):
+                needed = self.readings[index].needed
+                cells |= {origin(part): size for part, size in needed.items()}
+            most = max(most, sum(cells.values()))
+        return most
 
 
 def show(layouts: Sequence[SelectLayout], limit: int | None, estimates: Estimates) -> ShownTable:
     """The rows of a statement from the numbers of every part."""
     made = [row for layout in layouts for row in _rows(layout, estimates)]
-    made = _ordered(made, layouts[0].order)
+    made = _sort_rows(made, layouts[0].order)
     names = tuple(each.name for each in layouts[0].outputs)
     rows = tuple(row.cells for row in made[:limit])
     return ShownTable(names, rows, tuple(dict.fromkeys(_widths(layouts, estimates))))
@@ -213,9 +215,9 @@ class _SelectRow:
 
 
 def _rows(layout: SelectLayout, estimates: Estimates) -> Iterable[_SelectRow]:
-    outputs = [relaxed(each.expression) for each in layout.outputs]
-    order = [relaxed(each.expression) for each in layout.order]
-    having = relaxed(layout.having)
+    outputs = [relax_integers(each.expression) for each in layout.outputs]
+    order = [relax_integers(each.expression) for each in layout.order]
+    having = relax_integers(layout.having)
     for group, key in enumerate(layout.keys):
         row = _Group(key, [each.read(estimates, group) for each in layout.readings])
         if row.value(having) is True:
@@ -272,7 +274,7 @@ class _Group:
             value = self.results[reference.index].value
             if reference.index in moved and isinstance(value, float):
                 value = value + moved[reference.index]
-            return _typed(value, reference.type)
+            return _as_type(value, reference.type)
 
         return read
 
@@ -309,14 +311,14 @@ def _results_in(expression: Expression) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _typed(value: Scalar, kind: ColumnType) -> Scalar:
+def _as_type(value: Scalar, kind: ColumnType) -> Scalar:
     """An answered number as the language computes with it."""
     if isinstance(value, float) and kind is ColumnType.DECIMAL:
         return Decimal(repr(value))
     return value
 
 
-def relaxed(expression: Expression) -> Expression:
+def relax_integers(expression: Expression) -> Expression:
     """The expression over answers, of which those of integers need not be whole.
 
     Sums and products of counts are not cut to whole numbers; a division of integers is, as in SQL,
@@ -324,7 +326,7 @@ def relaxed(expression: Expression) -> Expression:
     """
     if not isinstance(expression, Call) or not _results_in(expression):
         return expression
-    arguments = tuple(relaxed(each) for each in expression.arguments)
+    arguments = tuple(relax_integers(each) for each in expression.arguments)
     if expression.type is not ColumnType.INTEGER:
         return Call(expression.operation, arguments, expression.type)
     if expression.operation in (Operation.DIVIDE, Operation.MODULO):
@@ -350,12 +352,12 @@ def _smooth(expression: Expression) -> Expression:
 # Order ------------------------------------------------------------------------------------------
 
 
-def _ordered(rows: list[_SelectRow], order: Sequence[Ordering]) -> list[_SelectRow]:
+def _sort_rows(rows: list[_SelectRow], order: Sequence[Ordering]) -> list[_SelectRow]:
     """The rows by ORDER BY; rows that it does not tell apart stay in the policy's order."""
 
     def compare(left: _SelectRow, right: _SelectRow) -> int:
         for each, a, b in zip(order, left.places, right.places, strict=True):
-            found = _compared(a, b, each)
+            found = _compare(a, b, each)
             if found:
                 return found
         return 0
@@ -363,7 +365,7 @@ def _ordered(rows: list[_SelectRow], order: Sequence[Ordering]) -> list[_SelectR
     return sorted(rows, key=cmp_to_key(compare)) if order else rows
 
 
-def _compared(left: Any, right: Any, ordering: Ordering) -> int:
+def _compare(left: Any, right: Any, ordering: Ordering) -> int:
     if left is None or right is None:
         sides = (left is not None) - (right is not None)
         return sides if ordering.nulls_first else -sides

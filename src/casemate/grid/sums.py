@@ -27,22 +27,28 @@ from casemate.query.language import (
     exact,
     within_range,
 )
-from casemate.query.snapping import LARGEST, Summand, breaks, step_function, with_decided_cases
+from casemate.query.snapping import (
+    MAX_UNITS_PER_ROW,
+    Summand,
+    breaks,
+    step_function,
+    with_engine_conditions,
+)
 from casemate.table import Attribute, ColumnType
 
-SHORTEST = 10**9
+MAX_SHORT_DENOMINATOR = 10**9
 """Denominators up to this are looked for behind a double: 0.1 is written for a tenth."""
 
-ALIKE = Fraction(1, 2**50)
+MAX_DOUBLE_RELATIVE_ERROR = Fraction(1, 2**50)
 """Relative distance of a double from the number that it is written for, with room to spare."""
 
-MOST_DIGITS = 9
+MAX_DECIMAL_DIGITS = 9
 """Digits after the point of a unit among decimals."""
 
-MOST_BITS = 40
+MAX_BINARY_DIGITS = 40
 """The same among doubles, in binary digits."""
 
-MOST_ADDED = LARGEST_STEP[ColumnType.DOUBLE]
+MAX_ADDED_PER_RECORD = LARGEST_STEP[ColumnType.DOUBLE]
 """A sum to which a record may add more is refused."""
 
 
@@ -67,9 +73,9 @@ def grid_of(spans: Sequence[Interval]) -> SumGrid:
     >>> found.unit, found.weights.tolist(), found.slack.tolist()
     (Fraction(1, 2), [9.0, 40.0], [9.0, 0.0])
     """
-    middles = [_written(each.middle) for each in spans]
+    middles = [_shortest_form(each.middle) for each in spans]
     top = max((max(abs(each.low), abs(each.high)) for each in spans), default=Fraction(0))
-    unit = _unit([*middles, *(_written(each.half) for each in spans)], top)
+    unit = _unit([*middles, *(_shortest_form(each.half) for each in spans)], top)
     weights = [round(middle / unit) for middle in middles]
     slack = [
         math.ceil(each.half / unit + abs(middle / unit - weight))
@@ -78,10 +84,10 @@ def grid_of(spans: Sequence[Interval]) -> SumGrid:
     return SumGrid(unit, np.array(weights, np.float64), np.array(slack, np.float64))
 
 
-def _written(number: Fraction) -> Fraction:
+def _shortest_form(number: Fraction) -> Fraction:
     """The short number that a double stands for, if there is one."""
-    short = number.limit_denominator(SHORTEST)
-    return short if abs(short - number) <= abs(number) * ALIKE else number
+    short = number.limit_denominator(MAX_SHORT_DENOMINATOR)
+    return short if abs(short - number) <= abs(number) * MAX_DOUBLE_RELATIVE_ERROR else number
 
 
 def _unit(numbers: Sequence[Fraction], top: Fraction) -> Fraction:
@@ -89,15 +95,15 @@ def _unit(numbers: Sequence[Fraction], top: Fraction) -> Fraction:
     together = 1
     for number in numbers:
         together = math.lcm(together, number.denominator)
-        if top * together > LARGEST:
-            return _power(2, top, MOST_BITS)
+        if top * together > MAX_UNITS_PER_ROW:
+            return _power(2, top, MAX_BINARY_DIGITS)
     return Fraction(1, together)
 
 
 def _power(base: int, top: Fraction, most: int) -> Fraction:
     """The finest power of a base in which numbers up to `top` stay small."""
     unit = Fraction(1, base**most)
-    while top / unit > LARGEST - 1:
+    while top / unit > MAX_UNITS_PER_ROW - 1:
         unit *= base
     return unit
 
@@ -110,7 +116,7 @@ def centre_of(spans: Sequence[Interval], kind: ColumnType) -> Fraction:
     middle = (min(each.low for each in spans) + max(each.high for each in spans)) / 2
     if kind is ColumnType.DOUBLE:
         return Fraction(float(middle))
-    return Fraction(round(middle * 10**MOST_DIGITS), 10**MOST_DIGITS)
+    return Fraction(round(middle * 10**MAX_DECIMAL_DIGITS), 10**MAX_DECIMAL_DIGITS)
 
 
 def summand_of(
@@ -122,7 +128,7 @@ def summand_of(
     """What each record adds to a direct sum, less a centre, and the unit it is counted in."""
     low = min(each.low for each in spans) - centre
     high = max(each.high for each in spans) - centre
-    if max(abs(low), abs(high)) > MOST_ADDED:
+    if max(abs(low), abs(high)) > MAX_ADDED_PER_RECORD:
         raise _out_of_range(attribute)
     unit = _fine_unit(argument.type, max(abs(low), abs(high)), centre)
     shifted = _minus(argument, centre)
@@ -149,12 +155,12 @@ def _total(summand: Summand, shifted: Expression, attribute: Attribute) -> Summa
     """
     in_range = _is_in_range(shifted)
     if in_range and exact(shifted):
-        return _decided(summand, attribute)
+        return _with_decided_cases(summand, attribute)
     try:
         steps = step_function(attribute, summand.units_at, lambda: breaks(shifted))
     except Unsupported:
         if in_range:
-            return _decided(summand, attribute)
+            return _with_decided_cases(summand, attribute)
         raise _out_of_range(attribute) from None
     return replace(summand, steps=steps)
 
@@ -173,8 +179,8 @@ def _is_in_range(shifted: Expression) -> bool:
         return False
 
 
-def _decided(summand: Summand, attribute: Attribute) -> Summand:
-    return replace(summand, expression=with_decided_cases(summand.expression, attribute))
+def _with_decided_cases(summand: Summand, attribute: Attribute) -> Summand:
+    return replace(summand, expression=with_engine_conditions(summand.expression, attribute))
 
 
 def _minus(argument: Expression, centre: Fraction) -> Expression:
@@ -185,7 +191,10 @@ def _minus(argument: Expression, centre: Fraction) -> Expression:
     elif argument.type is ColumnType.INTEGER and centre.denominator == 1:
         constant = Literal(int(centre), ColumnType.INTEGER)
     else:
-        shown = Decimal(round(centre * 10**MOST_DIGITS)).scaleb(-MOST_DIGITS).normalize() + 0
+        shown = (
+            Decimal(round(centre * 10**MAX_DECIMAL_DIGITS)).scaleb(-MAX_DECIMAL_DIGITS).normalize()
+            + 0
+        )
         constant = Literal(shown, ColumnType.DECIMAL)
     return arithmetic(Operation.SUBTRACT, argument, constant)
 
@@ -193,7 +202,7 @@ def _minus(argument: Expression, centre: Fraction) -> Expression:
 def _fine_unit(kind: ColumnType, top: Fraction, centre: Fraction) -> Fraction:
     if kind is ColumnType.INTEGER:
         whole = Fraction(1, centre.denominator)
-        return whole if top / whole <= LARGEST else max(whole, _power(2, top, 0))
-    if kind is ColumnType.DECIMAL and top <= LARGEST - 1:
-        return _power(10, top, MOST_DIGITS)
-    return _power(2, top, MOST_BITS if kind is ColumnType.DOUBLE else 0)
+        return whole if top / whole <= MAX_UNITS_PER_ROW else max(whole, _power(2, top, 0))
+    if kind is ColumnType.DECIMAL and top <= MAX_UNITS_PER_ROW - 1:
+        return _power(10, top, MAX_DECIMAL_DIGITS)
+    return _power(2, top, MAX_BINARY_DIGITS if kind is ColumnType.DOUBLE else 0)

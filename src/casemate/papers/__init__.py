@@ -1,6 +1,6 @@
 """The source documents to the letter: algorithms and theorems that no capability calls.
 
-`online` is OnlineIC with its three update algorithms, of which `median` and `perceptron` are here;
+`online` is OnlineIC, and `database_updates` are the three algorithms that may stand behind it;
 `accuracy` computes what its theorems promise; `bisection` is what the lemmas and the theorem about
 OnlineBisection say; `interaction` is a finite conversation between a mechanism and its adversary
 with every probability exact, on which partial privacy is decided.
@@ -23,20 +23,28 @@ if TYPE_CHECKING:
         wrong_side,
         wrong_side_printed,
     )
+    from casemate.papers.database_updates import (
+        MedianMechanism,
+        MultiplicativeWeights,
+        Perceptron,
+        corrected_updates,
+        fixed_step,
+        relative_entropy,
+        sure_drop,
+    )
     from casemate.papers.interaction import (
         Interaction,
         best_leak,
         interact,
         is_partially_private,
         is_private,
+        ratio_needed,
     )
-    from casemate.papers.median import Committee, EveryDatabase, MedianMechanism
     from casemate.papers.online import (
         DatabaseUpdate,
         LiteralConstruction,
         OnlineRecords,
         OnlineSetting,
     )
-    from casemate.papers.perceptron import Perceptron
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -26,7 +26,8 @@ from casemate.privacy.noise import round_up
 UpdateBound = Callable[[float], float]
 """T(alpha): how often a surrogate can be updated by questions it gets wrong by alpha or more."""
 
-ROOT = math.sqrt(512)  # in Theorem 3.28: four noise scales of sqrt(32 c ln(2/delta)) each
+COMPOSITION_ROOT = math.sqrt(512)
+"""In Theorem 3.28: four noise scales of sqrt(32 c ln(2/delta)) each."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,6 @@ class AchievableAlpha:
         """What every answer is within, as a fraction of the people."""
         return 3 * self.alpha
 
-    @property
-    def vacuous(self) -> bool:
-        """Whether it says nothing: every fraction is within 1 of every other."""
-        return self.error >= 1
-
 
 def accuracy(
     statement: Statement, terms: PromiseTerms, updates: UpdateBound, people: float
@@ -101,16 +97,6 @@ def accuracy(
     return AchievableAlpha(high, updates(high))
 
 
-def people_needed(
-    statement: Statement, terms: PromiseTerms, updates: UpdateBound, error: float
-) -> int:
-    """How many people a table needs for every answer to be within `error` = 3 alpha."""
-    if error <= 0:
-        raise ValueError(f"need error > 0, got {error}")
-    alpha = error / 3
-    return math.ceil(statement(terms, updates, alpha) / alpha)
-
-
 # Accuracy -------------------------------------------------------------------------------------
 
 
@@ -130,16 +116,8 @@ def theorem_5_15(
     It stands on a corollary of advanced composition that is stated for epsilon <= 1 only.
     """
     count = updates(alpha)
-    return _composed(terms, count, count * _log_inverse_half(terms), constant)
-
-
-def theorem_5_15_as_printed(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
-    """The same to the letter: sqrt(521), and the logarithm inside the argument of T.
-
-    This is smaller than what the proof gives, and false: kept to be compared with.
-    """
-    inside = updates(alpha * _log_inverse_half(terms))
-    return _composed(terms, updates(alpha), inside, constant=521)
+    weight = (math.sqrt(constant) + 1) * _log_odds(terms, count)
+    return weight * math.sqrt(count * _log_inverse_half(terms)) / terms.epsilon
 
 
 def corrected_pure(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
@@ -204,7 +182,7 @@ def theorem_5_13(positives: int, epsilon: Fraction, delta: Fraction) -> NumericS
             f"need positives >= 1, epsilon > 0 and 0 <= delta < 1, "
             f"got {positives}, {epsilon} and {delta}"
         )
-    weight = ROOT if delta else 8.0
+    weight = COMPOSITION_ROOT if delta else 8.0
     comparisons = _each(epsilon, weight / (weight + 1), positives, delta)
     numbers = _each(epsilon, 1 / (weight + 1), positives, delta)
     return NumericSparseNoise(positives, Calibration.of(comparisons), round_up(1 / numbers))
@@ -224,11 +202,6 @@ def _log_inverse_half(terms: PromiseTerms) -> float:
             f"Theorem 5.15 holds for epsilon <= 1, got {terms.epsilon}: use corrected_concentrated"
         )
     return math.log(2 / terms.delta)
-
-
-def _composed(terms: PromiseTerms, updates: float, under_root: float, constant: int) -> float:
-    weight = (math.sqrt(constant) + 1) * _log_odds(terms, updates)
-    return weight * math.sqrt(under_root) / terms.epsilon
 
 
 def _square_of_roots(a: float, b: float) -> float:

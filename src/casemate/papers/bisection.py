@@ -10,7 +10,7 @@ The algorithm itself is `casemate.OnlineBisection`; the phases of a stream come 
 import math
 from dataclasses import dataclass
 
-SHRINK = 0.75  # alpha
+SIDE_SHRINK_FACTOR = 0.75  # alpha
 """What is left of a side when it shrinks."""
 
 
@@ -61,7 +61,7 @@ def error_bound(setting: StreamSetting) -> float:
     left, total, side = setting.horizon, 0.0, 2 * math.sqrt(setting.dimension)
     for now, needed, _ in setting.phases:
         taken = min(left, math.ceil(2 * needed / setting.share))
-        left, total, side = left - taken, total + taken * worst * now, now * SHRINK
+        left, total, side = left - taken, total + taken * worst * now, now * SIDE_SHRINK_FACTOR
         if left == 0:
             break
     return (total + left * worst * side) / setting.horizon

@@ -1,18 +1,17 @@
-"""A finite conversation between a mechanism and its adversary, with every probability exact.
+"""A finite conversation between a mechanism and its adversary, on which privacy is decided exactly.
+
+Every probability is a rational. Differential privacy bounds what every sample gives away; under
+partial differential privacy a few samples may leak, chosen after the conversation.
 
 Source     Source document 001, section 2: the samples S, the transcript, the queries q_t and
-           answers a_t, the posterior Q of the samples given a transcript, and Definition 2.
-Guarantee  None of its own: it enumerates, in rationals, what the definitions talk about.
-Cost       Everything is enumerated: |universe|^size datasets times the number of transcripts.
-
-Partial differential privacy: a few samples may leak, chosen after the conversation.
-
-Source     Source document 001, Definition 1 (differential privacy) and Definition 3 (partial
-           differential privacy); what follows from them is in `generalisation`.
-Guarantee  Decided exactly, in rationals, for datasets that differ in one sample (replaced).
-           The source's e^epsilon is `ratio` here, so that a rational one stays exact.
-Cost       One pass over neighbouring datasets and transcripts. The best leak function for delta = 0
-           is found directly; for delta > 0 by trying all of them, up to a limit.
+           answers a_t, the posterior Q of the samples given a transcript, Definition 1
+           (differential privacy), Definition 2 and Definition 3 (partial differential privacy);
+           what follows from them is in `casemate.privacy.generalisation`.
+Guarantee  It enumerates, in rationals, what the definitions talk about, and decides privacy exactly
+           for datasets that differ in one sample (replaced). The source's e^epsilon is `ratio`
+           here, so that a rational one stays exact.
+Cost       Everything is enumerated: |universe|^size datasets times the number of transcripts, and
+           one pass over neighbouring ones. The best leak function for delta = 0 is found directly.
 Departure  A leak is a function of one finite interaction's transcripts. The definition asks for
            one that serves every adversary; for delta = 0 the best one looks at one transcript at
            a time, so the interactions of all adversaries share it
@@ -20,11 +19,11 @@ Departure  A leak is a function of one finite interaction's transcripts. The def
 """
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, product
+from itertools import product
 from typing import Protocol
 
 Dataset = tuple[int, ...]
@@ -154,33 +153,16 @@ class Interaction:
 
     def sample_error(self, samples: Dataset, transcript: Transcript) -> Fraction:
         """How far the worst answer is from the query's value on the samples."""
-        return max(
-            (abs(r.reply.answer - r.query(samples)) for r in transcript), default=Fraction(0)
-        )
+        return _largest(r.reply.answer - r.query(samples) for r in transcript)
 
     def population_error(self, transcript: Transcript) -> Fraction:
         """How far the worst answer is from the query's value over fresh samples."""
-        return max(
-            (abs(r.reply.answer - self.population_value(r.query)) for r in transcript),
-            default=Fraction(0),
-        )
-
-    def posterior_error(self, transcript: Transcript) -> Fraction:
-        """How far the worst answer is from the query's mean over the posterior."""
-        posterior = self.posterior(transcript)
-        return max(
-            (abs(r.reply.answer - _mean(r.query, posterior)) for r in transcript),
-            default=Fraction(0),
-        )
+        return _largest(r.reply.answer - self.population_value(r.query) for r in transcript)
 
     def posterior_shift(self, transcript: Transcript) -> Fraction:
         """How far the transcript moved the mean of the query in it that it moved most."""
-        posterior = self.posterior(transcript)
-        queries = {r.query for r in transcript}
-        return max(
-            (abs(_mean(q, posterior) - self.population_value(q)) for q in queries),
-            default=Fraction(0),
-        )
+        posterior, queries = self.posterior(transcript), {r.query for r in transcript}
+        return _largest(_mean(q, posterior) - self.population_value(q) for q in queries)
 
     def is_sample_accurate(self, alpha: Fraction, beta: Fraction) -> bool:
         """Definition 2 for the samples: an error of alpha or more has probability <= beta."""
@@ -193,6 +175,10 @@ class Interaction:
 
 def _mean(query: Query, law: Mapping[Dataset, Fraction]) -> Fraction:
     return sum((p * query(samples) for samples, p in law.items() if p), Fraction(0))
+
+
+def _largest(differences: Iterable[Fraction]) -> Fraction:
+    return max(map(abs, differences), default=Fraction(0))
 
 
 def interact(
@@ -216,25 +202,10 @@ def _play(
             yield from ((transcript, chance * p) for transcript, p in future)
 
 
-def decision_trees(
-    queries: Sequence[Query], replies: Sequence[Reply], rounds: int
-) -> Iterator[Adversary]:
-    """Every deterministic adversary of so many rounds; a random one is a mixture of these."""
-    pasts = [past for t in range(rounds) for past in product(replies, repeat=t)]
-    for choice in product(queries, repeat=len(pasts)):
-        yield _follow(dict(zip(pasts, choice, strict=True)))
-
-
-def _follow(tree: Mapping[tuple[Reply, ...], Query]) -> Adversary:
-    return lambda past: tree.get(tuple(turn.reply for turn in past))
-
-
 def sensitivity(interaction: Interaction, query: Query) -> Fraction:
     """Definition 5: how much one sample can change the query."""
     values = {samples: query(samples) for samples in interaction.law}
-    return max(
-        (abs(values[s] - values[t]) for _, s, t in neighbours(interaction)), default=Fraction(0)
-    )
+    return _largest(values[s] - values[t] for _, s, t in neighbours(interaction))
 
 
 def neighbours(interaction: Interaction) -> Iterator[tuple[int, Dataset, Dataset]]:
@@ -245,7 +216,7 @@ def neighbours(interaction: Interaction) -> Iterator[tuple[int, Dataset, Dataset
                 yield i, samples, (*samples[:i], x, *samples[i + 1 :])
 
 
-# Partial privacy --------------------------------------------------------------------------------
+# Partial differential privacy -------------------------------------------------------------------
 
 
 Leak = Callable[[Transcript], frozenset[int]]
@@ -350,39 +321,13 @@ def best_leak(interaction: Interaction, kappa: int) -> Leak:
 
     Without delta each transcript stands alone, so leaking its kappa most exposed samples is best.
     """
-    _check_kappa(kappa)
-    return _look_up({t: _most_exposed(interaction, t, kappa) for t in interaction.transcripts})
+    if kappa < 0:
+        raise ValueError(f"need kappa >= 0 leaked samples, got {kappa}")
+    table = {t: _most_exposed(interaction, t, kappa) for t in interaction.transcripts}
+    return lambda transcript: table.get(transcript, frozenset())
 
 
 def _most_exposed(interaction: Interaction, transcript: Transcript, kappa: int) -> frozenset[int]:
     ratios = {i: exposure(interaction, transcript, i) for i in range(interaction.size)}
     ranked = sorted(ratios, key=lambda i: ratios[i], reverse=True)
     return frozenset(i for i in ranked[:kappa] if ratios[i] > 1)
-
-
-def _look_up(table: Mapping[Transcript, frozenset[int]]) -> Leak:
-    return lambda transcript: table.get(transcript, frozenset())
-
-
-def least_delta(
-    interaction: Interaction, ratio: Fraction, kappa: int, limit: int = 100_000
-) -> Fraction:
-    """The smallest delta over all leak functions of at most kappa samples, by trying them all."""
-    _check_kappa(kappa)
-    transcripts = interaction.transcripts
-    size = min(kappa, interaction.size)  # a larger leak never needs more delta
-    choices = [frozenset(c) for c in combinations(range(interaction.size), size)]
-    if len(choices) ** len(transcripts) > limit:
-        raise ValueError(
-            f"there are {len(choices)}^{len(transcripts)} leak functions and the limit is {limit}; "
-            f"raise it, or give a leak function to delta_needed"
-        )
-    return min(
-        delta_needed(interaction, _look_up(dict(zip(transcripts, leaks, strict=True))), ratio)
-        for leaks in product(choices, repeat=len(transcripts))
-    )
-
-
-def _check_kappa(kappa: int) -> None:
-    if kappa < 0:
-        raise ValueError(f"need kappa >= 0 leaked samples, got {kappa}")

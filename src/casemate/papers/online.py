@@ -1,5 +1,8 @@
 """OnlineIC to the letter: a stream of answers from a stand-in that only surprises change.
 
+An `OnlineSetting` is what is fixed before the first question, `DurableNumericSparse` makes the
+comparisons and the numbers out of the two doors, and `LiteralConstruction` is the whole.
+
 Source     Source document 003, section 5.2.2: OnlineIC with NumericSparse, for any database update
            algorithm that has a T(alpha); Theorems 5.13 (privacy), 5.14 and 5.15 (accuracy).
 Guarantee  Each comparison and each number is charged durably before it is drawn, and what left is
@@ -17,37 +20,11 @@ Exhausted  Until T(alpha) updates are made every answer is compared. After them 
 Cost       A question is one comparison or two; T(alpha) updates at most. For small tables.
 Departure  Errata: each update needs |f(D) - f(D^t)| >= T - alpha, where <= is printed without
            the bars; the second half of a question is skipped when the first has fired; 512
-           for 521 and the place of a bracket in Theorem 5.15: see `theorems`. Ours: noise is on the
+           for 521 and the place of a bracket in Theorem 5.15: see `accuracy`. Ours: noise is on the
            integers, the gap of a comparison leaves too (it is free), the same question is
            answered once, as |Q| counts questions and not how often they are asked, and with delta
            the ledger adds up zCDP, which is less than the document's composition.
            `test_it_is_the_slow_version_on_the_same_noise` shows the algorithm.
-
-What the literal online construction fixes before the first question: all of it is public.
-
-Source     Source document 003, section 5.2.2: a T(alpha)-database update algorithm (multiplicative
-           weights, the perceptron, the median mechanism), c = T(alpha) updates, a threshold of
-           2 alpha, the noise of NumericSparse, and Theorems 5.14 and 5.15 about the whole.
-Guarantee  `promised` says whether the theorem holds at this alpha, this many people and this many
-           questions; then, but for a chance of beta, every answer is within 3 alpha and no more
-           than T(alpha) updates are needed.
-Departure  Theorem 5.15 does not cover the numbers of its own noise, whose scale is sqrt(8) times
-           what its constant leaves them: `with_numbers` asks for that too
-           (`test_theorem_5_15_does_not_keep_the_numbers_of_its_own_noise_within_alpha`).
-           Everything is counted in whole people: a question, a stand-in's answer and the threshold
-           are rounded, which may cost three people, and their number may be one that was measured,
-           with a `doubt` (`test_a_measured_number_of_people_costs_its_doubt`). `promised` asks that
-           the bound of the noise in use leaves room for these
-           (`test_what_is_rounded_fits_into_what_the_theorems_leave`).
-
-NumericSparse made of the two doors, so that what it lets out is paid for and outlives a crash.
-
-Source     NumericSparse, on which OnlineIC of source document 003 stands, with the noise of
-           Theorem 5.13 for delta = 0 and delta > 0.
-Guarantee  A run is charged when it opens, a number before it is drawn; a run opens only if its
-           number could be paid as well.
-Departure  The number is of the question itself and not of its deviation, which is public otherwise;
-           `test_it_is_numeric_sparse` shows that both are one.
 """
 
 import json
@@ -83,7 +60,7 @@ from casemate.doors import (
 from casemate.errors import BudgetExhausted, HorizonReached, Misconfigured, PositivesSpent, Refused
 from casemate.grid import MeasuredProduct, Origin, Product
 from casemate.papers.accuracy import (
-    ROOT,
+    COMPOSITION_ROOT,
     NumericSparseNoise,
     PromiseTerms,
     Statement,
@@ -93,21 +70,23 @@ from casemate.papers.accuracy import (
     theorem_5_14,
     theorem_5_15,
 )
-from casemate.papers.median import (
-    EveryDatabase,
+from casemate.papers.database_updates import (
     MedianMechanism,
+    MultiplicativeWeights,
+    Perceptron,
+    literal_step,
+    literal_updates,
+    perceptron_updates,
     rows_needed,
     updates_of_databases,
 )
-from casemate.papers.perceptron import Perceptron, perceptron_updates
-from casemate.papers.weights import MultiplicativeWeights, literal_step, literal_updates
 from casemate.privacy import Pure, price
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.ledger import Terms as LedgerTerms
 from casemate.privacy.noise import LaplaceLaw, Noise, Sources, discrete_laplace, noise_bound
 from casemate.surrogate import Surrogate
 
-ROUNDED = 3
+MAX_ROUNDING_PEOPLE = 3
 """People: a weighted question is rounded down, a stand-in's answer to the nearest, the threshold
 down; each moves a comparison by at most one, the second by half of that."""
 
@@ -139,7 +118,7 @@ class DatabaseUpdate:
         return cls(
             "perceptron",
             shape,
-            lambda alpha: perceptron_updates(alpha, longest=cells),
+            lambda alpha: perceptron_updates(alpha, cells),
             lambda alpha, people: Perceptron(shape, people, alpha=alpha),
         )
 
@@ -155,13 +134,27 @@ class DatabaseUpdate:
             "median",
             shape,
             lambda alpha: updates_of_databases(cells, rows(alpha)),
-            lambda alpha, people: MedianMechanism(shape, people, EveryDatabase(rows(alpha))),
+            lambda alpha, people: MedianMechanism(shape, people, rows(alpha)),
         )
 
 
 @dataclass(frozen=True)
 class OnlineSetting:
-    """The public numbers of one construction.
+    """What a construction fixes before the first question: all of it is public.
+
+    Source     A T(alpha)-database update algorithm, c = T(alpha) updates, a threshold of 2 alpha,
+               the noise of NumericSparse, and Theorems 5.14 and 5.15 about the whole.
+    Guarantee  `promised` says whether the theorem holds at this alpha, this many people and this
+               many questions; then, but for a chance of beta, every answer is within 3 alpha and
+               no more than T(alpha) updates are needed.
+    Departure  Theorem 5.15 does not cover the numbers of its own noise, whose scale is sqrt(8)
+               times what its constant leaves them: `with_numbers` asks for that too
+               (`test_theorem_5_15_does_not_keep_the_numbers_of_its_own_noise_within_alpha`).
+               Everything is counted in whole people: a question, a stand-in's answer and the
+               threshold are rounded, which may cost three people, and their number may be one that
+               was measured, with a `doubt` (`test_a_measured_number_of_people_costs_its_doubt`).
+               `promised` asks that the bound of the noise in use leaves room for these
+               (`test_what_is_rounded_fits_into_what_the_theorems_leave`).
 
     >>> asked = PromiseTerms(questions=1000, epsilon=1.0, beta=0.05)
     >>> setting = OnlineSetting.least(DatabaseUpdate.by_weights(4, 4), asked, people=10**8)
@@ -190,10 +183,10 @@ class OnlineSetting:
     ) -> Self:
         """The least alpha that the theorem, with its numbers, allows."""
 
-        def doubted(asked: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
+        def need_with_doubt(asked: PromiseTerms, updates: UpdateBound, alpha: float) -> float:
             return _theorem(asked)(asked, updates, alpha) + doubt
 
-        found = accuracy(doubted, terms, update.bound, people)
+        found = accuracy(need_with_doubt, terms, update.bound, people)
         return cls(update, terms, people, found.alpha, doubt)
 
     @cached_property
@@ -237,7 +230,7 @@ class OnlineSetting:
     @property
     def promised(self) -> bool:
         """Whether the theorem holds here."""
-        kept = self.error_bound + ROUNDED + self.doubt
+        kept = self.error_bound + MAX_ROUNDING_PEOPLE + self.doubt
         return self.needed <= self.unit and kept <= self.unit
 
 
@@ -248,15 +241,15 @@ def with_numbers(terms: PromiseTerms, updates: UpdateBound, alpha: float) -> flo
     """
     count = updates(alpha)
     spread = math.sqrt(8 * count * math.log(2 / terms.delta))
-    numbers = (ROOT + 1) * spread * math.log(4 * count / terms.beta) / terms.epsilon
-    return max(theorem_5_15(terms, updates, alpha), numbers + ROUNDED)
+    numbers = (COMPOSITION_ROOT + 1) * spread * math.log(4 * count / terms.beta) / terms.epsilon
+    return max(theorem_5_15(terms, updates, alpha), numbers + MAX_ROUNDING_PEOPLE)
 
 
 def _theorem(terms: PromiseTerms) -> Statement:
     return with_numbers if terms.delta else theorem_5_14
 
 
-# Literal sparse ---------------------------------------------------------------------------------
+# NumericSparse made of the two doors ------------------------------------------------------------
 
 
 Exact = Callable[[], int]
@@ -287,7 +280,14 @@ class OnlineRecords:
 
 
 class DurableNumericSparse:
-    """Compares deviations with 2 alpha until c of them have fired, and numbers those that do."""
+    """Compares deviations with 2 alpha until c of them have fired, and numbers those that do.
+
+    Source     NumericSparse with the noise of Theorem 5.13 for delta = 0 and delta > 0, made of the
+               two doors, so that what it lets out is paid for and outlives a crash.
+    Guarantee  A run opens only if its number could be paid as well.
+    Departure  The number is of the question itself and not of its deviation, which is public
+               otherwise; `test_it_is_numeric_sparse` shows that both are one.
+    """
 
     def __init__(self, setting: OnlineSetting, records: OnlineRecords, noise: Noise | None) -> None:
         if noise is not None and not isinstance(records.secrets, MemorySecrets):
@@ -354,7 +354,7 @@ class DurableNumericSparse:
         return found
 
 
-# Literal ----------------------------------------------------------------------------------------
+# The construction -------------------------------------------------------------------------------
 
 
 Counts = NDArray[np.int64]
@@ -434,7 +434,7 @@ class LiteralConstruction:
 
     def ask(self, product: Product) -> LiteralAnswer:
         """Answer one question, in people; asked again it has the same answer."""
-        question = self._named(product)
+        question = self._question_text(product)
         self._settle()  # a crash may have left a surprise without its number
         if question in self._answers:
             return replace(self._answers[question], origin=Origin.CACHED)
@@ -493,7 +493,7 @@ class LiteralConstruction:
 
     # Questions as text ------------------------------------------------------------------------
 
-    def _named(self, product: Product) -> str:
+    def _question_text(self, product: Product) -> str:
         weights = product.over(product.scope)
         if product.shape != self._counts.shape or weights.min() < 0 or weights.max() > 1:
             raise ValueError(

@@ -1,8 +1,9 @@
 """Randomness with a price: mechanisms take numbers and give numbers; none of them knows SQL.
 
-`noise` draws exact integers, `mechanisms` spends them, `cost` says what that costs, and `ledger`
-decides beforehand whether it may be spent. `book` is how a store survives a crash on disk or in
-PostgreSQL. `generalisation` computes what partial privacy guarantees.
+`noise` draws exact noise, `mechanisms` use it, `cost` says what that costs, and `ledger` charges
+the budget, before anything is drawn.
+`book` is how a store survives a crash on disk or in PostgreSQL. `generalisation` computes what
+partial privacy guarantees.
 """
 
 from typing import TYPE_CHECKING

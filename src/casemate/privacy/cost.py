@@ -1,7 +1,8 @@
 """What a mechanism spends, as a value, and the one conversion between two ways of counting it.
 
 A mechanism states its cost and the ledger interprets it: in pure epsilon when the budget has
-delta = 0, in rho (zero-concentrated differential privacy, zCDP) otherwise.
+delta = 0, in rho (zero-concentrated differential privacy, zCDP) otherwise. For a list of
+costs that is finished there is a tighter report, which the ledger never uses.
 
 Source     Bun and Steinke, arXiv:1605.02065, Proposition 1.4: epsilon implies epsilon^2/2-zCDP.
            Canonne, Kamath and Steinke, arXiv:2004.00010, section 2.3: rho-zCDP implies
@@ -13,15 +14,6 @@ Guarantee  `epsilon_of` is never too small and `rho_of` never too large, and
 Exact      Decimal logarithms are correctly rounded, so the next number up or down encloses the
            true one; each other step is rounded in the direction that is safe.
 Cost       About a millisecond a conversion.
-
-A tighter (epsilon, delta) for a finished list of costs: a report, never the gate.
-
-Source     dp-accounting (extra `accounting`). Any epsilon-private step is a post-processing of one
-           randomised response (Kairouz, Oh and Viswanath, arXiv:1311.0776), so pure costs compose
-           by the privacy loss distribution of that; a list with zCDP costs by Rényi divergences.
-Guarantee  Holds when the costs were fixed before the first answer. The ledger allows them to be
-           chosen along the way, for which only its own sums are proved, so it never uses this.
-           Floating point, rounded up where the library can.
 """
 
 import math
@@ -127,10 +119,10 @@ def rho_of(epsilon: Fraction, delta: Fraction) -> Fraction:
         return target - best
 
     t = _root(excess, delta)
-    room = _DOWN.subtract(_decimal(epsilon, _DOWN), _above(t, log_inverse_delta))
-    if room <= 0:
+    available = _DOWN.subtract(_decimal(epsilon, _DOWN), _above(t, log_inverse_delta))
+    if available <= 0:
         return Fraction(0)
-    down = _SHORT_DOWN.divide(room, _UP.add(1, t))
+    down = _SHORT_DOWN.divide(available, _UP.add(1, t))
     # One unit in the last place less, so that converting back stays within `epsilon`.
     return max(Fraction(0), Fraction(_SHORT_DOWN.next_minus(down)))
 
@@ -154,7 +146,7 @@ def _root(rising: Callable[[Decimal], Decimal], delta: Fraction) -> Decimal:
     """Where a rising function of t changes sign between almost 0 and 1/delta, to 18 digits."""
     low, high = Decimal("1e-30"), _decimal(1 / delta, _UP)
     with localcontext(_NEAREST):
-        while high > low * _CLOSE:
+        while high > low * _ROOT_RATIO:
             middle = (low * high).sqrt()
             if rising(middle) < 0:
                 low = middle
@@ -178,11 +170,20 @@ def _context(digits: int, rounding: str) -> Context:
 
 _NEAREST, _UP, _DOWN = (_context(60, way) for way in (ROUND_HALF_EVEN, ROUND_CEILING, ROUND_FLOOR))
 _SHORT_UP, _SHORT_DOWN = _context(30, ROUND_CEILING), _context(20, ROUND_FLOOR)
-_CLOSE = Decimal("1.000000000000000001")
+_ROOT_RATIO = Decimal("1.000000000000000001")
 
 
-# Accounting -------------------------------------------------------------------------------------
-
+# A tighter report -------------------------------------------------------------------------------
+#
+# A tighter (epsilon, delta) for a finished list of costs: a report, never the gate.
+#
+# Source     dp-accounting (extra `accounting`). Any epsilon-private step is a post-processing of
+#            one randomised response (Kairouz, Oh and Viswanath, arXiv:1311.0776), so pure costs
+#            compose by the privacy loss distribution of that; a list with zCDP costs by Rényi
+#            divergences.
+# Guarantee  Holds when the costs were fixed before the first answer. The ledger allows them to be
+#            chosen along the way, for which only its own sums are proved, so it never uses this.
+#            Floating point, rounded up where the library can.
 
 MOST_POINTS = 10**6
 """Points of the grid on which a privacy loss distribution is kept."""

@@ -3,12 +3,16 @@
 A mechanism whose answers are close to the samples' values, and which gives little of the samples
 away, cannot be led by an adaptive adversary to answers far from the population's values.
 
-Source     Source document 001, Lemmas 2, 4, 9 to 12 and Theorems 3 to 7, as calculators.
+Source     Source document 001, Lemmas 2, 4, 9 to 12 and Theorems 3 to 7, as calculators; the
+           constants c, d > 0 and eta of the theorems are free.
 Guarantee  Each function returns a `Bound`: the error of every answer exceeds `deviation` with
            probability at most `failure`. Datasets are neighbours when one sample is replaced.
-Cost       O(1). `best_bound` picks the statement and its free constants.
-Departure  `Constants.PRINTED` keeps the source's statements, `Constants.PROVED` (the default) what
-           their proofs give; docs/derivations/partial_privacy.md has the arguments.
+           `best` has that of the statement it picks, with proved constants.
+Cost       O(1). `best` picks the statement and its free constants: the two-constant statements are
+           convex problems with closed solutions, and the one-constant ones spend whatever failure
+           is left.
+Departure  Constants are those that the proofs give; docs/derivations/partial_privacy.md has the
+           arguments.
            - Theorems 3 and 4 print 2 kappa/m. Their proofs give kappa/m, and no factor below 1 is
              true: `test_no_smaller_factor_of_kappa_is_true`.
            - Lemmas 2 and 10 print beta/c. With c > 1 that is false for answers outside the query's
@@ -20,28 +24,13 @@ Departure  `Constants.PRINTED` keeps the source's statements, `Constants.PROVED`
              Theorem 4), so `best` tries both: `test_neither_theorem_4_nor_theorem_7_dominates`.
            - Propositions 1 and 2 are ours, for delta = 0: tanh(epsilon/4) in place of
              e^epsilon - 1, half the concentration term, and no sample counted twice.
-
-The tightest generalisation bound for a setting, with its free constants optimised.
-
-Source     Source document 001, Theorems 3 to 7, whose constants c, d > 0 and eta are free.
-Guarantee  That of the statement it picks, with proved constants; see `generalisation`.
-Cost       O(1): the two-constant statements are convex problems with closed solutions, and the
-           one-constant ones spend whatever failure is left.
 """
 
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 
-_UP = 1 + 2**-48  # results are rounded up by this much, so that floating point never flatters
-
-
-class TheoremConstants(Enum):
-    """Which constants a theorem carries where its statement and its proof differ."""
-
-    PRINTED = "printed"
-    PROVED = "proved"
+_ROUND_UP = 1 + 2**-48  # results are rounded up by this much, so that floating point never flatters
 
 
 @dataclass(frozen=True)
@@ -104,24 +93,23 @@ class Bound:
 # What the source states ------------------------------------------------------------------------
 
 
-def lemma_9(
-    setting: GeneralisationSetting, c: float, constants: TheoremConstants = TheoremConstants.PROVED
-) -> Bound:
+def lemma_9(setting: GeneralisationSetting, c: float) -> Bound:
     """How far the posterior mean of a linear query is from its population mean.
 
     Lemma 4 is the case where a query touches every sample; it prints 2 kappa/m.
     """
     _need_linear(setting, "Lemma 9")
-    factor = 2 if constants is TheoremConstants.PRINTED else 1
-    shift = setting.width * _growth(setting.epsilon) + factor * setting.leaked * setting.step
-    return _posterior_bound("Lemma 9", setting, shift + 2 * c, over(setting.delta, c), (c,))
+    shift = setting.width * _growth(setting.epsilon) + setting.leaked * setting.step
+    return _bound(
+        "Lemma 9", setting, shift + 2 * c, over(setting.delta, c), (c,), of_posterior=True
+    )
 
 
 def lemma_11(setting: GeneralisationSetting, c: float) -> Bound:
     """How far the posterior mean of a low-sensitivity query is from its population mean."""
     shift = setting.width * (_growth(setting.epsilon) + 4 * c) + setting.leaked * setting.step
     failure = over(setting.delta * setting.samples / setting.reach, c)
-    return _posterior_bound("Lemma 11", setting, shift, failure, (c,))
+    return _bound("Lemma 11", setting, shift, failure, (c,), of_posterior=True)
 
 
 def lemma_12(setting: GeneralisationSetting, eta: float) -> Bound:
@@ -130,50 +118,34 @@ def lemma_12(setting: GeneralisationSetting, eta: float) -> Bound:
     _need_pure(setting, "Lemma 12")
     spread = math.sqrt(2 * setting.reach * _log_two_over(eta)) / setting.samples
     shift = setting.width * _growth(setting.epsilon) + setting.leaked * setting.step
-    return _posterior_bound("Lemma 12", setting, shift + spread, eta, (eta,))
+    return _bound("Lemma 12", setting, shift + spread, eta, (eta,), of_posterior=True)
 
 
-def theorem_3(
-    setting: GeneralisationSetting,
-    c: float,
-    d: float,
-    constants: TheoremConstants = TheoremConstants.PROVED,
-) -> Bound:
+def theorem_3(setting: GeneralisationSetting, c: float, d: float) -> Bound:
     """Linear queries, without regard to how few samples a query touches."""
-    whole = theorem_4(replace(setting, touched=None), c, d, constants)
-    return _bound("Theorem 3", setting, whole.deviation, whole.failure, (c, d))
+    for_all_samples = theorem_4(replace(setting, touched=None), c, d)
+    return _bound("Theorem 3", setting, for_all_samples.deviation, for_all_samples.failure, (c, d))
 
 
-def theorem_4(
-    setting: GeneralisationSetting,
-    c: float,
-    d: float,
-    constants: TheoremConstants = TheoremConstants.PROVED,
-) -> Bound:
+def theorem_4(setting: GeneralisationSetting, c: float, d: float) -> Bound:
     """Linear queries, each of which touches few samples."""
-    shift = lemma_9(setting, d, constants)
+    shift = lemma_9(setting, d)
     deviation = setting.alpha + setting.width * c + shift.deviation
-    failure = shift.failure + _resampled(setting, c, constants)
+    failure = shift.failure + over(setting.beta, min(c, 1.0))
     return _bound("Theorem 4", setting, deviation, failure, (c, d))
 
 
-def theorem_5(
-    setting: GeneralisationSetting,
-    c: float,
-    d: float,
-    constants: TheoremConstants = TheoremConstants.PROVED,
-) -> Bound:
+def theorem_5(setting: GeneralisationSetting, c: float, d: float) -> Bound:
     """Low-sensitivity queries, each of which touches few samples."""
     shift = lemma_11(setting, c)
-    part = d if constants is TheoremConstants.PRINTED else d / setting.width
-    failure = shift.failure + _resampled(setting, part, constants)
+    failure = shift.failure + over(setting.beta, min(d / setting.width, 1.0))
     return _bound("Theorem 5", setting, setting.alpha + d + shift.deviation, failure, (c, d))
 
 
 def theorem_6(setting: GeneralisationSetting, eta: float) -> Bound:
     """Linear queries at delta = 0, without regard to how few samples a query touches."""
-    whole = theorem_7(replace(setting, touched=None), eta)
-    return _bound("Theorem 6", setting, whole.deviation, whole.failure, (eta,))
+    for_all_samples = theorem_7(replace(setting, touched=None), eta)
+    return _bound("Theorem 6", setting, for_all_samples.deviation, for_all_samples.failure, (eta,))
 
 
 def theorem_7(setting: GeneralisationSetting, eta: float) -> Bound:
@@ -191,7 +163,7 @@ def posterior_tilt(setting: GeneralisationSetting) -> float:
     _need_pure(setting, "posterior_tilt")
     exposed = min(setting.leaked, setting.reach)
     hidden = setting.reach - exposed
-    return (hidden * math.tanh(setting.epsilon / 4) + exposed) * setting.step * _UP
+    return (hidden * math.tanh(setting.epsilon / 4) + exposed) * setting.step * _ROUND_UP
 
 
 def proposition_1(setting: GeneralisationSetting, eta: float) -> Bound:
@@ -204,7 +176,7 @@ def proposition_1(setting: GeneralisationSetting, eta: float) -> Bound:
 def proposition_2(setting: GeneralisationSetting, c: float) -> Bound:
     """Theorem 4 at delta = 0 with the exact tilt of a posterior."""
     deviation = setting.alpha + setting.width * c + posterior_tilt(setting)
-    failure = _resampled(setting, c, TheoremConstants.PROVED)
+    failure = over(setting.beta, min(c, 1.0))
     return _bound("Proposition 2", setting, deviation, failure, (c,))
 
 
@@ -222,25 +194,12 @@ def _bound(
     deviation: float,
     failure: float,
     free: tuple[float, ...],
+    *,
+    of_posterior: bool = False,
 ) -> Bound:
-    vacuous = deviation >= setting.alpha + setting.width or failure >= 1
-    return Bound(statement, deviation * _UP, failure * _UP, vacuous, free)
-
-
-def _posterior_bound(
-    statement: str,
-    setting: GeneralisationSetting,
-    deviation: float,
-    failure: float,
-    free: tuple[float, ...],
-) -> Bound:
-    vacuous = deviation >= setting.width or failure >= 1
-    return Bound(statement, deviation * _UP, failure * _UP, vacuous, free)
-
-
-def _resampled(setting: GeneralisationSetting, c: float, constants: TheoremConstants) -> float:
-    """Lemmas 2 and 10: what it costs to pass from the samples to the posterior."""
-    return over(setting.beta, c if constants is TheoremConstants.PRINTED else min(c, 1.0))
+    without = setting.width if of_posterior else setting.alpha + setting.width
+    vacuous = deviation >= without or failure >= 1
+    return Bound(statement, deviation * _ROUND_UP, failure * _ROUND_UP, vacuous, free)
 
 
 def _growth(epsilon: float) -> float:
@@ -272,10 +231,10 @@ def _need_pure(setting: GeneralisationSetting, statement: str) -> None:
         raise ValueError(f"{statement} needs delta = 0, got {setting.delta}; use Theorem 4")
 
 
-# Best bound -------------------------------------------------------------------------------------
+# The tightest bound, with its free constants optimised ------------------------------------------
 
 
-_DOWN = 1 - 2**-44  # a failure budget is rounded down, so that what is spent stays within it
+_ROUND_DOWN = 1 - 2**-44  # a failure budget is rounded down, so that what is spent stays within it
 
 
 def best(
@@ -302,8 +261,8 @@ def best(
         raise ValueError(f"no statement is called {sorted(unknown)}; there are {[*_OPTIMISED]}")
     if setting.beta > failure:
         return Bound("no statement", math.inf, failure, vacuous=True)
-    tried = [_OPTIMISED[name](setting, failure * _DOWN) for name in names]
-    usable = [bound for bound in tried if bound is not None and bound.failure <= failure]
+    bounds = [_OPTIMISED[name](setting, failure * _ROUND_DOWN) for name in names]
+    usable = [bound for bound in bounds if bound is not None and bound.failure <= failure]
     return min([*usable, without_privacy(setting)], key=lambda bound: bound.deviation)
 
 
@@ -328,12 +287,12 @@ def _best_5(setting: GeneralisationSetting, budget: float) -> Bound | None:
 
 
 def _best_eta(theorem: Callable[[GeneralisationSetting, float], Bound]) -> Optimised:
-    def optimised(setting: GeneralisationSetting, budget: float) -> Bound | None:
+    def spend_failure(setting: GeneralisationSetting, budget: float) -> Bound | None:
         eta = budget - setting.beta
         applies = setting.is_linear and not setting.delta and eta > 0
         return theorem(setting, eta) if applies else None
 
-    return optimised
+    return spend_failure
 
 
 def _best_tilt(setting: GeneralisationSetting, budget: float) -> Bound | None:

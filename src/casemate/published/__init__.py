@@ -1,10 +1,12 @@
 """What was said: a log of statements and answers as equations in the secrets of records.
 
-`publication` reads a log against an open table; `equations` makes one row for each published number
-and one column for each secret, through what a statement shows (`shown`, `readable`, `rounding`) and
-which coefficients stand behind it (`coefficients`); `knowledge` is what everybody knows beforehand,
-`ranges` where formulas are exact, `people` whose row a record is, `predicates` equations that are
-not stored, and `verified` compares the table's own answers with the formulas that stand for them.
+`evidence` reads a log against an open table: a publication (`statements`, with what each column
+shows from `shown`) and the policy it was read with. `equation_system` makes one row for each
+published number and one column for each secret, with the coefficients from `cell_secrets`;
+`plain_sums` are the numbers of tables too long for that, and `predicates` their equations, which
+are not stored. `knowledge` is what everybody knows beforehand, `ranges` where formulas are exact,
+`people` whose row a record is, and `verified` compares the table's own answers with the formulas
+that stand for them.
 """
 
 from typing import TYPE_CHECKING
@@ -12,9 +14,12 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.published.coefficients import integers, multiplied, unique_columns
+    from casemate.published.cell_secrets import Secrets, integer_row, integers
+    from casemate.published.equation_system import Equations, Place, equations, place_of, with_sides
+    from casemate.published.evidence import evidence_of
     from casemate.published.knowledge import (
         Knowledge,
+        Range,
         about_people,
         box_of,
         prior_of,
@@ -24,10 +29,9 @@ if TYPE_CHECKING:
         region_of,
         share,
     )
-    from casemate.published.links import Range
     from casemate.published.people import People, check_constant, plain
-    from casemate.published.predicates import Number, fitting, is_large, numbers, summed
-    from casemate.published.ranges import exact_ranges
+    from casemate.published.plain_sums import Number, is_large, numbers, plain_sum_term
+    from casemate.published.predicates import fitting
     from casemate.published.shown import (
         ShownForm,
         exact,
@@ -37,11 +41,15 @@ if TYPE_CHECKING:
         shown_cells,
         whole_answer,
     )
-    from casemate.published.statements import Publication, RefusedQuery, ShownColumn, publication
-    from casemate.published.system import Equations, Place, equations, place_of, with_sides
+    from casemate.published.statements import (
+        Publication,
+        RefusedQuery,
+        ShownColumn,
+        publication,
+    )
     from casemate.published.verified import (
         column_values,
-        multiplied_exactly,
+        multiply_exactly,
         numerators,
         true_values,
         verified_equations,

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.errors import Misconfigured
-from casemate.query.engines import PROTECTED, RECORD_COLUMN, quote, tables
+from casemate.query.engines import PROTECTED, RECORD_COLUMN, tables
 from casemate.query.language import Scalar
 from casemate.query.records import factorise
 from casemate.table import PerPerson, Policy
-from casemate.table.sources import Series, Source
+from casemate.table.sources import Series, Source, quote_name
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,13 +120,13 @@ def plain(value: Any) -> Scalar:
 
 def _keys(person: str, source: Source) -> Series:
     """The person of each record, in the order of the records."""
-    written = f"{quote(PROTECTED)}.{quote(person)}"
+    written = f"{quote_name(PROTECTED)}.{quote_name(person)}"
     frame = source.read(f"SELECT {RECORD_COLUMN} AS r, {written} AS p FROM {tables(source, ())}")
     order = np.argsort(frame["r"].values, kind="stable")
     return Series(frame["p"].values[order], frame["p"].missing[order])
 
 
-# The policy's word for it ---------------------------------------------------------------------
+# Columns that the policy calls constant ---------------------------------------------------------
 
 
 def check_constant(columns: Iterable[str], people: People, policy: Policy, source: Source) -> None:
@@ -135,10 +135,10 @@ def check_constant(columns: Iterable[str], people: People, policy: Policy, sourc
     if policy.person is None or not names:
         return
     columns_read = ", ".join(
-        f"count(DISTINCT t.{quote(name)}) AS d{i}, count(t.{quote(name)}) AS n{i}"
+        f"count(DISTINCT t.{quote_name(name)}) AS d{i}, count(t.{quote_name(name)}) AS n{i}"
         for i, name in enumerate(names)
     )
-    person = f"t.{quote(policy.person)}"
+    person = f"t.{quote_name(policy.person)}"
     inner = (
         f"SELECT count(*) AS n, {columns_read} FROM {source.relation()} AS t "
         f"WHERE {person} IS NOT NULL GROUP BY {person}"

@@ -1,35 +1,14 @@
 """Equations that are not stored: which records each of many sums adds up, decided again each pass.
 
-The columns of the table are read once and kept as small codes. A pass takes some records at a time,
-finds their bits out of the codes, and adds up; what it needs is the codes and the bits of those
-records, however many records the sums add up. `fitting` chooses between this and equations that are
-stored, which are faster to go through where they fit.
-
-Published sums over publicly chosen records, one by one, without the records behind them.
-
-Nothing here is compiled: every audit and every attack asks whether it is one of a large table.
-
-Equations as bits: one for each unknown and equation, for sums of a good part of everybody.
-
-An entry costs an eighth of a byte, whether it is 0 or 1, where a stored column costs four bytes,
-and about a tenth of its time: from about a twelfth of all unknowns on, bits are faster too.
-
-Compiled passes over bits: eight equations at a time, by tables of all 256 sums of eight numbers.
-
-Bit j of a record is bit j % 64 of words[j // 64, record]. Whatever the density, a byte costs one
-look in a table, after V. Arlazarov, E. Dinic, M. Kronrod and I. Faradzev, "On economical
-construction of the transitive closure of a directed graph", 1970; a word of zeros costs nothing.
-The eight tables of a word are 16 KiB, which stay in the first level of cache.
-
-Equations that each add up everybody between two ends of one order, by sums from the beginning.
-
-A pass costs as much as there are unknowns and equations, however long the ranges are. The error of
-a difference of two such sums is that of the longer one, about 1e-16 of all values added up.
+`Predicates` reads the columns of the table once and keeps them as small codes. A pass takes some
+records at a time, finds their bits out of the codes, and adds up; what it needs is the codes and
+the bits of those records, however many records the sums add up. `BitRows` and `RangeRows` are
+equations of a special form, and `fitting` chooses among all of them and equations that are stored,
+which are faster to go through where they fit.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -38,149 +17,17 @@ from numpy.typing import NDArray
 
 from casemate.compiled import compiled
 from casemate.exact import ANY_ORDER, Floats, Passes, Rows
-from casemate.published.shown import ShownCell, all_shown_cells, exact
-from casemate.published.statements import Publication, ShownColumn
-from casemate.published.system import Place, place_of, target
-from casemate.query import Function, Select
-from casemate.query.engines import Key, tables
-from casemate.query.language import TRUE
-from casemate.query.records import ONE, Records, Term, linear_form
+from casemate.query.records import Records
 from casemate.query.sketch import CodedCells, PassShape, Selection, cells_of, layout, sign
-from casemate.table import PerPerson, Policy
 from casemate.table.sources import Source
 
-ADDED = (Function.SUM, Function.AVG)
-MOST_ENTRIES = 20_000_000
-"""Records times published columns up to which the equations are written down."""
+Words = NDArray[np.uint64]
+Codes = NDArray[np.int32]
 
-
-def is_large(found: Publication, policy: Policy, source: Source) -> bool:
-    """Whether a publication is of plain sums, and has too many entries to be written down."""
-    if found.ordered or found.there or not found.columns:
-        return False
-    if any(summed(column, policy) is None for column in found.columns):
-        return False
-    counted = source.read(f"SELECT count(*) AS n FROM {tables(source, ())}")
-    return int(counted["n"].values[0]) * len(found.columns) > MOST_ENTRIES
-
-
-def summed(column: ShownColumn, policy: Policy) -> Term | None:
-    """The private number that a column adds up, each record's once, or None for anything else."""
-    if column.below is not None or column.empty is not None or len(column.form.weights) > 1:
-        return None
-    aggregate = column.select.aggregates[column.form.weights[0][0]]
-    terms = linear_form(aggregate)
-    if aggregate.function not in ADDED or aggregate.joins or terms is None or len(terms) > 1:
-        return None
-    return next((term for term in terms if _is_plain(term, policy)), None)
-
-
-def _is_plain(term: Term, policy: Policy) -> bool:
-    """Whether a term is a number of each record itself, one that is never missing."""
-    if term.unknown is None or term.unknown.category is not None or term.coefficient != ONE:
-        return False
-    column = policy.column(term.unknown.column)
-    several = policy.person not in (None, policy.key)
-    return column is not None and not (
-        column.nullable or (several and column.per_person is PerPerson.CONSTANT)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Number:
-    """One published number: a multiple of the sum of a selection's values, and a constant."""
-
-    column: ShownColumn
-    term: Term
-    key: Key
-    cells: "ShownCellsOf"
-
-    @property
-    def selection(self) -> Selection:
-        """The records that it adds up."""
-        return Selection(self.term.predicate, self.term.keys, self.key)
-
-    @property
-    def place(self) -> Place:
-        """Where it was published."""
-        select, name = self.column.select, self.column.output.name
-        return place_of(self.column.query, select, name, self.key)
-
-    @cached_property
-    def share(self) -> Fraction:
-        """What the sum was multiplied by."""
-        ((index, weight),) = self.column.form.weights
-        return weight / self._cell.divisors[index] / self._divisor
-
-    @cached_property
-    def total(self) -> Fraction:
-        """The sum itself, as the published number tells it."""
-        return target(self.column, self._cell, self._divisor).low / self.share
-
-    @property
-    def is_there(self) -> bool:
-        """Whether a number was published, and not that there is none."""
-        return self.column.told or _is_there(self.column, self._cell)
-
-    @property
-    def _divisor(self) -> Fraction:
-        divisor = self.column.form.divisor
-        return Fraction(1) if divisor is None else exact(self._cell.sums[divisor])
-
-    @property
-    def _cell(self) -> ShownCell:
-        return self.cells.of(self.column.select)[self.key]
-
-
-class ShownCellsOf:
-    """The shown cells of selects, read when they are first asked for."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._found: dict[Select, dict[Key, ShownCell]] = {}
-
-    def of(self, select: Select) -> dict[Key, ShownCell]:
-        """The cells of a select by their keys."""
-        if select not in self._found:
-            self.read([select])
-        return self._found[select]
-
-    def read(self, selects: Iterable[Select]) -> None:
-        """Read the cells of many selects at once."""
-        for select, cells in all_shown_cells(selects, self._source).items():
-            self._found[select] = {cell.key: cell for cell in cells}
-
-
-def numbers(
-    columns: Sequence[ShownColumn], policy: Policy, source: Source, at_once: bool = False
-) -> Iterator[Number]:
-    """The numbers that columns show exactly; which cells there are is asked only where it must.
-
-    `at_once` reads all cells together, for somebody who will ask for all of them.
-    """
-    cells = ShownCellsOf(source)
-    if at_once:
-        cells.read(dict.fromkeys(column.select for column in columns))
-    for column in columns:
-        term = summed(column, policy)
-        if term is None or column.form.rounded or column.within:
-            continue
-        keys: Sequence[Key] = [()]
-        if column.select.keys or column.select.having != TRUE:
-            found = cells.of(column.select)
-            keys = [key for key, cell in found.items() if _is_there(column, cell)]
-        if column.told:
-            keys = [key for key in keys if column.answer(key) is not None]
-        yield from (Number(column, term, key, cells) for key in keys)
-
-
-def _is_there(column: ShownColumn, cell: ShownCell) -> bool:
-    divisor = column.form.divisor
-    empty = any(cell.sums[index] is None for index, _ in column.form.weights)
-    return not empty and (divisor is None or bool(cell.sums[divisor]))
-
-
-# Bits -------------------------------------------------------------------------------------------
+# Bits: one for each unknown and equation --------------------------------------------------------
+# For sums of a good part of everybody: an entry costs an eighth of a byte, whether it is 0 or 1,
+# where a stored column costs four bytes, and about a tenth of its time: from about a twelfth of all
+# unknowns on, bits are faster too.
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +41,7 @@ class BitRows:
     ([1.414, 1.0], [4.95, 5.0])
     """
 
-    words: NDArray[np.uint64]
+    words: Words
     slots: NDArray[np.int64]
 
     @classmethod
@@ -226,7 +73,7 @@ class BitRows:
         """What each scaled equation comes to at a point."""
         return self._totals(point) / self.lengths
 
-    def transposed(self, weights: Floats) -> Floats:
+    def transpose_times(self, weights: Floats) -> Floats:
         """The scaled equations multiplied by weights and added up."""
 
         of_bits = np.zeros(64 * len(self.words))
@@ -242,11 +89,16 @@ class BitRows:
         return of_bits[self.slots]
 
 
-# Bits kernel ------------------------------------------------------------------------------------
+# Compiled passes over bits ----------------------------------------------------------------------
+# Eight equations at a time, by tables of all 256 sums of eight numbers. Bit j of a record is bit j
+# % 64 of words[j // 64, record]. Whatever the density, a byte costs one look in a table, after V.
+# Arlazarov, E. Dinic, M. Kronrod and I. Faradzev, "On economical construction of the transitive
+# closure of a directed graph", 1970; a word of zeros costs nothing. The eight tables of a word are
+# 16 KiB, which stay in the first level of cache.
 
 
 @compiled
-def add_times(words: Any, point: Any, found: Any) -> None:
+def add_times(words: Words, point: Floats, found: Floats) -> None:
     """Add to each bit the values of the records that have it."""
     tables = np.empty(2048)
     for word in range(words.shape[0]):
@@ -261,7 +113,7 @@ def add_times(words: Any, point: Any, found: Any) -> None:
 
 
 @compiled
-def _add_eight(table: Any, found: Any) -> None:
+def _add_eight(table: Floats, found: Floats) -> None:
     """Add to each of eight bits what stands at the bytes that have it; the table is used up."""
     half = 128
     for bit in range(7, -1, -1):
@@ -274,7 +126,7 @@ def _add_eight(table: Any, found: Any) -> None:
 
 
 @compiled(fastmath=ANY_ORDER)
-def add_transposed(words: Any, weights: Any, found: Any) -> None:
+def add_transposed(words: Words, weights: Floats, found: Floats) -> None:
     """Add to each record the weights of the bits that it has."""
     tables = np.empty(2048)
     for word in range(words.shape[0]):
@@ -290,7 +142,7 @@ def add_transposed(words: Any, weights: Any, found: Any) -> None:
 
 
 @compiled
-def _fill(table: Any, weights: Any) -> None:
+def _fill(table: Floats, weights: Floats) -> None:
     """The sum of the weights of the bits of each byte."""
     table[0] = 0.0
     for bit in range(8):
@@ -300,7 +152,7 @@ def _fill(table: Any, weights: Any) -> None:
 
 
 @compiled
-def add_cell_times(codes: Any, words: Any, bit: Any, point: Any, found: Any) -> None:
+def add_cell_times(codes: Codes, words: Words, bit: int, point: Floats, found: Floats) -> None:
     """Add to each cell the values of the records in it that have the bit."""
     word, shift = bit >> 6, np.uint64(bit & 63)
     for record in range(codes.shape[0]):
@@ -309,7 +161,9 @@ def add_cell_times(codes: Any, words: Any, bit: Any, point: Any, found: Any) -> 
 
 
 @compiled
-def add_cell_transposed(codes: Any, words: Any, bit: Any, weights: Any, found: Any) -> None:
+def add_cell_transposed(
+    codes: Codes, words: Words, bit: int, weights: Floats, found: Floats
+) -> None:
     """Add to each record that has the bit the weight of its cell."""
     word, shift = bit >> 6, np.uint64(bit & 63)
     for record in range(codes.shape[0]):
@@ -318,7 +172,7 @@ def add_cell_transposed(codes: Any, words: Any, bit: Any, weights: Any, found: A
 
 
 @compiled
-def set_bits(starts: Any, columns: Any, words: Any) -> None:
+def set_bits(starts: NDArray[np.int64], columns: NDArray[np.uint32], words: Words) -> None:
     """Set bit i of the records that equation i adds up."""
     for i in range(starts.shape[0] - 1):
         bit = np.uint64(1) << np.uint64(i & 63)
@@ -326,7 +180,10 @@ def set_bits(starts: Any, columns: Any, words: Any) -> None:
             words[i >> 6, columns[k]] |= bit
 
 
-# Ranges -----------------------------------------------------------------------------------------
+# Ranges: everybody between two ends of one order ------------------------------------------------
+# By sums from the beginning: a pass costs as much as there are unknowns and equations, however long
+# the ranges are. The error of a difference of two such sums is that of the longer one, about 1e-16
+# of all values added up.
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,7 +221,7 @@ class RangeRows:
         between: Floats = sums[self.last] - sums[self.first]
         return between / self.lengths
 
-    def transposed(self, weights: Floats) -> Floats:
+    def transpose_times(self, weights: Floats) -> Floats:
         """The scaled equations multiplied by weights and added up."""
         scaled, size = weights / self.lengths, self.width + 1
         begin = np.bincount(self.first, scaled, minlength=size)
@@ -374,19 +231,19 @@ class RangeRows:
         return found
 
 
-# Predicates -------------------------------------------------------------------------------------
+# Predicates, and the form that fits -------------------------------------------------------------
 
 
-AT_ONCE = 2**18
+WORDS_PER_CHUNK = 2**18
 """Words of bits that are in memory at once, as far as a few records at a time allow."""
 
-FEWEST = 1024
+MIN_RECORDS_PER_CHUNK = 1024
 """Records at a time, at least: fewer would spend more on tables than on records."""
 
-DENSE = 1 / 12
+MIN_BITS_DENSITY = 1 / 12
 """Bits are gone through faster than stored columns where sums add up more than this share."""
 
-MOST_STORED = 2**30
+MAX_STORED_BYTES = 2**30
 """Bytes up to which equations are stored."""
 
 
@@ -433,7 +290,7 @@ class Predicates:
         """What each scaled equation comes to at a point."""
         return self._totals(point) / self.lengths
 
-    def transposed(self, weights: Floats) -> Floats:
+    def transpose_times(self, weights: Floats) -> Floats:
         """The scaled equations multiplied by weights and added up."""
 
         factors = np.zeros(self.shape.width)
@@ -454,20 +311,20 @@ class Predicates:
                 add_cell_times(codes, words, bit, point[part], totals[start:])
         return totals[self.shape.index]
 
-    def _chunks(self) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+    def _chunks(self) -> Iterator[tuple[slice, Words]]:
         """Some records at a time, and their bits: words x records."""
         wide = self.shape.layout.words
-        step = max(FEWEST, AT_ONCE // wide)
+        step = max(MIN_RECORDS_PER_CHUNK, WORDS_PER_CHUNK // wide)
         for start in range(0, self.width, step):
             end = min(start + step, self.width)
             words = np.empty((end - start, wide), np.uint64)
             sign(np.arange(start, end), self.shape.layout.compiled, words)
             yield slice(start, end), np.ascontiguousarray(words.T)
 
-    def _families(self, part: slice) -> Iterator[tuple[NDArray[np.int32], int, int]]:
+    def _families(self, part: slice) -> Iterator[tuple[Codes, int, int]]:
         """Cells of some records, the bit of their predicate, and where their totals begin."""
-        codes, rows, bits, starts = self.shape.compiled[2]
-        for row, bit, start in zip(rows.tolist(), bits.tolist(), starts.tolist(), strict=True):
+        codes, *places = self.shape.compiled.cells
+        for row, bit, start in zip(*(each.tolist() for each in places), strict=True):
             yield codes[row, part], bit, start
 
     # As something that is stored -----------------------------------------------------------
@@ -496,7 +353,7 @@ class Predicates:
 
     def rows(self) -> Rows:
         """The same as stored columns."""
-        step = max(1, 64 * AT_ONCE // max(1, self.height))
+        step = max(1, 64 * WORDS_PER_CHUNK // max(1, self.height))
         row, column = [np.zeros(0, np.int64)], [np.zeros(0, np.uint32)]
         for start in range(0, self.width, step):
             places = np.arange(start, min(start + step, self.width))
@@ -509,7 +366,7 @@ class Predicates:
 
 
 def fitting(
-    selections: Sequence[Selection], source: Source, *, most_stored: int = MOST_STORED
+    selections: Sequence[Selection], source: Source, *, most_stored: int = MAX_STORED_BYTES
 ) -> Passes:
     """The equations in the form that is gone through fastest within so many bytes.
 
@@ -523,7 +380,7 @@ def fitting(
     entries = int(found.sizes.sum())
     grouped = any(each.keys for each in selections)
     as_bits = 8 * found.width * found.shape.layout.words
-    dense = not grouped and entries > DENSE * found.width * found.height
+    dense = not grouped and entries > MIN_BITS_DENSITY * found.width * found.height
     if not dense and 4 * entries <= most_stored:
         return found.rows()
     if not grouped and as_bits <= most_stored:

@@ -17,21 +17,27 @@ from math import ceil, floor, isfinite
 
 from casemate.errors import Unsupported
 from casemate.published.knowledge import Knowledge
-from casemate.published.readable import combination
+from casemate.published.statements import combination
 from casemate.query import Join
-from casemate.query.engines import quote, values
-from casemate.query.language import FRACTION_DIGITS, NUMBERS, ColumnRef, Expression, columns_of
-from casemate.query.language import replace as substitute
+from casemate.query.engines import values
+from casemate.query.language import (
+    FRACTION_DIGITS,
+    NUMBERS,
+    ColumnRef,
+    Expression,
+    columns_of,
+    substitute,
+)
 from casemate.query.parse import Logged, Unread, parse_statement
 from casemate.query.records import affine, inexact, inexact_parts
 from casemate.table import Column, ColumnType, Policy, Role
-from casemate.table.sources import Source
+from casemate.table.sources import Source, quote_name
 
 LARGEST_POWER = {ColumnType.INTEGER: 18, ColumnType.DECIMAL: 25, ColumnType.DOUBLE: 0}
 SMALLEST_POWER = 6
 """A range smaller than up to 10^6 is not taken for granted; it must be declared."""
 
-USUAL_POWER, ROOM = 9, 3
+DEFAULT_POWER, SPARE_POWERS = 9, 3
 """Up to 10^9 is taken where it is exact, or three powers of ten more than the values need: in much
 larger ranges linear programs lose their digits."""
 
@@ -63,7 +69,7 @@ def exact_ranges(
     numbers = dict(number for part in parts for number in part.numbers)
     facts = {place: _facts(place, column, source) for place, column in numbers.items()}
     public = {
-        place: _measured(column, facts[place])
+        place: _with_observed_range(column, facts[place])
         for place, column in numbers.items()
         if column.role is not Role.PRIVATE or place[0]
     }
@@ -72,7 +78,7 @@ def exact_ranges(
         for place, column in numbers.items()
         if place not in public and (fact := facts[place]) and column.values is None
     }
-    private = _narrowed(secret, [part.within(public) for part in parts])
+    private = _choose_ranges(secret, [part.within(public) for part in parts])
     notes = (_note(numbers[place], column) for place, column in private.items())
     said = tuple(note for note in notes if note is not None)
     return ExactRanges(_with_columns(policy, public | private), said)
@@ -133,12 +139,12 @@ class _FormulaPart:
     def within(self, columns: Mapping[Reference, Column]) -> "_FormulaPart":
         """The same formula over columns that have ranges."""
 
-        def ranged(node: Expression) -> Expression | None:
+        def with_range(node: Expression) -> Expression | None:
             if not isinstance(node, ColumnRef):
                 return None
             return replace(node, column=columns.get(self._place(node), node.column))
 
-        return replace(self, expression=substitute(self.expression, ranged))
+        return replace(self, expression=substitute(self.expression, with_range))
 
     def _place(self, reference: ColumnRef) -> Reference:
         joined = {join.alias: join.public for join in self.joins}
@@ -179,7 +185,7 @@ class _Facts:
 def _facts(place: Reference, column: Column, source: Source) -> _Facts | None:
     """What a column holds; None where that is nothing, or nothing that is a number."""
     public, name = place
-    number = f"t.{quote(name)}"
+    number = f"t.{quote_name(name)}"
     decimal = column.type is ColumnType.DECIMAL
     finer = {
         f"d{digits}": f"count(*) FILTER (WHERE {number} <> round({number}, {digits}))"
@@ -197,7 +203,7 @@ def _facts(place: Reference, column: Column, source: Source) -> _Facts | None:
     return _Facts(Fraction(low), Fraction(high), next(enough, None) if decimal else None)
 
 
-def _measured(column: Column, facts: _Facts | None) -> Column:
+def _with_observed_range(column: Column, facts: _Facts | None) -> Column:
     """A public column with the range that everybody sees it has."""
     if facts is None or column.type is None:
         return column
@@ -222,7 +228,7 @@ class _Number:
     def largest(self) -> int:
         """The power of ten up to which a range may be taken for granted."""
         kind = self.column.type or ColumnType.DOUBLE
-        return min(LARGEST_POWER[kind], max(USUAL_POWER, self.needed + ROOM))
+        return min(LARGEST_POWER[kind], max(DEFAULT_POWER, self.needed + SPARE_POWERS))
 
     def within(self, power: int, digits: int) -> Column:
         """The column from -10^power to 10^power where it has no bounds, with so many digits."""
@@ -232,7 +238,7 @@ class _Number:
         return replace(self.column, low=low, high=high, digits=fine)
 
 
-def _narrowed(
+def _choose_ranges(
     numbers: Mapping[Reference, _Number], parts: Sequence[_FormulaPart]
 ) -> dict[Reference, Column]:
     """The private columns in the largest ranges in which most of the formulas are exact."""

@@ -1,19 +1,13 @@
-"""What a statement shows, as a linear form in the results of its aggregates.
+"""What a statement shows: columns as linear forms of results, cells, and what rounding leaves open.
 
 A column such as `SUM(a) - SUM(b)`, `ROUND(AVG(x), 2)` or `SUM(x) / COUNT(*)` is an equation in the
-sums behind it; anything that is not is left to the caller to refuse.
-
-The cells that a select shows, and the sums behind each of them: the custodian's view.
-
-Rounded numbers are intervals: what a printed number says about the one behind it.
-
-A number rounded by SQL, or printed with few digits, lies within half a unit of its last digit.
-Both ends count as possible, unless it is known how ties are rounded: exact numbers go away from
-zero, and the quotient of two whole numbers is cut towards it.
+sums behind it (`shown_as`); anything that is not is left to the caller to refuse. `shown_cells` are
+the cells of a select in the custodian's view, and a `Span` is what a printed number says about the
+one behind it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -64,18 +58,14 @@ class ShownForm:
 
 def shown_as(expression: Expression) -> ShownForm | None:
     """The linear form that a column shows, or None."""
-    if isinstance(expression, ResultRef):
-        return ShownForm(((expression.index, Fraction(1)),))
-    if isinstance(expression, Literal):
-        return _constant(expression)
-    rule = RULES.get(expression.operation) if isinstance(expression, Call) else None
-    return rule(expression) if rule is not None and isinstance(expression, Call) else None
-
-
-def _constant(literal: Literal) -> ShownForm | None:
-    if isinstance(literal.value, bool) or not isinstance(literal.value, int | float | Decimal):
-        return None
-    return ShownForm((), Fraction(literal.value))
+    match expression:
+        case ResultRef(index):
+            return ShownForm(((index, Fraction(1)),))
+        case Literal(int() | float() | Decimal() as value) if not isinstance(value, bool):
+            return ShownForm((), Fraction(value))
+        case Call(operation) if operation in RULES:
+            return RULES[operation](expression)
+    return None
 
 
 def _is_plain(form: ShownForm | None) -> bool:
@@ -101,10 +91,10 @@ def _product(call: Call) -> ShownForm | None:
     if left.weights and right.weights:
         return None
     form, factor = (left, right.constant) if not right.weights else (right, left.constant)
-    return _scaled(form, factor) if _is_plain(right if form is left else left) else None
+    return _scale(form, factor) if _is_plain(right if form is left else left) else None
 
 
-def _scaled(form: ShownForm, factor: Fraction) -> ShownForm | None:
+def _scale(form: ShownForm, factor: Fraction) -> ShownForm | None:
     if form.cut:
         return None
     weights = tuple((index, weight * factor) for index, weight in form.weights if factor)
@@ -118,7 +108,7 @@ def _quotient(call: Call) -> ShownForm | None:
         return None
     cut = call.type is ColumnType.INTEGER
     if not bottom.weights:
-        scaled = _scaled(top, 1 / bottom.constant) if bottom.constant else None
+        scaled = _scale(top, 1 / bottom.constant) if bottom.constant else None
         return replace(scaled, cut=True) if scaled is not None and cut else scaled
     ((index, weight), *more) = bottom.weights
     if more or weight != 1 or bottom.constant:
@@ -126,7 +116,7 @@ def _quotient(call: Call) -> ShownForm | None:
     return ShownForm(top.weights, top.constant, index, cut=cut)
 
 
-def _rounded(call: Call) -> ShownForm | None:
+def _rounding(call: Call) -> ShownForm | None:
     form = shown_as(call.arguments[0])
     digits = call.arguments[1] if len(call.arguments) > 1 else Literal(0, ColumnType.INTEGER)
     if form is None or form.rounded or not isinstance(digits, Literal):
@@ -139,7 +129,7 @@ def _rounded(call: Call) -> ShownForm | None:
 def _same_value(call: Call) -> ShownForm | None:
     """A cast to a wider number, or a COALESCE that only names what stands for nothing."""
     if call.operation is Operation.CAST and len(call.arguments) > 1:
-        return _rounded(call)
+        return _rounding(call)
     first, *others = call.arguments
     if call.operation is Operation.COALESCE:
         return shown_as(first) if all(isinstance(each, Literal) for each in others) else None
@@ -147,7 +137,7 @@ def _same_value(call: Call) -> ShownForm | None:
     return None if narrowing else shown_as(first)
 
 
-# What it comes to ---------------------------------------------------------------------------------
+# What a column comes to in exact arithmetic -----------------------------------------------------
 
 
 def exact_value(
@@ -167,7 +157,9 @@ def exact_value(
     if expression.operation is Operation.COALESCE:
         return next((each for each in values if each is not None), None)
     known = [each for each in values if each is not None]
-    return EXACTLY[expression.operation](expression, known) if len(known) == len(values) else None
+    return (
+        EXACT_RULES[expression.operation](expression, known) if len(known) == len(values) else None
+    )
 
 
 def _exact_quotient(call: Call, values: list[Fraction]) -> Fraction | None:
@@ -189,7 +181,7 @@ def _exactly_rounded(call: Call, values: list[Fraction]) -> Fraction:
     return size if value >= 0 else -size
 
 
-EXACTLY: dict[Operation, Callable[[Call, list[Fraction]], Fraction | None]] = {
+EXACT_RULES: dict[Operation, Callable[[Call, list[Fraction]], Fraction | None]] = {
     Operation.ADD: lambda _, values: values[0] + values[1],
     Operation.SUBTRACT: lambda _, values: values[0] - values[1],
     Operation.MULTIPLY: lambda _, values: values[0] * values[1],
@@ -203,13 +195,13 @@ RULES = {
     Operation.SUBTRACT: _sum,
     Operation.MULTIPLY: _product,
     Operation.DIVIDE: _quotient,
-    Operation.ROUND: _rounded,
+    Operation.ROUND: _rounding,
     Operation.CAST: _same_value,
     Operation.COALESCE: _same_value,
 }
 
 
-# Cells ------------------------------------------------------------------------------------------
+# The cells that a select shows, and the sums behind each of them --------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,33 +229,24 @@ def shown_cells(select: Select, source: Source) -> list[ShownCell]:
 
 
 def all_shown_cells(selects: Iterable[Select], source: Source) -> dict[Select, list[ShownCell]]:
-    """The cells of many selects, read together."""
-    wanted = {select: _needed(select) for select in selects}
+    """The cells of many selects, read together.
+
+    Of each: who is there, and the sums and counts behind its results.
+    """
+    wanted = {
+        select: [
+            presence(select),
+            *(_sum_behind(each) for each in select.aggregates),
+            *(counting(each) for each in select.aggregates),
+        ]
+        for select in selects
+    }
     every = list(dict.fromkeys(each for needed in wanted.values() for each in needed))
     found = dict(zip(every, answers(every, source), strict=True))
     return {
-        select: _cells(select, [found[each] for each in needed])
+        select: list(_cells(select, [found[each] for each in needed]))
         for select, needed in wanted.items()
     }
-
-
-def _needed(select: Select) -> list[Aggregate]:
-    """What must be known of a select: who is there, and the sums and counts behind its results."""
-    sums = [_sum_behind(each) for each in select.aggregates]
-    return [presence(select), *sums, *(counting(each) for each in select.aggregates)]
-
-
-def _cells(select: Select, read: Sequence[Mapping[Key, Scalar]]) -> list[ShownCell]:
-    present, *found = read
-    width = len(select.aggregates)
-    cells = []
-    for key in present:
-        totals = [each.get(key) for each in found[:width]]
-        numbers = [int(str(each.get(key) or 0)) for each in found[width:]]
-        cell = _cell(select, key, totals, numbers)
-        if shown_value(select.having, select, cell) is True:
-            cells.append(cell)
-    return cells
 
 
 def _sum_behind(aggregate: Aggregate) -> Aggregate:
@@ -271,48 +254,49 @@ def _sum_behind(aggregate: Aggregate) -> Aggregate:
     return replace(aggregate, function=Function.SUM) if averaged else aggregate
 
 
-def _cell(select: Select, key: Key, totals: Sequence[Scalar], numbers: Sequence[int]) -> ShownCell:
+def _cells(select: Select, read: Sequence[Mapping[Key, Scalar]]) -> Iterator[ShownCell]:
+    present, *found = read
     functions = [each.function for each in select.aggregates]
-    sums = (
-        number if function is Function.COUNT else total
-        for function, total, number in zip(functions, totals, numbers, strict=True)
-    )
-    divisors = (
-        max(1, number) if function is Function.AVG else 1
-        for function, number in zip(functions, numbers, strict=True)
-    )
-    return ShownCell(key, tuple(sums), tuple(divisors))
+    for key in present:
+        results = [each.get(key) for each in found]
+        counts = [int(str(each or 0)) for each in results[len(functions) :]]
+        behind = list(zip(functions, results, counts, strict=False))
+        sums = tuple(n if function is Function.COUNT else total for function, total, n in behind)
+        divisors = tuple(max(1, n) if function is Function.AVG else 1 for function, _, n in behind)
+        cell = ShownCell(key, sums, divisors)
+        if shown_value(select.having, select, cell) is True:
+            yield cell
 
 
 def shown_value(expression: Expression, select: Select, cell: ShownCell) -> Scalar:
     """An expression over the results and keys of one cell, as it is shown."""
-    return evaluate(expression, _reader(select, cell))
 
-
-def _reader(select: Select, cell: ShownCell) -> Callable[[Any], Scalar]:
-    def read(reference: KeyRef | ResultRef) -> Scalar:
+    def read(reference: Any) -> Scalar:
         if isinstance(reference, KeyRef):
             return cell.key[reference.index]
         total, divisor = cell.sums[reference.index], cell.divisors[reference.index]
         averaged = select.aggregates[reference.index].function is Function.AVG
         return average(total, divisor) if averaged and total is not None else total
 
-    return read
+    return evaluate(expression, read)
 
 
 def empty_keys(select: Select, present: Sequence[ShownCell], possible: Sequence[Key]) -> list[Key]:
     """Keys of cells that would be shown if anybody were in them, and are not."""
     seen = {cell.key for cell in present}
 
-    def allowed(key: Key) -> bool:
+    def passes_having(key: Key) -> bool:
         nothing = (None,) * len(select.aggregates)
         cell = ShownCell(key, nothing, (1,) * len(select.aggregates))
         return shown_value(select.having, select, cell) is True
 
-    return [key for key in possible if key not in seen and allowed(key)]
+    return [key for key in possible if key not in seen and passes_having(key)]
 
 
-# Rounding ---------------------------------------------------------------------------------------
+# Rounded numbers as intervals -------------------------------------------------------------------
+# A number rounded by SQL, or printed with few digits, lies within half a unit of its last digit.
+# Both ends count as possible, unless it is known how ties are rounded: exact numbers go away from
+# zero, and the quotient of two whole numbers is cut towards it.
 
 
 HALF = Fraction(1, 2)

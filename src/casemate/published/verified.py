@@ -1,40 +1,35 @@
-"""The table's own answers against the formulas that stand for them, number by number.
+"""The table's own values and answers: what formulas come to on it, and whether that was published.
 
 Exactness is proved from types and bounds, and a table need not keep to them. So what the engine
 published is compared with what each formula comes to on the table's own values, in exact
 arithmetic; where they differ, the formula says nothing about the number, and its column is refused.
+Where the answers are the table's, a determined value is the true one; `true_values` reads it, where
+solving for it would give the same number with much more work.
 
 Departure  A sum of doubles is rounded, in an order that nobody knows. Its error is at most n u S,
            with u = 2^-53, n numbers and S the sum of their sizes. Where that is less than a
            millionth of every number in it, what follows from it is known as well as if it were
            exact, and the exact sum stands in its place; else it enters as a range.
-
-The table's own values of determined secrets: what the published numbers come to.
-
-Where the answers are the table's, a determined value is the true one; solving for it would give
-the same number with much more work.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from itertools import pairwise
 from math import lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact import Bound
-from casemate.published.coefficients import largest_size
+from casemate.exact import Bound, System
+from casemate.published.cell_secrets import largest_size
+from casemate.published.equation_system import Equations, equations, with_sides
 from casemate.published.knowledge import record_name
 from casemate.published.statements import Publication, RefusedQuery, ShownColumn
-from casemate.published.system import Equations, equations, with_sides
-from casemate.query.engines import PROTECTED, RECORD_COLUMN, quote, tables, values
+from casemate.query.engines import PROTECTED, RECORD_COLUMN, tables, values
 from casemate.query.language import Scalar
 from casemate.table import ColumnType, Policy
-from casemate.table.sources import Source
+from casemate.table.sources import Source, quote_name
 
 
 def true_values(
@@ -82,18 +77,18 @@ def numerators(numbers: Sequence[Any]) -> tuple[NDArray[Any], int]:
 
 def column_values(name: str, source: Source) -> dict[Scalar, Scalar]:
     """The value of a column for each record."""
-    written = f"{quote(PROTECTED)}.{quote(name)}"
+    written = f"{quote_name(PROTECTED)}.{quote_name(name)}"
     frame = source.read(f"SELECT {RECORD_COLUMN} AS r, {written} AS v FROM {tables(source, ())}")
     return dict(zip(values(frame["r"]), values(frame["v"]), strict=True))
 
 
-# Verified ---------------------------------------------------------------------------------------
+# Published numbers against their formulas -------------------------------------------------------
 
 
-VISIBLE = Fraction(1, 10**6)
+MAX_INVISIBLE_SHARE = Fraction(1, 10**6)
 """Of a number, the rounding of a sum up to which the number is as good as known from it."""
 
-ROUNDED = (ColumnType.DOUBLE,)
+ROUNDED_TYPES = (ColumnType.DOUBLE,)
 UNIT_ROUNDOFF = Fraction(1, 2**53)
 DIFFERENT = (
     "what the engine gives is not what the formula comes to on this table, so a value is missing "
@@ -110,19 +105,34 @@ def verified_equations(
 ) -> tuple[Equations, Publication]:
     """The equations of all columns that are what they are taken for; the others are refused."""
     system = equations(found.columns, policy, source, found.there)
-    rows = _Rows(system, policy, source, found.columns)
-    refused = rows.refusals()
-    if not refused:
-        return rows.with_rounding(), found
-    found = _without(found, refused)
-    return verified_equations(found, policy, source)
+    sums = _TrueSums.of(system, source)
+    slacks = _roundings(system, found.columns, sums)
+    refused = _different(system, found.columns, sums, slacks)
+    if refused:
+        return verified_equations(_without(found, refused), policy, source)
+    lows, highs = list(system.low), list(system.high)
+    for row, slack in slacks.items():
+        lows[row], highs[row] = _ends_with_slack(
+            sums, row, system.low[row], system.high[row], slack
+        )
+    return with_sides(system, tuple(lows), tuple(highs), system.open_ends), found
 
 
-def _weight(column: ShownColumn) -> Fraction:
-    """How much of sums of doubles a column shows; 0 where it shows none."""
-    weights = ((column.select.aggregates[index], weight) for index, weight in column.form.weights)
-    doubles = [abs(w) for each, w in weights if each.argument and each.argument.type in ROUNDED]
-    return sum(doubles, Fraction(0))
+def _different(
+    system: Equations,
+    columns: Sequence[ShownColumn],
+    sums: "_TrueSums",
+    slacks: Mapping[int, Fraction],
+) -> Refusals:
+    """The columns of which an answer of the table's is not what its formula comes to."""
+    given = {(each.query, each.output.name) for each in columns if each.told}
+    refused: Refusals = {}
+    for row, (place, value) in enumerate(zip(system.places, sums.values, strict=True)):
+        low, high, slack = system.low[row], system.high[row], slacks.get(row, Fraction(0))
+        fits = value >= low - slack and (high is None or value <= high + slack)
+        if not fits and (place.query, place.column) not in given:
+            refused[place.query, place.column] = DIFFERENT
+    return refused
 
 
 def _without(found: Publication, refused: Refusals) -> Publication:
@@ -145,113 +155,79 @@ def _without(found: Publication, refused: Refusals) -> Publication:
     )
 
 
-# The rows -----------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False, repr=False)
+class _TrueSums:
+    """What the equations come to on the table: the parts of each, and their sums."""
 
+    system: System
+    numerators: NDArray[Any]  # of the secrets' values, over one denominator
+    denominator: int
+    values: list[Fraction]
 
-class _Rows:
-    """The equations, what they come to on the table, and how large their parts are."""
-
-    def __init__(
-        self,
-        found: Equations,
-        policy: Policy,
-        source: Source,
-        columns: Sequence[ShownColumn],
-    ) -> None:
-        self._found, self._policy, self._source = found, policy, source
-        self._given = {(each.query, each.output.name) for each in columns if each.told}
-        self._double_weights = {(c.query, c.output.name): w for c in columns if (w := _weight(c))}
-        self._rows, self._starts = np.unique(found.system.row, return_index=True)
-
-    def refusals(self) -> Refusals:
-        """Why columns are refused: their numbers differ, or weigh too differently."""
-        refused: Refusals = {}
-        for row in self._different():
-            refused.setdefault(self._place(row), DIFFERENT)
-        return refused
-
-    def _place(self, row: int) -> tuple[int, str]:
-        place = self._found.places[row]
-        return place.query, place.column
-
-    def _entries(self) -> Iterator[tuple[int, slice]]:
-        ends = [*self._starts.tolist(), len(self._found.system.row)]
-        for row, (start, end) in zip(self._rows.tolist(), pairwise(ends), strict=True):
-            yield row, slice(start, end)
-
-    # Answers ------------------------------------------------------------------------------------
-
-    def _different(self) -> Iterator[int]:
-        """Rows of the table's own answers that are not what their formula comes to."""
-        for row, value in enumerate(self._values):
-            if self._place(row) in self._given:
-                continue
-            low, high = self._found.low[row], self._found.high[row]
-            slack = self._roundings.get(row, Fraction(0))
-            if value < low - slack or (high is not None and value > high + slack):
-                yield row
-
-    def with_rounding(self) -> Equations:
-        """The equations, with sums of doubles as exact as they are."""
-        low, high = list(self._found.low), list(self._found.high)
-        for row, slack in self._roundings.items():
-            low[row], high[row] = self._rounded(row, low[row], high[row], slack)
-        return with_sides(self._found, tuple(low), tuple(high), self._found.open_ends)
-
-    def _rounded(
-        self, row: int, low: Fraction, high: Bound, slack: Fraction
-    ) -> tuple[Fraction, Bound]:
-        """The ends of a row of doubles whose published sum may be off by so much."""
-        value = self._values[row]
-        if value < low - slack or high is None or value > high + slack:
-            return low, high  # an answer that is not the table's own, or an inequality
-        if low < high:
-            return min(low, value), max(high, value)
-        visible = slack <= VISIBLE * self._smallest(row)
-        return (value, value) if visible else (low - slack, high + slack)
-
-    def _smallest(self, row: int) -> Fraction:
-        """The least size of a number in a row that is not 0."""
-        numerators, scale = self._true
-        mine = self._found.system.row == row
-        sizes = np.abs(self._found.system.value[mine] * numerators[self._found.system.column[mine]])
-        return min((Fraction(int(each), scale) for each in sizes[sizes != 0]), default=Fraction(0))
-
-    @cached_property
-    def _values(self) -> list[Fraction]:
-        """What every row comes to on the table."""
-        numerators, scale = self._true
-        system = self._found.system
-        parts = multiplied_exactly(system.value, numerators[system.column])
+    @classmethod
+    def of(cls, found: Equations, source: Source) -> "_TrueSums":
+        """The sums of all equations."""
+        numerators, denominator = true_numerators(found, source)
+        system = found.system
+        parts = multiply_exactly(system.value, numerators[system.column])
         totals = np.zeros(system.rows, object)
+        rows, starts = np.unique(system.row, return_index=True)
         if len(parts):
-            totals[self._rows] = np.add.reduceat(parts, self._starts)
-        return [Fraction(int(total), scale) for total in totals.tolist()]
+            totals[rows] = np.add.reduceat(parts, starts)
+        values = [Fraction(int(total), denominator) for total in totals.tolist()]
+        return cls(system, numerators, denominator, values)
 
-    @cached_property
-    def _roundings(self) -> dict[int, Fraction]:
-        """By how much the sum behind each row of doubles may be off."""
-        weights = self._double_weights
-        rows = [row for row in range(self._found.system.rows) if self._place(row) in weights]
-        if not rows:
-            return {}
-        numerators, scale = self._true
-        size = Fraction(int(np.abs(numerators.astype(object)).sum()), scale)
-        error = 2 * len(self._found.records) * UNIT_ROUNDOFF
-        return {
-            row: error
-            * weights[self._place(row)]
-            * abs(self._found.factor[row])
-            * (size + abs(self._found.public[row]))
-            for row in rows
-        }
+    @property
+    def size(self) -> Fraction:
+        """The sum of the sizes of all secrets."""
+        return Fraction(int(np.abs(self.numerators.astype(object)).sum()), self.denominator)
 
-    @cached_property
-    def _true(self) -> tuple[NDArray[Any], int]:
-        return true_numerators(self._found, self._source)
+    def smallest(self, row: int) -> Fraction:
+        """The least size of a number in a row that is not 0."""
+        mine = self.system.row == row
+        sizes = np.abs(self.system.value[mine] * self.numerators[self.system.column[mine]])
+        found = (Fraction(int(each), self.denominator) for each in sizes[sizes != 0])
+        return min(found, default=Fraction(0))
 
 
-def multiplied_exactly(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+def _roundings(
+    found: Equations, columns: Sequence[ShownColumn], sums: _TrueSums
+) -> dict[int, Fraction]:
+    """By how much the sum behind each row of doubles may be off."""
+    weights = {(each.query, each.output.name): _double_weight(each) for each in columns}
+    shown = ((row, weights.get((p.query, p.column))) for row, p in enumerate(found.places))
+    rounded = [(row, weight) for row, weight in shown if weight]
+    size = sums.size if rounded else Fraction(0)
+    error = 2 * len(found.records) * UNIT_ROUNDOFF
+    return {
+        row: error * weight * abs(found.factor[row]) * (size + abs(found.public[row]))
+        for row, weight in rounded
+    }
+
+
+def _double_weight(column: ShownColumn) -> Fraction:
+    """How much of sums of doubles a column shows; 0 where it shows none."""
+    weights = ((column.select.aggregates[index], weight) for index, weight in column.form.weights)
+    doubles = [
+        abs(w) for each, w in weights if each.argument and each.argument.type in ROUNDED_TYPES
+    ]
+    return sum(doubles, Fraction(0))
+
+
+def _ends_with_slack(
+    sums: _TrueSums, row: int, low: Fraction, high: Bound, slack: Fraction
+) -> tuple[Fraction, Bound]:
+    """The ends of a row of doubles whose published sum may be off by so much."""
+    value = sums.values[row]
+    if value < low - slack or high is None or value > high + slack:
+        return low, high  # an answer that is not the table's own, or an inequality
+    if low < high:
+        return min(low, value), max(high, value)
+    visible = slack <= MAX_INVISIBLE_SHARE * sums.smallest(row)
+    return (value, value) if visible else (low - slack, high + slack)
+
+
+def multiply_exactly(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     """Products of integers whose sums do not overflow."""
     narrow = one.dtype == other.dtype == np.int64
     fits = narrow and largest_size(one) * largest_size(other) * len(one) < 2**62

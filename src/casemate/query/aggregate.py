@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 
 from casemate.query.language.expression import (
+    INFIX,
     TRUE,
     Call,
     ColumnRef,
@@ -17,10 +19,12 @@ from casemate.query.language.expression import (
     children,
     columns_of,
     conjuncts,
+    expression_text,
     present,
     private_columns,
     walk,
 )
+from casemate.table.sources import quote_name
 
 
 class Function(StrEnum):
@@ -164,3 +168,37 @@ class Statement:
     def aggregates(self) -> list[Aggregate]:
         """Every aggregate of the statement, in order, each once."""
         return list(dict.fromkeys(each for select in self.selects for each in select.aggregates))
+
+
+def describe(aggregate: Aggregate) -> str:
+    """An aggregate as one line, for example: sum("income") where "age" > 30 by "region"."""
+    if aggregate.argument is None:
+        head = "count(*)"
+    elif aggregate.function is Function.COUNT_DISTINCT:
+        head = f"count(distinct {expression_text(aggregate.argument)})"
+    elif aggregate.fraction is not None:
+        kind = "quantile_disc" if aggregate.discrete else "quantile_cont"
+        head = f"{kind}({expression_text(aggregate.argument)}, {decimal(aggregate.fraction)})"
+    else:
+        head = f"{aggregate.function}({expression_text(aggregate.argument)})"
+    joins = "".join(f" join {quote_name(join.public)} {join.alias}" for join in aggregate.joins)
+    where = "" if aggregate.predicate == TRUE else f" where {_bare(aggregate.predicate)}"
+    by = f" by {', '.join(map(expression_text, aggregate.keys))}" if aggregate.keys else ""
+    return f"{head}{joins}{where}{by}"
+
+
+def decimal(fraction: Fraction) -> str:
+    """A fraction in decimal notation, which shares of quantiles have."""
+    return f"{Decimal(fraction.numerator) / Decimal(fraction.denominator):f}"
+
+
+def _bare(expression: Expression) -> str:
+    wrapped = isinstance(expression, Call) and expression.operation in (*INFIX, *WRAPPED)
+    return expression_text(expression)[1:-1] if wrapped else expression_text(expression)
+
+
+WRAPPED = (
+    *(Operation.NOT, Operation.IN, Operation.LIKE),
+    *(Operation.IS_NULL, Operation.IS_TRUE),
+)
+"""Operations that stand in parentheses unless they stand alone, beside those between operands."""

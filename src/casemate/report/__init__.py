@@ -1,38 +1,34 @@
-"""The toolkit of every report: self-contained HTML pages, plots as inline SVG, and the terminal."""
+"""One report model, rendered as text, JSON and HTML, and the toolkit of every command.
+
+A capability makes a `Report` of `Section`s and blocks; `as_text`, `as_json` and `as_html` render
+it, and `terminal` puts it where a command's options say. `plots` draws the
+figures of pages.
+"""
 
 from typing import TYPE_CHECKING
 
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.report.pages import (
-        ROWS_SHOWN,
-        Markup,
-        counted,
-        escaped,
-        facts,
-        figure,
-        joined,
-        listing,
-        page,
-        paragraph,
-        section,
-        table,
-        tag,
+    from casemate.report.html import ROWS_ON_PAGE, as_html
+    from casemate.report.model import (
+        Block,
+        Code,
+        Drawing,
+        Facts,
+        Figure,
+        LazyRows,
+        Link,
+        Listing,
+        Paragraph,
+        Prose,
+        Report,
+        Section,
+        TableBlock,
+        Where,
+        as_json,
+        words_of,
     )
-    from casemate.report.plots import (
-        LETTER,
-        Bands,
-        Bar,
-        LinearScale,
-        Logarithmic,
-        Margins,
-        Mark,
-        Matrix,
-        Plot,
-        Tone,
-        drawing,
-    )
-    from casemate.report.values import number, plain
+    from casemate.report.text import as_text, count_of, number, plain, sentence, shorten
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

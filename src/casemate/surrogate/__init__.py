@@ -1,8 +1,9 @@
 """A public stand-in for the table: answers questions, learns from measurements, opens nothing.
 
-`Surrogate` is the protocol; `dense` holds every cell, `mixture` products for large universes,
-`replay` replays every measurement, `projection` and `weights` are updates.
-`stand_in` rebuilds one from a transcript alone, and `typical_error` estimates how far it is off.
+`protocol` is what every stand-in can do. `replay` is the one that holds every cell (`dense`) and
+replays every measurement by the steps of `projection`; `mixture` is the one of products for large
+universes, fitted by `mixture_residuals`. `stand_in` chooses between them and rebuilds one from a
+transcript alone, and `typical_error` estimates how far it is off.
 """
 
 from typing import TYPE_CHECKING
@@ -10,11 +11,11 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.surrogate.dense import LARGEST_DENSE, Histogram, remembers
-    from casemate.surrogate.projection import most_off, tilted
+    from casemate.surrogate.dense import MAX_DENSE_CELLS, Histogram, caches_marginal
+    from casemate.surrogate.projection import exponential_tilt, worst_cell
     from casemate.surrogate.protocol import Surrogate
-    from casemate.surrogate.replay import WIDE
-    from casemate.surrogate.stand_in import DENSEST, Make, StandIn, stand_in_for
-    from casemate.surrogate.typical_error import LARGEST, WORLDS, TypicalErrors
+    from casemate.surrogate.replay import WIDE_TABLE_ATTRIBUTES
+    from casemate.surrogate.stand_in import Make, StandIn, stand_in_for
+    from casemate.surrogate.typical_error import MAX_REFITTED_CELLS, MAX_REPLICATES, TypicalErrors
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

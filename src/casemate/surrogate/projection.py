@@ -11,27 +11,26 @@ Soft       A noisy table is not to be believed to the last digit. The soft step 
            one table at a time with the total kept at one. Each table keeps multipliers (theta, one
            for each cell), and steps taken in turns reach the common minimum.
 
-Every function takes and gives small arrays: the mass inside a question, or a marginal, both as
-fractions of the total. What it gives is the factor for each of their cells.
-
-The one cell of a measured marginal that a stand-in gets most wrong, as a question.
+A projection takes and gives small arrays: the mass inside a question, or a marginal, both as
+fractions of the total. What it gives is the factor for each of their cells. What is projected on is
+made here, too: the cell of a marginal that is most off, and noisy tables that agree.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from casemate.grid import Floats, MeasuredMarginal, Product
+from casemate.grid import Floats, MeasuredMarginal, Product, Scope
 
-LEAST = 1e-5
+MIN_MEASURED_FRACTION = 1e-5
 """A measured fraction is believed between this and one minus this: never nothing, never all."""
 
-SCARCE, GONE = 1e-60, 1e-200
+MIN_SOFT_STEP_SHARE, NEGLIGIBLE_SHARE = 1e-60, 1e-200
 """A soft step leaves no less than the first in a cell, and a cell below the second is left alone:
 so no factor leaves the range of floats."""
 
-ROUNDS = 100
+MAX_ITERATIONS = 100
 """Enough for every one-dimensional equation here to be solved to the last digit."""
 
 
@@ -39,17 +38,23 @@ def inside_and_outside(inside: float, outside: float, measured: float) -> tuple[
     """The factors inside and outside a 0/1 question that make the mass inside the measured one."""
     if inside <= 0 or outside <= 0:  # no factor could move mass to where none is
         return 1.0, 1.0
-    wanted = min(max(measured, LEAST), 1 - LEAST)
+    wanted = min(max(measured, MIN_MEASURED_FRACTION), 1 - MIN_MEASURED_FRACTION)
     return wanted / inside, (1 - wanted) / outside
 
 
 def to_marginal(marginal: Floats, measured: Floats) -> Floats:
     """The factors that make a marginal the measured one, moved to where it is a distribution."""
-    wanted = np.maximum(on_simplex(measured.ravel()), LEAST / measured.size)
-    wanted = (wanted / wanted.sum()).reshape(measured.shape)
+    wanted = project_on_distributions(measured[..., None])[..., 0]
     factors: Floats = np.ones(wanted.shape)
     np.divide(wanted, marginal, out=factors, where=marginal > 0)
     return factors
+
+
+def project_on_distributions(shares: Floats) -> Floats:
+    """The nearest distributions, one for each place on the last axis; no cell without mass."""
+    flat = shares.reshape(-1, shares.shape[-1])
+    wanted = np.maximum(project_on_simplex(flat), MIN_MEASURED_FRACTION / len(flat))
+    return np.asarray((wanted / wanted.sum(axis=0)).reshape(shares.shape))
 
 
 def to_mean(marginal: Floats, weights: Floats, measured: float) -> Floats:
@@ -58,11 +63,15 @@ def to_mean(marginal: Floats, weights: Floats, measured: float) -> Floats:
     if low == high:
         return np.ones_like(marginal)
     unit = (weights - low) / (high - low)
-    wanted = min(max((measured - low) / (high - low), LEAST), 1 - LEAST)
-    return tilted(marginal, unit, _solved(lambda eta: _mean(marginal, unit, eta) - wanted))
+    wanted = min(
+        max((measured - low) / (high - low), MIN_MEASURED_FRACTION), 1 - MIN_MEASURED_FRACTION
+    )
+    return exponential_tilt(
+        marginal, unit, _bisect_zero(lambda eta: _mean(marginal, unit, eta) - wanted)
+    )
 
 
-def tilted(marginal: Floats, weights: Floats, eta: float) -> Floats:
+def exponential_tilt(marginal: Floats, weights: Floats, eta: float) -> Floats:
     """The factors exp(eta * weight) / Z, where Z keeps the total of the marginal."""
     raised: Floats = np.exp(eta * weights - max(eta * weights.max(), eta * weights.min()))
     raised *= marginal.sum() / (raised * marginal).sum()
@@ -78,12 +87,14 @@ def soft_to_marginal(
     found by keeping the total. The multipliers are what was really applied, so a cell that is held
     above nothing comes back when others need it.
     """
-    alive = marginal > GONE
+    from scipy.special import wrightomega
+
+    alive = marginal > NEGLIGIBLE_SHARE
     start = np.log(marginal[alive]) + sharpness * measured[alive] - theta[alive]
     mass = float(marginal.sum())
     shift = _shift_for(start, sharpness * mass)
-    wanted = wright_omega(start + shift)
-    wanted = np.maximum(wanted / wanted.sum(), SCARCE)
+    wanted = wrightomega(start + shift)
+    wanted = np.maximum(wanted / wanted.sum(), MIN_SOFT_STEP_SHARE)
     factors, multipliers = np.ones_like(marginal), theta.copy()
     factors[alive] = wanted / wanted.sum() * mass / marginal[alive]
     multipliers[alive] += np.log(factors[alive]) - shift + math.log(sharpness)
@@ -91,15 +102,17 @@ def soft_to_marginal(
 
 
 def _shift_for(start: Floats, total: float) -> float:
-    """The s for which wright_omega(start + s) has this total: Newton's method between bounds.
+    """The s for which wrightomega(start + s) has this total: Newton's method between bounds.
 
     The largest entry alone is at most the total, and at least its share among equals.
     """
+    from scipy.special import wrightomega
+
     highest, share = float(start.max()), total / start.size
     low, high = share + math.log(share) - highest, total + math.log(total) - highest
     shift = min(max(math.log(total) - highest, low), high)
-    for _ in range(ROUNDS):
-        w = wright_omega(start + shift)
+    for _ in range(MAX_ITERATIONS):
+        w = wrightomega(start + shift)
         missing = math.log(total) - math.log(float(w.sum()))
         low, high = (shift, high) if missing > 0 else (low, shift)
         step = missing * float(w.sum()) / float((w / (1 + w)).sum())
@@ -109,33 +122,26 @@ def _shift_for(start: Floats, total: float) -> float:
     return shift
 
 
-def wright_omega(value: Floats) -> Floats:
-    """The w with w + log(w) = value, by Newton's method from below, where it cannot overshoot."""
-    value = np.maximum(value, -700.0)  # below, w is smaller than any float that matters
-    small, large = np.minimum(value, 1.0), np.maximum(value, 1.0)
-    w: Floats = np.where(value > 1, large - np.log(large), np.exp(small) / (1 + np.exp(small)))
-    for _ in range(8):
-        w = w * (1 + value - np.log(w)) / (1 + w)
-    return w
-
-
-def on_simplex(values: Floats) -> Floats:
-    """The nearest numbers that are not negative and sum to one."""
-    falling = np.sort(values)[::-1]
-    surplus = np.cumsum(falling) - 1.0
-    kept = int(np.count_nonzero(falling * np.arange(1, values.size + 1) > surplus))
-    nearest: Floats = np.maximum(values - surplus[kept - 1] / kept, 0.0)
-    return nearest
+def project_on_simplex(values: Floats) -> Floats:
+    """The nearest numbers along the first axis that are not negative and sum to one."""
+    falling = np.sort(values, axis=0)[::-1]
+    surplus = np.cumsum(falling, axis=0) - 1.0
+    ranks = np.arange(1, len(values) + 1).reshape(-1, *[1] * (values.ndim - 1))
+    kept = np.count_nonzero(falling * ranks > surplus, axis=0, keepdims=True)
+    nearest = np.maximum(values - np.take_along_axis(surplus, kept - 1, axis=0) / kept, 0.0)
+    return np.asarray(nearest)
 
 
 def _mean(marginal: Floats, weights: Floats, eta: float) -> float:
-    return float((marginal * tilted(marginal, weights, eta) * weights).sum() / marginal.sum())
+    return float(
+        (marginal * exponential_tilt(marginal, weights, eta) * weights).sum() / marginal.sum()
+    )
 
 
-def _solved(rising: Callable[[float], float]) -> float:
+def _bisect_zero(rising: Callable[[float], float]) -> float:
     """Where a rising function is zero, by halving."""
     low, high = -700.0, 700.0
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         middle = (low + high) / 2
         if rising(middle) < 0:
             low = middle
@@ -144,10 +150,10 @@ def _solved(rising: Callable[[float], float]) -> float:
     return (low + high) / 2
 
 
-# Most off ---------------------------------------------------------------------------------------
+# The cell of a measured marginal that a stand-in gets most wrong --------------------------------
 
 
-def most_off(
+def worst_cell(
     measured: MeasuredMarginal, believed: Floats, shape: tuple[int, ...]
 ) -> tuple[Product, float]:
     """The question about that cell, the first of equals, and its measured value."""
@@ -163,3 +169,43 @@ def most_off(
         for axis, code in zip(measured.marginal.scope, cell, strict=True)
     }
     return Product(shape, masks), float(measured.values[cell])
+
+
+# Noisy tables moved so that they agree with each other ------------------------------------------
+
+
+MIN_VARIANCE = 1e-12
+"""An exact number counts as one of this variance: it counts most, and nothing is infinite."""
+
+
+def reconcile(
+    tables: Sequence[MeasuredMarginal], values: Sequence[Floats], totals: Floats
+) -> list[Floats]:
+    """The values of noisy tables, moved to agree on the total and on every attribute they share.
+
+    The last axis of the values, and of the totals, are worlds apart from each other. The counts of
+    an attribute are the mean of what its tables say, each weighed by its variance. Once the totals
+    agree, a table can be moved along one attribute without touching another.
+    """
+    scopes = [table.marginal.scope for table in tables]
+    moved = [_with_total(each, totals) for each in values]
+    for attribute in sorted({a for scope in scopes for a in scope}):
+        holding = [place for place, scope in enumerate(scopes) if attribute in scope]
+        sides = [_other_axes(scopes[place], attribute) for place in holding]
+        shown = [moved[place].sum(axis=axes) for place, axes in zip(holding, sides, strict=True)]
+        rows = [one.size / moved[place].size for place, one in zip(holding, shown, strict=True)]
+        exact = [max(tables[place].variance, MIN_VARIANCE) for place in holding]
+        precise = [row / variance for row, variance in zip(rows, exact, strict=True)]
+        mean = np.average(np.stack(shown), axis=0, weights=precise)
+        for place, axes, one, row in zip(holding, sides, shown, rows, strict=True):
+            moved[place] = moved[place] + np.expand_dims((mean - one) * row, axes)
+    return moved
+
+
+def _with_total(values: Floats, totals: Floats) -> Floats:
+    axes = tuple(range(values.ndim - 1))
+    return np.asarray(values + (totals - values.sum(axis=axes)) / math.prod(values.shape[:-1]))
+
+
+def _other_axes(scope: Scope, attribute: int) -> tuple[int, ...]:
+    return tuple(axis for axis, a in enumerate(scope) if a != attribute)

@@ -1,7 +1,4 @@
-"""What every stand-in for a table can do.
-
-What is known of the number of records, and whether a measurement is about a grid at all.
-"""
+"""What every stand-in for a table can do, and what it knows of the number of records."""
 
 import math
 from collections.abc import Sequence
@@ -39,15 +36,21 @@ class Surrogate(Protocol):
         ...
 
 
-class Fitted(Surrogate, Protocol):
-    """A stand-in that fits what was measured together, and all that came before."""
+class DailyStandIn(Surrogate, Protocol):
+    """A stand-in for daily use: it fits what was measured together, and all that came before."""
+
+    shape: tuple[int, ...]
+
+    def marginals(self, scopes: Sequence[Scope]) -> dict[Scope, Floats]:
+        """Its counts over many scopes."""
+        ...
 
     def learn(self, measurements: Sequence[Measurement], sweeps: int = ...) -> None:
         """Learn from what was published together, going over everything so many times."""
         ...
 
 
-# Known total ------------------------------------------------------------------------------------
+# The number of records, and whether a measurement is about a grid at all ------------------------
 
 
 class KnownTotal:

@@ -27,19 +27,24 @@ from casemate.grid import (
     Measurement,
     Product,
     Scope,
-    agreed,
 )
 from casemate.surrogate.dense import Histogram, Target
-from casemate.surrogate.projection import inside_and_outside, soft_to_marginal, to_marginal, to_mean
+from casemate.surrogate.projection import (
+    inside_and_outside,
+    reconcile,
+    soft_to_marginal,
+    to_marginal,
+    to_mean,
+)
 from casemate.surrogate.protocol import KnownTotal, check_grid
 
-SWEEPS = 10
+DEFAULT_SWEEPS = 10
 """So many sweeps fit several measurements that come together."""
 
-SHARPNESS = 50.0
+SOFT_STEP_SHARPNESS = 50.0
 """How many times its own information a measurement is believed in the soft steps: kappa."""
 
-WIDE = 3
+WIDE_TABLE_ATTRIBUTES = 3
 """A table of so many attributes is approached softly."""
 
 
@@ -73,17 +78,12 @@ class HeldTable:
 Held = HeldQuestion | HeldTable
 
 
-def _wide(held: Held) -> bool:
+def _is_wide(held: Held) -> bool:
     """Whether its cells are too few people each to be matched."""
-    return isinstance(held, HeldTable) and len(held.target.scope) >= WIDE
+    return isinstance(held, HeldTable) and len(held.target.scope) >= WIDE_TABLE_ATTRIBUTES
 
 
-def _certain(held: Held) -> bool:
-    """Whether it is no measurement but a fact, which a sweep ends with."""
-    return held.measurement.variance == 0
-
-
-def _held(measurement: Measurement) -> Held:
+def _hold(measurement: Measurement) -> Held:
     if isinstance(measurement, MeasuredMarginal):
         values = measurement.values
         return HeldTable(measurement, values, np.zeros_like(values))
@@ -94,24 +94,12 @@ class DenseSurrogate:
     """A dense stand-in that agrees with all that was measured, as far as the noise allows.
 
     `total` is what is known of the number of records and `total_variance` how well: 0 for a
-    public number, infinity for none; measured totals and tables then sharpen it. `prior` is a
-    public guess, positive everywhere; without it, all cells are equally likely.
+    public number, infinity for none; measured totals and tables then sharpen it.
     """
 
-    def __init__(
-        self,
-        shape: tuple[int, ...],
-        total: float,
-        total_variance: float = 0.0,
-        *,
-        prior: Floats | None = None,
-        sharpness: float = SHARPNESS,
-    ) -> None:
-        if not sharpness > 0:
-            raise ValueError(f"a stand-in needs a positive sharpness, got {sharpness}")
+    def __init__(self, shape: tuple[int, ...], total: float, total_variance: float = 0.0) -> None:
         self.shape = tuple(int(width) for width in shape)
-        self._histogram = Histogram(self.shape, prior)
-        self._sharpness = float(sharpness)
+        self._histogram = Histogram(self.shape)
         self._total = KnownTotal(total, total_variance)
         self._held: list[Held] = []
 
@@ -141,27 +129,31 @@ class DenseSurrogate:
         """Learn from what a mechanism published, then replay all there was, in order."""
         self.learn([measurement], sweeps=1)
 
-    def learn(self, measurements: Sequence[Measurement], sweeps: int = SWEEPS) -> None:
+    def learn(self, measurements: Sequence[Measurement], sweeps: int = DEFAULT_SWEEPS) -> None:
         """Learn from what was published together, such as all tables of two attributes."""
         for measurement in measurements:
             check_grid(self.shape, measurement)
         for measurement in measurements:
             self._total.count(measurement)
-        fresh = [held for held in map(_held, measurements) if held.target.scope]
+        fresh = [held for held in map(_hold, measurements) if held.target.scope]
         self._held += fresh
         self._agree()
         if len(fresh) < len(self._held):
             self._sweep(fresh)
-        order = sorted(self._held, key=lambda held: (_certain(held), not _wide(held)))
+        order = sorted(  # wide tables first, and last what is no measurement but a fact
+            self._held, key=lambda held: (held.measurement.variance == 0, not _is_wide(held))
+        )
         for _ in range(sweeps):
             self._sweep(order)
 
     def _agree(self) -> None:
         """Let the narrow tables that share an attribute agree about it."""
-        narrow = [held for held in self._held if isinstance(held, HeldTable) and not _wide(held)]
-        moved = agreed([held.measurement for held in narrow], self._total.value)
+        narrow = [held for held in self._held if isinstance(held, HeldTable) and not _is_wide(held)]
+        tables = [held.measurement for held in narrow]
+        measured = [table.values[..., None] for table in tables]
+        moved = reconcile(tables, measured, np.array([self._total.value]))
         for held, values in zip(narrow, moved, strict=True):
-            held.wanted = values
+            held.wanted = values[..., 0]
 
     def _sweep(self, order: Sequence[Held]) -> None:
         """Project on one measurement after the other; each pass looks at what the next needs."""
@@ -189,8 +181,8 @@ class DenseSurrogate:
             weights = held.measurement.product.over(held.target.scope).reshape(marginal.shape)
             return to_mean(marginal, weights, held.measurement.value / self.total)
         wanted, variance = held.wanted / self.total, held.measurement.variance
-        if not _wide(held) or variance == 0:
+        if not _is_wide(held) or variance == 0:
             return to_marginal(marginal, wanted)
-        trust = self._sharpness * self.total / variance
+        trust = SOFT_STEP_SHARPNESS * self.total / variance
         factors, held.theta = soft_to_marginal(marginal, wanted, trust, held.theta)
         return factors

@@ -1,13 +1,10 @@
-"""Which stand-in a universe gets: every cell where memory allows it, a mixture of products above.
-
-The dense stand-in is closer to the truth; 8 bytes a cell and a pass over all of them for each
-measured table are what it costs. `LocalSurrogate` is never chosen here: it answers at once, but its
-answers need not agree with each other.
-
-The stand-in that a transcript leads to, rebuilt from it alone.
+"""The stand-in that a transcript leads to: which kind a universe gets, rebuilt from entries alone.
 
 Guarantee  A function of the transcript's entries up to `number` and of the grid: whoever replays
            them has the same stand-in, bit for bit, and it costs no privacy.
+Kind       Every cell where memory allows it, a mixture of products above. The dense stand-in is
+           closer to the truth; 8 bytes a cell and a pass over all of them for each measured table
+           are what it costs.
 Fold       Tables marked as the start are learnt together, at the first entry that is not one of
            them or when somebody asks; everything else is learnt as it comes. Should more of the
            start arrive after it was learnt, everything is learnt again from the beginning.
@@ -17,7 +14,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from casemate.doors import (
     Easy,
@@ -30,36 +27,25 @@ from casemate.doors import (
     TranscriptEntry,
 )
 from casemate.grid import (
-    Floats,
     MeasuredProduct,
     MeasuredTable,
     Measurement,
     Product,
-    Scope,
     TableQuestion,
 )
 from casemate.privacy.noise import law_of, variance
-from casemate.surrogate.dense import LARGEST_DENSE
+from casemate.surrogate.dense import MAX_DENSE_CELLS
 from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.protocol import Fitted
+from casemate.surrogate.protocol import DailyStandIn
 from casemate.surrogate.replay import DenseSurrogate
-
-DENSEST = LARGEST_DENSE
-"""A universe of no more cells is dense (two hundred million: 1.6 gigabytes)."""
-
-
-class DailyStandIn(Fitted, Protocol):
-    """A stand-in for daily use, of a universe of any size."""
-
-    shape: tuple[int, ...]
-
-    def marginals(self, scopes: Sequence[Scope]) -> dict[Scope, Floats]:
-        """Its counts over many scopes."""
-        ...
 
 
 def stand_in_for(
-    shape: tuple[int, ...], total: float, total_variance: float = 0.0, *, densest: int = DENSEST
+    shape: tuple[int, ...],
+    total: float,
+    total_variance: float = 0.0,
+    *,
+    densest: int = MAX_DENSE_CELLS,
 ) -> DailyStandIn:
     """The stand-in of a universe; `total` and `total_variance` are what is known of its size.
 
@@ -73,13 +59,13 @@ def stand_in_for(
     return MixtureSurrogate(shape, total, total_variance)
 
 
-# Stand in ---------------------------------------------------------------------------------------
+# From a transcript ------------------------------------------------------------------------------
 
 
-LEARNT = (EntryKind.TOTAL, EntryKind.MEASURED, EntryKind.HARD)
+LEARNT_KINDS = (EntryKind.TOTAL, EntryKind.MEASURED, EntryKind.HARD)
 """The kinds of entries that a stand-in, or the count of surprises, depends on."""
 
-Make = Callable[[tuple[int, ...], float, float], Fitted]
+Make = Callable[[tuple[int, ...], float, float], DailyStandIn]
 """A stand-in from a grid, a total and the variance of the total."""
 
 
@@ -104,12 +90,12 @@ class StandIn:
         self.measurements: list[Measurement] = []
         self.fresh: dict[str, int] = {}  # measured for one question: the first, the second, ...
         self.total: PeopleTotal | None = None
-        self._surrogate: Fitted | None = None
+        self._surrogate: DailyStandIn | None = None
         self._pending: list[Measurement] = []
         self._early: list[Measurement] = []  # measured before the number of people was
 
     @property
-    def surrogate(self) -> Fitted:
+    def surrogate(self) -> DailyStandIn:
         """The stand-in after everything that was read."""
         self._settle()
         if self._surrogate is None:
@@ -126,7 +112,7 @@ class StandIn:
         newest = transcript.newest()
         fresh = [
             entry
-            for entry in transcript.of_kinds(LEARNT, self._seen + 1)
+            for entry in transcript.of_kinds(LEARNT_KINDS, self._seen + 1)
             if until is None or entry.number <= until
         ]
         if self._surrogate is not None and any(self._starts(entry) for entry in fresh):
@@ -149,7 +135,7 @@ class StandIn:
 
     def missing(self, questions: Sequence[TableQuestion]) -> list[TableQuestion]:
         """Those tables of the start that have not been measured."""
-        known = {table.classes for table in self.tables if table.question.start}
+        known = {table.question.classes for table in self.tables if table.question.start}
         return [each for each in questions if each.classes not in known]
 
     # Reading ----------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """What is protected: the policy, the data behind it, and the tables that casemate ships.
 
-`Policy` (schema) says which columns there are and what protects them; `load_policy` reads it from
-TOML, `drafting` writes a first one from the data, and `checking` compares the two. `Table` is a
-policy together with an open source of records (`sources`); `Universe` is the grid of cells that a
-policy draws, into one of which each record falls.
+`Policy` (`schema`) says which columns there are and what protects them; `policy` reads it from
+`toml`, `review` writes a first one from the data, and compares the two. `Table` is a policy
+together with an open source of records (`sources`); `Universe` is the grid of cells that a policy
+draws, into one of which each record falls. `shipped` are the tables that come along.
 """
 
 from typing import TYPE_CHECKING
@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.table.checking import ColumnReview, Review, reviewed
-    from casemate.table.drafting import draft
-    from casemate.table.outside import OutsideSource
     from casemate.table.policy import load_policy
+    from casemate.table.review import ColumnReview, Review, draft, review_policy
     from casemate.table.schema import (
         ORDERED,
         Answering,
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
         Strategy,
         Value,
     )
-    from casemate.table.table import NO_PRIVATE, Table, opened_table
-    from casemate.table.toml import listed
+    from casemate.table.table import NO_PRIVATE, OutsideSource, Table, opened_table
+    from casemate.table.toml import join_words
     from casemate.table.universe import (
         FRACTION_DIGITS,
         PRECISE,
@@ -42,9 +40,9 @@ if TYPE_CHECKING:
         AttributeKind,
         Point,
         Universe,
+        column_value,
         image,
         point,
-        typed,
         whole_values,
     )
 else:

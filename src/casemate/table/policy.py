@@ -2,8 +2,6 @@
 
 Relative paths in it are seen from the folder it lies in. The first mistake ends the reading, with
 one sentence that names the file, the key, and what was expected.
-
-One column of a policy: the section [columns.NAME], read and checked.
 """
 
 from collections.abc import Sequence
@@ -43,7 +41,7 @@ from casemate.table.sources.place import (
     find,
 )
 from casemate.table.sources.source import RECORD
-from casemate.table.toml import Section, listed, read_document
+from casemate.table.toml import TomlTable, join_words, read_document
 
 COLUMN = (
     *("role", "type", "min", "max", "values", "unbounded"),
@@ -53,7 +51,7 @@ Wrong = tuple[str, str]
 """A key of the section, and what is wrong with it."""
 
 
-def read_column(columns: Section, name: str, section: Section) -> Column:
+def read_column(columns: TomlTable, name: str, section: TomlTable) -> Column:
     """The column that the section `columns.NAME` describes."""
     if name in ("", RECORD):
         raise columns.mistake(name, "is not a name a column can have; rename the column")
@@ -76,7 +74,7 @@ def read_column(columns: Section, name: str, section: Section) -> Column:
     return column
 
 
-def _bounds(section: Section) -> tuple[Value | None, Value | None]:
+def _bounds(section: TomlTable) -> tuple[Value | None, Value | None]:
     low, high = (_bound(section, key) for key in ("min", "max"))
     if low is None and high is None:
         return None, None
@@ -90,14 +88,14 @@ def _bounds(section: Section) -> tuple[Value | None, Value | None]:
     return low, high
 
 
-def _bound(section: Section, key: str) -> Value | None:
+def _bound(section: TomlTable, key: str) -> Value | None:
     value: Any = section.entries.get(key)
     if value is None or (is_value(value) and not isinstance(value, bool | str)):
         return value
     raise section.mistake(key, "must be a number, a date, or a date-time without a time zone")
 
 
-def _values(section: Section) -> tuple[Value, ...] | None:
+def _values(section: TomlTable) -> tuple[Value, ...] | None:
     items: Sequence[Any] | None = section.items("values")
     if items is None:
         return None
@@ -111,7 +109,7 @@ def _values(section: Section) -> tuple[Value, ...] | None:
     return values
 
 
-def _check(section: Section, column: Column) -> None:
+def _check(section: TomlTable, column: Column) -> None:
     """What no single key can tell: the keys of a column must agree with each other."""
     wrong = _wrong_domain(column) or _wrong_bins(column) or _wrong_type(column)
     if wrong is not None:
@@ -150,7 +148,7 @@ def _wrong_type(column: Column) -> Wrong | None:
     return None if column.type is None else misfit(column, column.type)
 
 
-# Policy -----------------------------------------------------------------------------------------
+# The file ----------------------------------------------------------------------------------------
 
 
 SECTIONS = ("table", "columns", "public", "budget", "answer")
@@ -187,7 +185,7 @@ def load_policy(path: str | Path, *, absent: bool = False) -> Policy:
     )
 
 
-def _source(table: Section, absent: bool) -> tuple[str, Place | None]:
+def _source(table: TomlTable, absent: bool) -> tuple[str, Place | None]:
     """The source with its path made absolute, and where it is; None for a shipped table."""
     source = table.text("source")
     if source is None:
@@ -202,19 +200,19 @@ def _source(table: Section, absent: bool) -> tuple[str, Place | None]:
     return source, None
 
 
-def _place(section: Section, source: str) -> Place | None:
+def _place(section: TomlTable, source: str) -> Place | None:
     try:
         return find(source, section.file.parent)
     except Misconfigured as error:
         raise section.mistake("source", str(error)) from None
 
 
-def _absent(section: Section, source: str) -> Misconfigured:
+def _absent(section: TomlTable, source: str) -> Misconfigured:
     path = section.file.parent / source
     return section.mistake("source", f"names {path}, and there is no such file; expected {FORMS}")
 
 
-def _key(table: Section, place: Place | None) -> str | None:
+def _key(table: TomlTable, place: Place | None) -> str | None:
     key = table.text("key")
     if key is None and isinstance(place, DuckDBTable | PostgresTable):
         raise table.mistake(
@@ -223,7 +221,7 @@ def _key(table: Section, place: Place | None) -> str | None:
     return key
 
 
-def _person(table: Section) -> tuple[str | None, int]:
+def _person(table: TomlTable) -> tuple[str | None, int]:
     person, rows = table.text("person"), table.whole("rows_per_person", least=1)
     if person is not None and rows is None:
         raise table.mistake(
@@ -236,7 +234,7 @@ def _person(table: Section) -> tuple[str | None, int]:
     return person, rows or 1
 
 
-def _columns(document: Section) -> tuple[Column, ...]:
+def _columns(document: TomlTable) -> tuple[Column, ...]:
     section = document.section("columns")
     if section is None or not section.entries:
         raise document.mistake("columns", "is missing; expected a section [columns.NAME] for each")
@@ -246,7 +244,7 @@ def _columns(document: Section) -> tuple[Column, ...]:
 # Public tables and the budget -----------------------------------------------------------------
 
 
-def _public_tables(document: Section, place: Place | None) -> tuple[PublicTable, ...]:
+def _public_tables(document: TomlTable, place: Place | None) -> tuple[PublicTable, ...]:
     section = document.section("public")
     if section is None:
         return ()
@@ -259,7 +257,7 @@ def _public_tables(document: Section, place: Place | None) -> tuple[PublicTable,
     return tuple(_public_table(name, inner, place) for name, inner in section.sections())
 
 
-def _public_table(name: str, section: Section, place: Place | None) -> PublicTable:
+def _public_table(name: str, section: TomlTable, place: Place | None) -> PublicTable:
     section.allow(*PUBLIC)
     key, source = section.text("key"), section.text("source")
     if key is None:
@@ -269,7 +267,7 @@ def _public_table(name: str, section: Section, place: Place | None) -> PublicTab
     return PublicTable(name, _beside(section, source, place), key)
 
 
-def _beside(section: Section, source: str | None, place: Place | None) -> str | None:
+def _beside(section: TomlTable, source: str | None, place: Place | None) -> str | None:
     """A public table's source with its path made absolute; `#table` is in the same database."""
     if source is None:
         return None
@@ -289,7 +287,7 @@ def _beside(section: Section, source: str | None, place: Place | None) -> str | 
     return found.source
 
 
-def _budget(section: Section | None) -> Budget | None:
+def _budget(section: TomlTable | None) -> Budget | None:
     if section is None:
         return None
     section.allow(*BUDGET)
@@ -309,12 +307,12 @@ def _budget(section: Section | None) -> Budget | None:
     )
 
 
-def _ledger(section: Section) -> str | None:
+def _ledger(section: TomlTable) -> str | None:
     ledger = section.text("ledger")
     if ledger is None or ledger.startswith(("postgresql://", "postgres://")):
         return ledger
     if "://" in ledger:
-        known = listed(("a file", "postgresql://host/database"), mark="")
+        known = join_words(("a file", "postgresql://host/database"), mark="")
         raise section.mistake("ledger", f"has an address casemate does not know; expected {known}")
     return str((section.file.parent / ledger).absolute())
 
@@ -322,7 +320,7 @@ def _ledger(section: Section) -> str | None:
 # Answers --------------------------------------------------------------------------------------
 
 
-def _answering(section: Section | None) -> Answering:
+def _answering(section: TomlTable | None) -> Answering:
     if section is None:
         return Answering()
     section.allow(*ANSWER)
@@ -343,7 +341,7 @@ def _answering(section: Section | None) -> Answering:
     return found
 
 
-def _share(section: Section, key: str, usual: Fraction) -> Fraction:
+def _share(section: TomlTable, key: str, usual: Fraction) -> Fraction:
     number = section.number(key)
     if number is not None and not 0 < number < 1:
         raise section.mistake(key, "must be a number above 0 and below 1")

@@ -3,8 +3,6 @@
 A `Policy` says everything about a protected table that is public. It never holds a value of a
 record, so it may be printed, logged and compared; addresses, which may carry a password, are left
 out of what is printed.
-
-Bounds and values of a column, and whether they suit its type.
 """
 
 from collections.abc import Iterable
@@ -164,7 +162,7 @@ class Policy:
         return tuple(column for column in self.columns if column.role is Role.PRIVATE)
 
 
-# Domain -----------------------------------------------------------------------------------------
+# Bounds and values of a column, and whether they suit its type -----------------------------------
 
 
 KINDS: dict[ColumnType, tuple[type, ...]] = {

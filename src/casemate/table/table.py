@@ -1,25 +1,109 @@
-"""`Table`: a policy together with the open source it speaks of."""
+"""`Table`: a policy together with the open source it speaks of.
+
+It is found by a policy, a path, an address or a shipped name, opened, and checked against the
+policy. `OutsideSource` is what an outsider sees of it.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from casemate.errors import Misconfigured, checked_path
-from casemate.table.outside import OutsideSource, unseen
 from casemate.table.policy import load_policy
-from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role, misfit
-from casemate.table.shipped.tables import names, shipped
+from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role, Value, misfit
+from casemate.table.shipped.tables import names, shipped_table
 from casemate.table.sources.duckdb import DuckDBSource
-from casemate.table.sources.exactness import check_exact, no_column
+from casemate.table.sources.exact_cells import check_exact
 from casemate.table.sources.files import ColumnsInMemory
-from casemate.table.sources.place import FORMS, Place, PostgresTable, beside, find, shown
+from casemate.table.sources.place import FORMS, Place, PostgresTable, beside, find, redact_source
 from casemate.table.sources.postgres import PostgresSource
-from casemate.table.sources.source import Source
+from casemate.table.sources.source import Source, SourceView, literal, no_column, quote_name
 from casemate.table.sources.types import ByPolicy, typed_by_policy
-from casemate.table.toml import listed, written_key
+from casemate.table.toml import join_words, toml_key
+
+SQL_TYPES = {
+    ColumnType.BOOLEAN: "BOOLEAN",
+    ColumnType.INTEGER: "BIGINT",
+    ColumnType.DECIMAL: "DECIMAL(38, 9)",
+    ColumnType.DOUBLE: "DOUBLE PRECISION",
+    ColumnType.TEXT: "VARCHAR",
+}
+
+
+class OutsideSource(SourceView):
+    """A source with filler for the private columns that it does not have.
+
+    An outsider sees a table without some of its private columns. Queries must be understood all the
+    same, so such a column is there with one filler value in every row; whoever opens a table like
+    this brings the published numbers along and never reads the filler.
+    """
+
+    def __init__(self, source: Source, unseen: Sequence[Column]) -> None:
+        super().__init__(source)
+        self._unseen = tuple(unseen)
+
+    def relation(self, public: str | None = None) -> str:
+        """The text to put after FROM."""
+        text = self._source.relation(public)
+        if public is not None:
+            return text
+        shown = ", ".join(
+            f"{_filler(column)} AS {quote_name(column.name)}" for column in self._unseen
+        )
+        return f"(SELECT casemate_seen.*, {shown} FROM {text} AS casemate_seen)"
+
+    def fields(self, public: str | None = None) -> Mapping[str, ColumnType]:
+        """The columns of a relation and their types."""
+        seen = self._source.fields(public)
+        if public is not None:
+            return seen
+        return {**seen, **{each.name: each.type for each in self._unseen if each.type}}
+
+
+def unseen(column: Column) -> Column:
+    """A private column that the source does not have, with the type that its values imply.
+
+    Bounds imply nothing: between 3 and 10 there are other numbers than whole ones.
+
+    >>> unseen(Column("x", Role.PRIVATE, values=(0, 1))).type
+    <ColumnType.INTEGER: 'integer'>
+    >>> unseen(Column("x", Role.PRIVATE, low=3, high=10)).type
+    <ColumnType.DOUBLE: 'double'>
+    """
+    type_ = column.type or _type_of(column.values or ())
+    if type_ not in SQL_TYPES:
+        raise Misconfigured(
+            f"the table has no column {column.name}, and one of type {type_} cannot stand in for "
+            "it; declare it as a number, a boolean or text"
+        )
+    return replace(column, role=Role.PRIVATE, type=type_)
+
+
+def _type_of(values: Sequence[Value]) -> ColumnType:
+    kinds = {type(each) for each in values}
+    for kind, type_ in (
+        (bool, ColumnType.BOOLEAN),
+        (int, ColumnType.INTEGER),
+        (str, ColumnType.TEXT),
+    ):
+        if kinds == {kind}:
+            return type_
+    return ColumnType.DOUBLE
+
+
+def _filler(column: Column) -> str:
+    """A value of the column's type, and of its domain where it has one."""
+    defaults: dict[ColumnType, Value] = {ColumnType.BOOLEAN: False, ColumnType.TEXT: ""}
+    type_ = column.type or ColumnType.DOUBLE
+    value = column.values[0] if column.values else defaults.get(type_, 0)
+    return f"CAST({literal(value)} AS {SQL_TYPES[type_]})"
+
+
+# The table ---------------------------------------------------------------------------------------
+
 
 NO_PRIVATE = "no column is private; name one with --private, or in a policy"
 """What is said where there is nothing to protect, and so nothing to find out."""
@@ -55,10 +139,10 @@ class Table:
         A source without a policy gets one in which every column is public; `private` names the
         columns to protect, and `key` the column that identifies a record. `memory_limit`, a size
         such as "2GB", bounds what DuckDB keeps in memory.
-        An `outsider` need not have the private columns: see `casemate.table.outside`; `texts` are
+        An `outsider` need not have the private columns: see `casemate.table.table`; `texts` are
         those of `private` that hold text and not numbers.
         A cell that cannot be computed with exactly is refused by its column
-        (`sources.exactness`). With `by_policy` types come from the policy alone and no cell makes
+        (`sources.exact_cells`). With `by_policy` types come from the policy alone and no cell makes
         opening fail: what does not fit is NULL (private answers need it so); `filled` tells such
         cells from missing ones. With `decimals` private columns of a CSV file without a declared
         type are decimals, whatever their cells look like.
@@ -66,24 +150,19 @@ class Table:
         if not isinstance(where, Policy):
             checked_path(where, f"a policy (.toml), {FORMS}, or a shipped table")
         policy = _policy(where)
-        origin = str(policy.path or shown(policy.source)) if policy else shown(str(where))
+        origin = (
+            str(policy.path or redact_source(policy.source))
+            if policy
+            else redact_source(str(where))
+        )
         folder = policy.path.parent if policy and policy.path else Path()
-        place, own_policy = _located(policy.source if policy else str(where), folder, origin)
+        place, own_policy = _locate(policy.source if policy else str(where), folder, origin)
+        named = [private] if isinstance(private, str) else private
+        options = _OpenOptions(
+            named, key, memory_limit, outsider, texts, by_policy, filled, decimals
+        )
         try:
-            opened = _opened(
-                policy or own_policy,
-                place,
-                folder,
-                private=[private] if isinstance(private, str) else private,
-                key=key,
-                memory_limit=memory_limit,
-                outsider=outsider,
-                texts=texts,
-                by_policy=by_policy,
-                filled=filled,
-                decimals=decimals,
-            )
-            return cls(*opened)
+            return cls(*_open_source(policy or own_policy, place, folder, options))
         except Misconfigured as error:
             sentence = str(error) if origin in str(error) else f"{origin}: {error}"
             raise Misconfigured(sentence) from None
@@ -105,7 +184,7 @@ class Table:
 
     def __repr__(self) -> str:
         """Where the table is and how wide; nothing of what is in it."""
-        where = shown(self.policy.source)
+        where = redact_source(self.policy.source)
         width, hidden = len(self.policy.columns), len(self.policy.private())
         return f"<Table {where}: {width} columns, {hidden} private>"
 
@@ -145,7 +224,7 @@ def _policy(where: str | Path | Policy) -> Policy | None:
     return load_policy(where) if str(where).lower().endswith(".toml") else None
 
 
-def _located(
+def _locate(
     source: str, folder: Path, origin: str
 ) -> tuple[Place | ColumnsInMemory, Policy | None]:
     """What a source string points to, and the policy that comes with a shipped table."""
@@ -155,11 +234,11 @@ def _located(
         raise Misconfigured(f"{origin} {error}") from None
     if place is not None:
         return place, None
-    table = shipped(source)
+    table = shipped_table(source)
     if table is None:
         raise Misconfigured(
             f"{origin}: there is no file {source} and no shipped table of that name; expected a "
-            f"policy (.toml), {FORMS}, or {listed(names())}"
+            f"policy (.toml), {FORMS}, or {join_words(names())}"
         )
     types = {column.name: column.type for column in table.policy.columns if column.type}
     return ColumnsInMemory(source, table.columns, types), table.policy
@@ -181,43 +260,38 @@ def _public_place(public: PublicTable, place: Place | ColumnsInMemory, folder: P
 # Opening it -----------------------------------------------------------------------------------
 
 
-def _opened(
-    policy: Policy | None,
-    place: Place | ColumnsInMemory,
-    folder: Path,
-    *,
-    private: Sequence[str],
-    key: str | None,
-    memory_limit: str | None,
-    outsider: bool,
-    texts: Collection[str],
-    by_policy: bool,
-    filled: bool,
-    decimals: bool,
+class _OpenOptions(NamedTuple):
+    """What `Table.open` is asked for."""
+
+    private: Sequence[str]
+    key: str | None
+    memory_limit: str | None
+    outsider: bool
+    texts: Collection[str]
+    by_policy: bool
+    filled: bool
+    decimals: bool
+
+
+def _open_source(
+    policy: Policy | None, place: Place | ColumnsInMemory, folder: Path, options: _OpenOptions
 ) -> tuple[Policy, Source]:
     """A policy in which nothing is left open, and the source it speaks of."""
-    stated = policy or Policy(place.source, ())
-    source = _connected(
-        place,
-        key=key or stated.key,
-        public={t.name: (_public_place(t, place, folder), t.key) for t in stated.public_tables},
-        types=_declared_types(stated, private, decimals),
-        memory_limit=memory_limit,
-        person=stated.person,
-        by_policy=ByPolicy.of(stated, filled=filled) if by_policy else None,
-    )
+    stated, private = policy or Policy(place.source, ()), options.private
+    public = {t.name: (_public_place(t, place, folder), t.key) for t in stated.public_tables}
+    source = _connect(stated, place, public, options)
     try:
-        if by_policy:
+        if options.by_policy:
             return _read_by_policy(stated, source), source
         described = policy or Policy(place.source, _every_column(source.fields()))
-        missing = _missing(described, private, texts, source) if outsider else ()
+        missing = _missing(described, private, options.texts, source) if options.outsider else ()
         seen = [column for column in described.columns if column not in missing]
-        completed = _completed(replace(described, columns=tuple(seen)), source)
-        blank = tuple(unseen(column) for column in missing)
-        whole = replace(completed, columns=(*completed.columns, *blank))
-        protected = _protecting(whole, private, source)
+        completed = _complete_types(replace(described, columns=tuple(seen)), source)
+        filler = tuple(unseen(column) for column in missing)
+        with_filler = replace(completed, columns=(*completed.columns, *filler))
+        protected = _make_private(with_filler, private, source)
         check_exact(protected, source)
-        return protected, OutsideSource(source, blank) if blank else source
+        return protected, OutsideSource(source, filler) if filler else source
     except BaseException:
         source.close()
         raise
@@ -247,16 +321,14 @@ def _missing(
     return (*declared, *(Column(name, Role.PRIVATE, types.get(name)) for name in named))
 
 
-def _connected(
+def _connect(
+    policy: Policy,
     place: Place | ColumnsInMemory,
-    *,
-    key: str | None,
     public: Mapping[str, tuple[Place, str]],
-    types: Mapping[str, ColumnType],
-    memory_limit: str | None,
-    person: str | None,
-    by_policy: ByPolicy | None,
+    options: _OpenOptions,
 ) -> DuckDBSource | PostgresSource:
+    key, person = options.key or policy.key, policy.person
+    by_policy = ByPolicy.of(policy, filled=options.filled) if options.by_policy else None
     remote = {n: (p, k) for n, (p, k) in public.items() if isinstance(p, PostgresTable)}
     local = {n: (p, k) for n, (p, k) in public.items() if not isinstance(p, PostgresTable)}
     if not isinstance(place, PostgresTable) and not remote:
@@ -264,8 +336,8 @@ def _connected(
             place,
             key=key,
             public=local,
-            types=types,
-            memory_limit=memory_limit,
+            types=_declared_types(policy, options.private, options.decimals),
+            memory_limit=options.memory_limit,
             person=person,
             by_policy=by_policy,
         )
@@ -281,14 +353,14 @@ def _every_column(fields: Mapping[str, ColumnType]) -> tuple[Column, ...]:
     return tuple(Column(name, type=type_) for name, type_ in fields.items())
 
 
-def _completed(policy: Policy, source: DuckDBSource | PostgresSource) -> Policy:
+def _complete_types(policy: Policy, source: DuckDBSource | PostgresSource) -> Policy:
     """The policy with every type filled in, checked against what the source has."""
     if policy.person is not None and policy.person not in source.fields():
         raise no_column("table.person", policy.person, source.fields())
     return replace(
         policy,
         key=source.key,
-        columns=tuple(_typed(column, source) for column in policy.columns),
+        columns=tuple(_check_column(column, source) for column in policy.columns),
         public_tables=_public_tables(policy, source),
     )
 
@@ -299,7 +371,7 @@ def _read_by_policy(policy: Policy, source: DuckDBSource | PostgresSource) -> Po
     for column in typed.columns:
         wrong = column.type and misfit(column, column.type)
         if wrong:
-            raise Misconfigured(f"`columns.{written_key(column.name)}.{wrong[0]}` {wrong[1]}")
+            raise Misconfigured(f"`columns.{toml_key(column.name)}.{wrong[0]}` {wrong[1]}")
     return replace(typed, key=source.key, public_tables=_public_tables(policy, source))
 
 
@@ -312,8 +384,8 @@ def _public_tables(
     )
 
 
-def _typed(column: Column, source: DuckDBSource | PostgresSource) -> Column:
-    key = f"columns.{written_key(column.name)}"
+def _check_column(column: Column, source: DuckDBSource | PostgresSource) -> Column:
+    key = f"columns.{toml_key(column.name)}"
     if column.name in source.left_out:
         raise Misconfigured(
             f"`{key}` is {_unusable(column.name, source)}; leave it out of the policy"
@@ -333,7 +405,7 @@ def _unusable(name: str, source: DuckDBSource | PostgresSource) -> str:
     return f"a column of type {source.left_out[name]}, which queries cannot use"
 
 
-def _protecting(
+def _make_private(
     policy: Policy, private: Sequence[str], source: DuckDBSource | PostgresSource
 ) -> Policy:
     """The policy with some more columns private."""

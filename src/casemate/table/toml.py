@@ -23,7 +23,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 @dataclass(frozen=True)
-class Section:
+class TomlTable:
     """One table of a TOML file."""
 
     file: Path
@@ -32,33 +32,33 @@ class Section:
 
     def mistake(self, key: str, problem: str) -> Misconfigured:
         """The error that says what is wrong with one key of this section."""
-        dotted = ".".join(written_key(part) for part in (*self.path, key))
+        dotted = ".".join(toml_key(part) for part in (*self.path, key))
         return Misconfigured(f"{self.file}: `{dotted}` {problem}")
 
     def allow(self, *keys: str) -> None:
         """Refuse every key but these."""
         for key in self.entries:
             if key not in keys:
-                hint = nearest(key, keys) or f"expected {listed(keys)}"
+                hint = nearest(key, keys) or f"expected {join_words(keys)}"
                 raise self.mistake(key, f"is not a key of this section; {hint}")
 
     def text(self, key: str) -> str | None:
         """The string under a key; an empty one is a mistake."""
-        value = self._typed(key, str, "a string")
+        value = self._require_type(key, str, "a string")
         if value == "":
             raise self.mistake(key, "is empty; expected a string with something in it")
         return value
 
     def whole(self, key: str, least: int) -> int | None:
         """The whole number under a key, not below `least`."""
-        value = self._typed(key, int, "a whole number")
+        value = self._require_type(key, int, "a whole number")
         if value is not None and value < least:
             raise self.mistake(key, f"must be a whole number of at least {least}")
         return value
 
     def flag(self, key: str) -> bool | None:
         """The boolean under a key."""
-        return self._typed(key, bool, "true or false")
+        return self._require_type(key, bool, "true or false")
 
     def number(self, key: str) -> Decimal | None:
         """The finite number under a key, exactly as it is written."""
@@ -66,7 +66,7 @@ class Section:
         if value is None:
             return None
         if type(value) not in (int, Decimal) or not Decimal(value).is_finite():
-            raise self.mistake(key, f"must be a number, not {described(value)}")
+            raise self.mistake(key, f"must be a number, not {toml_type_name(value)}")
         return Decimal(value)
 
     def choice(self, key: str, options: type[Choice]) -> Choice | None:
@@ -76,33 +76,33 @@ class Section:
         if value is None or value in words:
             return None if value is None else options(value)
         hint = nearest(value, words)
-        expected = "must be " + listed(words, mark='"')
+        expected = "must be " + join_words(words, mark='"')
         raise self.mistake(key, f"{expected}; {hint}" if hint else expected)
 
     def items(self, key: str) -> list[Any] | None:
         """The array under a key."""
-        return self._typed(key, list, "an array")
+        return self._require_type(key, list, "an array")
 
-    def section(self, key: str) -> "Section | None":
+    def section(self, key: str) -> "TomlTable | None":
         """The section under a key."""
-        entries = self._typed(key, dict, "a section")
-        return None if entries is None else Section(self.file, (*self.path, key), entries)
+        entries = self._require_type(key, dict, "a section")
+        return None if entries is None else TomlTable(self.file, (*self.path, key), entries)
 
-    def sections(self) -> Iterator[tuple[str, "Section"]]:
+    def sections(self) -> Iterator[tuple[str, "TomlTable"]]:
         """Every key of this section, each of which must be a section."""
         for key in self.entries:
             inner = self.section(key)
             if inner is not None:
                 yield key, inner
 
-    def _typed(self, key: str, kind: type[T], expected: str) -> T | None:
+    def _require_type(self, key: str, kind: type[T], expected: str) -> T | None:
         value = self.entries.get(key)
         if value is None or type(value) is kind:  # exactly: TOML's true is not a whole number
             return value
-        raise self.mistake(key, f"must be {expected}, not {described(value)}")
+        raise self.mistake(key, f"must be {expected}, not {toml_type_name(value)}")
 
 
-def read_document(file: Path) -> Section:
+def read_document(file: Path) -> TomlTable:
     """A whole TOML file as a section, its decimal numbers exact."""
     try:
         text = file.read_bytes().decode("utf-8-sig")
@@ -111,7 +111,7 @@ def read_document(file: Path) -> Section:
     except OSError as error:
         raise Misconfigured(f"cannot read the policy {file}: {error.strerror}") from None
     try:
-        return Section(file, (), tomllib.loads(text, parse_float=Decimal))
+        return TomlTable(file, (), tomllib.loads(text, parse_float=Decimal))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise Misconfigured(
             f"{file} is not valid TOML at {_place(error, text)}; "
@@ -132,13 +132,13 @@ def nearest(word: str, known: Mapping[str, object] | tuple[str, ...] | list[str]
     return f"did you mean `{folded[close[0]]}`?" if close else None
 
 
-def listed(words: tuple[str, ...] | list[str], mark: str = "`") -> str:
+def join_words(words: tuple[str, ...] | list[str], mark: str = "`") -> str:
     """Some words as prose: `a`, `b` or `c`."""
     *most, last = [f"{mark}{word}{mark}" for word in words]
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def described(value: object) -> str:
+def toml_type_name(value: object) -> str:
     """What TOML calls a value, without showing it."""
     names = {
         bool: "true or false",
@@ -154,20 +154,20 @@ def described(value: object) -> str:
     return names.get(type(value), "a time of day")
 
 
-def written_key(key: str) -> str:
+def toml_key(key: str) -> str:
     """A key as TOML writes it: bare where that is allowed.
 
-    >>> print(written_key("ZIP"), written_key("Blood sugar"))
+    >>> print(toml_key("ZIP"), toml_key("Blood sugar"))
     ZIP "Blood sugar"
     """
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else written(key)
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_value(key)
 
 
-def written(value: Value | float) -> str:
+def toml_value(value: Value | float) -> str:
     """A value as TOML writes it.
 
-    >>> print(written('5" floppy'), written(True), written(Decimal("4.30")), written(1e300))
-    "5\\" floppy" true 4.30 1e+300
+    >>> print(toml_value('5" floppy'), toml_value(True), toml_value(Decimal("4.30")))
+    "5\\" floppy" true 4.30
     """
     match value:
         case bool():

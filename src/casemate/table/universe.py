@@ -5,11 +5,10 @@ of each attribute. Numbers and dates outside their bounds are clamped to them. T
 attribute is reserved: NULL and every undeclared value share it. Nothing here depends on data, so
 the grid is public and may be printed, stored and compared.
 
-Where a column's range is cut into cells: typed constants that every engine compares alike.
-
 Values of an ordered column have an image among the rational numbers: a number is itself, a date
 the number of its day, a timestamp its microseconds. Cells of equal width are drawn in the image;
-a cut is the least value of the column's type that belongs to the cell above it.
+a cut is the least value of the column's type that belongs to the cell above it, a constant that
+every engine compares alike.
 """
 
 import math
@@ -70,7 +69,7 @@ def point(place: Fraction, kind: ColumnType) -> Point:
     return EPOCH + timedelta(microseconds=above) if kind is ColumnType.TIMESTAMP else above
 
 
-def typed(value: Value, kind: ColumnType) -> Point:
+def column_value(value: Value, kind: ColumnType) -> Point:
     """A value that a policy names, as the column holds it."""
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
         if kind is ColumnType.DOUBLE:
@@ -98,7 +97,7 @@ def cuts(low: Value, high: Value, bins: int, kind: ColumnType) -> tuple[Point, .
     return tuple(each for each in drawn if bottom < image(each) <= top)
 
 
-# Universe ---------------------------------------------------------------------------------------
+# Attributes and their cells ----------------------------------------------------------------------
 
 
 MOST_EXACT = 64
@@ -147,12 +146,19 @@ class Attribute:
         """The cell of NULL and of everything undeclared, which is the last."""
         return self.size - 1
 
+    @property
+    def single(self) -> bool:
+        """Whether each cell is one value."""
+        if self.kind is AttributeKind.VALUES:
+            return True
+        return self.type in WHOLE and self.images[-1] - self.images[0] == len(self.points)
+
     @cached_property
     def edges(self) -> tuple[Point, ...]:
         """The bounds of the bins: bin i goes from edge i up to edge i + 1, the last one closed."""
         if self.column.low is None or self.column.high is None or self.kind is AttributeKind.VALUES:
             raise ValueError(f"the cells of {self.name} are single values and have no edges")
-        low, high = (typed(each, self.type) for each in (self.column.low, self.column.high))
+        low, high = (column_value(each, self.type) for each in (self.column.low, self.column.high))
         return (low, *self.points, high)
 
     @cached_property
@@ -257,7 +263,7 @@ def _attribute(column: Column) -> Attribute | LeftOut:
             column.name, f"the type of {column.name} is not known; declare `type` for it"
         )
     if column.values is not None:
-        values = dict.fromkeys(typed(each, kind) for each in column.values)
+        values = dict.fromkeys(column_value(each, kind) for each in column.values)
         return Attribute(column, kind, AttributeKind.VALUES, tuple(values))
     if kind is ColumnType.BOOLEAN:
         return Attribute(column, kind, AttributeKind.VALUES, (False, True))

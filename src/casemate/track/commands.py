@@ -1,6 +1,7 @@
 """`casemate track`: one count over many sites with few messages, right against who adapts.
 
-`casemate track server`, `site` and `watch`: a count over many machines, as processes.
+`simulate` and `plan` say what a protocol sends; `server`, `site` and `watch` are a count over many
+machines, as processes.
 """
 
 import json
@@ -21,6 +22,7 @@ from casemate.report.terminal import (
     Exit,
     Horizon,
     OutputOptions,
+    Seed,
     TrackerChoice,
     Whole,
     check_seed,
@@ -32,28 +34,13 @@ if TYPE_CHECKING:
 
 ModeChoice = Literal[TrackerChoice, "huang-yi-zhang", "block"]
 Sites = Annotated[Whole, Parameter(help="How many sites count.")]
-MOST_SITES, MOST_ITEMS = 10**6, 10**15
+MAX_SITES, MAX_ITEMS = 10**6, 10**15
 """What a simulation or a plan has memory for, and what its counts are exact for."""
 
 app = App(
     name="track",
     help="One count over many sites with few messages.",
     help_format="plaintext",
-)
-app.command(
-    "casemate.track.commands:server",
-    name="server",
-    help="Count what the sites report, and show it to whoever watches, until it is stopped.",
-)
-app.command(
-    "casemate.track.commands:site",
-    name="site",
-    help="Count the items that stdin names, a number on each line, until it ends or is stopped.",
-)
-app.command(
-    "casemate.track.commands:watch",
-    name="watch",
-    help="Show the count as it changes: its interval, the words it cost, its lag, who is stale.",
 )
 
 
@@ -75,7 +62,7 @@ def simulate(
         ),
     ] = "uniform",
     runs: Annotated[Whole, Parameter(help="How many independent runs.")] = 1,
-    seed: Annotated[Whole | None, Parameter(help="Makes the runs repeatable.")] = None,
+    seed: Seed = None,
     output: OutputOptions | None = None,
 ) -> int:
     """Count the words a protocol sends and its largest error, against an adversary."""
@@ -83,8 +70,7 @@ def simulate(
     _check("--items", sites, items)
     check_seed(seed)
     from casemate.track.modes import plan as predicted
-    from casemate.track.page import simulation_html
-    from casemate.track.report import simulation_json, simulation_text
+    from casemate.track.report import simulation_report
     from casemate.track.setting import Setting
     from casemate.track.simulate.runs import simulate as run
 
@@ -95,11 +81,10 @@ def simulate(
     except KeyboardInterrupt:
         output.note("interrupted: no run was done yet, so there is nothing to show")
         return Exit.INTERRUPTED
-    html = None
-    if output.format == "html":
-        with output.progress("planning"):
-            html = simulation_html(found, predicted(sites, alpha, delta, items))
-    output.emit(simulation_text(found), simulation_json(found), html)
+    with output.progress("planning"):
+        compared = output.format == "html"
+        forecasts = predicted(sites, alpha, delta, items) if compared else []
+    output.emit(simulation_report(found, forecasts))
     if found.finished:
         return Exit.DONE
     output.note(f"interrupted: these are the {len(found.runs)} of {runs} runs that were done")
@@ -119,37 +104,37 @@ def plan(
     output = output or OutputOptions()
     _check("--horizon", sites, horizon)
     from casemate.track.modes import plan as predicted
-    from casemate.track.page import plan_html
-    from casemate.track.report import curves, plan_json, plan_text
+    from casemate.track.report import curves, plan_report
 
     with output.progress("planning"):
         forecasts = predicted(sites, alpha, delta, horizon)
         drawn = output.format == "html"
-        html = plan_html(forecasts, curves(forecasts[0].setting)) if drawn else None
-    output.emit(plan_text(forecasts), plan_json(forecasts), html)
+        growth = curves(forecasts[0].setting) if drawn else []
+    output.emit(plan_report(forecasts, growth))
 
 
 def _check(name: str, sites: int, items: int) -> None:
     """Refuse what would take all memory, or more than a whole number holds, before any work."""
-    if sites > MOST_SITES:
-        raise Misconfigured(f"--sites {sites:,} is more than {MOST_SITES:,}, the most there may be")
-    if items > MOST_ITEMS:
-        raise Misconfigured(f"{name} {items:,} is more than {MOST_ITEMS:,}, the most there may be")
+    if sites > MAX_SITES:
+        raise Misconfigured(f"--sites {sites:,} is more than {MAX_SITES:,}, the most there may be")
+    if items > MAX_ITEMS:
+        raise Misconfigured(f"{name} {items:,} is more than {MAX_ITEMS:,}, the most there may be")
 
 
-# Track service ----------------------------------------------------------------------------------
+# Processes ---------------------------------------------------------------------------------------
 
 
 SCHEMA = "casemate.track-count/1"
 _ADDRESS = "nats://HOST:PORT/SUBJECT or redis://HOST:PORT/0?prefix=NAME."
 Address = Annotated[str, Parameter(help=_ADDRESS)]
 NoNotes = Annotated[bool, Parameter(negative="", help="No notes on stderr.")]
-FASTEST = 1e12
+MAX_ITEMS_PER_SECOND = 1e12
 """Items a second that `--rate` may ask for."""
 
 _AT_START = "the count begins with what the sites answer, since a server keeps nothing"
 
 
+@app.command
 def server(
     address: Address,
     sites: Annotated[
@@ -175,7 +160,7 @@ def server(
     names = _names(sites)
     from casemate.track.modes import tracker_engine
     from casemate.track.service.attendant import Timing
-    from casemate.track.service.serving import ensure_alone, serve
+    from casemate.track.service.serving import Serving, ensure_alone
     from casemate.track.setting import Setting
     from casemate.track.transport.address import open_transport, without_secrets
     from casemate.track.transport.network import Notes, silent
@@ -187,18 +172,12 @@ def server(
     who = "1 site" if len(names) == 1 else f"{len(names):,} sites"
     with until_stopped() as stop, closing(open_transport(address, notes)) as network:
         ensure_alone(network, stop.over, place)
-        serve(
-            network,
-            names,
-            engine,
-            stop.over,
-            timing=timing,
-            notes=notes,
-            ready=lambda: _note(f"serving {who} at {place}; {_AT_START}", quiet),
-        )
+        serving = Serving(network, names, engine, timing, notes)
+        serving.run(stop.over, lambda: _note(f"serving {who} at {place}; {_AT_START}", quiet))
     return stop.code
 
 
+@app.command
 def site(
     address: Address,
     name: Annotated[str, Parameter(help="The name of this site, as the server knows it.")],
@@ -219,13 +198,20 @@ def site(
     quiet: NoNotes = False,
 ) -> int:
     """Count the items that stdin names, a number on each line, until it ends or is stopped."""
-    if rate is not None and (lines or not 0 < rate <= FASTEST):
+    if rate is not None and (lines or not 0 < rate <= MAX_ITEMS_PER_SECOND):
         raise Misconfigured(
-            f"--rate is a number of items a second above 0 and at most {FASTEST:,.0f}, and goes "
-            f"without --lines"
+            f"--rate is a number of items a second above 0 and at most "
+            f"{MAX_ITEMS_PER_SECOND:,.0f}, and goes without --lines"
         )
-    from casemate.track.service.feed import Numbers, at_rate, each_line, piped
-    from casemate.track.service.membership import is_answered, join, not_taken
+    from casemate.track.service.membership import (
+        Numbers,
+        at_rate,
+        each_line,
+        is_answered,
+        join,
+        not_taken,
+        read_pipe,
+    )
     from casemate.track.transport.address import without_secrets
     from casemate.track.transport.network import Notes, silent
 
@@ -234,7 +220,7 @@ def site(
     with until_stopped() as stop, join(address, name, journal, heartbeat, notes) as member:
         _note_journal(name, journal, quiet)
         counted = each_line if lines else numbers
-        feed = piped(0, counted, stop.over) if rate is None else at_rate(rate, stop.over)
+        feed = read_pipe(0, counted, stop.over) if rate is None else at_rate(rate, stop.over)
         for items in feed:
             member.add(items)
             fed += items
@@ -266,6 +252,7 @@ def _end_of_feed(fed: int, left_out: int, quiet: bool) -> Exit:
     return Exit.FOUND
 
 
+@app.command
 def watch(
     address: Address,
     /,
@@ -344,14 +331,14 @@ def _names(given: tuple[str, ...]) -> list[str]:
             ) from None
         lines = [line.strip() for line in text.splitlines()]
         names += [line for line in lines if line and not line.startswith("#")]
-    return _checked(names)
+    return _check_names(names)
 
 
 def _reason(error: OSError) -> str:
     return (error.strerror or "unknown").lower()
 
 
-def _checked(names: list[str]) -> list[str]:
+def _check_names(names: list[str]) -> list[str]:
     """The same names, once each of them can travel and stands for one site."""
     from casemate.track.server import check_names
     from casemate.track.transport.network import token

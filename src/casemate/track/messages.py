@@ -2,23 +2,21 @@
 
 A report says everything a site knows, so the newest makes all older ones superfluous: messages may
 be lost, repeated and overtaken. An order that is repeated is answered again and changes nothing.
-
-The names of sites, which are listed or counted.
-
-How many things happened, whatever kind of whole number says it.
 """
 
 import json
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from functools import cache
+from typing import Annotated, Any, SupportsIndex, TypeVar, get_type_hints
 
 import numpy as np
 
 from casemate.errors import Misconfigured
-from casemate.track.instruction import (
-    NEVER,
+from casemate.track.reporting_rule import (
+    UNREACHABLE_COUNT,
     Blocks,
     Every,
     Growth,
@@ -29,19 +27,23 @@ from casemate.track.instruction import (
 )
 from casemate.track.setting import MOST_COUNTED
 
-_WORD = 1 << 64  # incarnations and epochs are below
+MESSAGE_VERSION = 3
+"""Of messages; another one is refused."""
+
+Counted = Annotated[int, "up to 2^53"]
+Message = TypeVar("Message")
 
 
 @dataclass(frozen=True)
-class Report:
+class SiteReport:
     """What a site has counted; answers to the server are reports, too."""
 
     site: str
     incarnation: int  # a site that lost its journal comes back with another one
     epoch: int  # of the order it follows
-    begun: int  # its count when it took that order
-    reports: int  # triggers passed since then
-    count: int  # everything it has counted
+    begun: Counted  # its count when it took that order
+    reports: Counted  # triggers passed since then
+    count: Counted  # everything it has counted
 
 
 @dataclass(frozen=True)
@@ -57,75 +59,105 @@ class Order:
     answer: bool
 
 
-def encode(message: Report | Order) -> bytes:
-    """One line of JSON without spaces.
+def encode(message: object) -> bytes:
+    """One line of JSON without spaces: the version, what it is, and its fields.
 
-    >>> encode(Report("a", 7, 3, 10, 2, 15))
-    b'["a",7,3,10,2,15]'
+    >>> encode(SiteReport("a", 7, 3, 10, 2, 15))
+    b'[3,"sitereport","a",7,3,10,2,15]'
     """
-    if isinstance(message, Report):
-        m = message
-        fields: Any = [m.site, m.incarnation, m.epoch, m.begun, m.reports, m.count]
-    else:
-        rule = message.rule and to_plain(message.rule)
-        fields = {"epoch": message.epoch, "rule": rule, "answer": message.answer}
-    return json.dumps(fields, separators=(",", ":")).encode()
+    kind: Any = type(message)
+    values = [getattr(message, name) for name in _fields_of(kind)]
+    return json.dumps(
+        [MESSAGE_VERSION, _name(kind), *values], separators=(",", ":"), default=to_plain
+    ).encode()
 
 
-def decode_report(data: bytes) -> Report:
-    """The report of a line; a line that is none is refused in a sentence."""
-    fields = _parsed(data)
-    match fields:
-        case [str(site), int(), int(), int(), int(), int()]:
-            numbers = fields[1:]
-            if min(numbers) >= 0 and max(numbers[:2]) < _WORD and max(numbers[2:]) <= MOST_COUNTED:
-                return Report(site, *numbers)
-    raise _not_one("report")
+def decode(data: bytes, what: str, *kinds: type[Message], whose: str = "tracker") -> Message:
+    """The message of a line, if it is of one of these kinds; all else is refused in a sentence."""
+    try:
+        parsed = json.loads(data)
+    except (ValueError, RecursionError):
+        parsed = None
+    match parsed:
+        case [int(version), str(), *_] if version != MESSAGE_VERSION:
+            raise Misconfigured(
+                f"a message on this {whose}'s subject has version {version} and is read by "
+                f"version {MESSAGE_VERSION}; run one version of casemate on all machines"
+            )
+        case [version, str(name), *values] if version == MESSAGE_VERSION:
+            for kind in kinds:
+                plain: Any = kind
+                readers = list(_fields_of(plain).values())
+                if _name(kind) == name and len(readers) == len(values):
+                    with suppress(ValueError, TypeError, KeyError):
+                        return kind(*[read(v) for read, v in zip(readers, values, strict=True)])
+    raise Misconfigured(
+        f"a message on this {whose}'s subject is no {what} of casemate; "
+        f"give the {whose} a subject of its own"
+    )
 
 
-def decode_order(data: bytes) -> Order:
-    """The order of a line; a line that is none is refused in a sentence."""
-    match _parsed(data):
-        case {"epoch": int(epoch), "rule": None, "answer": bool(answer)} if epoch >= 0:
-            return Order(epoch, None, answer)
-        case {"epoch": int(epoch), "rule": dict(plain), "answer": bool(answer)} if epoch >= 0:
-            return Order(epoch, _rule(plain), answer)
-    raise _not_one("order")
+def _name(kind: type) -> str:
+    return kind.__name__.lower()
+
+
+@cache
+def _fields_of(kind: Any) -> dict[str, Callable[[Any], Any]]:
+    """The fields of a kind of message in their order, and how each is read and checked."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: _READERS.get(hint, hint) for name, hint in hints.items()}
+
+
+def _of(*kinds: type) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) not in kinds:
+            raise ValueError(value)
+        return value
+
+    return read
+
+
+def _below(limit: int) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        if type(value) is not int or not 0 <= value < limit:
+            raise ValueError(value)
+        return value
+
+    return read
+
+
+def _or_none(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else read(value)
 
 
 def _rule(plain: dict[str, Any]) -> Rule:
     """The rule of an order, whose numbers are such as a site can follow."""
-    try:
-        rule = from_plain(plain)
-    except (KeyError, TypeError):
-        raise _not_one("order") from None
-    match rule:
+    match rule := from_plain(plain):
         case Every():
             return rule
-        case Growth(int(up), int(down)) if 0 < down <= up < NEVER:
+        case Growth(int(up), int(down)) if 0 < down <= up < UNREACHABLE_COUNT:
             return rule
         case Sample(int() | float() as probability) if 0 < probability <= 1:
             return rule
-        case Blocks(int() | float() as size) if 0 < size < NEVER:
+        case Blocks(int() | float() as size) if 0 < size < UNREACHABLE_COUNT:
             return rule
-    raise _not_one("order")
+    raise ValueError(plain)
 
 
-def _parsed(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise _not_one("message") from None
+_whole = _below(1 << 64)
+_READERS: dict[Any, Callable[[Any], Any]] = {
+    int: _whole,
+    int | None: _or_none(_whole),
+    Counted: _below(MOST_COUNTED + 1),
+    bool: _of(bool),
+    float: _of(int, float),
+    str: _of(str),
+    Rule | None: _or_none(_rule),
+    tuple[str, ...]: tuple,
+}  # enumerations are made of their values
 
 
-def _not_one(kind: str) -> Misconfigured:
-    return Misconfigured(
-        f"a message on this tracker's subject is no {kind} of casemate; "
-        f"give the tracker a subject of its own"
-    )
-
-
-# Names ------------------------------------------------------------------------------------------
+# Names of sites, and numbers of things -----------------------------------------------------------
 
 
 def site_names(sites: int | Sequence[str]) -> list[str]:
@@ -143,9 +175,6 @@ def site_names(sites: int | Sequence[str]) -> list[str]:
 
 def _is_name(name: object) -> bool:
     return isinstance(name, str) and bool(name)
-
-
-# Whole ------------------------------------------------------------------------------------------
 
 
 def whole(n: SupportsIndex) -> int:

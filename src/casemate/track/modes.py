@@ -1,7 +1,5 @@
 """The protocols, listed once: how each is made, what it promises, and what it will cost."""
 
-import math
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,17 +7,16 @@ import numpy as np
 
 from casemate.errors import Misconfigured
 from casemate.track.engine import TalliedEngine
-from casemate.track.instruction import Draw, Every, Growth
-from casemate.track.protocols import doubling
-from casemate.track.protocols.mixed.mixed import allocated, automatic
-from casemate.track.protocols.robust import theorem
-from casemate.track.protocols.robust.tracker import Robust
-from casemate.track.protocols.sampled.design import design as sampled_design
-from casemate.track.protocols.sampled.design import predicted_words as sampled_words
-from casemate.track.protocols.sampled.sampled import Sampled
-from casemate.track.protocols.tuned import design as tuned
-from casemate.track.protocols.tuned.tracker import RobustTuned
-from casemate.track.protocols.windows import Centred, Windows, centred, centred_rule, paper_rule
+from casemate.track.protocols import doubling, robust, robust_theorem, sampled, tuned
+from casemate.track.protocols.mixed import allocated_tracker, automatic_tracker
+from casemate.track.protocols.windows import (
+    CentredReports,
+    Windows,
+    centred_rule,
+    centred_windows,
+    paper_rule,
+)
+from casemate.track.reporting_rule import UNPREDICTABLE, Draw, Every, Growth
 from casemate.track.setting import Setting
 
 SURE = "always"
@@ -27,7 +24,6 @@ MESSAGES = "with probability 1 - delta, whoever adapts to counts and messages"
 COUNTS = "with probability 1 - delta, whoever adapts to counts"
 BREAKS = "not against anybody who adapts"
 NOT_PROVED = "not proved for these numbers"
-_UNPREDICTABLE = random.SystemRandom().random  # or somebody could foresee the server's noise
 
 Words = Callable[[Setting], float]
 """The words until all items have come, evenly, to the sites."""
@@ -41,10 +37,10 @@ class Mode:
     make: Callable[[Setting, Draw], TalliedEngine]  # its server takes noise from the draws
     promise: str
     words: Words
-    curve: Words | None = None  # the same to a few per cent and quickly, where curves are drawn
+    drawn: bool = False  # whether its words are drawn as a curve
     proved: Callable[[Setting], bool] = lambda _: True  # whether the promise is, for these numbers
 
-    def promised(self, setting: Setting) -> str:
+    def promise_for(self, setting: Setting) -> str:
         """When its count is within alpha, for these numbers."""
         return self.promise if self.proved(setting) else NOT_PROVED
 
@@ -68,76 +64,50 @@ def paper_words(s: Setting) -> float:
 
 
 def _reports(rule: Growth, s: Setting) -> float:
-    each, more = divmod(int(s.items), s.sites)  # so many sites have one item more
-    fewer, most = (Centred(rule).words(np.array([count])) for count in (each, each + 1))
-    return float((s.sites - more) * fewer + more * most)
+    least, remainder = divmod(int(s.items), s.sites)  # so many sites have one item more
+    fewer, most = (CentredReports(rule).words(np.array([count])) for count in (least, least + 1))
+    return float((s.sites - remainder) * fewer + remainder * most)
 
 
 def auto_words(s: Setting) -> float:
     """The cheaper of windows and sampling for all; skewed loads cost less."""
-    return min(windows_words(s), sampled_words(s))
-
-
-def _windows_curve(s: Setting) -> float:
-    return tuned.windows_words(s.sites, s.alpha, s.items)
-
-
-def _auto_curve(s: Setting) -> float:
-    return min(_windows_curve(s), sampled_words(s))
-
-
-def tuned_curve(s: Setting) -> float:
-    """The words of the tuned tracker by the rate of its middle round."""
-    begin = tuned.start(s.sites, s.alpha, s.delta)
-    words = tuned.windows_words(s.sites, s.alpha, min(begin, s.items))
-    if begin >= s.items:
-        return words
-    span = math.log(s.items / begin)
-    rounds = span / math.log(tuned.usual_round(s.sites, s.alpha, s.delta, 0).growth)
-    middle = tuned.usual_round(s.sites, s.alpha, s.delta, math.floor(rounds / 2))
-    return words + 2 * s.sites + span * middle.rate
-
-
-def _is_robust_proved(s: Setting) -> bool:
-    return theorem.accuracy(theorem.constants(s)).proved
+    return min(windows_words(s), sampled.predicted_words(s))
 
 
 _MODES = (
     Mode(
         "auto",
-        lambda s, _: automatic(s.sites, s.alpha, s.delta, s.items),
+        lambda s, _: automatic_tracker(s.sites, s.alpha, s.delta, s.items),
         MESSAGES,
         auto_words,
-        _auto_curve,
+        drawn=True,
     ),
     Mode(
-        "deterministic", lambda s, _: centred(s.sites, s.alpha), SURE, windows_words, _windows_curve
+        "deterministic",
+        lambda s, _: centred_windows(s.sites, s.alpha),
+        SURE,
+        windows_words,
+        drawn=True,
     ),
     Mode(
         "deterministic-paper", lambda s, _: Windows(s.sites, paper_rule(s.alpha)), SURE, paper_words
     ),
-    Mode("allocated", lambda s, _: allocated(s.sites, s.alpha), SURE, windows_words),
-    Mode(
-        "sampled",
-        lambda s, _: Sampled(sampled_design(s.sites, s.alpha, s.delta, float(s.items))),
-        MESSAGES,
-        sampled_words,
-        sampled_words,
-    ),
+    Mode("allocated", lambda s, _: allocated_tracker(s.sites, s.alpha), SURE, windows_words),
+    Mode("sampled", sampled.make, MESSAGES, sampled.predicted_words, drawn=True),
     Mode(
         "robust",
-        Robust,
+        robust.Robust,
         COUNTS,
-        theorem.predicted_words,
-        theorem.predicted_words,
-        _is_robust_proved,
+        robust_theorem.predicted_words,
+        drawn=True,
+        proved=robust_theorem.is_proved,
     ),
     Mode(
         "robust-tuned",
-        lambda s, draw: RobustTuned(s.sites, s.alpha, s.delta, draw),
+        lambda s, draw: tuned.RobustTuned(s.sites, s.alpha, s.delta, draw),
         COUNTS,
         tuned.predicted_words,
-        tuned_curve,
+        drawn=True,
     ),
     Mode("exact", lambda s, _: Windows(s.sites, Every()), SURE, lambda s: float(s.items)),
     Mode(
@@ -160,7 +130,7 @@ def mode_named(name: str) -> Mode:
     return MODES[name]
 
 
-def make_engine(mode: str, setting: Setting, draw: Draw = _UNPREDICTABLE) -> TalliedEngine:
+def make_engine(mode: str, setting: Setting, draw: Draw = UNPREDICTABLE) -> TalliedEngine:
     """A fresh engine of this protocol; `draw` is where its server takes noise from."""
     return mode_named(mode).make(setting, draw)
 
@@ -197,5 +167,5 @@ def plan(
     ['block', 'huang-yi-zhang', 'auto']
     """
     s = Setting(sites, alpha, delta, horizon)
-    found = [WordsForecast(s, m.name, m.words(s), m.promised(s)) for m in _MODES]
+    found = [WordsForecast(s, m.name, m.words(s), m.promise_for(s)) for m in _MODES]
     return sorted(found, key=lambda each: each.words)

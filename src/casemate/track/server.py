@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
 from casemate.track.engine import Change, EndRound, Engine, PublishedCount, Rules, Wish
-from casemate.track.instruction import Blocks, Rule
-from casemate.track.messages import Order, Report
+from casemate.track.messages import Order, SiteReport
+from casemate.track.reporting_rule import Blocks, Rule
 from casemate.track.setting import Count
 
 SendOrder = Callable[[str, Order], None]
@@ -40,7 +40,7 @@ class _SiteRow:
     begun: int = 0
     reports: int = 0
     count: int = 0
-    told: int = 0  # the epoch of the newest report
+    reported_epoch: int = 0  # of the newest report
     behind: int = 0  # reports in a row that show it did not take its last order
     unsure: bool = False  # whether the rule that followed its answer has reached it
 
@@ -129,32 +129,32 @@ class Server:
         """Whether the promise rests on nobody's knowing what was reported."""
         return any(isinstance(row.rule, Blocks) for row in self._rows)
 
-    def is_double(self, report: Report) -> bool:
+    def is_double(self, report: SiteReport) -> bool:
         """Whether this is of a process that lives on although another took its place."""
         row = self._rows[self._index[report.site]]
         return report.incarnation in row.former and report.epoch > row.since
 
-    def may_return(self, report: Report) -> bool:
+    def may_return(self, report: SiteReport) -> bool:
         """Whether this is no late word of a process whose place another has taken."""
         row = self._rows[self._index[report.site]]
         return report.count >= row.former.get(report.incarnation, report.count + 1)
 
-    def let_return(self, report: Report) -> None:
+    def let_return(self, report: SiteReport) -> None:
         """Count this incarnation again, as its successor is gone; what that reported stays."""
         row = self._rows[self._index[report.site]]
         count = row.former.pop(report.incarnation)
         if row.incarnation is not None:
             row.former[row.incarnation] = row.count
         row.frozen, row.since = row.formerly, row.epoch
-        row.incarnation, row.told, row.reports = report.incarnation, 0, 0
+        row.incarnation, row.reported_epoch, row.reports = report.incarnation, 0, 0
         row.begun = row.count = count
 
-    def is_newest(self, report: Report) -> bool:
+    def is_newest(self, report: SiteReport) -> bool:
         """Whether the engine knows of the site just what this report says, and nothing newer."""
         row = self._rows[self._index[report.site]]
-        known = (row.incarnation, row.epoch, row.reports, row.count)
+        heard = (row.incarnation, row.epoch, row.reports, row.count)
         said = (report.incarnation, report.epoch, report.reports, report.count)
-        return row.told == row.epoch and known == said
+        return row.reported_epoch == row.epoch and heard == said
 
     def read(self) -> Count:
         """The count as of the reports that arrived."""
@@ -171,7 +171,7 @@ class Server:
             self.words,
         )
 
-    def receive(self, report: Report) -> None:
+    def receive(self, report: SiteReport) -> None:
         """Take a report; one that is old or repeated changes nothing."""
         if report.site not in self._index:
             raise UnknownSite(report.site)
@@ -190,7 +190,7 @@ class Server:
             self._remind(row)
         if news and self._collecting is not None:
             self._collect(site)
-        elif news and row.told == row.epoch:
+        elif news and row.reported_epoch == row.epoch:
             self._owing.discard(site)
             self._changing.discard(site)
             self._hear(site, row)
@@ -209,7 +209,7 @@ class Server:
         The more it reports meanwhile the more seldom, so that a site that reports faster than
         orders travel is not answered each time. The first after a call may have crossed it.
         """
-        row.behind = 0 if row.told == row.epoch else row.behind + 1
+        row.behind = 0 if row.reported_epoch == row.epoch else row.behind + 1
         row.unsure = row.unsure and not row.reports
         if row.behind > self.collecting and not row.behind & (row.behind - 1):
             rule = None if self._rules_to_follow else row.rule
@@ -218,22 +218,22 @@ class Server:
         elif row.unsure and not row.behind:
             self._tell("rule", row, Order(row.epoch, row.rule, answer=False))
 
-    def _is_news(self, row: _SiteRow, report: Report) -> bool:
+    def _is_news(self, row: _SiteRow, report: SiteReport) -> bool:
         """Whether the report says more than what is known."""
         if report.incarnation in row.former:
             return False  # it is in the next round
         if report.incarnation != row.incarnation:
             return True
-        newest = (row.told, row.reports, row.count)
+        newest = (row.reported_epoch, row.reports, row.count)
         return (report.epoch, report.reports, report.count) > newest
 
-    def _note(self, row: _SiteRow, report: Report) -> None:
+    def _note(self, row: _SiteRow, report: SiteReport) -> None:
         if report.incarnation != row.incarnation:
             if row.incarnation is not None:
                 row.former[row.incarnation] = row.count
                 row.frozen, row.since = row.formerly, row.epoch
             row.incarnation = report.incarnation
-        row.told, row.begun = report.epoch, report.begun
+        row.reported_epoch, row.begun = report.epoch, report.begun
         row.reports, row.count = report.reports, report.count
 
     def poll(self) -> None:
@@ -250,13 +250,13 @@ class Server:
         self._changing = set()
         rules = self._engine.summons()
         self._collecting, self._rules_to_follow = epoch, rules is None
-        each: Sequence[Rule | None]
-        each = [None] * len(self._rows) if rules is None else _each(rules, len(self._rows))
-        for row, rule in zip(self._rows, each, strict=True):
+        rule_of_site: Sequence[Rule | None]
+        rule_of_site = [None] * len(self._rows) if rules is None else _each(rules, len(self._rows))
+        for row, rule in zip(self._rows, rule_of_site, strict=True):
             row.epoch, row.unsure, row.behind = epoch, False, 0
             row.rule = row.rule if rule is None else rule
         self._owing = set(range(len(self._rows)))
-        self._tell_all("call", [Order(epoch, rule, answer=True) for rule in each])
+        self._tell_all("call", [Order(epoch, rule, answer=True) for rule in rule_of_site])
 
     def call_again(self, unless: Container[str] = ()) -> None:
         """Repeat the call to those who have not answered, some of them excepted."""
@@ -267,7 +267,7 @@ class Server:
 
     def _collect(self, site: int) -> None:
         row = self._rows[site]
-        if row.told == self._collecting:
+        if row.reported_epoch == self._collecting:
             self._owing.discard(site)
         if not self._owing:
             self._begin()
@@ -301,7 +301,7 @@ class Server:
 
     def _hear_what_came_meanwhile(self) -> None:
         for site, row in enumerate(self._rows):
-            if self._collecting is None and row.told == row.epoch and row.reports:
+            if self._collecting is None and row.reported_epoch == row.epoch and row.reports:
                 self._hear(site, row)
 
     def _grant(self, wish: Wish) -> None:

@@ -1,7 +1,4 @@
-"""What is tracked, and what came of it.
-
-What a tracker publishes.
-"""
+"""What is tracked (`Setting`), what a tracker publishes (`Count`), what came of a run (`Run`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,9 +75,6 @@ class Run:
     def violated(self) -> bool:
         """Whether the count was ever off by more than alpha of the truth."""
         return self.max_error_over_alpha > 1.0
-
-
-# Count ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

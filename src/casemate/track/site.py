@@ -1,92 +1,37 @@
-"""A site: it counts, and reports when its count reaches the next trigger of its rule.
+"""A site: it counts, and reports when its count reaches the next trigger of its reporting rule.
+
+Which counts are triggers is decided in `reporting_rule`. A site that counts very many things at
+once passes the triggers in between in one `leap`.
 
 Cost       `add` is an addition, a store and a comparison; everything else happens at reports.
 Guarantee  A site with a file for its journal that is killed at any moment goes on, when it is made
            again, as if nothing had happened: its messages are cumulative, so repeating the last
            one counts nothing twice. One thread adds; orders may come from another, which takes the
            lock that `add` takes only at reports.
-
-A site that counts very many things at once passes the triggers in between in one leap. How many of
-very many items are drawn is found without going through them:
-
-Source     Devroye, Non-Uniform Random Variate Generation (1986), chapter X.2: one rejection method
-           for every discrete law with a logarithm that bends downwards, from its mode alone.
-Guarantee  The binomial law itself, as exact as floats are: its logarithm is off by less than 1e-9
-           for up to 10^15 items.
-Cost       Fewer than five tries on average, whatever the law: microseconds, where the inverse of
-           SciPy's incomplete beta function takes milliseconds.
 """
 
 import math
-import random
 import threading
 from collections.abc import Callable
 
+import numpy as np
+
 from casemate.errors import UnknownSite
-from casemate.track.instruction import NEVER, Blocks, Draw, Every, Rule, Sample, SiteStanding
 from casemate.track.journal import Journal, JournalEntry, MemoryJournal
-from casemate.track.messages import Order, Report, whole
+from casemate.track.messages import Order, SiteReport, whole
+from casemate.track.reporting_rule import (
+    UNPREDICTABLE,
+    UNREACHABLE_COUNT,
+    Blocks,
+    Draw,
+    Every,
+    Rule,
+    Sample,
+    SiteStanding,
+)
 from casemate.track.setting import MOST_COUNTED
 
-_SERIES = 16.0  # from here on the series of the rest of Stirling's formula is exact
-_HALF_LOG_TURN = 0.5 * math.log(2.0 * math.pi)
-
-
-def binomial(items: int, probability: float, draw: Draw) -> int:
-    """The number of items that are drawn, when each is with this probability.
-
-    >>> binomial(10**12, 1.0, lambda: 0.5), binomial(0, 0.5, lambda: 0.5)
-    (1000000000000, 0)
-    """
-    if probability >= 1.0 or not items:
-        return items
-    mode = math.floor((items + 1) * probability)
-    peak = log_chance(items, probability, mode)
-    height = math.exp(peak)
-    flat = 1.0 + height / 2.0  # where the hat begins to fall, in units of 1 / height
-    while True:
-        uniform = draw() * (1.0 + flat)
-        away = uniform if uniform < flat else flat - math.log1p(flat - uniform)
-        sign = 1 if draw() < 0.5 else -1
-        found = mode + sign * math.floor(away / height + 0.5)
-        hat = min(0.0, flat - away)
-        if 0 <= found <= items:
-            less = log_chance(items, probability, found) - peak
-            if math.log1p(-draw()) + hat <= less:
-                return found
-
-
-def log_chance(items: int, probability: float, drawn: int) -> float:
-    """The logarithm of the probability that so many are drawn; accurate for any numbers."""
-    if drawn == 0:
-        return items * math.log1p(-probability)
-    if drawn == items:
-        return items * math.log(probability)
-    left, mean = items - drawn, items * probability
-    rest = _rest(items) - _rest(drawn) - _rest(left)
-    far = _deviance(drawn, mean) + _deviance(left, items - mean)
-    return rest - far - _HALF_LOG_TURN - 0.5 * math.log(drawn * (left / items))
-
-
-def _deviance(number: int, mean: float) -> float:
-    """number * ln(number / mean) + mean - number, where nothing cancels."""
-    relative = (number - mean) / mean
-    return mean * ((1.0 + relative) * math.log1p(relative) - relative)
-
-
-def _rest(number: int) -> float:
-    """What Stirling's formula leaves out of the logarithm of a factorial."""
-    if number < _SERIES:
-        stirling = (number + 0.5) * math.log(number) - number + _HALF_LOG_TURN
-        return math.lgamma(number + 1.0) - stirling
-    square = 1.0 / (float(number) * number)
-    return (1.0 / 12.0 - square * (1.0 / 360.0 - square / 1260.0)) / number
-
-
-# Site -------------------------------------------------------------------------------------------
-
-
-MANY = 1000
+MAX_LOOPED_TRIGGERS = 1000
 """Triggers that are passed one after another, about; beyond it takes too long."""
 
 
@@ -100,21 +45,21 @@ def leap(rule: Rule, at: SiteStanding, draw: Draw) -> SiteStanding:
     249999999
     """
     match rule:
-        case Sample(probability) if (at.count - at.trigger) * probability > MANY:
-            drawn = binomial(at.count - at.trigger, probability, draw)
+        case Sample(probability) if (at.count - at.trigger) * probability > MAX_LOOPED_TRIGGERS:
+            lot = np.random.default_rng(int(draw() * 2**53))  # as unpredictable as its draw
+            drawn = int(lot.binomial(at.count - at.trigger, probability))
             return SiteStanding(at.begun, at.reports + drawn, at.count, at.count)
-        case Blocks(size) if (at.count - at.begun) / size - at.reports > MANY:
+        case Blocks(size) if (at.count - at.begun) / size - at.reports > MAX_LOOPED_TRIGGERS:
             full = math.floor((at.count - at.begun) / size) - 1  # one less, for floats
             return SiteStanding(at.begun, full, at.trigger, at.count)
         case _:
             return at
 
 
-# Site -------------------------------------------------------------------------------------------
+# The site ----------------------------------------------------------------------------------------
 
 
-Send = Callable[[Report], None]
-_UNPREDICTABLE = random.SystemRandom().random  # or somebody could foresee what is reported
+Send = Callable[[SiteReport], None]
 
 
 class Site:
@@ -148,8 +93,8 @@ class Site:
         name: str,
         send: Send,
         rule: Rule = Every(),  # noqa: B008 - immutable
-        journal: Journal | None = None,
-        draw: Draw = _UNPREDICTABLE,
+        journal: Journal[JournalEntry] | None = None,
+        draw: Draw = UNPREDICTABLE,
     ) -> None:
         self.name = name
         self._send, self._draw = send, draw
@@ -235,10 +180,10 @@ class Site:
             report = self._report()
         self._send(report)
 
-    def _report(self) -> Report:
+    def _report(self) -> SiteReport:
         at = self._standing
         incarnation = self._journal.incarnation
-        return Report(self.name, incarnation, self._epoch, at.begun, at.reports, self._count)
+        return SiteReport(self.name, incarnation, self._epoch, at.begun, at.reports, self._count)
 
     def obey(self, order: Order) -> None:
         """Take an order; an old one is ignored, a repeated one is answered again."""
@@ -267,7 +212,9 @@ class Site:
 
     def _take(self, rule: Rule | None, standing: SiteStanding) -> None:
         self._rule, self._standing = rule, standing
-        self._next = _possible(NEVER if rule is None else rule.after(standing, self._draw))
+        self._next = _possible(
+            UNREACHABLE_COUNT if rule is None else rule.after(standing, self._draw)
+        )
         self._save()
 
     def _save(self) -> None:

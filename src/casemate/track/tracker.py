@@ -14,27 +14,25 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
-from types import TracebackType
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from casemate.errors import Misconfigured, UnknownSite
-from casemate.track.instruction import Rule
 from casemate.track.journal import FileJournal, folder_of
 from casemate.track.messages import site_names
 from casemate.track.modes import tracker_engine
+from casemate.track.reporting_rule import Rule
 from casemate.track.server import Clock, Server
-from casemate.track.service.membership import attached
+from casemate.track.service.membership import attach
 from casemate.track.service.serving import InBackground
 from casemate.track.setting import MOST_COUNTED, Count, Setting
 from casemate.track.site import Site
 from casemate.track.transport.address import open_transport
-from casemate.track.transport.in_process import DirectCarrier, InProcess, Transport
-from casemate.track.transport.network import Network, token
+from casemate.track.transport.network import DirectCarrier, InProcess, Network, Transport, token
 
-HORIZON = 10**12
+DEFAULT_HORIZON_ITEMS = 10**12
 """The count up to which almost all of delta is spent; the bound holds beyond it, too."""
 
 TOO_MANY = "a site counts up to 2^53, and this would be more; nothing was counted"
@@ -55,7 +53,7 @@ class CountTracker:
         mode: str = "auto",
         *,
         transport: Transport | str | None = None,
-        horizon: int = HORIZON,
+        horizon: int = DEFAULT_HORIZON_ITEMS,
         journals: str | os.PathLike[str] | None = None,  # a folder: sites survive a kill
         clock: Clock = time.time,
     ) -> None:
@@ -65,7 +63,7 @@ class CountTracker:
         self._journals = folder_of(journals)
         self._held, self._held_sites = ExitStack(), ExitStack()
         self._sites: dict[str, Site] = {}
-        self._transport = _opened(transport)
+        self._transport = _open_transport(transport)
         self._held.callback(self._transport.close)
         if isinstance(self._transport, Network):
             self._served: InBackground | _Here = InBackground(self._transport, names, engine)
@@ -83,8 +81,8 @@ class CountTracker:
 
     def site(self, name: int | str) -> Site:
         """The site of this name or number, in this process."""
-        known = self._name(name)
-        return self._sites[known] if known in self._sites else self._join(known)
+        site_name = self._name(name)
+        return self._sites[site_name] if site_name in self._sites else self._join(site_name)
 
     def add_many(self, sites: ArrayLike, n: ArrayLike = 1) -> None:
         """Count things at many sites at once: a number of a site for each, and how many there.
@@ -114,12 +112,7 @@ class CountTracker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _name(self, name: int | str) -> str:
@@ -142,7 +135,7 @@ class CountTracker:
     def _join(self, name: str) -> Site:
         """A site whose messages go through the broker."""
         journal = None if self._journals is None else self._journals / token(name)
-        site = self._held_sites.enter_context(attached(self._transport, name, journal))
+        site = self._held_sites.enter_context(attach(self._transport, name, journal))
         return self._sites.setdefault(name, site)
 
 
@@ -169,19 +162,19 @@ class _Here:
         return replace(count, value=exact, lo=exact, hi=exact, confidence=1.0)
 
 
-def _opened(transport: Transport | str | None) -> Transport:
+def _open_transport(transport: Transport | str | None) -> Transport:
     if transport is None:
         return InProcess()
     return open_transport(transport) if isinstance(transport, str) else transport
 
 
-def _totals(sites: np.ndarray, n: np.ndarray, known: int) -> np.ndarray:
+def _totals(sites: np.ndarray, n: np.ndarray, number_of_sites: int) -> np.ndarray:
     """How many things each site receives, after everything about them was checked."""
     if sites.size == 0:
-        return np.zeros(known, dtype=np.int64)
+        return np.zeros(number_of_sites, dtype=np.int64)
     if sites.ndim != 1 or sites.dtype.kind not in "iu":
         raise Misconfigured("give the numbers of the sites as one row of whole numbers")
-    if sites.min() < 0 or sites.max() >= known:
+    if sites.min() < 0 or sites.max() >= number_of_sites:
         raise UnknownSite(str(sites.min() if sites.min() < 0 else sites.max()))
     if n.ndim and n.shape != sites.shape:
         raise ValueError(f"n must be one number or one for each of the {len(sites)} things")
@@ -190,7 +183,7 @@ def _totals(sites: np.ndarray, n: np.ndarray, known: int) -> np.ndarray:
     if int(n.max()) * len(sites) >= 1 << 63:  # or sums would begin again below 0
         raise ValueError(TOO_MANY)
     if n.ndim == 0:
-        return np.bincount(sites, minlength=known) * int(n)
-    totals = np.zeros(known, dtype=np.int64)
+        return np.bincount(sites, minlength=number_of_sites) * int(n)
+    totals = np.zeros(number_of_sites, dtype=np.int64)
     np.add.at(totals, sites, n.astype(np.int64))
     return totals

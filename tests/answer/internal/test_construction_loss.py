@@ -22,11 +22,12 @@ from answer.conversation_tree import (
     epsilon_at_least,
     walk,
 )
-from answer.small_dataset import World, cells_of, counting
+from answer.small_dataset import World
 from crashes import Clock, Crash
+from grid.small_grid import cells_of, counting
 
+from casemate.answer.budget_plan import BudgetPlan
 from casemate.answer.construction import OnlineConstruction, gate_of
-from casemate.answer.plan import BudgetPlan
 from casemate.answer.schedule import GateSchedule
 from casemate.doors import EntryKind, MemorySecrets, open_transcript
 from casemate.errors import GateClosed, TranscriptDamaged
@@ -171,7 +172,7 @@ NEIGHBOURS = {
 FEW = Values(range(1, 4), (range(1, 3), range(3)))
 
 
-@pytest.mark.parametrize("last", [None, *range(1, 20, 3)])
+@pytest.mark.parametrize("last", [None, *range(1, 20, 6)])
 @pytest.mark.parametrize("name", NEIGHBOURS)
 def test_the_start_with_a_crash_and_a_retry_loses_what_was_charged_to_the_last_bit(
     name: str, last: int | None
@@ -183,6 +184,7 @@ def test_the_start_with_a_crash_and_a_retry_loses_what_was_charged_to_the_last_b
     assert delta < 1e-9 and low == pytest.approx(float(charged), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_with_everything_that_was_not_walked_the_start_loses_what_was_charged() -> None:
     conversation = Conversation(start_plan(ADD_REMOVE), asked=[0])
     values = Values(range(-1, 7), (range(-1, 6), range(-3, 5)))
@@ -210,7 +212,10 @@ EVERYBODY = None
 NARROW = Values(range(2, 3), (range(2, 3), range(2)))
 
 
-@pytest.mark.parametrize(("asked", "share"), [([EVERYBODY, 1], 0.75), ([1, EVERYBODY], 0.4)])
+@pytest.mark.parametrize(
+    ("asked", "share"),
+    [([EVERYBODY, 1], 0.75), pytest.param([1, EVERYBODY], 0.4, marks=pytest.mark.slow)],
+)
 def test_an_easy_question_and_a_surprise_lose_no_more_than_was_charged(
     asked: list[int | None], share: float
 ) -> None:
@@ -238,7 +243,12 @@ WHOLE = {
 
 @pytest.mark.parametrize(
     ("name", "last"),
-    [*((name, None) for name in WHOLE), *(("add-remove", last) for last in (11, 27))],
+    [
+        ("add-remove", 27),
+        ("replace", None),
+        pytest.param("add-remove", None, marks=pytest.mark.slow),
+        pytest.param("two rows of a person", None, marks=pytest.mark.slow),
+    ],
 )
 def test_a_whole_conversation_with_a_crash_and_a_retry_loses_no_more_than_was_charged(
     name: str, last: int | None

@@ -4,12 +4,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from answer.small_dataset import SHAPE, counting, means
+from answer.small_dataset import means
+from grid.small_grid import SHAPE, counting
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.intervals import Level, easy_estimates, measured_estimates, noised
-from casemate.answer.plan import plan_of
+from casemate.answer.budget_plan import plan_of
+from casemate.answer.intervals import (
+    FailureChances,
+    easy_estimates,
+    measured_estimates,
+    noised_estimate,
+)
 from casemate.answer.schedule import Holds, easy_interval
 from casemate.grid import (
     GridQuestion,
@@ -25,7 +31,7 @@ from casemate.table import Answering
 
 GATE = plan_of(means(), SHAPE, Answering()).gate
 LAW = GaussianLaw(Fraction(10))
-LEVEL = Level(0.05, 0.001)
+LEVEL = FailureChances(0.05, 0.001)
 COUNT = counting({0: [1]})
 SUM = GridQuestion((LinearCells(((Product(SHAPE, {}, {0: np.array([-1.0, 0, 2, 5])}),),)),))
 
@@ -97,7 +103,7 @@ def test_a_stand_in_that_is_less_sure_or_contradicted_is_not_believed() -> None:
 def test_what_was_read_with_noise_is_within_the_quantile_of_all_of_it(
     reading: float, weights: list[int]
 ) -> None:
-    found = noised(reading, LAW, np.array(weights, np.float64), LEVEL)
+    found = noised_estimate(reading, LAW, np.array(weights, np.float64), LEVEL)
     used = [each for each in weights if each]
     width = half_width(LAW, used, 0.95) if used else 0
     assert (found.lo, found.hi) == (reading - width, reading + width)
@@ -105,15 +111,15 @@ def test_what_was_read_with_noise_is_within_the_quantile_of_all_of_it(
 
 
 def test_what_everybody_knows_has_no_width() -> None:
-    found = noised(5.0, None, np.ones(4), LEVEL)
+    found = noised_estimate(5.0, None, np.ones(4), LEVEL)
     assert (found.lo, found.hi, found.error, found.session_hi) == (5, 5, 0, 5)
 
 
 def test_later_measurements_and_more_cells_have_a_smaller_chance_to_fail_in_a_session() -> None:
-    first, second = (Level.of(COUNT, 0.95, ordinal) for ordinal in (1, 2))
+    first, second = (FailureChances.of(COUNT, 0.95, ordinal) for ordinal in (1, 2))
     assert first.alone == second.alone == pytest.approx(0.05)
     assert first.session == pytest.approx(0.05 / 4) and second.session == first.session / 4
-    assert sum(Level.of(COUNT, 0.95, j).session for j in range(1, 10_000)) < 0.05 / 2
+    assert sum(FailureChances.of(COUNT, 0.95, j).session for j in range(1, 10_000)) < 0.05 / 2
     pair = GridQuestion((*COUNT.parts, *SUM.parts), together=2)
-    assert Level.of(pair, 0.95, 1).alone == pytest.approx(0.025)
-    assert Level.of(pair, 0.95, 1).session == first.session / 2
+    assert FailureChances.of(pair, 0.95, 1).alone == pytest.approx(0.025)
+    assert FailureChances.of(pair, 0.95, 1).session == first.session / 2

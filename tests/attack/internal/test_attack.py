@@ -11,15 +11,16 @@ import pytest
 from chance import assert_rate_at_most
 
 from casemate.attack import Attack
-from casemate.attack.attack import Attacked, AttackOptions, round_number
-from casemate.attack.noise_curve import FACTORS, noise_curve, recovered
-from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.attack import (
+    Attacked,
+    AttackOptions,
+    noise_curve,
+    recovered_fraction,
+)
+from casemate.attack.reconstruct.problem import NoiseLaw
 from casemate.attack.reconstruct.reconstruction import Solver
-from casemate.errors import Misconfigured
-from casemate.exact import Bound, Floats
+from casemate.exact import Floats
 from casemate.published import Knowledge
-from casemate.query.language import Scalar
-from casemate.table import Table
 
 HOSPITAL = [
     'SELECT SUM("Blood sugar") FROM t',
@@ -82,35 +83,6 @@ def test_several_private_columns_have_a_score_each(tmp_path: Path) -> None:
     assert {name: score.recovered for name, score in found.scores.items()} == {"pay": 1, "ill": 1}
 
 
-def test_a_column_that_was_known_beforehand_is_not_judged(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("id,pay\n1,100\n2,200\n")
-    known: dict[Scalar, tuple[Bound, Bound]] = {
-        record: (Fraction(100 * record), Fraction(100 * record)) for record in (1, 2)
-    }
-    found = Attack.of(
-        ["SELECT SUM(pay) FROM t"],
-        tmp_path / "t.csv",
-        private="pay",
-        knowledge=Knowledge(known=known),
-        random=np.random.default_rng(0),
-    )
-    assert found.scores == {} and [each.value for each in found.secrets] == [100, 200]
-
-
-def test_an_open_table_is_used_as_it_is() -> None:
-    with Table.open("hospital") as table:
-        found = Attack.of(HOSPITAL, table, random=np.random.default_rng(0))
-        assert found.records == 6
-        with pytest.raises(Misconfigured, match=r"give it to Table\.open"):
-            Attack.of(HOSPITAL, table, private="ZIP")
-
-
-def test_no_private_column_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("id,pay\n1,2\n")
-    with pytest.raises(Misconfigured, match="no column is private"):
-        Attack.of(["SELECT SUM(pay) FROM t"], tmp_path / "t.csv")
-
-
 # A noisy system, seen from outside ------------------------------------------------------------
 
 
@@ -169,18 +141,18 @@ def wrong(found: Attacked, system: System) -> int:
 
 
 def test_an_outsider_gets_the_bits_from_noisy_sums(tmp_path: Path, seed: int) -> None:
-    """By least squares alone one in fifty would be wrong: 2 * 2.42 / sqrt(400) of deviation."""
-    system = System.drawn(400, SUM, np.random.default_rng(seed))
+    """By least squares alone one in 25 would be wrong: 2 * 2.42 / sqrt(300) of deviation."""
+    system = System.drawn(300, SUM, np.random.default_rng(seed))
     system.write(tmp_path)
     found = outside(tmp_path, BITS)
-    assert_rate_at_most(wrong(found, system), 100, rate=0.02)
+    assert_rate_at_most(wrong(found, system), 100, rate=0.04)
     assert found.scores == {} and found.evidence.truth is None
 
 
 def test_the_test_above_would_notice_an_attack_that_learned_nothing(seed: int) -> None:
     bits = np.random.default_rng(seed).integers(0, 2, 100)
     with pytest.raises(AssertionError):
-        assert_rate_at_most(int(bits.sum()), 100, rate=0.02)
+        assert_rate_at_most(int(bits.sum()), 100, rate=0.04)
 
 
 @pytest.mark.slow
@@ -219,11 +191,11 @@ def test_a_category_by_number_and_by_key(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
-    """Sixty people with a bit each, and two hundred sums over random intervals of their places."""
+    """Sixty people with a bit each, and 120 sums over random intervals of their places."""
     folder, random = tmp_path_factory.mktemp("study"), np.random.default_rng(5)
     rows = [f"{i},{bit}" for i, bit in enumerate(random.integers(0, 2, 60), start=1)]
     (folder / "t.csv").write_text("\n".join(["id,ill", *rows, ""]))
-    pairs = np.sort(random.integers(1, 61, (200, 2)), axis=1).tolist()
+    pairs = np.sort(random.integers(1, 61, (120, 2)), axis=1).tolist()
     return Attack.of(
         [f"SELECT SUM(ill) FROM t WHERE id BETWEEN {low} AND {high}" for low, high in pairs],
         folder / "t.csv",
@@ -237,31 +209,15 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Attacked:
 def test_the_rule_of_the_curve_is_that_of_the_score(study: Attacked) -> None:
     truth, values = study.evidence.truth, study.reconstruction.values
     assert truth is not None
-    assert recovered(study, truth, values) == study.scores["ill"].recovered
-    assert recovered(study, truth, truth) == 1
-    assert recovered(study, truth, 1 - truth) == 0
+    assert recovered_fraction(study, truth, values) == study.scores["ill"].recovered
+    assert recovered_fraction(study, truth, truth) == 1
+    assert recovered_fraction(study, truth, 1 - truth) == 0
 
 
 def test_less_noise_recovers_all_and_much_more_does_not(study: Attacked) -> None:
     points = noise_curve(study, random=np.random.default_rng(0), factors=(0.01, 40.0))
     assert [str(point.law) for point in points] == ["laplace:0.005", "laplace:20"]
     assert points[0].recovered == 1 and points[1].recovered < 0.9
-
-
-def test_without_a_law_the_noise_of_the_curve_tells_nothing() -> None:
-    found = attack(HOSPITAL)
-    points = noise_curve(found, random=np.random.default_rng(0))
-    assert len(points) == len(FACTORS) and {point.law.kind for point in points} == {"gaussian"}
-    middle = points[FACTORS.index(1.0)].law.scale
-    assert middle == round_number(middle)
-
-
-@pytest.mark.parametrize(
-    ("value", "rounded"),
-    [(1.0, 1), (1.99, 1), (2.0, 2), (4.99, 2), (5.0, 5), (0.0099, 0.005), (12345.0, 10000), (0, 0)],
-)
-def test_round_numbers_are_one_two_and_five(value: float, rounded: float) -> None:
-    assert round_number(value) == rounded
 
 
 # Interrupted ----------------------------------------------------------------------------------

@@ -1,23 +1,20 @@
 """An attack in words and as JSON: every field, and no value that is not revealed."""
 
 import json
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from attack.attacks import SECRETS, exact, judged, loose, outside, scored
-from hypothesis import given
-from hypothesis import strategies as st
+from rendered import forms, sections, words
 
-from casemate.attack.report import (
-    as_json,
-    as_text,
-    fractions,
-    json_value,
-    round_up,
-    shown_value,
-    verdict,
-)
+from casemate.attack.attack import Attacked, NoisePoint
+from casemate.attack.reconstruct.problem import NoiseLaw
+from casemate.attack.report import attack_report
+from casemate.attack.words import round_up, verdict
+
+as_text, as_json, as_html = forms(attack_report)
 
 CONTRACT = {
     "schema",
@@ -48,32 +45,11 @@ def test_the_object_has_what_was_promised() -> None:
     assert [each["value"] for each in fields["values"]] == pytest.approx(list(SECRETS))
 
 
-@pytest.mark.parametrize("reveal", [False, True])
-def test_there_is_no_number_in_it_that_is_none(reveal: bool) -> None:
-    for found in (exact(), loose(), outside()):
-        text = json.dumps(as_json(found, reveal=reveal), allow_nan=False)
-        assert json.loads(text)["finished"] is True
-
-
 def test_without_the_truth_there_is_no_score_and_values_are_shown() -> None:
     fields = as_json(outside())
     for name in ("recovered", "within", "baseline", "difference", "quantiles", "tolerance"):
         assert fields[name] is None
     assert [each["value"] for each in fields["values"]] == pytest.approx(list(SECRETS))
-
-
-def test_infinite_ends_are_null() -> None:
-    found = loose()
-    open_ended = replace(
-        found,
-        reconstruction=replace(
-            found.reconstruction, low=np.full(5, -np.inf), high=np.full(5, np.inf)
-        ),
-    )
-    fields = as_json(open_ended, reveal=True)
-    assert {(each["lo"], each["hi"]) for each in fields["values"]} == {(None, None)}
-    assert set(fields["widths"].values()) == {None}
-    json.dumps(fields, allow_nan=False)
 
 
 def test_several_columns_are_put_together_by_their_records() -> None:
@@ -87,12 +63,6 @@ def test_several_columns_are_put_together_by_their_records() -> None:
         ("b", 10),
     ]
     assert fields["columns"][1]["recovered"] == 0.9
-
-
-def test_one_column_is_not_listed_twice() -> None:
-    fields = as_json(scored(exact(), {"pay": judged()}))
-    assert fields["columns"] is None and fields["difference"]["lo"] == 0.25
-    assert [each["which"] for each in fields["difference"]["strata"]] == ["rare", "shared"]
 
 
 # What is hidden -------------------------------------------------------------------------------
@@ -117,12 +87,6 @@ def test_errors_and_widths_are_rounded_up_without_reveal() -> None:
     assert shown["quantiles"] == {"median": 0, "p90": 0.6, "p99": 3, "max": 17}
     for name, width in shown["widths"].items():
         assert hidden["widths"][name] == round_up(width) >= width
-
-
-@given(st.floats(1e-6, 1e12))
-def test_rounding_up_goes_at_most_two_and_a_half_times_too_far(size: float) -> None:
-    assert size * (1 - 1e-9) <= round_up(size) <= 2.5 * size * (1 + 1e-9)
-    assert round_up(round_up(size)) == round_up(size)
 
 
 # Text -----------------------------------------------------------------------------------------
@@ -159,36 +123,78 @@ def test_a_value_that_follows_from_the_answers_is_disclosed_whatever_the_average
     assert verdict(unsure, 7).startswith("disclosure: 7 values are determined")
 
 
-def test_an_outsider_reads_values_and_that_nobody_can_judge_them() -> None:
-    text = as_text(outside())
-    assert text.startswith("reconstructed 5 values (the table does not have the truth)")
-    assert "record 1: pay = 7654.12" in text and "the answers were given" in text
+CURVE = [NoisePoint(NoiseLaw("laplace", 2.0**i), 1 - i / 10) for i in range(5)]
 
 
-def test_where_the_answers_come_from_is_said() -> None:
-    assert "the answers are the table's own, without noise" in as_text(exact())
-    assert "with noise of the law gaussian:100 laid over them" in as_text(loose())
+def parsed(page: str) -> ET.Element:
+    return ET.fromstring(page)
 
 
-def test_what_was_interrupted_is_said() -> None:
-    found = replace(exact(), finished=False)
-    assert "interrupted: this is the best so far" in as_text(found)
-    assert as_json(found)["finished"] is False
+def whole(found: Attacked) -> Attacked:
+    """The same attack as if its unknowns were whole, and its solver slow."""
+    made = found.reconstruction
+    history = tuple((i, 10.0**-i) for i in range(9))
+    sure = np.linspace(0.4, 1.0, len(made.values))
+    return replace(found, reconstruction=replace(made, history=history, probability=sure))
 
 
-def test_values_read_as_numbers_do() -> None:
-    assert [json_value(each) for each in (5.0, -0.0, 5.25, 0.1 + 0.2, "C", None, True)] == [
-        5,
-        0,
-        5.25,
-        0.3,
-        "C",
-        None,
-        True,
+# What it says ---------------------------------------------------------------------------------
+
+
+def test_every_finding_has_its_section() -> None:
+    page = as_html(whole(scored(exact(), {"pay": judged()})), CURVE, reveal=True)
+    assert sections(page) == [
+        "baselines",
+        "strata",
+        "noise",
+        "errors",
+        "intervals",
+        "certainty",
+        "convergence",
+        "values",
+        "refused",
+        "assumptions",
     ]
-    assert (shown_value(5.0), shown_value(31 / 6), shown_value("C")) == ("5", "5.16667", "C")
-    assert shown_value(None) == "none of the values asked about"
 
 
-def test_fractions_of_nothing_are_nothing() -> None:
-    assert set(fractions([]).values()) == {None}
+def test_an_outsiders_page_has_values_and_no_score() -> None:
+    page = as_html(outside())
+    assert not {"baselines", "strata", "noise", "errors"} & set(sections(page))
+    assert "7654.12" in words(page) and "does not have the truth" in words(page)
+
+
+def test_bars_are_the_attack_and_its_baselines_with_the_interval_beside() -> None:
+    root = parsed(as_html(scored(exact(), {"pay": judged()})))
+    (drawing,) = root.findall(".//section[@id='baselines']//svg")
+    labels = [each.text for each in drawing.iter("text") if each.get("class") == "value"]
+    assert labels == ["75.0", "37.5", "40.0", "30.0"]
+    (line,) = drawing.iter("polyline")
+    first, second = (point.split(",") for point in line.attrib["points"].split())
+    assert first[0] == second[0] and float(first[1]) > float(second[1])
+
+
+def test_the_noise_is_drawn_with_the_level_of_the_best_guess() -> None:
+    root = parsed(as_html(scored(exact(), {"pay": judged()}), CURVE))
+    (drawing,) = root.findall(".//section[@id='noise']//svg")
+    assert len(drawing.findall(".//circle")) == len(CURVE)
+    assert len(drawing.findall(".//polyline")) == 2
+    assert "laplace:16: 60.0 %" in (drawing.findtext("desc") or "")
+
+
+def test_the_scatter_is_drawn_only_when_values_are_revealed() -> None:
+    assert "Found against true values" not in as_html(exact())
+    root = parsed(as_html(exact(), reveal=True))
+    drawings = root.findall(".//section[@id='errors']//svg")
+    assert len(drawings) == 2 and len(drawings[1].findall(".//circle")) == len(SECRETS)
+
+
+# What it never does ---------------------------------------------------------------------------
+
+
+def test_nothing_secret_is_written_without_reveal() -> None:
+    for found in (exact(), loose(), whole(exact())):
+        hidden = as_html(found, CURVE)
+        for secret in SECRETS:
+            assert str(secret) not in hidden and f"{secret:.6g}" not in hidden
+    shown = as_html(exact(), reveal=True)
+    assert all(f"{secret:.6g}" in shown for secret in SECRETS)

@@ -13,24 +13,13 @@ from random import Random
 
 import pytest
 from audit.every_world import Found, Shower, consistent, exposed, possible_tables, true_table
-from audit.small_world import World, opened, random_log, random_world
+from audit.small_world import World, opened, random_log, random_world, read, readable_log
 
 from casemate.audit import Audit
 from casemate.audit.result import Audited, Verdict
-from casemate.published import Knowledge, Publication, exact_ranges, publication
 from casemate.query import Statement
-from casemate.query.parse import DIALECT, Logged, parse_statement
+from casemate.query.parse import Logged, parse_statement
 from casemate.table import Table
-
-
-def read(table: Table, entry: Logged) -> Publication:
-    """A statement as an audit reads it, with what the table says of its public columns."""
-    ranged = exact_ranges([entry], table.policy, Knowledge(), table.source, DIALECT)
-    return publication([entry], ranged.policy)
-
-
-def accepted(sql: str, table: Table) -> bool:
-    return not read(table, Logged(sql, 1)).refused
 
 
 def shown(found: Audited) -> set[Found]:
@@ -41,7 +30,7 @@ def check(rng: Random, folder: Path) -> tuple[int, int]:
     """Audit one random log; how many are exposed, and how many others there are."""
     world = random_world(rng)
     with opened(world, folder) as table:
-        log = random_log(rng, world, lambda sql: accepted(sql, table))
+        log = readable_log(rng, world, table)
         found = Audit.of(log, table)
         statements = [parse_statement(sql, table.policy) for sql in log]
     tables = consistent(world, statements)
@@ -72,9 +61,9 @@ def test_exactly_those_are_exposed_who_are_the_same_in_every_table(
     part: int, seed: int, tmp_path: Path
 ) -> None:
     rng = Random(f"{seed} {part}")
-    seen = [check(rng, tmp_path) for _ in range(31)]
-    assert sum(exposed for exposed, _ in seen) > 10
-    assert sum(others for _, others in seen) > 10
+    seen = [check(rng, tmp_path) for _ in range(8)]
+    assert sum(exposed for exposed, _ in seen) > 2
+    assert sum(others for _, others in seen) > 2
 
 
 def told(rng: Random, folder: Path) -> bool | None:
@@ -117,8 +106,8 @@ def test_answers_of_other_tables_are_audited_and_contradictions_noticed(
     seed: int, tmp_path: Path
 ) -> None:
     rng = Random(f"told {seed}")
-    seen = [told(rng, tmp_path) for _ in range(30)]
-    assert seen.count(True) > 2 and seen.count(False) > 2
+    seen = [told(rng, tmp_path) for _ in range(10)]
+    assert True in seen and False in seen
 
 
 @pytest.mark.slow

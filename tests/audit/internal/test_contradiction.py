@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from audit.internal.test_rounding import SUMS, audit, write_log
 
-from casemate.audit import Audit, AuditOptions
+from casemate.audit import Audit
 from casemate.audit.result import Audited, Verdict
 from casemate.published import Knowledge
 
@@ -21,26 +21,6 @@ def test_the_answer_that_the_table_does_not_give_is_the_one_left_out(tmp_path: P
     assert found.consistent is False
     assert reasons(found) == [(1, 2, "its answer contradicts that of query 2; correct one of them")]
     assert [(each.record, each.value) for each in found.exposed] == [(2, Fraction("5.2"))]
-
-
-def test_several_statements_may_contradict_another_together(tmp_path: Path) -> None:
-    total, women, _ = SUMS
-    men = ("SELECT SUM(\"Blood sugar\") FROM t WHERE Gender = 'Male'", "16.7")
-    found = audit(tmp_path, [total, women, men])
-    expected = "its answer contradicts those of queries 1 and 2; correct one of them"
-    assert reasons(found) == [(3, 4, expected)]
-    assert found.verdict is Verdict.INCOMPLETE
-
-
-def test_without_bounds_the_rank_notices(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("id,pay\n1,5.5\n2,7.5\n")
-    log = write_log(
-        tmp_path / "log.csv",
-        [("SELECT SUM(pay) FROM t", "13"), ("SELECT SUM(2 * pay) FROM t", "27")],
-    )
-    found = Audit.of(log, tmp_path / "t.csv", private="pay")
-    assert found.consistent is False
-    assert reasons(found) == [(2, 3, "its answer contradicts that of query 1; correct one of them")]
 
 
 def test_an_answer_out_of_bounds_contradicts_by_itself(tmp_path: Path) -> None:
@@ -88,8 +68,3 @@ def test_what_is_not_a_number_is_named_with_its_line(tmp_path: Path) -> None:
     found = audit(tmp_path, [SUMS[0], ('SELECT SUM("Blood sugar") FROM t', "many"), *SUMS[1:]])
     assert reasons(found) == [(2, 3, "the answer is not a number")]
     assert [(each.record, each.by) for each in found.exposed] == [(2, 4)]
-
-
-def test_without_given_answers_there_is_nothing_to_contradict() -> None:
-    found = Audit.of([sql for sql, _ in SUMS], "hospital", options=AuditOptions())
-    assert found.consistent is None

@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 from exact_rank import determined, follows
+from rendered import forms
 
-from casemate.audit import Audit, AuditOptions, Exposed
-from casemate.audit.report import as_json, as_text
+from casemate.audit import Audit, AuditOptions
+from casemate.audit.report import audit_report
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.errors import Misconfigured
 from casemate.published import Knowledge
 from casemate.table import Column, PerPerson, Policy, Role, Table
+
+as_text, as_json, _page = forms(audit_report)
 
 Row = dict[str, Any]
 Open = Callable[..., Table]
@@ -89,17 +92,6 @@ def test_a_constant_secret_counts_once_for_each_row_of_the_person(visits: Open) 
     assert (records(varying), totals(varying)) == ({2: 5}, {})
 
 
-def test_a_sum_that_covers_only_rows_of_one_person_exposes_a_constant_secret(visits: Open) -> None:
-    found = Audit.of(["SELECT SUM(x) FROM t WHERE who2 = 'a'"], visits(_with_copy(), "constant"))
-    (exposed,) = found.exposed
-    assert (exposed.record, exposed.value, exposed.total) == (1, 5, False)
-    assert exposed.certificate is not None and exposed.certificate.divisor == 2
-
-
-def _with_copy() -> list[Row]:
-    return [{**row, "who2": row["who"][0]} for row in TWO_YEARS]
-
-
 def test_rows_without_a_person_are_people_of_their_own(visits: Open) -> None:
     rows = [{"who": None, "year": year, "x": x} for year, x in ((1, 5), (2, 6), (2, 7))]
     log = ["SELECT SUM(x) FROM t WHERE year = 2", "SELECT SUM(x) FROM t"]
@@ -151,17 +143,6 @@ def test_the_total_of_a_persons_rows_is_exposed_though_no_row_is(visits: Open) -
     assert found.verdict is Verdict.EXPOSED
 
 
-def test_a_total_of_which_every_row_is_known_is_not_listed_again(visits: Open) -> None:
-    found = Audit.of(
-        ["SELECT year, z, SUM(x) FROM t GROUP BY 1, 2"], visits(_numbered(), "varying")
-    )
-    assert (len(records(found)), totals(found)) == (5, {})
-
-
-def _numbered() -> list[Row]:
-    return [{**row, "z": i} for i, row in enumerate(SPENT)]
-
-
 def test_a_total_may_need_a_row_that_is_known_beforehand(visits: Open) -> None:
     rows = [{**row, "z": int(i in (0, 1))} for i, row in enumerate([*SPENT[:2], *SPENT])]
     table = visits(rows, "varying")
@@ -205,18 +186,6 @@ def test_the_values_of_a_category_are_counted(visits: Open) -> None:
     assert as_json(some, reveal=True)["exposed"][0]["value"] == ["well"]
     none = Audit.of(["SELECT COUNT(*) FROM t WHERE a AND x = 'gone'"], table)
     assert none.exposed == ()
-
-
-def test_a_category_of_numbers_has_a_sum(visits: Open) -> None:
-    """Two years that add up to 4 are 2 and 2, or 1 and 3."""
-    for values, years, shown in (
-        ((1, 2, 3), (2, 2, 3, 1, 1), 4),
-        ((0, 1), (0, 1, 0, 1, 1), (0, 1)),
-    ):
-        pairs = zip(SPENT, years, strict=True)
-        rows = [{**row, "a": row["who"] == "ann", "x": x} for row, x in pairs]
-        table = visits(rows, "varying", values=values)
-        assert totals(Audit.of(["SELECT a, SUM(x) FROM t GROUP BY a"], table)) == {"ann": shown}
 
 
 def test_whole_numbers_expose_a_total_that_linear_programs_do_not(visits: Open) -> None:
@@ -269,12 +238,11 @@ def _statement(k: int, weighted: bool) -> tuple[str, Weigh]:
     return f"SELECT world, SUM({summed}) FROM t WHERE q{k} GROUP BY world", weigh
 
 
-@pytest.mark.parametrize("turn", range(2))
 def test_exactly_those_people_are_exposed_whose_constant_secret_is_determined(
-    turn: int, visits: Open, seed: int
+    visits: Open, seed: int
 ) -> None:
-    rng = Random(f"constant {seed} {turn}")
-    rows, log = worlds(rng, 200, constant=True), log_of(rng)
+    rng = Random(f"constant {seed}")
+    rows, log = worlds(rng, 40, constant=True), log_of(rng)
     found = Audit.of([sql for sql, _ in log], visits(rows, "constant"), options=ALONE)
     expected: dict[Any, Any] = {}
     for mine in by_world(rows):
@@ -290,12 +258,11 @@ def test_exactly_those_people_are_exposed_whose_constant_secret_is_determined(
     assert all(each.record == first[str(each.person)] for each in found.exposed)
 
 
-@pytest.mark.parametrize("turn", range(2))
 def test_exactly_those_rows_and_totals_are_exposed_that_are_determined(
-    turn: int, visits: Open, seed: int
+    visits: Open, seed: int
 ) -> None:
-    rng = Random(f"varying {seed} {turn}")
-    rows, log = worlds(rng, 200, constant=False), log_of(rng)
+    rng = Random(f"varying {seed}")
+    rows, log = worlds(rng, 40, constant=False), log_of(rng)
     found = Audit.of([sql for sql, _ in log], visits(rows, "varying"), options=ALONE)
     place = {id(row): i for i, row in enumerate(rows, start=1)}
     values: dict[int, int] = {}
@@ -351,11 +318,10 @@ def possible(
 
 @pytest.mark.parametrize("per_person", ["constant", "varying"])
 @pytest.mark.parametrize("kinds", [["SUM"], list(KINDS)], ids=["sums", "all"])
-@pytest.mark.parametrize("turn", range(3))
 def test_with_types_and_bounds_exactly_that_is_exposed_which_all_tables_share(
-    turn: int, kinds: list[str], per_person: str, visits: Open, seed: int
+    kinds: list[str], per_person: str, visits: Open, seed: int
 ) -> None:
-    rng = Random(f"order {seed} {turn} {per_person} {kinds}")
+    rng = Random(f"order {seed} 0 {per_person} {kinds}")
     constant = per_person == "constant"
     rows = [{**row, "x": abs(row["x"]) % 3} for row in worlds(rng, 15, constant)]
     log = [(rng.choice(kinds), k) for k in range(rng.randint(2, 4))]
@@ -372,6 +338,15 @@ def test_with_types_and_bounds_exactly_that_is_exposed_which_all_tables_share(
         sums |= own_sums
     assert found.undecided == ()
     assert (records(found), totals(found)) == (values, sums)
+
+
+@pytest.mark.xfail(strict=True, reason="rows that no statement links are not added up together")
+def test_a_total_of_which_extremes_and_sums_say_a_part_each_is_exposed(visits: Open) -> None:
+    """The maximum of one row and the sum of the two others add up to all three."""
+    rows = [{"who": "ann", "q": q, "x": x} for q, x in ((1, 0), (2, 0), (2, 2))]
+    log = ["SELECT MAX(x) FROM t WHERE q = 1", "SELECT SUM(x) FROM t WHERE q = 2"]
+    found = Audit.of(log, visits(rows, "varying", low=0, high=2), options=ALONE)
+    assert (records(found), totals(found)) == ({1: 0}, {"ann": 2})
 
 
 def shared(
@@ -431,15 +406,6 @@ def test_without_reveal_no_key_and_no_value_is_printed(visits: Open) -> None:
     assert "person 4, all rows together: x = •" in as_text(found)
 
 
-def test_where_one_record_is_one_person_the_person_is_the_record() -> None:
-    with Table.open("hospital") as table:
-        found = Audit.of(['SELECT SUM("Blood sugar") FROM t WHERE ZIP = 43813'], table)
-    (exposed,) = as_json(found)["exposed"]
-    assert exposed["record"] == exposed["person"] == 2
-    assert isinstance(found.exposed[0], Exposed) and found.exposed[0].person == 2
-    assert repr(found.people) == "<People: 6 records of 6 people>"
-
-
 # Minimum counts, and a real table -------------------------------------------------------------
 
 
@@ -489,11 +455,5 @@ def test_the_rand_experiment_is_audited_by_person() -> None:
     """Income is one unknown for each of 5,912 people; what was spent has one for each year."""
     log = ["SELECT site, SUM(income) FROM t GROUP BY site"]
     with Table.open("rand_hie") as table:
-        found = Audit.of(log, table)
+        found = Audit.of(log, table, options=ALONE)
         assert (found.records, found.rank, found.verdict) == (20_190, 6, Verdict.NONE_EXPOSED)
-        narrow = Audit.of(
-            ["SELECT site, plan, SUM(pioff), SUM(mentvis) FROM t WHERE xage > 64 GROUP BY 1, 2"],
-            table,
-        )
-    values = {each.column for each in narrow.exposed}
-    assert "pioff" in values and narrow.rank < narrow.equations

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rendered import forms
 
 from casemate import Audit
-from casemate.audit.page import as_html
-from casemate.audit.report import as_json, as_text
+from casemate.audit.report import audit_report
 from casemate.audit.result import Audited, Verdict
+
+as_text, as_json, as_html = forms(audit_report)
 
 SAID = "query 2 shows rows without all of their keys; it was audited as if they were labelled"
 VALUES = (0, 1, 2)
@@ -75,7 +77,7 @@ def known_without_labels(rows: list[tuple[str, str, int]]) -> set[int]:
         max_size=4,
     )
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_whoever_is_safe_with_labels_is_safe_without(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, int]]
 ) -> None:

@@ -6,18 +6,19 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from audit.small_tables import Row, Small, small
+from audit.every_world import consistent, true_table
+from audit.small_world import opened, random_world, readable_log
 
-from casemate.audit import Audit, AuditOptions, exposure, witnesses
+from casemate.audit import Audit, AuditOptions, decide_exposure, witnesses
 from casemate.audit.checks.ranges import WholeNumbers
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.result import Audited, Verdict
-from casemate.audit.witness.witness import SecondTables, as_csv, read_back
+from casemate.audit.second_tables import SecondTables
+from casemate.audit.second_tables_file import as_csv, read_back
 from casemate.errors import Misconfigured
 from casemate.published import Knowledge
+from casemate.query.parse import parse_statement
 from casemate.table import Table
-
-KINDS = ("sum", "sum", "count", "max", "min", "median")
 
 
 def second(found: Audited) -> SecondTables:
@@ -25,34 +26,33 @@ def second(found: Audited) -> SecondTables:
     return found.witness
 
 
-def as_rows(world: Small, table: dict[tuple[int, str], object]) -> list[Row]:
-    """A second table as rows; what nothing was published about stays as it is."""
-    return [
-        (int(str(table.get((i, "pay"), number))), str(table.get((i, "ill"), ill)))
-        for i, (number, ill) in enumerate(world.rows)
-    ]
-
-
-@pytest.mark.parametrize("case", range(40))
 def test_everybody_asked_about_is_exposed_or_differs_in_a_possible_table(
-    case: int, seed: int, tmp_path: Path
+    seed: int, tmp_path: Path
 ) -> None:
-    """The tables in the file are judged by plain Python over the rows, not by the audit."""
-    world = small(Random(f"{seed} {case}"), KINDS)
-    with world.open(tmp_path) as table:
-        found = Audit.of(world.log, table, options=AuditOptions(witness=True))
-    path = tmp_path / "second.csv"
-    path.write_text(as_csv(second(found)))
-    kept = read_back(path, second(found))
-    assert kept.check() and not kept.uncovered and kept.file == path
-    tables = [as_rows(world, dict(each)) for each in kept.tables]
-    possible = set(world.possible())
-    assert all(tuple(rows) in possible for rows in tables)
-    exposed = {(each.record, each.column) for each in found.exposed}
-    for record, column in world.asked_about() - exposed:
-        which = ("pay", "ill").index(column)
-        true = world.rows[record - 1][which]
-        assert any(rows[record - 1][which] != true for rows in tables)
+    """The tables in the file are judged by an evaluator that shares nothing with the audit."""
+    rng, path = Random(f"second {seed}"), tmp_path / "second.csv"
+    for _ in range(8):
+        world = random_world(rng, nullable=False)
+        with opened(world, tmp_path) as table:
+            log = readable_log(rng, world, table)
+            found = second(Audit.of(log, table, options=AuditOptions(witness=True)))
+            statements = [parse_statement(sql, table.policy) for sql in log]
+        path.write_text(as_csv(found))
+        kept = read_back(path, found)
+        assert kept.check() and not kept.uncovered and kept.file == path
+        possible, truth = set(consistent(world, statements)), true_table(world)
+        names = [secret.name for secret in world.secrets]
+        tables = [
+            tuple(
+                tuple(each.get((place, name), row[name]) for name in names)
+                for place, row in enumerate(world.rows)
+            )
+            for each in kept.tables
+        ]
+        assert possible.issuperset(tables)
+        for place, name in kept.wanted:
+            which = names.index(name)
+            assert any(each[place][which] != truth[place][which] for each in tables)
 
 
 def test_a_table_that_is_not_possible_is_noticed_in_the_file(tmp_path: Path) -> None:
@@ -102,7 +102,6 @@ def test_tables_differ_by_the_protection_width_where_that_is_possible() -> None:
         "hospital",
         options=AuditOptions(protect=Fraction(1, 10)),
     )
-    assert isinstance(found, SecondTables)
     assert found.covered == 3 and not found.narrow and found.check()
     far = witnesses(
         ["SELECT SUM(\"Blood sugar\") FROM t WHERE Gender = 'Male'"],
@@ -112,18 +111,6 @@ def test_tables_differ_by_the_protection_width_where_that_is_possible() -> None:
     assert far.narrow == (5,) and not far.uncovered and far.check()
 
 
-def test_numbers_without_bounds_have_second_tables_too(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("id,pay\n1,5\n2,7\n3,9\n4,2\n")
-    log = ["SELECT SUM(pay) FROM t WHERE id < 4", "SELECT SUM(3 * pay) FROM t WHERE id > 1"]
-    found = witnesses(log, str(tmp_path / "t.csv"), private="pay")
-    assert found.covered == 4 and found.check()
-    assert all(
-        isinstance(value, Fraction) and value.denominator == 1
-        for each in found.tables
-        for value in each.values()
-    )
-
-
 def test_answers_that_are_not_the_tables_begin_with_a_table_that_gives_them(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text('sql,answer\n"SELECT SUM(""Blood sugar"") FROM t",40\n')
     found = witnesses(tmp_path / "log.csv", "hospital")
@@ -131,14 +118,8 @@ def test_answers_that_are_not_the_tables_begin_with_a_table_that_gives_them(tmp_
     assert all(sum(map(Fraction, each.values())) == 40 for each in found.tables)  # type: ignore[arg-type]  # numbers
 
 
-def test_what_the_tables_show_is_never_printed() -> None:
-    found = witnesses(['SELECT SUM("Blood sugar") FROM t'], "hospital")
-    assert repr(found) == "<SecondTables: 1 tables that cover 6 records>"
-
-
 def test_coverage_that_is_overstated_is_noticed() -> None:
     found = witnesses(['SELECT SUM("Blood sugar") FROM t'], "hospital")
-    assert isinstance(found, SecondTables)
     assert not replace(found, tables=()).check()
 
 
@@ -149,7 +130,7 @@ def test_whoever_a_second_table_covers_is_not_undecided(
     (tmp_path / "t.csv").write_text("w,pay\n6,1\n10,1\n15,1\n")
     log, bounds = ["SELECT SUM(w * pay) FROM t"], Knowledge(Fraction(-9), Fraction(9))
     monkeypatch.setattr(
-        exposure, "whole_numbers", lambda _, found, *__: WholeNumbers(found, every(found))
+        decide_exposure, "whole_numbers", lambda _, found, *__: WholeNumbers(found, every(found))
     )
     short = Audit.of(log, tmp_path / "t.csv", private="pay", knowledge=bounds)
     assert short.verdict is Verdict.INCOMPLETE and short.undecided == (1, 2, 3)

@@ -1,28 +1,27 @@
-"""The command `casemate ask`: one statement, a pipe of them, its forms, and how it is refused."""
+"""The commands `casemate ask`, `budget` and `plan`: their forms, and how they are refused."""
 
 import io
-import json
 import os
 import pty
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli.asked import COUNT, GROUPED, PEOPLE, Captured, ask, spent, written
+from cli.asked import COUNT, GROUPED, PEOPLE, ask, spent, write_people
+from cli.running import Captured, assert_one_sentence, shown, told
 
-from casemate.cli.main import ended
+from casemate.cli.main import exit_code
 
 CASEMATE = Path(sys.executable).parent / "casemate"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    return written(tmp_path)
+    write_people(folder)
 
 
 # One statement --------------------------------------------------------------------------------
@@ -80,29 +79,13 @@ def test_a_measurement_is_paid_for_once(capsys: Captured) -> None:
     assert again == cell | {"source": "cached"} and spent(capsys) == before
 
 
-def test_a_measurement_can_be_foretold(capsys: Captured) -> None:
-    foretold = ask(capsys, COUNT, "--measure", "--dry-run")["cost"]["rho"]
-    assert spent(capsys) == 0
-    assert 0 < ask(capsys, COUNT, "--measure")["cost"]["rho"] <= foretold
-
-
 def test_the_text_is_a_table_with_its_cost(capsys: Captured) -> None:
-    assert ended(["ask", "people.toml", GROUPED]) == 0
-    head, *rows, blank, source, cost = capsys.readouterr().out.splitlines()
+    printed = told(capsys, "ask", "people.toml", GROUPED)
+    head, *rows, blank, source, cost = printed.splitlines()
     assert head.split() == ["sex", "count", "±", "proven,", "95", "%", "source"]
     assert [row.split()[0] for row in rows] == ["f", "m", "NULL"] and blank == ""
     assert source.split(":")[0] in ("surrogate", "measured")
     assert cost.startswith("cost: rho ") and "; left: rho " in cost
-
-
-def test_a_page_draws_a_range_for_every_row(folder: Path) -> None:
-    page = folder / "answer.html"
-    options = ["--format", "html", "--output", str(page), "--quiet"]
-    assert ended(["ask", "people.toml", GROUPED, *options]) == 0
-    (plot,) = ET.fromstring(page.read_text()).iter("svg")
-    assert len(list(plot.iter("polyline"))) == 3
-    assert ended(["ask", "people.toml", GROUPED, "--dry-run", *options]) == 0
-    assert "it was answered before" in page.read_text().lower()
 
 
 def test_a_shipped_table_keeps_its_ledger_in_the_folder_one_is_in(
@@ -123,7 +106,7 @@ def test_dates_are_iso_text_as_answers_and_other_dialects_are_read(capsys: Captu
 
 def piped(monkeypatch: pytest.MonkeyPatch, text: str, *options: str) -> int:
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    return ended(["ask", "people.toml", *options])
+    return exit_code(["ask", "people.toml", *options])
 
 
 def test_a_pipe_is_answered_statement_by_statement(
@@ -142,13 +125,6 @@ def test_statements_of_a_pipe_after_one_without_an_answer_are_not_asked(
     printed = capsys.readouterr()
     assert printed.out.count("cost:") == 1 and "there is no column nobody" in printed.err
     assert ask(capsys, GROUPED, "--dry-run")["known"] is False
-
-
-def test_one_statement_of_a_pipe_may_be_an_object(
-    monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    assert piped(monkeypatch, COUNT, "--format", "json") == 0
-    assert json.loads(capsys.readouterr().out)["columns"] == ["count"]
 
 
 @pytest.mark.parametrize("form", ["json", "html"])
@@ -180,15 +156,14 @@ def test_a_pipe_without_a_statement_is_one_sentence(
     text: str, code: int, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     assert piped(monkeypatch, text) == code
-    printed = capsys.readouterr()
-    assert printed.out == "" and sentence in printed.err and printed.err.count("\n") == 1
+    assert_one_sentence(capsys, sentence)
 
 
 # Refused, and wrong ---------------------------------------------------------------------------
 
 
 def test_sql_outside_the_fragment_is_refused_and_costs_nothing(capsys: Captured) -> None:
-    assert ended(["ask", "people.toml", "SELECT sex FROM t"]) == 3
+    assert exit_code(["ask", "people.toml", "SELECT sex FROM t"]) == 3
     printed = capsys.readouterr()
     assert printed.out == "" and "nothing is aggregated here" in printed.err
     assert spent(capsys) == 0
@@ -197,35 +172,29 @@ def test_sql_outside_the_fragment_is_refused_and_costs_nothing(capsys: Captured)
 def test_a_budget_that_is_used_up_is_a_refusal_that_says_what_is_left(
     folder: Path, capsys: Captured
 ) -> None:
-    written(folder, '[answer]\nstrategy = "gaussian"\nquestions = 1\n')
+    write_people(folder, '[answer]\nstrategy = "gaussian"\nquestions = 1\n')
     assert ask(capsys, COUNT)["remaining"]["epsilon"] < 0.01  # what rounding leaves
-    assert ended(["ask", "people.toml", GROUPED]) == 3
-    printed = capsys.readouterr()
-    assert printed.out == "" and "is left" in printed.err and printed.err.count("\n") == 1
+    assert exit_code(["ask", "people.toml", GROUPED]) == 3
+    assert_one_sentence(capsys, "is left")
 
 
 SURPRISED = '[answer]\nstrategy = "cold"\nsurprises = 1\n'
 ILL = "SELECT COUNT(*) FROM t WHERE ill = 1"
-
-
-def rich(folder: Path, more: str) -> None:
-    """A budget so large that the gate never errs: every question about illness is a surprise."""
-    written(folder, more)
-    text = (folder / "people.toml").read_text()
-    (folder / "people.toml").write_text(text.replace("epsilon = 1", "epsilon = 1000"))
+RICH = 1000
+"""A budget so large that the gate never errs: every question about illness is a surprise."""
 
 
 def test_a_closed_gate_is_a_refusal_that_says_what_is_left(folder: Path, capsys: Captured) -> None:
-    rich(folder, SURPRISED)
+    write_people(folder, SURPRISED, epsilon=RICH)
     assert ask(capsys, ILL)["rows"][0][0]["source"] == "measured"
-    assert ended(["ask", "people.toml", GROUPED]) == 3
+    assert exit_code(["ask", "people.toml", GROUPED]) == 3
     assert "found its 1 surprises" in capsys.readouterr().err
 
 
 def test_a_policy_may_let_the_stand_in_answer_when_nothing_can_be_checked(
     folder: Path, capsys: Captured
 ) -> None:
-    rich(folder, f'{SURPRISED}exhausted = "unverified"\n')
+    write_people(folder, f'{SURPRISED}exhausted = "unverified"\n', epsilon=RICH)
     ask(capsys, ILL)
     cell = ask(capsys, GROUPED)["rows"][0][1]
     assert (cell["source"], cell["lo"], cell["hi"]) == ("unverified", None, None)
@@ -234,30 +203,12 @@ def test_a_policy_may_let_the_stand_in_answer_when_nothing_can_be_checked(
 def test_a_ration_ends_the_questions_of_one_principal_and_not_of_another(
     folder: Path, capsys: Captured
 ) -> None:
-    rich(folder, SURPRISED.replace("surprises = 1", "surprises = 5\nration = 1"))
+    rationed = SURPRISED.replace("surprises = 1", "surprises = 5\nration = 1")
+    write_people(folder, rationed, epsilon=RICH)
     ask(capsys, ILL, "--principal", "alice")
-    assert ended(["ask", "people.toml", GROUPED, "--principal", "alice"]) == 3
+    assert exit_code(["ask", "people.toml", GROUPED, "--principal", "alice"]) == 3
     assert "ration of 1 surprises" in capsys.readouterr().err
     assert ask(capsys, GROUPED, "--principal", "bob")["rows"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("people.toml", COUNT, "--seed", "1"), "unknown option: --seed"),
-        (("people.toml", COUNT, "--dialect", "klingon"), "no SQL dialect 'klingon'"),
-        (("people.csv", COUNT), "people.csv has no budget"),
-        (("absent.toml", COUNT), "absent.toml"),
-        (("people.toml", COUNT, COUNT), "unexpected argument"),
-        ((), "POLICY is missing"),
-    ],
-)
-def test_wrong_input_is_one_sentence_and_leaves_no_ledger(
-    arguments: tuple[str, ...], sentence: str, folder: Path, capsys: Captured
-) -> None:
-    assert ended(["ask", *arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == "" and sentence in printed.err and printed.err.count("\n") == 1
 
 
 class Terminal(io.StringIO):
@@ -270,37 +221,26 @@ def test_a_conversation_has_no_other_form_than_text(
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr("sys.stdout", Terminal())
-    assert ended(["ask", "people.toml", "--format", "json"]) == 2
+    assert exit_code(["ask", "people.toml", "--format", "json"]) == 2
     assert "--format and --output are for statements" in capsys.readouterr().err
 
 
 # Real processes -------------------------------------------------------------------------------
 
 
-def test_a_restart_between_two_questions_loses_nothing(folder: Path) -> None:
-    def asked(sql: str) -> str:
-        command = [str(CASEMATE), "ask", "people.toml", sql, "--format", "json", "--quiet"]
-        return subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=True
-        ).stdout
-
-    first, second, again = asked(GROUPED), asked(COUNT), asked(GROUPED)
-    cells = [[row[1]["value"] for row in json.loads(each)["rows"]] for each in (first, again)]
-    assert cells[0] == cells[1]
-    assert json.loads(second)["cost"]["rho"] < json.loads(first)["cost"]["rho"]
-
-
-def test_a_pipe_from_another_program_is_answered(folder: Path) -> None:
-    shown = subprocess.run(
-        [CASEMATE, "ask", "people.toml"],
-        cwd=folder,
-        input=f"{COUNT};",
-        capture_output=True,
-        text=True,
-        check=False,
+def test_a_pipe_from_another_program_is_answered_and_remembered(
+    folder: Path, capsys: Captured
+) -> None:
+    command = [str(CASEMATE), "ask", "people.toml"]
+    other = subprocess.run(
+        command, cwd=folder, input=f"{GROUPED};", capture_output=True, text=True, check=False
     )
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.splitlines()[0].split()[0] == "count"
+    assert (other.returncode, other.stderr) == (0, "")
+    lines = [line.split() for line in other.stdout.splitlines()]
+    before = {line[0]: line[1] for line in lines[1:4]}
+    found = ask(capsys, GROUPED)
+    assert found["cost"] == {"rho": 0.0, "epsilon": 0.0}
+    assert {key or "NULL": f"{cell['value']:,.0f}" for key, cell in found["rows"]} == before
 
 
 def test_a_terminal_holds_a_conversation_and_remembers_it(folder: Path) -> None:
@@ -323,3 +263,87 @@ def test_a_terminal_holds_a_conversation_and_remembers_it(folder: Path) -> None:
     history = folder / "casemate" / "history"
     assert history.read_text().splitlines() == ["SELECT COUNT(*)", "FROM t;", "SELECT x;", ".quit"]
     assert history.stat().st_mode & 0o777 == 0o600
+
+
+# Budgets ----------------------------------------------------------------------------------------
+
+
+def budget(capsys: Captured, policy: str = "people.toml") -> dict[str, Any]:
+    return shown(capsys, "budget", policy)
+
+
+@pytest.mark.parametrize("policy", ["people.toml", "hospital"])
+def test_where_nothing_was_asked_all_is_left_and_no_file_appears(
+    policy: str, folder: Path, capsys: Captured
+) -> None:
+    before = set(folder.iterdir())
+    found = budget(capsys, policy)
+    assert found["spent"] == {"rho": 0.0, "epsilon": 0.0}
+    assert found["remaining"] == found["budget"] and found["questions"] == 0
+    (note,) = found["notes"]
+    assert note.startswith("nothing was asked yet: there is no ledger ")
+    assert set(folder.iterdir()) == before
+
+
+def test_what_was_asked_is_spent(capsys: Captured) -> None:
+    answer = ask(capsys, GROUPED, "--principal", "alice")
+    found = budget(capsys)
+    assert found["spent"] == answer["cost"] and found["remaining"] == answer["remaining"]
+    assert (found["questions"], found["notes"]) == (1, [])
+    assert found["strategy"] == "warm" and found["surprises_left"] > 0
+    assert "neighbours add-remove, protects person" in found["statement"]
+    ask(capsys, GROUPED)
+    assert budget(capsys) == found
+
+
+def test_surprises_are_counted_for_each_principal(folder: Path, capsys: Captured) -> None:
+    write_people(folder, '[answer]\nstrategy = "cold"\n', epsilon=RICH)
+    ask(capsys, ILL, "--principal", "bob")
+    ask(capsys, "SELECT COUNT(*) FROM t WHERE sex = 'f'", "--principal", "alice")
+    found = budget(capsys)
+    assert found["surprises"] == 2
+    assert found["principals"] == [
+        {"principal": "alice", "surprises": 1},
+        {"principal": "bob", "surprises": 1},
+    ]
+
+
+def test_a_table_without_delta_has_no_rho(folder: Path, capsys: Captured) -> None:
+    path = folder / "people.toml"
+    path.write_text(path.read_text().replace("delta = 1e-6", ""))
+    assert budget(capsys)["budget"] == {"rho": None, "epsilon": 1.0}
+    assert ask(capsys, COUNT)["cost"]["rho"] is None
+    assert budget(capsys)["spent"]["epsilon"] > 0
+
+
+def test_a_budget_as_text(capsys: Captured) -> None:
+    printed = told(capsys, "budget", "people.toml")
+    assert printed.startswith("people.csv: spent epsilon 0 of 1 at delta 1e-06")
+    assert "one person being in it or not" in printed and "strategy   warm" in printed
+
+
+def test_a_ledger_that_is_gone_is_no_new_one(folder: Path, capsys: Captured) -> None:
+    ask(capsys, COUNT)
+    for name in ("casemate.ledger", "casemate.ledger-wal", "casemate.ledger-shm"):
+        (folder / name).unlink(missing_ok=True)
+    assert exit_code(["budget", "people.toml"]) == 3
+    assert "casemate.ledger is gone" in capsys.readouterr().err
+
+
+# Plans ------------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_made_without_reaching_the_table(folder: Path, capsys: Captured) -> None:
+    nowhere = 'postgresql://nobody@nowhere.invalid/db#people"\nkey = "id'
+    text = (folder / "people.toml").read_text().replace("people.csv", nowhere)
+    (folder / "people.toml").write_text(text + "[columns.id]\nrole = 'identifier'\n")
+    (folder / "log.sql").write_text(
+        "SELECT COUNT(*) FROM people WHERE ill = 1;\nSELECT sex FROM p;"
+    )
+    found = shown(capsys, "plan", "people.toml", "--queries", "log.sql")
+    assert found["schema"] == "casemate.plan/1"
+    assert found["questions"]["read"] == 1
+    assert [each["line"] for each in found["refused"]] == [2]
+    printed = told(capsys, "plan", "people.toml", "--people", "1000", "--expect", "500")
+    assert printed.startswith("recommended: ")
+    assert "500 questions (ranges over three attributes assumed), 1,000 people" in printed

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cli.asked import COUNT, GROUPED, Captured, written
+from cli.asked import COUNT, GROUPED, write_people
+from cli.running import Captured
 
-from casemate.answer.conversation import HELP, MORE, PROMPT, WELCOME, Asker, Manner, converse
+from casemate.answer.conversation import HELP, MORE, PROMPT, WELCOME, Asker, AskOptions, converse
 from casemate.report.terminal import OutputOptions
 
 Typed = Callable[..., tuple[str, str]]
@@ -32,9 +33,9 @@ class Keyboard:
 def asker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asker]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    written(tmp_path)
+    write_people(tmp_path)
     quiet = OutputOptions(quiet=True)
-    with Asker.of("people.toml", Manner(), quiet, principal="", dialect="postgres") as asker:
+    with Asker.of("people.toml", AskOptions(), quiet, principal="", dialect="postgres") as asker:
         yield asker
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from casemate.answer import conversation as ask_history
-from casemate.answer.conversation import history_file, remembered
+from casemate.answer.conversation import history_file, line_history
 
 
 def mode(path: Path) -> int:
@@ -25,10 +25,10 @@ def typed() -> list[str | None]:
 
 def test_lines_are_there_again_the_next_time(tmp_path: Path) -> None:
     file = tmp_path / "state" / "history"
-    with remembered(file):
+    with line_history(file):
         readline.add_history("SELECT 1;")
         readline.add_history("SELECT 'ü';")
-    with remembered(file):
+    with line_history(file):
         assert typed() == ["SELECT 1;", "SELECT 'ü';"]
         readline.add_history("SELECT 3;")
     assert file.read_text() == "SELECT 1;\nSELECT 'ü';\nSELECT 3;\n"
@@ -39,20 +39,20 @@ def test_only_the_owner_may_read_them(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_text("old\n")
     file.chmod(0o644)
-    with remembered(file):
+    with line_history(file):
         pass
     assert mode(file) == 0o600 and [each.name for each in file.parent.iterdir()] == ["history"]
 
 
 def test_a_new_folder_is_for_the_owner_alone(tmp_path: Path) -> None:
-    with remembered(tmp_path / "state" / "history"):
+    with line_history(tmp_path / "state" / "history"):
         pass
     assert mode(tmp_path / "state") == 0o700
 
 
 def test_only_the_newest_lines_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ask_history, "LONGEST", 2)
-    with remembered(tmp_path / "history"):
+    monkeypatch.setattr(ask_history, "MAX_HISTORY_LINES", 2)
+    with line_history(tmp_path / "history"):
         for line in "abc":
             readline.add_history(line)
     assert (tmp_path / "history").read_text() == "b\nc\n"
@@ -60,7 +60,7 @@ def test_only_the_newest_lines_are_kept(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_they_are_kept_when_a_conversation_ends_in_an_accident(tmp_path: Path) -> None:
     def conversation() -> None:
-        with remembered(tmp_path / "history"):
+        with line_history(tmp_path / "history"):
             readline.add_history("a")
             raise KeyError
 
@@ -71,7 +71,7 @@ def test_they_are_kept_when_a_conversation_ends_in_an_accident(tmp_path: Path) -
 
 def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with remembered(tmp_path / "file" / "history"):
+    with line_history(tmp_path / "file" / "history"):
         readline.add_history("a")
     assert (tmp_path / "file").read_text() == ""
 
@@ -84,7 +84,7 @@ def test_a_failure_leaves_the_old_lines_and_nothing_else(
 
     (tmp_path / "history").write_text("old\n")
     monkeypatch.setattr(os, "replace", fail)
-    with remembered(tmp_path / "history"):
+    with line_history(tmp_path / "history"):
         readline.add_history("new")
     assert (tmp_path / "history").read_text() == "old\n" and len(list(tmp_path.iterdir())) == 1
 

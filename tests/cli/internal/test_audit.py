@@ -1,51 +1,45 @@
-"""The command `casemate audit`: exit codes, bad input, and what it prints."""
+"""The commands `casemate audit` and `audit block`: options, exit codes, and what they hide."""
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from census_block import COMMON, SECOND, TRUTH, people, seven
+from cli.running import SUMS, Captured, shown, told
 
-from casemate.cli.main import ended
+from casemate.audit.small_block.model import Person
+from casemate.cli.main import exit_code
 
-QUERIES = """
-SELECT SUM("Blood sugar") FROM hospital;
-SELECT SUM("Blood sugar") FROM hospital WHERE Gender = 'Female';
-SELECT SUM("Blood sugar") FROM hospital WHERE ZIP > 32000 AND ZIP < 35000 AND Gender = 'Male';
+HOSPITAL = ("audit", "q.sql", "--table", "hospital")
+PEOPLE = ("audit", "q.sql", "--table", "people.csv", "--private", "pay")
+LOG = """sql,answer
+"SELECT SUM(""Blood sugar"") FROM t",32.1
+"SELECT SUM(""Blood sugar"") FROM t WHERE Gender = 'Female'",15.5
+"SELECT SUM(""Blood sugar"") FROM t WHERE ZIP IN (32453, 33745) AND Gender = 'Male'",11.4
 """
-Captured = pytest.CaptureFixture[str]
+LOGGED = ("audit", "log.csv", "--table", "hospital")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "q.sql").write_text(QUERIES)
-    (tmp_path / "people.csv").write_text("id,age,pay\n1,30,100\n2,30,200\n3,40,400\n4,50,800\n")
-    return tmp_path
+def log(folder: Path) -> Path:
+    path = folder / "log.csv"
+    path.write_text(LOG)
+    return path
 
 
-def audit(*options: str) -> int:
-    return ended(["audit", "q.sql", *options])
-
-
-def test_the_report_hides_values_until_it_is_told_to_reveal_them(capsys: Captured) -> None:
-    assert audit("--table", "hospital") == 0
-    printed = capsys.readouterr().out
+def test_values_are_hidden_until_it_is_told_to_reveal_them(capsys: Captured) -> None:
+    printed = told(capsys, *HOSPITAL)
     assert "record 2: Blood sugar = •  by query 1 - query 2 - query 3" in printed
     assert "5.2" not in printed and "11.4" not in printed
-    assert audit("--table", "hospital", "--reveal") == 0
-    assert "record 2: Blood sugar = 5.2  by query 1 - query 2 - query 3" in capsys.readouterr().out
-
-
-def test_json_hides_values_too(capsys: Captured) -> None:
-    assert audit("--table", "hospital", "--format", "json") == 0
-    hidden = json.loads(capsys.readouterr().out)
+    revealed = told(capsys, *HOSPITAL, "--reveal")
+    assert "record 2: Blood sugar = 5.2  by query 1 - query 2 - query 3" in revealed
+    hidden = shown(capsys, *HOSPITAL)
     assert hidden["exposed"][0]["value"] is None
     assert {group["total"] for group in hidden["groups"]} == {None}
     assert {each["lo"] for each in hidden["bounds"]} == {None}
-    assert audit("--table", "hospital", "--format", "json", "--reveal") == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["exposed"][0]["value"] == 5.2
-    assert shown["exposed"][0]["certificate"] == {
+    (found,) = shown(capsys, *HOSPITAL, "--reveal")["exposed"]
+    assert found["value"] == 5.2
+    assert found["certificate"] == {
         "terms": [
             {"query": 1, "cell": None, "coefficient": 1},
             {"query": 2, "cell": None, "coefficient": -1},
@@ -55,31 +49,21 @@ def test_json_hides_values_too(capsys: Captured) -> None:
     }
 
 
-def test_the_page_hides_values_too_and_goes_to_a_file(folder: Path, capsys: Captured) -> None:
-    options = ("--table", "hospital", "--format", "html", "--output", "audit.html")
-    assert audit(*options) == 0
-    assert capsys.readouterr().out == ""
-    hidden = (folder / "audit.html").read_text()
-    assert hidden.startswith("<!DOCTYPE html>") and "5.2" not in hidden and "11.4" not in hidden
-    assert audit(*options, "--reveal") == 0
-    assert "<td>5.2</td>" in (folder / "audit.html").read_text()
-
-
 def test_it_fails_when_asked_to_and_somebody_is_exposed_or_undecided(
     folder: Path, capsys: Captured
 ) -> None:
-    assert audit("--table", "hospital", "--fail-on", "exposed") == 1
+    failing = [*HOSPITAL, "--fail-on", "exposed"]
+    assert exit_code(failing) == 1
     (folder / "q.sql").write_text('SELECT SUM("Blood sugar") FROM t WHERE "Blood sugar" > 5')
-    assert audit("--table", "hospital", "--fail-on", "exposed") == 1
+    assert exit_code(failing) == 1
     (folder / "q.sql").write_text('SELECT SUM("Blood sugar") FROM t')
-    assert audit("--table", "hospital", "--fail-on", "exposed") == 0
+    assert exit_code(failing) == 0
     assert "none-exposed" in capsys.readouterr().out
 
 
 def test_a_bare_file_is_audited_with_a_private_column_named(folder: Path, capsys: Captured) -> None:
     (folder / "q.sql").write_text("SELECT age, SUM(pay) FROM people GROUP BY age")
-    assert audit("--table", "people.csv", "--private", "pay", "--reveal") == 0
-    printed = capsys.readouterr().out
+    printed = told(capsys, *PEOPLE, "--reveal")
     assert "record 3: pay = 400  by query 1 [age = 40]" in printed
     assert "records 1, 2: pay adds up to 300" in printed
     assert "pay has no declared bounds" in printed
@@ -88,9 +72,7 @@ def test_a_bare_file_is_audited_with_a_private_column_named(folder: Path, capsys
 def test_what_is_known_narrows_what_is_left(folder: Path, capsys: Captured) -> None:
     (folder / "q.sql").write_text("SELECT age, SUM(pay) FROM people GROUP BY age")
     (folder / "known.csv").write_text("record,value\n1,100\n")
-    options = ("--table", "people.csv", "--private", "pay", "--known", "known.csv", "--reveal")
-    assert audit(*options, "--bounds", "0:1000", "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shown(capsys, *PEOPLE, "--known", "known.csv", "--reveal", "--bounds", "0:1000")
     assert [(each["record"], each["value"], each["proof"]) for each in found["exposed"]] == [
         (2, 200, "bounds"),
         (3, 400, "rank"),
@@ -106,15 +88,14 @@ def test_what_insiders_know_is_listed_without_values(folder: Path, capsys: Captu
         "SELECT area, SUM(pay) FROM t GROUP BY area HAVING COUNT(*) > 1;"
         "SELECT SUM(pay) FROM t WHERE old = 'yes'"
     )
-    options = ("--table", "pay.csv", "--private", "pay", "--bounds", "0:", "--approximate")
-    assert audit(*options) == 0
-    hidden = capsys.readouterr().out
+    table = ("audit", "q.sql", "--table", "pay.csv", "--private", "pay")
+    options = (*table, "--bounds", "0:", "--approximate")
+    hidden = told(capsys, *options)
     assert "record 5: pay to whoever knows record 6" in hidden
     assert "record 1: pay is • to whoever knows record 2" in hidden
     assert "query 1 [area = 3]: pay by p-percent and dominance" in hidden
     assert "400" not in hidden and "407" not in hidden
-    assert audit(*options, "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = shown(capsys, *options)
     assert {"record": 6, "column": "pay", "knows": [5]} in found["insider_exposed"]
     assert found["approximate"] == [
         {"record": 1, "column": "pay", "knows": [2], "lo": None, "hi": None},
@@ -122,34 +103,8 @@ def test_what_insiders_know_is_listed_without_values(folder: Path, capsys: Captu
     ]
     cells = [(each["query"], each["cell"], each["rules"]) for each in found["sensitive_cells"]]
     assert (1, {"area": 3}, ["p-percent", "dominance"]) in cells
-    assert audit(*options, "--reveal") == 0
-    assert "record 1: pay is 397 to 407 to whoever knows record 2" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--table", "people.csv"), "no column is private"),
-        (("--table", "people.csv", "--private", "salary"), "salary"),
-        (("--table", "hospital", "--bounds", "7"), "not LO:HI"),
-        (("--table", "hospital", "--bounds", "7:3"), "is empty"),
-        (("--table", "hospital", "--protect", "much"), "not a share"),
-        (("--table", "hospital", "--group-size", "0"), "too small"),
-        (("--table", "hospital", "--insiders", "-1"), "negative"),
-        (("--table", "hospital", "--certificates", "-1"), "negative"),
-        (("--table", "hospital", "--dominance", "2"), "not N,K%"),
-        (("--table", "hospital", "--known", "gone.csv"), "gone.csv cannot be read"),
-        (("--table", "hospital", "--known", "people.csv"), "must begin with record,value"),
-        (("--table", "hospital", "--dialect", "klingon"), "klingon"),
-        (("--table", "nowhere"), "nowhere"),
-    ],
-)
-def test_bad_input_is_one_sentence(
-    options: tuple[str, ...], sentence: str, capsys: Captured
-) -> None:
-    assert audit(*options) == 2
-    printed = capsys.readouterr()
-    assert printed.out == "" and sentence in printed.err and printed.err.count("\n") == 1
+    revealed = told(capsys, *options, "--reveal")
+    assert "record 1: pay is 397 to 407 to whoever knows record 2" in revealed
 
 
 def test_a_statement_with_a_mistake_is_named_and_the_rest_is_audited(
@@ -159,9 +114,8 @@ def test_a_statement_with_a_mistake_is_named_and_the_rest_is_audited(
     SELECT SUM("Blood sugar") FROM t WHERE Gender = "Male";
     SELECT SUM(Sugar) FROM t;
     """
-    (folder / "q.sql").write_text(mistakes + QUERIES)
-    assert audit("--table", "hospital") == 0
-    printed = capsys.readouterr().out
+    (folder / "q.sql").write_text(mistakes + SUMS)
+    printed = told(capsys, *HOSPITAL)
     assert "query 1 (line 2): there is no column Male; text stands in single quotation" in printed
     assert "query 2 (line 3): there is no column Sugar" in printed
     assert "record 2: Blood sugar = •  by query 3 - query 4 - query 5" in printed
@@ -176,10 +130,118 @@ def test_a_statement_that_is_about_nobody_is_named(folder: Path, capsys: Capture
             'SELECT Gender, SUM("Blood sugar") FROM t GROUP BY Gender HAVING COUNT(*) > 9;',
         ]
     )
-    (folder / "q.sql").write_text(empty + QUERIES)
-    assert audit("--table", "hospital") == 0
-    printed = capsys.readouterr().out
+    (folder / "q.sql").write_text(empty + SUMS)
+    printed = told(capsys, *HOSPITAL)
     for query in range(1, 5):
         assert f"query {query} is about nobody: no record counts in it" in printed
     assert "query 5 is about" not in printed
     assert "record 2: Blood sugar = •  by query 5 - query 6 - query 7" in printed
+
+
+# Second tables, rounded answers, limits ---------------------------------------------------------
+
+
+def test_second_tables_are_written_and_what_is_in_the_file_is_checked(
+    folder: Path, capsys: Captured
+) -> None:
+    options = ("--witness", "second.csv", "--reveal", "--quiet")
+    assert shown(capsys, *LOGGED, *options)["witness"] == {
+        "file": "second.csv",
+        "tables": 2,
+        "covered": 5,
+        "narrow": [],
+        "uncovered": [],
+    }
+    lines = (folder / "second.csv").read_text().splitlines()
+    assert lines[0] == "table,record,column,value" and len(lines) == 1 + 2 * 6
+    assert [line for line in lines if line.split(",")[1] == "2"] == [
+        "1,2,Blood sugar,5.2",
+        "2,2,Blood sugar,5.2",
+    ]
+    printed = told(capsys, *LOGGED, *options)
+    assert "second tables: 2 in second.csv, covering 5 records" in printed
+
+
+def test_rounded_answers_give_a_value_with_a_margin(capsys: Captured) -> None:
+    rounding = (*LOGGED, "--rounding")
+    hidden = told(capsys, *rounding, "--fail-on", "exposed")
+    assert "record 2: Blood sugar = • give or take 0.15  by query 1 - query 2 - query 3" in hidden
+    assert "5.2" not in hidden
+    (found,) = shown(capsys, *rounding, "--reveal")["exposed_if_exact"]
+    assert (found["record"], found["value"], found["margin"], found["by"]) == (2, 5.2, 0.15, 3)
+    (hidden_one,) = shown(capsys, *rounding)["exposed_if_exact"]
+    assert hidden_one["value"] is None and hidden_one["certificate"] == found["certificate"]
+
+
+def test_a_limit_that_is_too_short_makes_the_audit_incomplete(log: Path, capsys: Captured) -> None:
+    total = '"SELECT SUM(""Blood sugar"") FROM t"'
+    some = '"SELECT SUM(""Blood sugar"") FROM t WHERE Gender = \'Male\'"'
+    log.write_text(f"sql\n{total}\n{some}\n")
+    found = shown(capsys, *LOGGED, "--seconds", "1e-9", "--fail-on", "exposed", code=1)
+    assert (found["verdict"], found["unchecked"]) == ("incomplete", [1, 2, 3, 4, 5, 6])
+    assert exit_code([*LOGGED, "--seconds", "0", "--fail-on", "exposed"]) == 0
+
+
+def test_bad_answers_are_named_with_their_lines_and_the_rest_is_audited(
+    log: Path, capsys: Captured
+) -> None:
+    more = '"SELECT SUM(""Blood sugar"") FROM t",33\n"SELECT SUM(""Blood sugar"") FROM t",none\n'
+    log.write_text(LOG + more)
+    printed = told(capsys, *LOGGED)
+    for said in (
+        "the published numbers contradict each other",
+        "query 4 (line 5): its answer contradicts that of query 1; correct one of them",
+        "query 5 (line 6): the answer is not a number",
+        "record 2: Blood sugar = •  by query 1 - query 2 - query 3",
+    ):
+        assert said in printed
+
+
+# The block of the literature --------------------------------------------------------------------
+
+
+def block(capsys: Captured, folder: Path, text: str, *options: str) -> dict[str, Any]:
+    (folder / "block.csv").write_text(text)
+    return shown(capsys, "audit", "block", "block.csv", *options)
+
+
+def persons(objects: list[dict[str, int | str]]) -> tuple[Person, ...]:
+    return tuple(tuple(each.values()) for each in objects)
+
+
+@pytest.mark.parametrize(
+    ("suppressed", "solutions", "certain"),
+    [((), 1, TRUTH), (("2A", "2B"), 8, COMMON), (("4A",), 2, ()), (("3B",), 64, people("8FBS"))],
+)
+def test_the_block_of_the_literature(
+    suppressed: tuple[str, ...],
+    solutions: int,
+    certain: tuple[Person, ...],
+    folder: Path,
+    capsys: Captured,
+) -> None:
+    found = block(capsys, folder, seven(*suppressed), "--seconds", "0")
+    tables = {persons(table) for table in found["tables"]}
+    assert (found["solutions"], found["complete"], found["people"]) == (solutions, True, 7)
+    assert persons(found["certain"]) == certain
+    assert len(tables) == solutions and TRUTH in tables
+    assert suppressed != ("4A",) or SECOND in tables
+
+
+def test_fewer_solutions_and_other_ages_can_be_asked_for(folder: Path, capsys: Captured) -> None:
+    found = block(capsys, folder, seven("3B"), "--limit", "3")
+    assert (found["solutions"], found["complete"]) == (3, False)
+    assert persons(found["certain"]) == people("8FBS")
+    assert block(capsys, folder, seven(), "--ages", "0:83")["solutions"] == 0
+
+
+def test_the_text_names_everybody_or_says_that_the_numbers_contradict_each_other(
+    folder: Path, capsys: Captured
+) -> None:
+    (folder / "block.csv").write_text(seven())
+    printed = told(capsys, "audit", "block", "block.csv")
+    assert printed.startswith("7 people, 1 solution\nthe statistics give away everybody\n")
+    assert "  age 8, sex F, race B, married S\n" in printed
+    (folder / "block.csv").write_text(seven(more="5A,F,,,,6,,"))
+    printed = told(capsys, "audit", "block", "block.csv")
+    assert "0 solutions" in printed and "contradict each other" in printed

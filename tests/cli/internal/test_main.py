@@ -29,7 +29,7 @@ def ends(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException | int | Non
             return end
 
         monkeypatch.setattr(main, "app", program)
-        return main.ended([])
+        return main.exit_code([])
 
     return run
 
@@ -54,7 +54,7 @@ def parses(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
         print("ran")
 
     monkeypatch.setattr(main, "app", program)
-    return lambda *arguments: main.ended(arguments)
+    return lambda *arguments: main.exit_code(arguments)
 
 
 def test_what_a_command_returns_is_the_exit_code(
@@ -158,7 +158,7 @@ def test_wrong_input_ends_the_process_with_2() -> None:
 
 def test_a_misspelt_verb_is_answered_without_importing_the_verbs() -> None:
     script = (
-        "import sys; from casemate.cli.main import ended; ended(['polcy']); "
+        "import sys; from casemate.cli.main import exit_code; exit_code(['polcy']); "
         "sys.exit(any(name.startswith('casemate.cli.policy') for name in sys.modules))"
     )
     told = 'casemate: unknown command "polcy"; did you mean casemate policy?\n'

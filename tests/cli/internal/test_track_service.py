@@ -252,38 +252,6 @@ def test_a_broker_that_is_not_there_is_one_sentence_without_the_password(
     assert "hunter2" not in sentence
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (("server", "x://y", "a", "--alpha", "1.5"), "alpha is a relative error between 0 and 1"),
-        (("server", "x://y", "a", "--alpha", "0.1"), "an address begins with nats:// or redis://"),
-        (("server", "x://y", "a", "--alpha", "0.1", "--mode", "block"), "robust-tuned"),
-        (("server", "x://y", "a", "--alpha", "0.1", "--mode", "magic"), "robust-tuned"),
-        (("server", "x://y", "a", "--alpha", "0.1", "--patience", "0"), "need 0 < repeat"),
-        (("server", "x://y", "a", "--alpha", "0.1", "--patience", "nan"), "need 0 < repeat"),
-        (("server", "x://y", "a", "--alpha", "0.1", "--repeat", "nan"), "need 0 < repeat"),
-        (("server", "x://y", "a", "--alpha", "0.1", "--interval", "nan"), "and interval > 0"),
-        (("server", "x://y", "a", "b", "a", "--alpha", "0.1"), "'a' is given twice"),
-        (("server", "x://y", "a", "", "--alpha", "0.1"), "a site's name is 1 to"),
-        (("site", "x://y", "a", "--rate", "1e13"), "above 0 and at most 1,000,000,000,000"),
-        (("site", "x://y", "a", "--rate", "nan"), "--rate is a number of items a second above 0"),
-        (("site", "x://y", "a", "--heartbeat", "nan"), "a heartbeat is a number of seconds"),
-        (("watch", "x://y", "--wait", "nan"), "--wait is a number of seconds above 0"),
-        (("watch", "x://y", "--wait", "0"), "--wait is a number of seconds above 0"),
-        (
-            ("server", "x://y", "@absent", "--alpha", "0.1"),
-            "the list of sites absent cannot be read (no such",
-        ),
-        (("site", "x://y", "a", "--rate", "-1"), "--rate is a number of items a second above 0"),
-        (("site", "x://y", "a", "--rate", "1", "--lines"), "goes without --lines"),
-        (("site", "x://y", "a", "--heartbeat", "0"), "a heartbeat is a number of seconds"),
-        (("watch", "nats"), "this is no address of a message broker"),
-    ],
-)
-def test_wrong_input_is_one_sentence(arguments: tuple[str, ...], reason: str) -> None:
-    assert reason in wrong(*arguments)
-
-
 def test_a_line_says_everything_about_a_count() -> None:
     stale = tuple(f"edge-{i}" for i in range(7))
     count = Count(12345.6, 12000, 13000, 0.99, 0.25, 7, stale, 4321)
@@ -293,9 +261,3 @@ def test_a_line_says_everything_about_a_count() -> None:
     )
     sure = Count(1.0, 1, 1, 1.0, 0.0, 7, (), 3)
     assert as_line(Sight(sure, None)) == "1  1 .. 1 (sure)  words 3  lag 0.00 s"
-
-
-def test_a_journal_that_is_none_is_told_before_anything_is_sent(tmp_path: Path) -> None:
-    (tmp_path / "notes").write_text("hello")
-    sentence = wrong("site", "x://y", "a", "--journal", os.fspath(tmp_path / "notes"))
-    assert "is no journal of a casemate site" in sentence

@@ -19,7 +19,15 @@ from casemate.doors import (
     PeopleTotal,
     TranscriptEntry,
 )
-from casemate.doors.entry import FORM, FORMS, START, following, from_text, require_follows, to_text
+from casemate.doors.transcript import (
+    FORM,
+    FORMS,
+    START,
+    following,
+    from_text,
+    require_follows,
+    to_text,
+)
 from casemate.errors import TranscriptDamaged
 
 words = st.text(max_size=12)

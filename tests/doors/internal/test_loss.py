@@ -1,14 +1,14 @@
-"""The privacy loss of the doors as shipped: gate, measurement, ledger, crash and retry together.
+"""The privacy loss of each door as shipped, with ledger, crash and retry.
 
 Two neighbouring tables hold 0 or 1 people. Every combination of random draws is pushed through the
-real doors, with a crash between any two steps of the first life, and everything that left in either
-life is the outcome. The bounds are certified: nothing is sampled.
+real door, with a crash between any two steps of the first life, and everything that left in either
+life is the outcome. The bounds are certified: nothing is sampled. Both doors together, under a
+whole conversation, are in the tests of the construction that asks them.
 """
 
 import math
 from collections.abc import Callable, Hashable
 from fractions import Fraction
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -19,12 +19,12 @@ from doors.doorway import asking, in_memory, magnitude_gate, real
 from doors.draw_tree import walk_draws
 from oracles.sparse_vector_loss import RunLaw, RunOutput
 
-from casemate.doors import Hard, MemorySecrets
+from casemate.doors import MemorySecrets
 from casemate.privacy.mechanisms import Calibration
 from casemate.privacy.noise import LaplaceLaw, Noise
 from casemate.privacy.noise.noise import silence
 
-ONE, HALF = Fraction(1), Fraction(1, 2)
+ONE = Fraction(1)
 Masses = dict[Any, Fraction]
 Walked = tuple[Masses, Fraction]  # the mass of each outcome, and the undecided mass
 
@@ -121,85 +121,6 @@ def test_the_whole_tree_of_bits_says_the_same() -> None:
 
     lower, _ = between(walked, ONE, delta=0.25)
     assert lower > 0.5
-
-
-# Gate and measurement together, at every moment -------------------------------------------------
-
-SCALE = Calibration(HALF, HALF)
-CHARGED = SCALE.epsilon + LaplaceLaw(HALF).cost.epsilon
-REACH = 2
-
-
-def through_both(people: int, noise: Noise, last: int | None) -> Hashable:
-    """All that left of a question and a measurement in two lives."""
-    doorway, clock = in_memory(), Clock(last)
-    ledger, secrets, transcript = doorway.ledger, doorway.secrets, doorway.transcript
-    ledger.charge = clock.around(ledger.charge)  # type: ignore[method-assign]  # a step
-    ledger.record_output = clock.around(ledger.record_output)  # type: ignore[method-assign]  # a step
-    secrets.write = clock.around(secrets.write)  # type: ignore[method-assign]  # a step
-    transcript.run = clock.around(transcript.run)  # type: ignore[method-assign]  # a step
-    stepped: Noise = clock.around(noise)
-    sent: list[Hashable] = []
-    for _ in range(2):
-        try:
-            gate = magnitude_gate(doorway, stepped, SCALE, top=1)
-            answer = gate.ask(asking("q", people))
-            sent.append(answer.gap if isinstance(answer, Hard) else None)
-            clock.tick()
-            door = doorway.measurement(stepped)
-            cells = door.measure("m", lambda: [people], cells=1, law=LaplaceLaw(HALF))
-            sent.append(f"measured {cells.values[0]}")
-        except Crash:
-            continue
-    assert ledger.spent().amount == CHARGED, "nothing is paid twice"
-    return tuple(dict.fromkeys(sent))
-
-
-def draws_walk(people: int, last: int | None) -> Walked:
-    return walk_draws(lambda noise: through_both(people, noise, last), REACH)
-
-
-def moments() -> int:
-    """How many moments one life without noise has."""
-    for last in count():
-        if _outlives(last):
-            return last
-    raise AssertionError("a count never ends")
-
-
-def _outlives(last: int) -> bool:
-    clock = Clock(last)
-    doorway = in_memory()
-    for thing, name in (
-        (doorway.ledger, "charge"),
-        (doorway.ledger, "record_output"),
-        (doorway.secrets, "write"),
-        (doorway.transcript, "run"),
-    ):
-        setattr(thing, name, clock.around(getattr(thing, name)))
-    try:
-        magnitude_gate(doorway, clock.around(silence), SCALE, 1).ask(asking("q", 1))
-        clock.tick()
-        noise: Noise = clock.around(silence)
-        door = doorway.measurement(noise)
-        door.measure("m", lambda: [1], cells=1, law=LaplaceLaw(HALF))
-    except Crash:
-        return False
-    return True
-
-
-@pytest.mark.parametrize("last", [None, 3, 6, 12, 20])
-def test_gate_and_measurement_with_a_crash_and_a_retry_lose_what_was_charged(
-    last: int | None,
-) -> None:
-    lower, _ = between(lambda people: draws_walk(people, last), CHARGED, delta=0.04)
-    assert lower > 2, "the bounds are true but say nothing"
-
-
-@pytest.mark.slow
-def test_at_every_moment_of_a_crash_no_more_is_lost_than_was_charged() -> None:
-    for last in range(moments()):
-        between(partial(draws_walk, last=last), CHARGED, delta=0.04)
 
 
 # Restarts between all questions -----------------------------------------------------------------

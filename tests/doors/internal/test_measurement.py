@@ -7,7 +7,7 @@ from doors.doorway import EDITION, Doorway, in_memory, never, real
 
 from casemate.doors import Measured, Measurement, PeopleTotal, open_transcript
 from casemate.doors.transcript import IN_MEMORY
-from casemate.errors import BudgetExhausted, Refused, ScanFailed, TranscriptDamaged
+from casemate.errors import Refused, ScanFailed, TranscriptDamaged
 from casemate.privacy.noise import (
     GaussianLaw,
     LaplaceLaw,
@@ -52,8 +52,7 @@ def test_gaussian_noise_is_charged_in_zcdp() -> None:
 def test_the_same_question_again_is_free_identical_and_reads_nothing(doorway: Doorway) -> None:
     first = doorway.measurement(real(seeded_bits(1))).measure("q", lambda: [7], cells=1, law=LAW)
     again = doorway.measurement(real(seeded_bits(2)))
-    assert again.measure("q", never, cells=1, law=LAW) == first == again.known("q", LAW)
-    assert again.known("q2", LAW) is again.known("q", LaplaceLaw(Fraction(11))) is None
+    assert again.measure("q", never, cells=1, law=LAW) == first
     assert len(doorway.charges) == 1
 
 
@@ -74,13 +73,6 @@ def test_the_number_of_people_is_a_kind_of_its_own(doorway: Doorway) -> None:
     assert isinstance(total, PeopleTotal) and total.value == 48
     assert doorway.measurement().total(never, law=LAW) == total
     assert doorway.kinds == ["total"]
-
-
-def test_an_empty_budget_reads_and_draws_nothing() -> None:
-    doorway = in_memory(epsilon=Fraction(1, 20))
-    with pytest.raises(BudgetExhausted):
-        doorway.measurement(never).measure("q", never, cells=1, law=LAW)
-    assert doorway.kinds == []
 
 
 def test_a_retry_is_answered_when_the_budget_is_gone() -> None:
@@ -119,12 +111,3 @@ def test_the_same_noise_for_another_sensitivity_is_refused(doorway: Doorway) -> 
         doorway.measurement().measure(
             "q", lambda: [7], cells=1, law=LaplaceLaw(Fraction(10), Fraction(2))
         )
-
-
-def test_long_questions_and_many_cells_fit(doorway: Doorway) -> None:
-    cells = list(range(3000))
-    found = doorway.measurement(real(seeded_bits(1))).measure(
-        "SELECT " + "x" * 20_000, lambda: cells, cells=3000, law=LAW
-    )
-    noise = discrete_laplace(Fraction(10), 3000, seeded_bits(1))
-    assert found.values == tuple((noise + cells).tolist())

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,11 @@ from casemate.doors import (
     Closed,
     Content,
     Easy,
-    EntryKind,
-    Opened,
     Transcript,
     TranscriptEntry,
     open_transcript,
 )
-from casemate.doors.entry import FORM
-from casemate.doors.transcript import PAGE, TranscriptBook, write_once
+from casemate.doors.transcript import ENTRIES_PER_PAGE, FORM, TranscriptBook, write_once
 from casemate.errors import TranscriptDamaged
 from casemate.privacy.book import IN_MEMORY, Head, MemoryBook
 
@@ -95,12 +91,6 @@ def test_work_that_fails_leaves_nothing_behind(opened: Opener) -> None:
     assert len(list(transcript.replay())) == 2
 
 
-def test_a_transaction_of_many_entries_counts_each(opened: Opener) -> None:
-    transcript = opened()
-    transcript.run(lambda book: [write_once(book, easy(f"q{n}")) for n in range(5)])
-    assert [entry.questions for entry in transcript.replay()] == [1, 2, 3, 4, 5]
-
-
 def test_writers_at_the_same_moment_share_one_chain(opened: Opener) -> None:
     together, got = threading.Barrier(4), list[TranscriptEntry]()
 
@@ -132,19 +122,6 @@ def test_a_head_kept_elsewhere_is_looked_for(opened: Opener) -> None:
 
 def test_a_transcript_longer_than_a_page_is_replayed_whole() -> None:
     transcript = open_transcript(IN_MEMORY)
-    for number in range(PAGE + 5):
+    for number in range(ENTRIES_PER_PAGE + 5):
         transcript.append(easy(f"q{number}"))
-    assert [entry.number for entry in transcript.replay()] == list(range(PAGE + 5))
-
-
-def test_an_opened_run_is_counted(opened: Opener) -> None:
-    transcript = opened()
-    one = Fraction(1)
-    transcript.append(easy("q1"))
-    assert transcript.append(Opened("r1", one, one, one, 1)).runs == 1
-    assert transcript.append(easy("q2")).runs == 1
-    assert [entry.kind for entry in transcript.replay()] == [
-        EntryKind.EASY,
-        EntryKind.OPENED,
-        EntryKind.EASY,
-    ]
+    assert [entry.number for entry in transcript.replay()] == list(range(ENTRIES_PER_PAGE + 5))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.exact import System, elimination, random_prime
-from casemate.exact.elimination import BLOCK, eliminate
-from casemate.exact.primes import NARROW
+from casemate.exact.elimination import PANEL_ROWS, eliminate
+from casemate.exact.modular import NARROW_PRIME_BITS
 
 seeds = st.integers(0, 2**32).map(Random)  # Hypothesis's own may be degenerate
 
@@ -22,7 +22,7 @@ def times(matrix: Matrix, vectors: np.ndarray[tuple[int, ...], np.dtype[np.int64
 @given(seeds)
 def test_rank_and_greedy_rows_equal_those_in_fractions(rng: Random) -> None:
     matrix = generated(rng)
-    found = eliminate(System.of(matrix), random_prime(NARROW, rng.randbytes))
+    found = eliminate(System.of(matrix), random_prime(NARROW_PRIME_BITS, rng.randbytes))
     ranks = [0] + [exact_rank.rank(matrix[: i + 1]) for i in range(len(matrix))]
     assert found.rank == ranks[-1]
     assert found.rows.tolist() == [i for i in range(len(matrix)) if ranks[i + 1] > ranks[i]]
@@ -31,7 +31,7 @@ def test_rank_and_greedy_rows_equal_those_in_fractions(rng: Random) -> None:
 @given(seeds)
 def test_null_vectors_are_annulled_and_vanish_where_it_is_determined(rng: Random) -> None:
     matrix = generated(rng)
-    found = eliminate(System.of(matrix), random_prime(NARROW, rng.randbytes))
+    found = eliminate(System.of(matrix), random_prime(NARROW_PRIME_BITS, rng.randbytes))
     null = found.null_vectors(3, rng.randbytes)
     assert not any(value % found.prime for value in times(matrix, null))
     assert np.flatnonzero(~null.any(axis=0)).tolist() == exact_rank.determined(matrix)
@@ -40,7 +40,7 @@ def test_null_vectors_are_annulled_and_vanish_where_it_is_determined(rng: Random
 @given(seeds)
 def test_solutions_satisfy_their_equations(rng: Random) -> None:
     matrix = generated(rng)
-    found = eliminate(System.of(matrix), random_prime(NARROW, rng.randbytes))
+    found = eliminate(System.of(matrix), random_prime(NARROW_PRIME_BITS, rng.randbytes))
     targets = np.array([[rng.randrange(found.prime) for _ in found.rows] for _ in range(3)], int)
     solved = found.solve(targets.reshape(3, found.rank))
     block = np.array(matrix, object)[found.rows][:, found.pivots]
@@ -53,15 +53,15 @@ def test_many_panels_with_vanishing_rows_agree_with_products(
 ) -> None:
     """A known rank, past two blocks; rows that depend on others are left out on the way."""
     draw = np.random.default_rng(rng.getrandbits(32))
-    made = draw.integers(-2, 3, (rows, rank)) @ draw.integers(0, 2, (rank, columns))
-    prime = random_prime(NARROW, rng.randbytes)
-    found = eliminate(System.of(made.tolist()), prime)
-    assert found.rank == rank > BLOCK
+    combinations = draw.integers(-2, 3, (rows, rank)) @ draw.integers(0, 2, (rank, columns))
+    prime = random_prime(NARROW_PRIME_BITS, rng.randbytes)
+    found = eliminate(System.of(combinations.tolist()), prime)
+    assert found.rank == rank > PANEL_ROWS
     null = found.null_vectors(2, rng.randbytes)
-    assert not (made @ null.T % prime).any()
-    assert np.linalg.matrix_rank(made[found.rows].astype(float)) == rank
+    assert not (combinations @ null.T % prime).any()
+    assert np.linalg.matrix_rank(combinations[found.rows].astype(float)) == rank
     targets = draw.integers(0, prime, (5, rank))
-    block = made[np.ix_(found.rows, found.pivots)].astype(object)
+    block = combinations[np.ix_(found.rows, found.pivots)].astype(object)
     assert not ((found.solve(targets).astype(object) @ block - targets) % prime).any()
 
 
@@ -75,7 +75,7 @@ def test_long_products_are_cut_into_exact_pieces(monkeypatch: pytest.MonkeyPatch
     rng = Random(0)
     matrix = [[rng.randrange(2) for _ in range(30)] for _ in range(9)]
     found = eliminate(System.of(matrix), 2**23 - 15)
-    monkeypatch.setattr(elimination, "_TERMS", 7)
+    monkeypatch.setattr(elimination, "_EXACT_TERMS", 7)
     assert not any(value % found.prime for value in times(matrix, found.null_vectors(2)))
 
 
@@ -85,4 +85,4 @@ def test_a_wider_prime_is_refused() -> None:
 
 
 def test_the_block_is_exact_in_double_precision() -> None:
-    assert BLOCK * (2**NARROW) ** 2 + 2**NARROW < 2**53
+    assert PANEL_ROWS * (2**NARROW_PRIME_BITS) ** 2 + 2**NARROW_PRIME_BITS < 2**53

@@ -7,14 +7,14 @@ from exact_rank import anti_hadamard, generated
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.exact import Certificate, IntegerRows, System, exposure, prove
-from casemate.exact.joint_proof import JointProof
+from casemate.exact import Certificate, IntegerRows, System, determine, prove
+from casemate.exact.proofs import JointProof
 
 seeds = st.integers(0, 2**32).map(Random)
 
 
 def proof_of(system: System, random: Random) -> JointProof:
-    found = exposure(system, random.randbytes)
+    found = determine(system, random.randbytes)
     proof = prove(system, found.block.rows, found.determined, random.randbytes)
     assert proof is not None
     return proof
@@ -31,7 +31,7 @@ def combined(matrix: list[list[int]], certificate: Certificate) -> dict[int, int
 
 def test_everybody_determined_in_many_systems_is_proved_and_nobody_else() -> None:
     rng = Random(8)
-    for _ in range(200):
+    for _ in range(100):
         matrix = generated(rng)
         proof = proof_of(System.of(matrix), rng)
         assert list(proof.columns) == exact_rank.determined(matrix)
@@ -52,7 +52,7 @@ def test_single_certificates_follow_from_the_joint_proof(rng: Random) -> None:
 @given(seeds)
 def test_an_unknown_that_is_not_determined_cannot_be_proved(rng: Random) -> None:
     system = System.of(generated(rng))
-    found = exposure(system, rng.randbytes)
+    found = determine(system, rng.randbytes)
     for column in np.flatnonzero(~found.determined).tolist():
         wrong = found.determined.copy()
         wrong[column] = True

@@ -6,18 +6,18 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from casemate.exact import System, random_prime, rational
+from casemate.exact import System, random_prime, reconstruct_rational
 from casemate.exact.elimination import eliminate
 from casemate.exact.lifting import Solution, common_denominator, lift, product
-from casemate.exact.primes import NARROW
+from casemate.exact.modular import NARROW_PRIME_BITS
 
 
 @given(st.integers(-1000, 1000), st.integers(1, 1000))
 def test_a_small_rational_is_recovered_from_its_residue(n: int, d: int) -> None:
-    prime = random_prime(NARROW)
+    prime = random_prime(NARROW_PRIME_BITS)
     wanted, bound = Fraction(n, d), isqrt(prime // 2)
     residue = n * pow(d, -1, prime) % prime
-    assert rational(residue, prime, bound) == (wanted.numerator, wanted.denominator)
+    assert reconstruct_rational(residue, prime, bound) == (wanted.numerator, wanted.denominator)
 
 
 @given(st.lists(st.fractions(-999, 999, max_denominator=9), min_size=1, max_size=5))
@@ -39,7 +39,7 @@ def test_lifted_solutions_are_exact(seed: int) -> None:
     size = rng.randint(1, 7)
     reach = rng.choice([1, 5, 2**70])
     matrix = [[rng.randint(-reach, reach) for _ in range(size)] for _ in range(size)]
-    found = eliminate(System.of(matrix), random_prime(NARROW, rng.randbytes))
+    found = eliminate(System.of(matrix), random_prime(NARROW_PRIME_BITS, rng.randbytes))
     assume(found.rank == size)
     ordered = np.array(matrix, object)[:, found.pivots]
     narrow = ordered.astype(np.int64) if reach < 2**60 else ordered

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.exact import WIDE, random_prime
-from casemate.exact.modular import LAZY, CompiledInverse, Inverse, SmallInverse
+from casemate.exact import WIDE_PRIME_BITS, random_prime
+from casemate.exact.modular import PENDING_TERMS, CompiledInverse, Inverse, SmallInverse
 
 seeds = st.integers(0, 2**32).map(Random)  # Hypothesis's own may be degenerate
 
 
 @given(seeds, st.integers(1, 12))
 def test_both_inverses_grow_into_the_inverse(rng: Random, size: int) -> None:
-    prime = random_prime(WIDE, rng.randbytes)
+    prime = random_prime(WIDE_PRIME_BITS, rng.randbytes)
     limit = rng.choice([2, prime])
     matrix = [[rng.randrange(limit) for _ in range(size)] for _ in range(size)]
     small: SmallInverse = SmallInverse(prime)
@@ -21,8 +21,8 @@ def test_both_inverses_grow_into_the_inverse(rng: Random, size: int) -> None:
     for k in range(size):
         both: list[Inverse] = [small, compiled] if compiled else [small]
         for inverse in both:
-            row = inverse.left(inverse.vector(matrix[k][:k]))
-            column = inverse.right(inverse.vector([matrix[i][k] for i in range(k)]))
+            row = inverse.times_inverse(inverse.vector(matrix[k][:k]))
+            column = inverse.inverse_times(inverse.vector([matrix[i][k] for i in range(k)]))
             corner = matrix[k][k] - inverse.dot(inverse.vector(matrix[k][:k]), column)
             if corner % prime == 0:
                 return  # a singular leading minor: nothing to compare
@@ -35,7 +35,7 @@ def test_both_inverses_grow_into_the_inverse(rng: Random, size: int) -> None:
         assert (product % prime == np.eye(k + 1, dtype=int)).all()
 
 
-@given(st.integers(2 ** (WIDE - 1) + 1, 2**WIDE - 1), seeds)
+@given(st.integers(2 ** (WIDE_PRIME_BITS - 1) + 1, 2**WIDE_PRIME_BITS - 1), seeds)
 def test_compiled_vectors_agree_with_python(modulus: int, rng: Random) -> None:
     """The arithmetic needs a modulus of so many bits, not a prime."""
     size = 9
@@ -46,8 +46,12 @@ def test_compiled_vectors_agree_with_python(modulus: int, rng: Random) -> None:
     vector = inverse.vector(numbers)
     assert vector.tolist() == [number % modulus for number in numbers]
     columns = list(zip(*entries, strict=True))
-    assert inverse.left(vector).tolist() == [dot(numbers, column) % modulus for column in columns]
-    assert inverse.right(vector).tolist() == [dot(numbers, row) % modulus for row in entries]
+    assert inverse.times_inverse(vector).tolist() == [
+        dot(numbers, column) % modulus for column in columns
+    ]
+    assert inverse.inverse_times(vector).tolist() == [
+        dot(numbers, row) % modulus for row in entries
+    ]
     other, factor = inverse.vector(entries[0]), rng.randrange(modulus)
     assert inverse.dot(vector, other) == dot(numbers, entries[0]) % modulus
     assert inverse.minus(vector, other, factor).tolist() == [
@@ -55,11 +59,11 @@ def test_compiled_vectors_agree_with_python(modulus: int, rng: Random) -> None:
     ]
 
 
-@pytest.mark.parametrize("limit", [2, 2**WIDE])
+@pytest.mark.parametrize("limit", [2, 2**WIDE_PRIME_BITS])
 def test_many_borders_later_it_is_still_the_inverse(limit: int) -> None:
     """Enough of them for what is kept beside the matrix to be worked in, and for more room."""
-    rng, size = Random(limit), 3 * LAZY + 7
-    prime = random_prime(WIDE, rng.randbytes)
+    rng, size = Random(limit), 3 * PENDING_TERMS + 7
+    prime = random_prime(WIDE_PRIME_BITS, rng.randbytes)
     matrix = [[rng.randrange(limit) % prime for _ in range(size)] for _ in range(size)]
     for k in range(size):
         matrix[k][k] = 1000 + k  # so that no leading minor of zeros and ones is 0
@@ -69,7 +73,10 @@ def test_many_borders_later_it_is_still_the_inverse(limit: int) -> None:
     for inverse in (small, compiled):
         grow(inverse, matrix)
     probe = [rng.randrange(prime) for _ in range(size)]
-    for one, other in ((small.left, compiled.left), (small.right, compiled.right)):
+    for one, other in (
+        (small.times_inverse, compiled.times_inverse),
+        (small.inverse_times, compiled.inverse_times),
+    ):
         assert one(small.vector(probe)).tolist() == other(compiled.vector(probe)).tolist()
     assert compiled.entries().tolist() == small.entries().tolist()
 
@@ -78,20 +85,20 @@ def grow(inverse: Inverse, matrix: list[list[int]]) -> None:
     """Border with the further rows and columns of a matrix."""
     for k in range(inverse.size, len(matrix)):
         new_row = inverse.vector(matrix[k][:k])
-        row = inverse.left(new_row)
-        column = inverse.right(inverse.vector([line[k] for line in matrix[:k]]))
+        row = inverse.times_inverse(new_row)
+        column = inverse.inverse_times(inverse.vector([line[k] for line in matrix[:k]]))
         corner = matrix[k][k] - inverse.dot(new_row, column)
         inverse.border(row, column, pow(corner, -1, inverse.prime))
 
 
-@pytest.mark.parametrize("modulus", [2**WIDE - 1, 2 ** (WIDE - 1) + 1])
+@pytest.mark.parametrize("modulus", [2**WIDE_PRIME_BITS - 1, 2 ** (WIDE_PRIME_BITS - 1) + 1])
 @pytest.mark.parametrize("place", [1, 2, 3])
 def test_the_largest_residues_are_multiplied_exactly(modulus: int, place: int) -> None:
     """Nothing is lost to rounding where all factors are at one end, or in the middle."""
     size, number = 40, modulus - 1 if place == 1 else modulus // place
     inverse = CompiledInverse(modulus, np.full((size, size), number, np.uint64))
     vector = inverse.vector([number] * size)
-    assert inverse.left(vector).tolist() == [size * number**2 % modulus] * size
+    assert inverse.times_inverse(vector).tolist() == [size * number**2 % modulus] * size
     assert inverse.dot(vector, vector) == size * number**2 % modulus
     assert inverse.minus(vector, vector, number).tolist() == [(number - number**2) % modulus] * size
 
@@ -101,5 +108,5 @@ def dot(one: list[int], other: list[int] | tuple[int, ...]) -> int:
 
 
 def test_compiled_arithmetic_refuses_other_sizes_of_primes() -> None:
-    with pytest.raises(ValueError, match=f"{WIDE} bits"):
+    with pytest.raises(ValueError, match=f"{WIDE_PRIME_BITS} bits"):
         CompiledInverse(101, np.zeros((1, 1), np.uint64))

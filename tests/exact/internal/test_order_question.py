@@ -69,7 +69,7 @@ def test_a_scaled_question_asks_the_same_of_scaled_values() -> None:
         OrderQuestion.of("count_at_least", [0, 1, 2], 2, value=3),
     ]
     assert all(question.holds(VALUES) for question in asked)
-    assert all(question.scaled(7).holds(7 * VALUES) for question in asked)
+    assert all(question.rescale(7).holds(7 * VALUES) for question in asked)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from casemate.exact import simple
+from casemate.exact import nearest_fractions
 from casemate.exact.lifting import SquareSystem
 
 
@@ -15,7 +15,7 @@ def square(dense: list[list[int]]) -> SquareSystem:
     return SquareSystem(len(dense), row, column, matrix[row, column])
 
 
-@pytest.mark.parametrize("case", range(60))
+@pytest.mark.parametrize("case", range(30))
 def test_the_solution_satisfies_every_equation_exactly(case: int, seed: int) -> None:
     rng = Random(f"{seed} {case}")
     size, largest = rng.randint(1, 30), rng.choice([1, 3, 1000, 10**9])
@@ -45,4 +45,4 @@ def test_a_singular_matrix_has_no_solution() -> None:
 
 
 def test_simple_fractions_are_the_nearest() -> None:
-    assert simple(np.array([0.3333333333, -2.0]), 10) == [Fraction(1, 3), Fraction(-2)]
+    assert nearest_fractions(np.array([0.3333333333, -2.0]), 10) == [Fraction(1, 3), Fraction(-2)]

@@ -3,13 +3,18 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_mechanisms import FAIR, asking, chase, ones_at, pointing, randomised_response
+from small_mechanisms import (
+    FAIR,
+    asking,
+    chase,
+    ones_at,
+    pointing,
+    randomised_response,
+)
 
 from casemate.papers.interaction import (
     Interaction,
     MeanQuery,
-    Reply,
-    decision_trees,
     interact,
     neighbours,
     sensitivity,
@@ -27,7 +32,6 @@ def test_the_posterior_of_one_randomised_response_is_bayes_rule() -> None:
     told_one = next(t for t in talk.transcripts if t[0].reply.shown == (1,))
     assert talk.posterior(told_one) == {(0,): Fraction(1, 3), (1,): Fraction(2, 3)}
     assert talk.posterior_shift(told_one) == Fraction(1, 3)
-    assert talk.posterior_error(told_one) == Fraction(1, 3)
     assert talk.population_error(told_one) == Fraction(2, 3)
 
 
@@ -55,20 +59,6 @@ def test_distributional_accuracy_is_about_the_population() -> None:
     assert talk.is_distributionally_accurate(Fraction(2, 3), Fraction(2, 5))
     assert not talk.is_distributionally_accurate(Fraction(2, 3), Fraction(39, 100))
     assert not talk.is_distributionally_accurate(Fraction(1, 3), Fraction(99, 100))
-
-
-@pytest.mark.parametrize("bound", [Fraction(0), Fraction(1, 6), Fraction(1, 3)])
-def test_an_event_of_both_agrees_with_one_of_the_transcript_alone(bound: Fraction) -> None:
-    talk = interact(THIRD, 2, pointing(1), chase(2, points=1))
-    alone = talk.probability_of(lambda t: talk.population_error(t) > bound)
-    assert talk.probability_that(lambda _, t: talk.population_error(t) > bound) == alone
-
-
-def test_there_are_as_many_decision_trees_as_choices_at_every_past() -> None:
-    queries, replies = [ones_at(2, 0), ones_at(2, 1)], [Reply(Fraction(0)), Reply(Fraction(1))]
-    assert sum(1 for _ in decision_trees(queries, replies, rounds=2)) == 2**3
-    assert sum(1 for _ in decision_trees(queries, replies, rounds=3)) == 2**7
-    assert all(tree(()) in queries for tree in decision_trees(queries, replies, rounds=1))
 
 
 def test_neighbours_differ_in_the_position_they_name() -> None:

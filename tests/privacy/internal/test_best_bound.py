@@ -12,7 +12,7 @@ from casemate.privacy.generalisation import Bound, theorem_3, theorem_4, theorem
 
 SOURCE = ["Theorem 3", "Theorem 4", "Theorem 5", "Theorem 6", "Theorem 7"]
 SLACK = 1 + 1e-9
-GRID = [10 ** (k / 3) for k in range(-24, 4)]
+GRID = [10 ** (k / 2) for k in range(-16, 3)]
 
 probabilities = st.floats(1e-9, 0.2) | st.just(0.0)
 
@@ -89,22 +89,6 @@ def test_more_loss_or_less_accuracy_never_tightens_the_bound(
     later = min(setting.samples, math.ceil(now * factor)) if field == "leaked" else now * factor
     worse = replace(setting, **{field: later})
     assert best(setting, failure).deviation <= best(worse, failure).deviation * SLACK
-
-
-@given(settings(), st.floats(0.001, 0.4))
-def test_a_larger_failure_never_loosens_the_bound(
-    setting: GeneralisationSetting, failure: float
-) -> None:
-    assert best(setting, 2 * failure).deviation <= best(setting, failure).deviation * SLACK
-
-
-@given(settings(), st.floats(0.001, 0.9), st.integers(2, 10))
-def test_more_samples_never_loosen_the_bound(
-    setting: GeneralisationSetting, failure: float, factor: int
-) -> None:
-    """With the same number leaked and touched; a query over more samples is a smaller fraction."""
-    more = replace(setting, samples=setting.samples * factor)
-    assert best(more, failure).deviation <= best(setting, failure).deviation * SLACK
 
 
 def test_neither_theorem_4_nor_theorem_7_dominates() -> None:

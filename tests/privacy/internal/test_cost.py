@@ -5,12 +5,11 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from casemate.privacy import Concentrated, Cost, Currency, Pure, epsilon_of, price, rho_of
-from casemate.privacy.cost import Unbounded
+from casemate.privacy import Concentrated, Currency, Pure, epsilon_of, price, rho_of
 
 MILLIONTH = Fraction(1, 10**6)
 epsilons = st.fractions(Fraction(1, 10**4), 50, max_denominator=10**6)
@@ -68,11 +67,6 @@ def test_a_cost_is_an_exact_number_that_is_not_negative(
         kind(wrong)  # type: ignore[arg-type]  # what a careless caller passes
 
 
-def test_costs_are_values() -> None:
-    costs: list[Cost] = [Pure(Fraction(1)), Concentrated(Fraction(1)), Unbounded("exact count")]
-    assert len({*costs, *costs}) == 3
-
-
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1), Fraction(-1, 2), 1e-6])
 def test_the_conversion_needs_a_delta_strictly_between_0_and_1(delta: Fraction) -> None:
     for convert in (epsilon_of, rho_of):
@@ -80,18 +74,11 @@ def test_the_conversion_needs_a_delta_strictly_between_0_and_1(delta: Fraction) 
             convert(Fraction(1), delta)
 
 
-def test_the_conversion_gives_the_known_figure() -> None:
-    assert round(float(rho_of(Fraction(1), MILLIONTH)), 5) == 0.02436
-
-
-def test_nothing_spent_is_epsilon_0() -> None:
-    assert epsilon_of(Fraction(0), MILLIONTH) == 0
-
-
 DUST = Decimal("1e-50")  # what 60 digits cannot tell apart
 TRIFLE = Fraction(1, 10**12)
 
 
+@settings(max_examples=15)
 @given(rhos, deltas)
 def test_epsilon_is_never_too_small_and_not_loose(rho: Fraction, delta: Fraction) -> None:
     epsilon = epsilon_of(rho, delta)
@@ -99,6 +86,7 @@ def test_epsilon_is_never_too_small_and_not_loose(rho: Fraction, delta: Fraction
     assert epsilon == 0 or excess(rho, epsilon * (1 - TRIFLE), delta) > 0
 
 
+@settings(max_examples=15)
 @given(epsilons, deltas)
 def test_rho_is_never_too_large_and_not_loose(epsilon: Fraction, delta: Fraction) -> None:
     rho = rho_of(epsilon, delta)
@@ -123,16 +111,6 @@ def test_there_and_back_stays_within_the_budget_and_loses_nothing(
 ) -> None:
     back = epsilon_of(rho_of(epsilon, delta), delta)
     assert epsilon - Fraction(1, 10**15) <= back <= epsilon
-
-
-@given(st.tuples(rhos, rhos), st.tuples(deltas, deltas))
-def test_epsilon_rises_with_rho_and_falls_with_delta(
-    two_rhos: tuple[Fraction, Fraction], two_deltas: tuple[Fraction, Fraction]
-) -> None:
-    (less, more), (rarer, likelier) = sorted(two_rhos), sorted(two_deltas)
-    assert epsilon_of(less, rarer) <= epsilon_of(more, rarer)
-    assert epsilon_of(more, likelier) <= epsilon_of(more, rarer)
-    assert rho_of(less, rarer) <= rho_of(more, rarer) <= rho_of(more, likelier)
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 10**30), Fraction(10**6)])

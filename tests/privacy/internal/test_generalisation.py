@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 from enumerated import Errors, assert_every_statement_holds, queries_of, settings_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_mechanisms import (
     FAIR,
@@ -14,6 +14,7 @@ from small_mechanisms import (
     Extreme,
     asking,
     chase,
+    decision_trees,
     noisy_threshold,
     ones_at,
     pointed_at,
@@ -34,15 +35,12 @@ from casemate.papers.interaction import (
     Reply,
     Transcript,
     best_leak,
-    decision_trees,
-    epsilon_of,
     interact,
     nothing,
     ratio_needed,
 )
 from casemate.privacy import GeneralisationSetting
 from casemate.privacy.generalisation import (
-    TheoremConstants,
     lemma_12,
     posterior_tilt,
     proposition_1,
@@ -53,9 +51,6 @@ from casemate.privacy.generalisation import (
     theorem_6,
     theorem_7,
 )
-
-PRINTED, PROVED = TheoremConstants.PRINTED, TheoremConstants.PROVED
-
 
 # What is exactly true of an enumerated conversation -----------------------------------------------
 
@@ -69,8 +64,8 @@ def everything(size: int) -> MeanQuery:
 
 @pytest.mark.theorem("001: Theorem 3")
 @pytest.mark.theorem("001: Theorem 6")
-@pytest.mark.parametrize("size", [1, 3, 5])
-@pytest.mark.parametrize("truth", [Fraction(51, 100), Fraction(11, 20), Fraction(9, 10)])
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("truth", [Fraction(51, 100), Fraction(9, 10)])
 def test_randomised_response_generalises_as_stated(size: int, truth: Fraction) -> None:
     prior = (Fraction(2, 3), Fraction(1, 3))
     talk = interact(prior, size, randomised_response(truth), asking(everything(size)))
@@ -92,7 +87,7 @@ def test_every_adaptive_adversary_of_two_rounds_is_covered() -> None:
 @pytest.mark.theorem("001: Theorem 3")
 @pytest.mark.theorem("001: Theorem 4")
 @pytest.mark.theorem("001: Theorem 7")
-@pytest.mark.parametrize(("size", "dummies", "points"), [(3, 1, 1), (4, 20, 1), (4, 30, 2)])
+@pytest.mark.parametrize(("size", "dummies", "points"), [(3, 1, 1), (4, 20, 1), (3, 30, 2)])
 def test_a_leak_chosen_after_the_fact_generalises_as_stated(
     size: int, dummies: int, points: int
 ) -> None:
@@ -141,6 +136,7 @@ def conversations(draw: st.DrawFn) -> Interaction:
 @pytest.mark.theorem("001: Theorem 5")
 @pytest.mark.theorem("001: Theorem 6")
 @pytest.mark.theorem("001: Theorem 7")
+@settings(max_examples=12)
 @given(conversations(), st.integers(0, 2), st.sampled_from(DELTAS))
 def test_any_mechanism_at_all_generalises_as_stated(
     talk: Interaction, kappa: int, delta: Fraction
@@ -162,6 +158,7 @@ def test_low_sensitivity_queries_generalise_as_stated(factor: int, delta: Fracti
     assert_every_statement_holds(talk, nothing, [delta], linear=False)
 
 
+@settings(max_examples=12)
 @given(conversations(), st.integers(0, 2), st.sampled_from([0.05, 0.3, 1.0]))
 def test_lemma_12_holds_for_every_transcript(talk: Interaction, kappa: int, eta: float) -> None:
     setting = next(settings_of(talk, best_leak(talk, kappa), [ZERO]))
@@ -200,30 +197,6 @@ def test_no_smaller_factor_of_kappa_is_true(factor: Fraction) -> None:
     assert exceed(theorem_3(setting, c=0, d=0).deviation) == 0
 
 
-def test_the_leak_that_breaks_the_mutation_may_be_chosen_by_the_mechanism() -> None:
-    """Pointing with many dummies is nearly private; its adversary still beats a bare epsilon."""
-    size, rare = 4, (Fraction(9, 10), Fraction(1, 10))
-    talk = interact(rare, size, pointing(20), chase(size, points=1))
-    epsilon = epsilon_of(ratio_needed(talk, pointed_at))
-    assert talk.is_sample_accurate(Fraction(1, 1000), ZERO)
-    exceed = Errors.of(talk, talk.population_error).exceed
-    without = theorem_4(
-        GeneralisationSetting(size, epsilon, 0.001, 0, leaked=0, touched=1), c=0, d=0
-    )
-    proved = theorem_4(
-        GeneralisationSetting(size, epsilon, 0.001, 0, leaked=1, touched=1), c=0, d=0
-    )
-    assert exceed(without.deviation) > Fraction(1, 100) > without.failure == 0
-    assert exceed(proved.deviation) == 0
-
-
-def test_the_printed_factor_is_twice_the_proved_one() -> None:
-    setting = GeneralisationSetting(samples=1000, epsilon=0.1, alpha=0.01, beta=0.001, leaked=50)
-    for theorem in (theorem_3, theorem_4):
-        printed, proved = (theorem(setting, 0.1, 0.1, k).deviation for k in (PRINTED, PROVED))
-        assert printed - proved == pytest.approx(50 / 1000)
-
-
 # Statements that are false as printed -------------------------------------------------------------
 
 
@@ -238,10 +211,9 @@ def test_the_printed_theorem_3_fails_for_c_above_1() -> None:
     talk = interact((ONE,), 1, wild, asking(MeanQuery(((ZERO,),))))
     setting = GeneralisationSetting(samples=1, epsilon=0, alpha=1, beta=0.1)
     assert talk.is_sample_accurate(ONE, Fraction(1, 10))
-    printed, proved = (theorem_3(setting, 5, 0, k) for k in (PRINTED, PROVED))
-    exceed = Errors.of(talk, talk.population_error).exceed
-    assert exceed(printed.deviation) == Fraction(1, 10) > printed.failure
-    assert exceed(proved.deviation) <= proved.failure
+    proved, printed_failure = theorem_3(setting, 5, 0), setting.beta / 5
+    exceeds = Errors.of(talk, talk.population_error).exceed(proved.deviation)
+    assert proved.failure >= exceeds == Fraction(1, 10) > printed_failure
 
 
 def test_the_printed_theorem_5_fails_for_queries_of_large_range() -> None:
@@ -250,10 +222,9 @@ def test_the_printed_theorem_5_fails_for_queries_of_large_range() -> None:
     setting = GeneralisationSetting(samples=1, epsilon=0, alpha=0.5, beta=0.5, sensitivity=4)
     assert talk.is_sample_accurate(Fraction(1, 2), Fraction(1, 2))
     assert ratio_needed(talk, nothing) == 1
-    printed, proved = (theorem_5(setting, 0, 1, k) for k in (PRINTED, PROVED))
-    exceed = Errors.of(talk, talk.population_error).exceed
-    assert exceed(printed.deviation) == 1 > printed.failure
-    assert exceed(proved.deviation) <= proved.failure
+    proved, printed_failure = theorem_5(setting, 0, 1), setting.beta / 1
+    exceeds = Errors.of(talk, talk.population_error).exceed(proved.deviation)
+    assert proved.failure >= exceeds == 1 > printed_failure
 
 
 # What we add --------------------------------------------------------------------------------------

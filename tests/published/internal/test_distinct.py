@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from casemate.published import publication, unique_columns
-from casemate.published.coefficients import counted_once
+from casemate.published import publication
+from casemate.published.statements import counted_once, unique_columns
 from casemate.query import Function
 from casemate.query.parse import Logged, Unread, parse_statement
 from casemate.table import Table

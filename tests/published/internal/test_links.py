@@ -7,7 +7,7 @@ import pytest
 
 from casemate.exact import Box
 from casemate.published import Range
-from casemate.published.links import LinkedColumns, links, reach, with_zero
+from casemate.published.knowledge import LinkedColumns, links, reach, with_zero
 from casemate.query.records import Cut
 
 TWO, FIVE = Cut(Fraction(2)), Cut(Fraction(9, 2), strict=True)

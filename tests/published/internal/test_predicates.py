@@ -59,11 +59,13 @@ def assert_same(found: Passes, expected: Rows) -> None:
     np.testing.assert_allclose(found.lengths, expected.lengths)
     point, weights = rng.normal(size=found.width), rng.normal(size=found.height)
     np.testing.assert_allclose(found.times(point), expected.times(point), atol=1e-11)
-    np.testing.assert_allclose(found.transposed(weights), expected.transposed(weights), atol=1e-11)
+    np.testing.assert_allclose(
+        found.transpose_times(weights), expected.transpose_times(weights), atol=1e-11
+    )
 
 
 @given(st.lists(predicates, min_size=1, max_size=70))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_every_form_of_random_predicates_is_what_the_slow_interpreter_says(
     people: Table, records: list[dict[str, Any]], texts: list[str]
 ) -> None:
@@ -77,8 +79,8 @@ def test_every_form_of_random_predicates_is_what_the_slow_interpreter_says(
 def test_some_records_at_a_time_are_as_good_as_all(
     people: Table, records: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "AT_ONCE", 1)
-    monkeypatch.setattr(module, "FEWEST", 7)
+    monkeypatch.setattr(module, "WORDS_PER_CHUNK", 1)
+    monkeypatch.setattr(module, "MIN_RECORDS_PER_CHUNK", 7)
     listed = [selection(f"age > {i} AND weight <> {i % 7}", people) for i in range(70)]
     listed += cells(GROUPED[1], people)
     found = Predicates.of(listed, people.source)

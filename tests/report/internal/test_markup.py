@@ -5,15 +5,15 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.report import Markup, escaped, joined, tag
-from casemate.report.pages import NOT_IN_XML
+from casemate.report.plots import Markup, escape, join, tag
+from casemate.report.plots.plot import NOT_IN_XML
 
 ANYTHING = st.text(st.characters())
 
 
 def test_text_is_escaped_once() -> None:
-    assert escaped("<script>") == "&lt;script&gt;"
-    assert escaped(escaped("<script>")) == "&lt;script&gt;"
+    assert escape("<script>") == "&lt;script&gt;"
+    assert escape(escape("<script>")) == "&lt;script&gt;"
     assert tag("p", "a & b", tag("b", "<c>")) == "<p>a &amp; b<b>&lt;c&gt;</b></p>"
 
 
@@ -32,11 +32,11 @@ def test_coordinates_have_two_decimals_and_numbers_in_the_text_have_all() -> Non
 
 
 def test_parts_are_joined_and_escaped() -> None:
-    assert joined(["<", Markup("<b/>")], " & ") == "&lt; &amp; <b/>"
+    assert join(["<", Markup("<b/>")], " & ") == "&lt; &amp; <b/>"
 
 
 def test_what_no_page_can_hold_is_replaced() -> None:
-    assert escaped("a\x00b\x1bc\ud800d\uffff") == "a\ufffdb\ufffdc\ufffdd\ufffd"
+    assert escape("a\x00b\x1bc\ud800d\uffff") == "a\ufffdb\ufffdc\ufffdd\ufffd"
 
 
 @given(ANYTHING, ANYTHING)

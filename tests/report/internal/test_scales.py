@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.report import Bands, LinearScale, Logarithmic
-from casemate.report.plots import Scale
+from casemate.report.plots import Bands, LinearScale, Logarithmic, Scale
 
 FINITE = st.floats(1e-6, 1e9)
 

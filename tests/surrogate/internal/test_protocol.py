@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Measurement, Product
-from casemate.papers.median import Committee, MedianMechanism
-from casemate.papers.perceptron import Perceptron
-from casemate.papers.weights import MultiplicativeWeights, literal_step
+from casemate.papers.database_updates import (
+    MedianMechanism,
+    MultiplicativeWeights,
+    Perceptron,
+    literal_step,
+)
 from casemate.surrogate import Surrogate
 from casemate.surrogate.mixture import MixtureSurrogate
 from casemate.surrogate.replay import DenseSurrogate
@@ -21,7 +24,7 @@ MAKERS: dict[str, Callable[[], Surrogate]] = {
     "literal weights": lambda: MultiplicativeWeights(SHAPE, TOTAL, literal_step(0.1)),
     "perceptron": lambda: Perceptron(SHAPE, TOTAL),
     "mixture": lambda: MixtureSurrogate(SHAPE, TOTAL),
-    "median": lambda: MedianMechanism(SHAPE, TOTAL, candidates=Committee(members=101)),
+    "median": lambda: MedianMechanism(SHAPE, TOTAL, rows=5),
 }
 QUESTIONS = [
     Product(SHAPE, {1: np.array([True, False, False])}),
@@ -82,9 +85,29 @@ def test_asking_changes_nothing(make: Callable[[], Surrogate]) -> None:
     assert everything(stand_in).tobytes() == first
 
 
-@pytest.mark.parametrize("daily", [DenseSurrogate, MixtureSurrogate])
+DAILY = pytest.mark.parametrize("daily", [DenseSurrogate, MixtureSurrogate])
+Daily = type[DenseSurrogate] | type[MixtureSurrogate]
+
+
+@DAILY
+def test_a_total_is_public_or_the_mean_of_what_was_measured_each_by_its_variance(
+    daily: Daily,
+) -> None:
+    public, unknown = daily((2,), 90), daily((2,), 0, math.inf)
+    for stand_in in (public, unknown):
+        stand_in.update(MeasuredProduct(Product((2,), {}), -30.0, 2.0))
+    assert unknown.total == 1, "there is somebody"
+    for stand_in in (public, unknown):
+        stand_in.update(MeasuredProduct(Product((2,), {0: np.array([True, False])}), 9.0, 1.0))
+        stand_in.update(MeasuredMarginal(Marginal((0,)), np.array([60.0, 60.0]), 2.0))
+    assert public.total == 90
+    assert unknown.total == pytest.approx((-30 / 2 + 120 / 4) / (1 / 2 + 1 / 4))
+    assert unknown.marginal((0,)).sum() == pytest.approx(unknown.total)
+
+
+@DAILY
 def test_what_is_about_another_grid_is_refused_before_anything_changes(
-    daily: type[DenseSurrogate] | type[MixtureSurrogate],
+    daily: Daily,
 ) -> None:
     stand_in = daily(SHAPE, 0, math.inf)
     good = MeasuredMarginal(Marginal((0, 1)), np.ones((2, 3)), 1.0)

@@ -93,7 +93,7 @@ def test_rows_of_a_file_are_told_by_their_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell", [f"3{'1' * n}{rest}" for n in range(25, 40) for rest in ("", ".5")]
+    "cell", [f"3{'1' * n}{rest}" for n in (25, 27, 37, 39) for rest in ("", ".5")]
 )
 def test_no_audit_takes_numbers_for_missing_however_long_they_are(
     tmp_path: Path, cell: str
@@ -117,7 +117,7 @@ def test_without_the_check_an_audit_of_long_numbers_calls_everybody_safe(
 
 
 @given(st.lists(st.integers(-(10**25), 10**25), min_size=3, max_size=5), st.integers(0, 12))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_what_is_not_refused_is_audited_exactly(
     tmp_path_factory: pytest.TempPathFactory, units: list[int], scale: int
 ) -> None:
@@ -145,7 +145,7 @@ def test_every_exact_use_refuses_alike(tmp_path: Path, entry: str) -> None:
 
 
 @given(st.lists(st.floats(-1e290, 1e290), min_size=1, max_size=8), st.sampled_from(["r", ".17g"]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_a_double_as_any_program_prints_it_is_exact(
     tmp_path_factory: pytest.TempPathFactory, numbers: list[float], form: str
 ) -> None:
@@ -176,12 +176,6 @@ def test_public_infinities_are_values_like_others_and_long_numbers_are_not(tmp_p
         Table.open(as_csv(tmp_path, ["1.5", LONG]))
 
 
-def test_a_policy_may_leave_such_a_column_out(tmp_path: Path) -> None:
-    as_csv(tmp_path, ["1", LONG])
-    (tmp_path / "p.toml").write_text('[table]\nsource = "t.csv"\n[columns.name]\n')
-    Table.open(tmp_path / "p.toml").close()
-
-
 def test_long_public_numbers_are_added_up_exactly(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(
@@ -201,12 +195,6 @@ def test_a_sum_that_leaves_the_engines_digits_is_said_to_be_one(tmp_path: Path) 
         sql = f"SELECT sum({huge}) AS s FROM {table.source.relation()} AS t"
         with pytest.raises(Misconfigured, match="larger than the data source computes with"):
             table.source.read(sql)
-
-
-def test_a_column_of_an_unusable_type_is_refused_by_its_type(tmp_path: Path) -> None:
-    where = written(tmp_path, "TIME", "'10:00'")
-    with pytest.raises(Misconfigured, match="`private` names 'x', a column of type TIME"):
-        Table.open(where, private=["x"])
 
 
 # PostgreSQL -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from casemate.errors import Misconfigured
 from casemate.table import Column, ColumnType, OutsideSource, Role, Table
-from casemate.table.outside import unseen
+from casemate.table.table import unseen
 
 POLICY = """
 [table]

@@ -62,12 +62,6 @@ def test_every_usable_column_is_an_attribute_and_identifiers_never_are() -> None
     assert [each.name for each in universe.left_out] == ["name"]
 
 
-def test_an_identifier_is_not_even_named() -> None:
-    universe = Universe.of(Policy("", (Column("id", Role.IDENTIFIER, INTEGER, low=0, high=1),)))
-    assert universe.attributes == () == universe.left_out
-    assert universe.cells == 1
-
-
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -91,14 +85,6 @@ def test_bounds_without_bins_get_the_usual_number_of_them(settings: dict[str, An
     assert attribute(**settings).size == USUAL_BINS + 1
 
 
-def test_asking_for_a_column_without_cells_says_why() -> None:
-    universe = Universe.of(Policy("", (Column("x", type=TEXT),)))
-    with pytest.raises(ValueError, match="declare its `values`"):
-        universe.index("x")
-    with pytest.raises(ValueError, match="y is not a column that questions may use"):
-        universe.index("y")
-
-
 def test_few_whole_numbers_have_a_cell_each() -> None:
     kids = attribute(type=INTEGER, low=-1, high=3)
     assert kids.size == 6
@@ -109,11 +95,6 @@ def test_more_bins_than_whole_numbers_are_not_drawn() -> None:
     assert attribute(type=INTEGER, low=0, high=3, bins=100).size == 5
     assert attribute(type=DATE, low=date(2020, 1, 1), high=date(2020, 1, 2), bins=7).size == 3
     assert attribute(type=DECIMAL, low=0, high=3, bins=100).size == 101
-
-
-def test_the_same_double_declared_twice_is_one_value() -> None:
-    near = Decimal("0.1000000000000000000001")
-    assert attribute(type=DOUBLE, values=(Decimal("0.1"), near)).size == 2
 
 
 def test_bounds_that_meet_are_one_cell() -> None:
@@ -203,14 +184,3 @@ def test_a_whole_place_is_the_image_of_its_point(place: int) -> None:
     for kind in (INTEGER, DECIMAL, DOUBLE, TIMESTAMP):
         assert image(point(Fraction(place), kind)) == place
     assert image(point(Fraction(abs(place) + 1), DATE)) == abs(place) + 1
-
-
-def test_text_has_no_image() -> None:
-    with pytest.raises(ValueError, match="no image"):
-        image("a")
-
-
-def test_single_values_have_no_edges() -> None:
-    with pytest.raises(ValueError, match="no edges"):
-        attribute(type=TEXT, values=("a",)).edges
-    assert attribute(type=INTEGER, low=0, high=10, bins=2).edges == (0, 5, 10)

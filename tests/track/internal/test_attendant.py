@@ -1,22 +1,19 @@
 """Who is there, who is waited for, and how old a count is."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.bad_network import BadNetwork as World
-from oracles.bad_network import Faults
+from oracles.bad_network import BadNetwork, Faults
 
 from casemate.errors import Misconfigured
-from casemate.track.engine import Change, Rules, Wish
-from casemate.track.instruction import Every, Rule
-from casemate.track.messages import Order, Report
+from casemate.track.engine import Change, Engine, Rules, Wish
+from casemate.track.messages import Order, SiteReport
 from casemate.track.modes import TRACKERS, make_engine
-from casemate.track.protocols.sampled.design import design
-from casemate.track.protocols.sampled.sampled import Sampled
-from casemate.track.protocols.windows import Windows
-from casemate.track.protocols.windows import centred as centred_windows
+from casemate.track.protocols.windows import Windows, centred_windows
+from casemate.track.reporting_rule import Every, Rule
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Timing
 from casemate.track.setting import Setting
@@ -24,92 +21,117 @@ from casemate.track.site import Site
 from casemate.track.transport.network import silent
 
 ALPHA = 0.1
+modes = pytest.mark.parametrize("mode", TRACKERS)
+some_modes = pytest.mark.parametrize("mode", ["deterministic", "auto", "sampled", "robust"])
 
 
-def centred(sites: int = 3) -> Windows:
-    return centred_windows(sites, ALPHA)
+class World(BadNetwork):
+    """A tracker of so many sites, opened unless it is not to be, whose sites come and go."""
+
+    def __init__(
+        self,
+        sites: int = 3,
+        engine: Engine | str = "deterministic",
+        faults: Faults = Faults(),  # noqa: B008 - immutable
+        seed: int = 0,
+        *,
+        opened: bool = True,
+        heartbeat: int = 50,
+        **rest: Any,
+    ) -> None:
+        if isinstance(engine, str):
+            engine = make_engine(engine, Setting(sites, ALPHA, 1e-9, 10**6))
+        super().__init__(sites, engine, faults, seed, heartbeat=heartbeat, **rest)
+        if opened:
+            self.attendant.open()
+
+    @property
+    def server(self) -> Server:
+        return self.attendant.server
+
+    def go_away(self, *sites: Site) -> None:
+        for site in sites:
+            self.sites.remove(site)
+            self.transport.leave(site.name)
+
+    def come_back(self, site: Site) -> None:
+        self.transport.join(site.name, site.obey)
+        self.sites.append(site)
+
+    def take_turns(self, items: int, among: int | None = None) -> None:
+        for n in range(items):
+            self.step(n % (among or len(self.sites)))
 
 
-def test_a_server_that_starts_is_exact_after_one_call() -> None:
-    world = World(3, centred(), Faults(), 0)
-    for n in range(100):
-        world.step(n % 3)
-    world.serve(Windows(3, Every()))
-    world.attendant.open()
-    assert (world.value, world.attendant.read().words) == (100, 2 * 3)
-    assert world.attendant.server.rounds == 1
+# Calls and patience
 
 
 def test_a_lost_call_is_repeated_until_it_is_answered() -> None:
-    world = World(3, centred(), Faults(drop=0.7), 1, timing=Timing(20, 5000, 1))
-    world.attendant.open()
+    world = World(faults=Faults(drop=0.7), seed=1, heartbeat=0, timing=Timing(20, 5000, 1))
     world.pass_time(4900)
-    assert world.attendant.server.rounds == 1 and world.attendant.server.awaited == []
+    assert world.server.rounds == 1 and world.server.awaited == []
 
 
-def test_a_round_begins_without_a_site_that_stays_away_and_names_it_stale() -> None:
-    world = World(3, centred(), Faults(), 0, heartbeat=50)
-    world.step(0)
-    world.step(1)
-    world.step(2)
-    world.sites.pop()
-    world.transport.leave("2")
+def test_a_round_begins_without_who_stays_away_and_nobody_waits_for_it_again() -> None:
+    world = World(opened=False)
+    world.take_turns(3)
+    world.go_away(world.sites[2])
     world.attendant.open()
-    assert world.attendant.server.awaited == ["2"] and world.attendant.server.rounds == 0
+    assert world.server.awaited == ["2"] and world.server.rounds == 0
     world.pass_time(220)
     count = world.attendant.read()
-    assert world.attendant.server.rounds == 1
-    assert count.stale_sites == ("2",) and count.lo == 3
-
-
-def test_who_is_known_to_be_away_is_not_waited_for_again() -> None:
-    world = World(3, centred(), Faults(), 0, heartbeat=50)
-    world.sites.pop()
-    world.transport.leave("2")
-    world.attendant.open()
-    world.pass_time(220)
-    world.attendant.server.call_round()
+    assert world.server.rounds == 1 and count.stale_sites == ("2",) and count.lo == 3
+    world.server.call_round()
     world.pass_time(2 * 20)
-    assert not world.attendant.server.collecting
-    called = world.attendant.server.words_by_kind["call"]
+    assert not world.server.collecting
+    called = world.server.words_by_kind["call"]
     world.pass_time(1000)
-    assert world.attendant.server.words_by_kind["call"] == called
+    assert world.server.words_by_kind["call"] == called
 
 
-@pytest.mark.parametrize("engine", ["centred", "sampled"])
-def test_a_site_that_comes_back_brings_a_round_and_everything_is_exact(engine: str) -> None:
-    world = World(3, made(engine), Faults(), 0, heartbeat=50)
-    away = world.sites.pop()
-    world.transport.leave("2")
+@modes
+def test_a_site_that_comes_back_brings_a_round_and_everything_is_right(mode: str) -> None:
+    world = World(engine=mode, opened=False)
+    away = world.sites[2]
+    world.go_away(away)
     world.attendant.open()
     world.pass_time(220)
-    rounds = world.attendant.server.rounds
+    rounds = world.server.rounds
     away.add(1000)
-    world.transport.join("2", away.obey)
-    world.sites.append(away)
-    world.pass_time(120)
+    world.come_back(away)
+    world.pass_time(150)
     count = world.attendant.read()
-    assert world.attendant.server.rounds > rounds and count.stale_sites == ()
+    assert world.server.rounds > rounds and count.stale_sites == () and count.lag <= 50
     assert count.lo <= 1000 <= count.hi and abs(count.value - 1000) <= ALPHA * 1000
 
 
-def made(engine: str) -> Windows | Sampled:
-    return centred() if engine == "centred" else Sampled(design(3, ALPHA, 0.01, 1e6))
+@modes
+def test_the_lag_is_as_before_once_a_stale_site_came_back_though_nothing_is_counted(
+    mode: str,
+) -> None:
+    world = World(engine=mode)
+    world.take_turns(300)
+    away = world.sites[2]
+    world.go_away(away)
+    world.pass_time(700)
+    assert world.attendant.read().stale_sites == ("2",) and world.said == []
+    world.come_back(away)
+    world.pass_time(150)
+    count = world.attendant.read()
+    assert count.stale_sites == () and count.lag <= 50
 
 
-@pytest.mark.parametrize("engine", ["centred", "sampled"])
-def test_a_site_without_its_journal_is_a_new_one_and_the_old_count_stays(engine: str) -> None:
-    world = World(3, made(engine), Faults(), 0, heartbeat=50)
-    world.attendant.open()
-    for n in range(900):
-        world.step(n % 3)
+@pytest.mark.parametrize("mode", ["deterministic", "sampled"])
+def test_a_site_without_its_journal_is_a_new_one_and_the_old_count_stays(mode: str) -> None:
+    world = World(engine=mode)
+    world.take_turns(900)
     old = world.sites[2]
     old.report()
-    late = Report("2", 1, old.epoch, 0, 10**6, old.count + 7)
+    late = SiteReport("2", 1, old.epoch, 0, 10**6, old.count + 7)
     world.sites[2] = world.make(2, incarnation=2)
     world.sites[2].add(50)
     world.pass_time(60)
-    world.attendant.server.poll()
+    world.server.poll()
     assert world.attendant.read().lo == 900 + 50
     for _ in range(2):
         world.attendant.receive(late)
@@ -118,8 +140,50 @@ def test_a_site_without_its_journal_is_a_new_one_and_the_old_count_stays(engine:
     assert world.said == []
 
 
-def start_second(world: World) -> tuple[Site, Site]:
-    """Two processes that report as site 1 from now on: the one that there is, and another."""
+@some_modes
+@given(seed=st.integers(0, 2**32), gap=st.integers(0, 300))
+@settings(max_examples=4)
+def test_sites_that_have_ended_are_counted_as_they_said_last(
+    *, mode: str, seed: int, gap: int
+) -> None:
+    world = World(engine=mode, seed=seed)
+    for _ in range(3):
+        for site in world.sites:
+            site.add(50_000)
+        world.pass_time(7)
+    for site in list(world.sites):
+        site.add(50_000)
+        site.report()
+        world.go_away(site)
+        world.pass_time(gap)
+    world.pass_time(300)
+    count, hair = world.attendant.read(), 1e-3
+    assert world.server.heard == 600_000 and count.stale_sites == ("0", "1", "2")
+    assert abs(count.value - 600_000) <= ALPHA * 600_000
+    assert count.lo - hair <= 600_000 <= count.hi + hair
+    world.pass_time(1000)
+    assert world.attendant.read().words == count.words
+
+
+def test_a_server_says_of_whom_it_knows_nothing_since_it_started() -> None:
+    world = World(opened=False)
+    world.go_away(*world.sites[1:])
+    world.attendant.open()
+    world.pass_time(1220)
+    assert world.attendant.read().stale_sites == ("1", "2")
+    assert world.said == [
+        "nothing was heard from 1, 2 since this server started: what was counted there before is "
+        "in no count until they are back with their journals"
+    ]
+
+
+# Two processes of one name
+
+
+def doubled(mode: str) -> tuple[World, Site, Site]:
+    """Two processes that report as site 1, after both have counted."""
+    world = World(2, mode)
+    world.take_turns(600)
     first, second = world.sites[1], world.make(1, incarnation=2)
     world.sites.append(second)
 
@@ -128,173 +192,99 @@ def start_second(world: World) -> tuple[Site, Site]:
         second.obey(order)
 
     world.transport.join("1", obey)
-    return first, second
-
-
-@pytest.mark.parametrize("mode", TRACKERS)
-def test_two_processes_of_one_name_are_counted_both_and_said_and_named(mode: str) -> None:
-    world = World(2, make_engine(mode, Setting(2, ALPHA, 0.01, 10**6)), Faults(), 0, heartbeat=50)
-    world.attendant.open()
-    start_second(world)
-    for n in range(3000):
-        world.step(n % 3)
+    world.take_turns(900)
     assert world.attendant.read().stale_sites == ("1",)
+    return world, first, second
+
+
+@modes
+def test_two_processes_of_one_name_are_counted_both_and_said_and_named(mode: str) -> None:
+    world, _, _ = doubled(mode)
     world.pass_time(100)
-    world.attendant.server.poll()
+    world.server.poll()
     world.pass_time(100)
-    assert world.attendant.server.heard == world.truth == 3000
-    assert abs(world.attendant.read().value - 3000) <= ALPHA * 3000
+    assert world.server.heard == world.truth == 1500
+    assert abs(world.attendant.read().value - 1500) <= ALPHA * 1500
     assert set(world.said) == {
         "two processes report as site '1'; stop one of them, or give it another name"
     }
     assert len(world.said) <= 1 + world.now // 60
 
 
-def doubled(mode: str) -> tuple[World, Site, Site]:
-    """Two processes that report as site 1, after both have counted."""
-    engine = make_engine(mode, Setting(2, ALPHA, 1e-9, 10**6))
-    world = World(2, engine, Faults(), 0, heartbeat=50)
-    world.attendant.open()
-    for n in range(600):
-        world.step(n % 2)
-    first, second = start_second(world)
-    for n in range(900):
-        world.step(n % 3)
-    assert world.attendant.read().stale_sites == ("1",)
-    return world, first, second
-
-
-def stop(world: World, site: Site, left: Site) -> int:
-    """End one of the two in order: what it counted stays counted."""
-    site.report()
-    world.sites.remove(site)
-    world.transport.join("1", left.obey)
-    return site.count
-
-
-@pytest.mark.parametrize("mode", TRACKERS)
+@some_modes
 @pytest.mark.parametrize("newer", [True, False])
 def test_when_one_of_two_processes_of_a_name_is_stopped_the_other_is_counted_by_itself(
     mode: str, newer: bool
 ) -> None:
     world, first, second = doubled(mode)
     gone, left = (second, first) if newer else (first, second)
-    stopped = stop(world, gone, left)
+    gone.report()
+    world.go_away(gone)
+    world.transport.join("1", left.obey)
     world.pass_time(200 + 2 * 50)  # its patience, and a moment for calls
     count = world.attendant.read()
-    assert (count.stale_sites, world.attendant.server.heard) == ((), world.truth + stopped)
+    assert (count.stale_sites, world.server.heard) == ((), world.truth + gone.count)
     assert count.lag <= 50
-    words = count.words
     world.pass_time(1000)
     most = 2 * 1000 / 50 * (2 if mode == "robust" else 1)  # it answers who is silent in a round
-    assert world.attendant.read().words - words <= most  # nothing but heartbeats
-    for n in range(600):
-        world.step(n % 2)
-    world.attendant.server.poll()
+    assert world.attendant.read().words - count.words <= most  # nothing but heartbeats
+    world.take_turns(600)
+    world.server.poll()
     world.pass_time(50)
-    truth = world.truth + stopped
-    assert world.attendant.server.heard == truth == 2100
+    truth = world.truth + gone.count
+    assert world.server.heard == truth == 2100
     assert abs(world.attendant.read().value - truth) <= ALPHA * truth
     assert world.attendant.read().stale_sites == ()
 
 
-@pytest.mark.parametrize("mode", TRACKERS)
+@some_modes
 def test_who_comes_back_with_its_journal_after_a_double_without_one_is_counted(mode: str) -> None:
     """The older process was killed, a newer one without its journal was started and stopped."""
     world, first, second = doubled(mode)
-    world.sites.remove(first)
+    world.go_away(first)
     world.transport.join("1", second.obey)
     world.pass_time(300)
-    gone = second.count
-    world.sites.remove(second)
-    world.transport.leave("1")
+    world.go_away(second)
     world.pass_time(300)
     assert world.attendant.read().stale_sites == ("1",)
-    world.transport.join("1", first.obey)
-    world.sites.append(first)
+    world.come_back(first)
     first.add(50)
     world.pass_time(200)
     count = world.attendant.read()
-    assert (count.stale_sites, world.attendant.server.heard) == ((), world.truth + gone)
+    assert (count.stale_sites, world.server.heard) == ((), world.truth + second.count)
     assert count.lag <= 50
 
 
 def test_a_late_report_of_one_that_is_gone_takes_nobodys_place_for_long() -> None:
     world, first, second = doubled("deterministic")
-    late = Report("1", 1, first.epoch, 0, 0, first.count)
-    stopped = stop(world, first, second)
+    late = SiteReport("1", 1, first.epoch, 0, 0, first.count)
+    first.report()
+    world.go_away(first)
+    world.transport.join("1", second.obey)
     world.heartbeat = 0
     world.pass_time(250)
     world.attendant.receive(late)  # the other was silent, but lives
     world.heartbeat = 50
     world.pass_time(400)
     count = world.attendant.read()
-    assert (count.stale_sites, world.attendant.server.heard) == ((), world.truth + stopped)
+    assert (count.stale_sites, world.server.heard) == ((), world.truth + first.count)
 
 
-@pytest.mark.parametrize("mode", TRACKERS)
-def test_the_lag_is_as_before_once_a_stale_site_came_back_though_nothing_is_counted(
-    mode: str,
-) -> None:
-    world = World(3, make_engine(mode, Setting(3, ALPHA, 0.01, 10**6)), Faults(), 0, heartbeat=50)
-    world.attendant.open()
-    for n in range(300):
-        world.step(n % 3)
-    away = world.sites.pop()
-    world.transport.leave("2")
-    world.pass_time(700)
-    assert world.attendant.read().stale_sites == ("2",)
-    world.transport.join("2", away.obey)
-    world.sites.append(away)
-    world.pass_time(150)
-    count = world.attendant.read()
-    assert count.stale_sites == () and count.lag <= 50
-
-
-@pytest.mark.parametrize("mode", TRACKERS)
-@given(seed=st.integers(0, 2**32), gap=st.integers(0, 300))
-@settings(max_examples=5)
-def test_sites_that_have_ended_are_counted_as_they_said_last(
-    *, mode: str, seed: int, gap: int
-) -> None:
-    engine = make_engine(mode, Setting(3, ALPHA, 1e-9, 10**12))
-    world = World(3, engine, Faults(), seed, heartbeat=50)
-    world.attendant.open()
-    for _ in range(3):
-        for site in world.sites:
-            site.add(50_000)
-        world.pass_time(7)
-    for site in list(world.sites):
-        site.add(50_000)
-        site.report()
-        world.transport.leave(site.name)
-        world.sites.remove(site)
-        world.pass_time(gap)
-    world.pass_time(300)
-    count, hair = world.attendant.read(), 1e-3
-    assert world.attendant.server.heard == 600_000 and count.stale_sites == ("0", "1", "2")
-    assert abs(count.value - 600_000) <= ALPHA * 600_000
-    assert count.lo - hair <= 600_000 <= count.hi + hair
-    words = count.words
-    world.pass_time(1000)
-    assert world.attendant.read().words == words
+# The interval
 
 
 @pytest.mark.parametrize("mode", sorted(set(TRACKERS) - {"robust", "robust-tuned"}))
 def test_the_interval_never_begins_below_what_was_heard(mode: str) -> None:
-    faults = Faults(drop=0.3, delay=3, reorder=True)
-    world = World(3, make_engine(mode, Setting(3, ALPHA, 0.01, 10**6)), faults, 4, heartbeat=50)
-    world.attendant.open()
-    for n in range(1500):
+    world = World(engine=mode, faults=Faults(drop=0.3, delay=3, reorder=True), seed=4)
+    for n in range(800):
         world.step(n % 3)
         count = world.attendant.read()
-        assert world.attendant.server.heard <= count.lo <= count.value <= count.hi
+        assert world.server.heard <= count.lo <= count.value <= count.hi
 
 
 @pytest.mark.parametrize("mode", ["robust", "robust-tuned"])
 def test_where_reports_are_hidden_the_interval_says_nothing_of_them(mode: str) -> None:
-    world = World(3, make_engine(mode, Setting(3, ALPHA, 0.01, 10**6)), Faults(), 4)
-    world.attendant.open()
+    world = World(engine=mode, seed=4)
     for _ in range(30):
         for site in world.sites:
             site.add(10_000)
@@ -302,83 +292,41 @@ def test_where_reports_are_hidden_the_interval_says_nothing_of_them(mode: str) -
     for site in world.sites:
         site.add(1)
         site.report()
-    server = world.attendant.server
-    assert server.hides
-    assert world.attendant.read().lo == server.read().lo < server.heard
+    assert world.server.hides
+    assert world.attendant.read().lo == world.server.read().lo < world.server.heard
 
 
-def test_when_all_are_stale_the_lag_is_the_age_of_the_newest_news() -> None:
-    world = World(2, centred(2), Faults(), 0)
-    world.attendant.open()
-    world.pass_time(100)
-    world.sites[1].report()
-    for name in world.names:
-        world.transport.leave(name)
-    world.pass_time(500)
-    count = world.attendant.read()
-    assert count.stale_sites == ("0", "1") and count.lag == 500
-
-
-def test_a_server_says_of_whom_it_knows_nothing_since_it_started() -> None:
-    world = World(3, centred(), Faults(), 0, heartbeat=50)
-    for _ in range(2):
-        world.sites.pop()
-    world.transport.leave("1")
-    world.transport.leave("2")
-    world.attendant.open()
-    world.pass_time(220)
-    assert world.attendant.read().stale_sites == ("1", "2")
-    assert world.said == [
-        "nothing was heard from 1, 2 since this server started: what was counted there before is "
-        "in no count until they are back with their journals"
-    ]
-    world.pass_time(1000)
-    assert len(world.said) == 1
-
-
-def test_a_server_says_nothing_of_a_site_that_fell_silent_after_it_had_answered() -> None:
-    world = World(3, centred(), Faults(), 0, heartbeat=50)
-    world.attendant.open()
-    world.sites.pop()
-    world.transport.leave("2")
-    world.pass_time(500)
-    assert world.attendant.read().stale_sites == ("2",) and world.said == []
-
-
-def test_an_unknown_site_is_told_so() -> None:
-    told: list[str] = []
-    server = Server(["a"], centred(1), lambda _site, _order: None)
-    attendant = Attendant(server, ["a"], Timing(), notes=silent(), disown=told.append)
-    attendant.receive(Report("a", 1, 0, 0, 1, 1))
-    attendant.receive(Report("berlin", 1, 0, 0, 1, 1))
-    assert told == ["berlin"]
+# What cannot be taken
 
 
 def test_reports_that_cannot_be_taken_are_noted_and_change_nothing() -> None:
-    world = World(2, centred(2), Faults(), 0)
-    world.attendant.open()
+    world, told = World(2), list[str]()
     before = world.attendant.read()
     for _ in range(3):
-        world.attendant.receive(Report("stranger", 1, 0, 0, 1, 1))
-        world.attendant.receive(Report("0", 1, 10**15, 0, 1, 10**6))
+        world.attendant.receive(SiteReport("stranger", 1, 0, 0, 1, 1))
+        world.attendant.receive(SiteReport("0", 1, 10**15, 0, 1, 10**6))
     assert world.attendant.read() == before
     assert len(world.said) == 2
     assert "none of the sites here" in world.said[0] and "the clock is" in world.said[1]
+    server = Server(["a"], centred_windows(1, ALPHA), lambda _site, _order: None)
+    attendant = Attendant(server, ["a"], Timing(), notes=silent(), disown=told.append)
+    for name in ("a", "berlin"):
+        attendant.receive(SiteReport(name, 1, 0, 0, 1, 1))
+    assert told == ["berlin"]
 
 
 def test_a_server_whose_clock_was_behind_gets_through_when_it_is_right_again() -> None:
-    world = World(2, centred(2), Faults(), 0, heartbeat=50)
+    world = World(2, opened=False)
     world.now = 500
     world.attendant.open()
-    world.step(0)
-    world.step(1)
+    world.take_turns(2)
     world.now = 0
-    world.serve(centred(2))
+    world.serve(centred_windows(2, ALPHA))
     world.attendant.open()
     world.pass_time(100)
-    assert world.attendant.server.rounds == 0 and len(world.said) == 1
+    assert world.server.rounds == 0 and len(world.said) == 1
     world.pass_time(700)
-    assert world.attendant.server.rounds > 0 and world.attendant.read().lo == 2
+    assert world.server.rounds > 0 and world.attendant.read().lo == 2
     assert world.attendant.read().stale_sites == ()
 
 
@@ -401,39 +349,36 @@ class Collecting:
 
 
 def test_a_rule_that_was_lost_is_sent_again_after_a_heartbeat() -> None:
-    world = World(1, Collecting(1), Faults(), 0, heartbeat=50)
+    world = World(1, Collecting(1), opened=False)
     site = world.sites[0]
     world.transport.join("0", lambda order: site.obey(order) if order.rule is None else None)
     world.attendant.open()
     site.add(5)
-    assert world.attendant.server.rounds == 1 and world.value == 0
+    assert world.server.rounds == 1 and world.value == 0
     world.transport.join("0", site.obey)
     world.pass_time(50)
     assert world.value == 5
-    words = world.attendant.server.words_by_kind["rule"]
+    words = world.server.words_by_kind["rule"]
     site.add()
     world.pass_time(500)
-    assert world.value == 6 and world.attendant.server.words_by_kind["rule"] == words
+    assert world.value == 6 and world.server.words_by_kind["rule"] == words
 
 
 def test_a_site_that_reports_faster_than_orders_travel_is_told_a_few_times_only() -> None:
-    world = World(1, centred(1), Faults(delay=100), 0)
-    world.attendant.open()
+    world = World(1, faults=Faults(delay=100), heartbeat=0)
     world.pass_time(300)
     world.transport.leave("0")
     world.sites[0] = world.make(0, incarnation=2)
-    before = world.attendant.server.words_by_kind["rule"]
-    for _ in range(250):
-        world.step(0)
-    assert 1 <= world.attendant.server.words_by_kind["rule"] - before <= 9
+    before = world.server.words_by_kind["rule"]
+    world.take_turns(250)
+    assert 1 <= world.server.words_by_kind["rule"] - before <= 9
 
 
 # How old a count is
 
 
 def test_the_lag_is_the_age_of_the_oldest_news_and_the_time_of_travel() -> None:
-    world = World(2, centred(2), Faults(delay=5), 0)
-    world.attendant.open()
+    world = World(2, faults=Faults(delay=5), heartbeat=0)
     world.pass_time(10)
     assert world.attendant.read().lag == 10  # five steps there, five back, and no age yet
     world.pass_time(7)
@@ -442,32 +387,18 @@ def test_the_lag_is_the_age_of_the_oldest_news_and_the_time_of_travel() -> None:
         site.report()
     world.pass_time(5)
     assert world.attendant.read().lag == 10
-
-
-def test_a_poll_after_a_long_silence_makes_no_count_older() -> None:
-    for delay in (0, 5):
-        world = World(2, centred(2), Faults(delay=delay), 0, heartbeat=50)
-        world.attendant.open()
-        world.pass_time(1010)
-        world.attendant.poll()
-        world.pass_time(2 * delay)
-        assert world.attendant.read().lag == 2 * delay
-
-
-def test_while_answers_are_collected_the_count_grows_old() -> None:
-    world = World(2, centred(2), Faults(), 0, heartbeat=5)
-    world.attendant.open()
-    world.transport.leave("0")
-    world.transport.leave("1")
-    world.attendant.server.call_round()
-    world.pass_time(30)
-    assert world.attendant.read().lag >= 30
+    world.pass_time(100)
+    world.sites[1].report()
+    world.pass_time(5)
+    world.go_away(*world.sites)
+    world.pass_time(500)
+    count = world.attendant.read()  # all are stale: the age of the newest news
+    assert count.stale_sites == ("0", "1") and count.lag == 510
 
 
 def test_a_report_that_was_overtaken_makes_no_count_younger() -> None:
-    world = World(1, centred(1), Faults(), 0)
-    world.attendant.open()
-    old = Report("0", 1, world.sites[0].epoch, 0, 0, 0)
+    world = World(1, heartbeat=0)
+    old = SiteReport("0", 1, world.sites[0].epoch, 0, 0, 0)
     world.step(0)
     world.pass_time(30)
     world.attendant.receive(old)
@@ -486,41 +417,32 @@ class Changing(Windows):
         return self._wishes.pop(0) if self._wishes else None
 
 
-def test_an_order_that_was_not_taken_makes_the_count_old_though_its_site_reports() -> None:
-    world = World(2, Changing(Change(wider={0: Every()})), Faults(), 0, heartbeat=1)
-    world.attendant.open()
-    world.transport.leave("0")
-    for _ in range(20):
-        world.step(0)
-    assert world.value == 5 and world.attendant.read().lag == 16
-    world.transport.join("0", world.sites[0].obey)
+@pytest.mark.parametrize(
+    ("wish", "site", "held", "lag"),
+    [(Change(wider={0: Every()}), 0, 5, 0), (Change(narrower={1: Every()}), 1, 4, 20)],
+    ids=["it was not taken though its site reports", "its answer is awaited"],
+)
+def test_a_count_is_old_while_a_change_did_not_arrive(
+    wish: Change, site: int, held: int, lag: int
+) -> None:
+    world = World(2, Changing(wish), heartbeat=1)
+    world.transport.leave(str(site))
+    world.take_turns(20, among=1)
+    assert world.value == held and world.attendant.read().lag == 16
+    world.transport.join(str(site), world.sites[site].obey)
     world.pass_time(20)
-    assert world.value == 20 and world.attendant.read().lag == 0
-
-
-def test_a_count_is_held_until_the_sites_of_a_change_have_answered() -> None:
-    world = World(2, Changing(Change(narrower={1: Every()})), Faults(), 0, heartbeat=1)
-    world.attendant.open()
-    world.transport.leave("1")
-    for _ in range(20):
-        world.step(0)
-    assert world.value == 4 and world.attendant.read().lag == 16
-    world.transport.join("1", world.sites[1].obey)
-    world.pass_time(20)
-    assert world.value == 20 and not world.attendant.server.holding
+    assert world.value == 20 and not world.server.holding
+    assert world.attendant.read().lag == lag
 
 
 def test_a_change_is_not_waited_for_when_its_site_is_gone() -> None:
     """Without its answer a round is called, which begins without it."""
-    world = World(2, Changing(Change(narrower={1: Every()})), Faults(), 0, heartbeat=1)
-    world.attendant.open()
-    world.sites.pop()
-    world.transport.leave("1")
-    for _ in range(300):
-        world.step(0)
+    world = World(2, Changing(Change(narrower={1: Every()})), heartbeat=1)
+    world.go_away(world.sites[1])
+    world.take_turns(300)
     count = world.attendant.read()
     assert (count.value, count.stale_sites) == (300, ("1",))
-    assert world.attendant.server.rounds == 2 and not world.attendant.server.holding
+    assert world.server.rounds == 2 and not world.server.holding
 
 
 @pytest.mark.parametrize("mode", ["deterministic", "deterministic-paper", "allocated", "auto"])
@@ -537,9 +459,7 @@ def test_whatever_is_lost_the_count_is_right_for_a_moment_within_the_lag(
     """Between the truth `lag` ago and the truth now there is one from which it is alpha away."""
     timing = Timing(repeat=20, patience=10**6, interval=1)
     faults = Faults(drop=drop, duplicate=0.2, delay=delay, reorder=True)
-    engine = make_engine(mode, Setting(8, ALPHA, 1e-9, 10**6))
-    world = World(8, engine, faults, seed, heartbeat=heartbeat, timing=timing)
-    world.attendant.open()
+    world = World(8, mode, faults, seed, heartbeat=heartbeat, timing=timing)
     truths = [0]
     for site in loads:
         world.step(site if seed % 2 else site // 7)  # even, or almost all at one site
@@ -552,9 +472,7 @@ def test_whatever_is_lost_the_count_is_right_for_a_moment_within_the_lag(
 
 
 def test_the_test_above_would_notice_a_lag_that_is_left_out() -> None:
-    world = World(1, centred(1), Faults(drop=0.5), 0)
-    world.attendant.open()
-    errors = []
+    world, errors = World(1, faults=Faults(drop=0.5), heartbeat=0), list[bool]()
     for _ in range(300):
         world.step(0)
         errors.append(world.truth - world.value > ALPHA * world.truth)

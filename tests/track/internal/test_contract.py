@@ -5,19 +5,14 @@ from dataclasses import dataclass
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from oracles.bad_network import Faults, Faulty
+from track.deployment import TRANSPORTS
 from track.transport.eventually import eventually
 
-from casemate.track.instruction import Every, Growth, Sample
-from casemate.track.messages import Order, Report
-from casemate.track.protocols.windows import Windows, centred_rule
-from casemate.track.protocols.windows import centred as centred_windows
-from casemate.track.server import Server
-from casemate.track.site import Site
+from casemate.track.messages import Order, SiteReport
+from casemate.track.reporting_rule import Growth, Sample
 from casemate.track.transport.address import open_transport
-from casemate.track.transport.in_process import InProcess, Transport
+from casemate.track.transport.network import InProcess, Transport
 
 
 @dataclass
@@ -28,14 +23,7 @@ class Ends:
     sites: Transport
 
 
-@pytest.fixture(
-    params=[
-        "in-process",
-        "faulty",
-        pytest.param("nats", marks=pytest.mark.nats),
-        pytest.param("redis", marks=pytest.mark.redis),
-    ]
-)
+@pytest.fixture(params=TRANSPORTS)
 def ends(request: pytest.FixtureRequest) -> Iterator[Ends]:
     if request.param in ("nats", "redis"):
         address = request.getfixturevalue(f"{request.param}_server").address()
@@ -48,12 +36,12 @@ def ends(request: pytest.FixtureRequest) -> Iterator[Ends]:
     found.server.close()
 
 
-def report(count: int, site: str = "a") -> Report:
-    return Report(site, 7, 0, 0, 0, count)
+def report(count: int, site: str = "a") -> SiteReport:
+    return SiteReport(site, 7, 0, 0, 0, count)
 
 
 def test_a_report_reaches_the_server_as_it_was(ends: Ends) -> None:
-    received: list[Report] = []
+    received: list[SiteReport] = []
     ends.server.serve(received.append)
     ends.sites.report(report(10**15, "Zürich, 2. Stock *"))
     eventually(lambda: len(received) > 0)
@@ -94,41 +82,9 @@ def test_the_newest_report_of_every_site_arrives(ends: Ends) -> None:
     eventually(lambda: newest == expected)
 
 
-def test_what_nobody_waits_for_is_lost_and_harms_nobody(ends: Ends) -> None:
-    ends.sites.report(report(1))
-    ends.server.order("nobody", Order(1, None, True))
-    ends.server.order_all(Order(1, None, True))
-
-
 def test_closing_sends_what_was_given_before(ends: Ends) -> None:
-    received: list[Report] = []
+    received: list[SiteReport] = []
     ends.server.serve(received.append)
     ends.sites.report(report(3))
     ends.sites.close()
     eventually(lambda: received == [report(3)])
-
-
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(adds=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 50)), max_size=30))
-def test_a_round_makes_the_count_exact(ends: Ends, adds: list[tuple[int, int]]) -> None:
-    names = ["a", "b", "c"]
-    server = Server(names, Windows(3, Every()), ends.server.order)
-    ends.server.serve(server.receive)
-    sites = [Site(name, ends.sites.report) for name in names]
-    for site in sites:
-        ends.sites.join(site.name, site.obey)
-    for which, n in adds:
-        sites[which].add(n)
-    server.poll()
-    eventually(lambda: server.rounds == 1 and server.read().value == sum(n for _, n in adds))
-
-
-def test_the_centred_tracker_keeps_its_word_once_messages_have_arrived(ends: Ends) -> None:
-    alpha, names = 0.1, ["a", "b"]
-    server = Server(names, centred_windows(2, alpha), ends.server.order)
-    ends.server.serve(server.receive)
-    sites = [Site(name, ends.sites.report, centred_rule(alpha)) for name in names]
-    for total in range(1, 501):
-        sites[total % 2].add()
-        if total % 50 == 0:
-            eventually(lambda n=total: abs(server.read().value - n) <= alpha * n)  # type: ignore[misc]  # bound now

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import default_rng
 
-from casemate.track.engine import Change, PublishedCount
-from casemate.track.instruction import Blocks, Every, Sample
-from casemate.track.messages import Order, Report
+from casemate.track.engine import Change
+from casemate.track.messages import Order, SiteReport
 from casemate.track.protocols.doubling import Doubling, block, huang_yi_zhang
+from casemate.track.reporting_rule import Blocks, Every, Sample
 from casemate.track.simulate.runs import PlainRun
 from casemate.track.site import Site
 
@@ -40,29 +40,13 @@ def test_the_count_is_exact_at_the_start_and_at_the_beginning_of_a_round(
         rounds = run.server.rounds
 
 
-def test_a_server_that_starts_again_goes_on_from_the_counts_it_is_told() -> None:
-    engine = huang_yi_zhang(2, 0.1)
-    assert engine.summons() == Every()  # it knows nothing
-    engine.begin([5000, 3000])
-    assert engine.estimate() == PublishedCount(8000.0, 8000.0, 8000.0, 1.0)
-    rule = Sample(1.0 / (0.1 * 8001 / (4 * math.sqrt(2))))
-    assert engine.hear(1, Every(), 3000, 1, 3001) == Change(wider={0: rule, 1: rule})
-    assert engine.estimate().confidence == 0.0  # nothing is promised against an adversary
-
-
-@BOTH
-def test_a_strength_that_is_none_is_refused(make: Make) -> None:
-    with pytest.raises(ValueError, match="positive factor"):
-        make(4, 0.1, 0.0)
-
-
 # The block scheme
 
 
 @pytest.mark.theorem("001: Section 1.3 (block scheme)")
 @given(st.integers(1, 50), st.integers(0, 2**32))
 def test_a_site_reports_exactly_once_in_each_block(size: int, seed: int) -> None:
-    sent: list[Report] = []
+    sent: list[SiteReport] = []
     site = Site("a", sent.append, Blocks(float(size)), draw=default_rng(seed).random)
     for block_number in range(1, 6):
         for _ in range(size):
@@ -81,7 +65,7 @@ def _points(size: float, seed: int) -> list[int]:
     """Where in their third block 8,000 sites report."""
     rng, found = default_rng(seed), []
     for _ in range(8_000):
-        sent: list[Report] = []
+        sent: list[SiteReport] = []
         site = Site("a", sent.append, draw=rng.random)
         site.obey(Order(1, Blocks(size), answer=False))
         site.add(2 * int(size))

@@ -11,7 +11,7 @@ from track.transport.eventually import eventually
 from casemate.track.modes import TRACKERS
 from casemate.track.site import Site
 
-NAMES = ["paris", "tokyo", "lima", "a b.*"]
+NAMES = ["paris", "lima", "a b.*"]
 pytestmark = pytest.mark.parametrize("mode", TRACKERS)
 
 
@@ -63,15 +63,15 @@ def test_a_server_that_starts_again_knows_everything_after_one_call(
         with closing(deployment.serve(mode, NAMES)) as former:
             for site in sites:
                 site.add(700)
-            eventually(lambda: is_right(former, 2800))
+            eventually(lambda: is_right(former, 2100))
         sites[0].add(5)  # while nobody serves
         tracker = stack.enter_context(closing(deployment.serve(mode, NAMES)))
-        eventually(lambda: is_right(tracker, 2805))
+        eventually(lambda: is_right(tracker, 2105))
         # Redis brings what it had kept, too, which may be answered with a rule.
         assert tracker.read().words <= 5 * len(NAMES)
-        assert tracker.poll().value == 2805
+        assert tracker.poll().value == 2105
         sites[1].add(10_000)
-        eventually(lambda: is_right(tracker, 12_805))
+        eventually(lambda: is_right(tracker, 12_105))
 
 
 def test_a_site_without_a_journal_comes_back_as_another_beside_its_old_count(
@@ -83,14 +83,14 @@ def test_a_site_without_a_journal_comes_back_as_another_beside_its_old_count(
         former = deployment.member(first)
         former.__enter__().add(250)
         tracker = stack.enter_context(closing(deployment.serve(mode, NAMES)))
-        for total in (1750, 2000, 2250):
+        for total in (1250, 1500, 1750):
             for site in sites:
-                site.add(500 if total == 1750 else 0)
+                site.add(500 if total == 1250 else 0)
             eventually(lambda now=total: is_right(tracker, now))  # type: ignore[misc]  # bound now
             former.__exit__(None, None, None)
             former = deployment.member(first)
             former.__enter__().add(250)
-        assert tracker.poll().value == 2500
+        assert tracker.poll().value == 2000
         former.__exit__(None, None, None)
 
 
@@ -98,7 +98,7 @@ def test_sites_with_journals_go_on_where_they_were(
     mode: str, deployment: Deployment, tmp_path: Path
 ) -> None:
     with closing(deployment.serve(mode, NAMES)) as tracker:
-        for total in (400, 800, 1200):
+        for total in (300, 600, 900):
             with ExitStack() as stack:
                 for site in all_join(deployment, stack, tmp_path):
                     site.add(100)

@@ -6,12 +6,19 @@ from hypothesis import strategies as st
 from track.transport.loop import Loop
 
 from casemate.errors import Misconfigured, UnknownSite
-from casemate.track.instruction import Sample
-from casemate.track.messages import Order, Report, encode
+from casemate.track.messages import Order, SiteReport, encode
+from casemate.track.reporting_rule import Sample
 from casemate.track.setting import Count
-from casemate.track.transport.network import AGAIN_AFTER, Network, Notes, Outbox, Parcel, token
+from casemate.track.transport.network import (
+    REPEAT_NOTE_SECONDS,
+    Network,
+    Notes,
+    Outbox,
+    Parcel,
+    token,
+)
 
-REPORT = Report("a", 7, 3, 10, 2, 15)
+REPORT = SiteReport("a", 7, 3, 10, 2, 15)
 COUNT = Count(10.5, 9, 12, 0.99, 0.25, 7, ("b",), 33)
 
 
@@ -41,7 +48,7 @@ def test_a_site_that_is_unknown_is_told_and_no_other() -> None:
 
 
 def test_what_the_broker_kept_is_delivered_like_a_report() -> None:
-    received: list[Report] = []
+    received: list[SiteReport] = []
     Network(Loop((encode(REPORT), b"?"))).recall(received.append)
     assert received == [REPORT]
 
@@ -63,9 +70,9 @@ def test_what_a_receiver_refuses_is_noted_and_the_next_is_delivered() -> None:
     said: list[str] = []
     wire = Loop()
     network = Network(wire, Notes(said.append))
-    taken: list[Report] = []
+    taken: list[SiteReport] = []
 
-    def receive(report: Report) -> None:
+    def receive(report: SiteReport) -> None:
         taken.append(report)
         raise UnknownSite(report.site)
 
@@ -79,7 +86,7 @@ def test_the_same_trouble_is_worth_another_line_after_a_minute() -> None:
     said: list[str] = []
     time = [0.0]
     notes = Notes(said.append, clock=lambda: time[0])
-    for now in (0.0, 1.0, AGAIN_AFTER, AGAIN_AFTER + 1):
+    for now in (0.0, 1.0, REPEAT_NOTE_SECONDS, REPEAT_NOTE_SECONDS + 1):
         time[0] = now
         notes.say("trouble", about="x")
     notes.say("other", about="y")

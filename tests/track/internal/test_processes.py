@@ -1,22 +1,20 @@
 """Real processes and a real broker: killed at any moment, the count comes back."""
 
-import signal
-import subprocess
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 from servers import NatsServer, service_or_skip
+from track.crowd import Crowd
 from track.service.processes import ALPHA, started
 from track.transport.eventually import eventually
 
 from casemate.track.journal import FileJournal
 from casemate.track.service.membership import join
-from casemate.track.service.serving import watch
 from casemate.track.setting import Count
 from casemate.track.transport.address import open_transport
 
@@ -55,38 +53,6 @@ def watching(address: str) -> Iterator[Watcher]:
     watcher.network.close()
 
 
-class Crowd:
-    """Processes by name, which can be killed and started again with what they had."""
-
-    def __init__(self, chaos: bool = False) -> None:
-        self._chaos = chaos
-        self._arguments: dict[str, tuple[str, ...]] = {}
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
-
-    def start(self, name: str, *arguments: str) -> None:
-        self._arguments[name] = arguments
-        self._running[name] = started(*arguments, chaos=self._chaos)
-
-    def kill(self, name: str) -> None:
-        self._running[name].kill()
-        assert self._running[name].wait() == -signal.SIGKILL
-
-    def start_again(self, name: str) -> None:
-        self.start(name, *self._arguments[name])
-
-    def stop(self, name: str) -> int:
-        self._running[name].terminate()
-        return self._running[name].wait(20)
-
-    def __enter__(self) -> "Crowd":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in self._running.values():
-            process.kill()
-            process.wait()
-
-
 def counted(path: Path) -> int:
     journal = FileJournal(path)
     count = journal.cells[0]
@@ -99,7 +65,7 @@ def test_a_server_killed_and_started_again_is_exact_after_one_call(
 ) -> None:
     """It keeps nothing: k calls, k answers, and the count is back."""
     address, names = nats_server.address(), [f"edge-{i}" for i in range(8)]
-    with Crowd() as crowd, watching(address) as watcher, ExitStack() as stack:
+    with Crowd(started) as crowd, watching(address) as watcher, ExitStack() as stack:
         sites = [stack.enter_context(join(address, name, heartbeat=600)) for name in names]
         crowd.start("server", "server", address, "centred", *names)
         eventually(lambda: watcher.count is not None and not watcher.count.stale_sites)
@@ -121,7 +87,7 @@ def test_a_site_killed_and_started_again_reports_nothing_twice_and_loses_nothing
     address, names, random = nats_server.address(), ["a", "b", "c"], Random(seed)
     go = tmp_path / "go"
     go.touch()
-    with Crowd() as crowd, watching(address) as watcher:
+    with Crowd(started) as crowd, watching(address) as watcher:
         crowd.start("server", "server", address, "centred", *names)
         for name in names:
             crowd.start(name, "site", address, name, str(tmp_path / name), str(go))
@@ -157,7 +123,7 @@ def test_a_network_that_drops_repeats_delays_and_dies_harms_nothing_for_long(
     go.touch()
     with (
         service_or_skip("NATS", NatsServer.start) as broker,
-        Crowd(chaos=True) as crowd,
+        Crowd(partial(started, chaos=True)) as crowd,
         watching(address := broker.address()) as watcher,
     ):
         crowd.start("server", "server", address, engine, *names)
@@ -186,33 +152,3 @@ def settled(count: Count | None, truth: int) -> bool:
         and count.lo <= truth <= count.hi
         and abs(count.value - truth) <= ALPHA * truth
     )
-
-
-def test_a_site_that_leaves_says_its_last_count_and_is_stale_after_a_while(
-    nats_server: NatsServer,
-) -> None:
-    address = nats_server.address()
-    with Crowd() as crowd, watching(address) as watcher:
-        crowd.start("server", "server", address, "centred", "a", "b")
-        with join(address, "a", heartbeat=0.5) as a:
-            with join(address, "b", heartbeat=0.5) as b:
-                a.add(70)
-                b.add(30)
-                eventually(lambda: watcher.shows(100))
-                b.add()
-            eventually(lambda: watcher.count is not None and watcher.count.lo == 101)
-            eventually(lambda: watcher.count is not None and watcher.count.stale_sites == ("b",))
-            assert watcher.count is not None and watcher.count.lo == 101
-
-
-def test_who_watches_sees_how_fast_words_are_sent(nats_server: NatsServer) -> None:
-    address = nats_server.address()
-    over = threading.Event()
-    with Crowd() as crowd, join(address, "a", heartbeat=0.05):
-        crowd.start("server", "server", address, "centred", "a")
-        network = open_transport(address)
-        sights = watch(network, over, wait=30)
-        first, second, third = next(sights), next(sights), next(sights)
-        assert first.words_per_second is None and second.words_per_second is not None
-        assert first.count.words <= second.count.words <= third.count.words
-        network.close()

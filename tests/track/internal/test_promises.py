@@ -1,16 +1,14 @@
 """What every protocol promises, in simulated runs: its words, its errors, and who breaks it."""
 
-import numpy as np
+from dataclasses import replace
+
 import pytest
 from chance import assert_rate_at_most
 from oracles.robust_words import most_words
 
-from casemate.track.modes import MODES, make_engine
-from casemate.track.protocols.mixed.mixed import automatic
-from casemate.track.protocols.robust.theorem import constants
+from casemate.track.modes import MODES
+from casemate.track.protocols.robust_theorem import constants
 from casemate.track.setting import Run, Setting
-from casemate.track.simulate.adversary import named_adversary
-from casemate.track.simulate.compiled_run import run_compiled
 from casemate.track.simulate.runs import simulate
 
 ADVERSARIES = ("uniform", "zipf:1.5", "single-site", "stop-on-change", "group-hold-or-flush")
@@ -59,29 +57,14 @@ def test_a_word_an_item_before_reports_stand_for_more(mode: str, seed: int) -> N
     assert run.max_error_over_alpha == 0.0
 
 
-@pytest.mark.parametrize("sites", [32, 512, 4096])
-def test_auto_costs_no_more_than_the_better_of_what_is_predicted(sites: int) -> None:
-    """With many sites it costs less: its rounds are made to end where the items do."""
-    setting = Setting(sites, 0.05, 0.01, 1_000_000)
-    predicted = MODES["auto"].words(setting)
-    assert 0.7 * predicted < simulated("auto", setting, seed=5).words < 1.02 * predicted
-
-
 @pytest.mark.parametrize("adversary", ["uniform", "zipf", "zipf:1.5", "single-site"])
-@pytest.mark.parametrize(("sites", "alpha"), [(2, 0.01), (64, 0.05), (1024, 0.05), (16384, 0.1)])
+@pytest.mark.parametrize(("sites", "alpha"), [(2, 0.01), (64, 0.05), (4096, 0.1)])
 def test_auto_is_about_as_good_as_the_better_of_windows_and_sampling(
     sites: int, alpha: float, adversary: str
 ) -> None:
-    setting = Setting(sites, alpha, items=1_000_000)
+    setting = Setting(sites, alpha, items=300_000)
     better = min(simulated(m, setting, adversary).words for m in ("deterministic", "sampled"))
     assert simulated("auto", setting, adversary).words <= 1.05 * better
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_rates_that_were_set_by_a_few_items_are_mended_later(seed: int) -> None:
-    setting = Setting(2, 0.01, items=1_000_000)
-    auto, centred = (simulated(m, setting, "zipf", seed).words for m in ("auto", "deterministic"))
-    assert auto <= 1.03 * centred
 
 
 def test_on_skewed_loads_auto_is_much_better_than_both() -> None:
@@ -131,7 +114,7 @@ def test_the_error_is_within_reach_of_what_is_promised(seed: int) -> None:
 @pytest.mark.parametrize("adversary", ["uniform", "stop-on-change", "group-hold-or-flush"])
 def test_violations_are_rarer_than_delta(adversary: str, seed: int) -> None:
     """The twin is the same count sold with a quarter of alpha."""
-    found = errors("robust", Setting(9, 0.4, 0.05, 20_000), adversary, 100, seed)
+    found = errors("robust", Setting(9, 0.4, 0.05, 20_000), adversary, 50, seed)
     assert_rate_at_most(sum(error > 1.0 for error in found), len(found), 0.05)
     with pytest.raises(AssertionError):
         assert_rate_at_most(sum(error > 0.25 for error in found), len(found), 0.05)
@@ -140,10 +123,10 @@ def test_violations_are_rarer_than_delta(adversary: str, seed: int) -> None:
 @pytest.mark.theorem("001: Theorem 1")
 @pytest.mark.parametrize("adversary", ["uniform", "stop-on-change", "group-hold-or-flush"])
 def test_it_is_right_at_all_times_but_for_delta(adversary: str, seed: int) -> None:
-    found = errors("robust-tuned", Setting(256, 0.05, 0.05, 60_000), adversary, 40, seed)
-    assert_rate_at_most(sum(error > 1 for error in found), len(found), 0.05)
+    found = errors("robust-tuned", replace(SMALL, items=40_000), adversary, 30, seed)
+    assert_rate_at_most(sum(error > 1 for error in found), len(found), SMALL.delta)
     with pytest.raises(AssertionError):
-        assert_rate_at_most(sum(error > 0.3 for error in found), len(found), 0.05)
+        assert_rate_at_most(sum(error > 0.3 for error in found), len(found), SMALL.delta)
 
 
 def wrong(setting: Setting, adversary: str, runs: int, seed: int) -> int:
@@ -211,57 +194,3 @@ def test_many_sites_send_far_fewer_words_than_centred_windows(
     run = simulated("robust-tuned", Setting(sites, 0.01, 0.01, 10**8), seed=seed)
     assert run.words <= ratio * centred
     assert run.max_error_over_alpha < 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("adversary", ["stop-on-change", "group-hold-or-flush"])
-@pytest.mark.parametrize(("mode", "least", "most"), [("robust", 0, 0.6), ("robust-tuned", 0, 1)])
-def test_the_attacks_at_the_reference_size(
-    mode: str, least: float, most: float, adversary: str, seed: int
-) -> None:
-    run = simulated(mode, Setting(1024, 0.01, 0.01, 10**7), adversary, seed)
-    assert least < run.max_error_over_alpha < most
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("adversary", ["uniform", "single-site", "stop-on-change"])
-def test_long_runs_of_many_sites_are_wrong_at_most_as_often(adversary: str, seed: int) -> None:
-    assert_rate_at_most(wrong(Setting(64, 0.05, 0.05, 300_000), adversary, 400, seed), 400, 0.05)
-    loose = wrong(Setting(64, 0.05, 0.25, 300_000), adversary, 400, seed)
-    with pytest.raises(AssertionError, match="has probability"):
-        assert_rate_at_most(loose, 400, 0.05)
-
-
-def runs_of_auto(delta: float, adversary: str, seed: int) -> tuple[int, list[float]]:
-    """How many of 400 are wrong, and what each says that it spent of delta."""
-    setting, violated, spent = Setting(256, 0.1, delta, 30_000), 0, []
-    for rng in np.random.default_rng(seed).spawn(400):
-        one, two = rng.spawn(2)
-        engine = automatic(256, 0.1, delta, 30_000)
-        run = run_compiled(setting, engine, named_adversary(adversary, 256), (one, two))
-        violated += run.violated
-        spent.append(1.0 - engine.estimate().confidence)
-    return violated, spent
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("adversary", ["uniform", "zipf", "stop-on-change"])
-def test_auto_is_ever_wrong_in_at_most_delta_of_runs(adversary: str, seed: int) -> None:
-    violated, spent = runs_of_auto(0.05, adversary, seed)
-    assert max(spent) <= 0.05
-    assert sum(each > 0 for each in spent) > 200, "it must sample to be put to the test"
-    assert_rate_at_most(violated, 400, 0.05)
-
-
-@pytest.mark.slow
-def test_auto_made_for_twelve_times_delta_is_found_out(seed: int) -> None:
-    violated, _ = runs_of_auto(0.6, "uniform", seed)
-    with pytest.raises(AssertionError, match="has probability"):
-        assert_rate_at_most(violated, 400, 0.05)
-
-
-def test_a_simulation_that_is_run_again_is_the_same() -> None:
-    setting = Setting(5, 0.1, 0.1, 500)
-    engine = make_engine("robust", setting)  # with noise that nobody foresees
-    assert engine.estimate().value == 0
-    assert simulated("robust", setting, seed=4) == simulated("robust", setting, seed=4)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
 from casemate.track.engine import Change, EndRound, PublishedCount, Rules, Wish
-from casemate.track.instruction import Blocks, Every, Growth, Rule, Sample
-from casemate.track.messages import Order, Report
+from casemate.track.messages import Order, SiteReport
+from casemate.track.reporting_rule import Blocks, Every, Growth, Rule, Sample
 from casemate.track.server import Server
 
 
@@ -55,15 +55,15 @@ class World:
 
 def test_a_round_begins_when_all_have_answered_with_the_counts_they_answered() -> None:
     world = World(Script([EndRound()]))
-    world.server.receive(Report("0", 7, 0, 0, 1, 1))
+    world.server.receive(SiteReport("0", 7, 0, 0, 1, 1))
     epoch = world.orders[0][1].epoch
     assert [(s, o.rule, o.answer) for s, o in world.orders] == [
         ("0", Sample(0.5), True),
         ("1", Sample(0.5), True),
     ]
-    world.server.receive(Report("1", 8, epoch, 30, 2, 35))
+    world.server.receive(SiteReport("1", 8, epoch, 30, 2, 35))
     assert world.server.read().stale_sites == ("0",)
-    world.server.receive(Report("0", 7, epoch, 20, 0, 20))
+    world.server.receive(SiteReport("0", 7, epoch, 20, 0, 20))
     assert world.engine.begun == [[20, 30]]
     assert world.engine.heard[1:] == [(1, Sample(0.5), 30, 2, 35)]  # what came meanwhile
     assert world.server.words_by_kind == {"report": 1, "call": 2, "answer": 2, "rule": 0}
@@ -71,49 +71,25 @@ def test_a_round_begins_when_all_have_answered_with_the_counts_they_answered() -
 
 def test_where_counts_are_collected_first_the_rules_follow() -> None:
     world = World(Script([EndRound()], collect_first=True))
-    world.server.receive(Report("0", 7, 0, 0, 1, 1))
+    world.server.receive(SiteReport("0", 7, 0, 0, 1, 1))
     epoch = world.orders[0][1].epoch
     for site in "01":
-        world.server.receive(Report(site, 7, epoch, 5, 0, 5))
+        world.server.receive(SiteReport(site, 7, epoch, 5, 0, 5))
     assert [o.rule for _, o in world.orders] == [None, None, Sample(0.25), Sample(0.25)]
     assert {o.epoch for _, o in world.orders} == {epoch}
     assert world.server.words == 1 + 2 + 2 + 2
 
 
-def test_those_who_are_silent_are_called_again_and_then_left_behind() -> None:
-    world = World(Script([EndRound()]))
-    world.server.receive(Report("0", 7, 0, 0, 1, 9))
-    epoch = world.orders[0][1].epoch
-    world.server.receive(Report("0", 7, epoch, 9, 0, 9))
-    world.orders.clear()
-    world.server.call_again()
-    assert [site for site, _ in world.orders] == ["1"]
-    world.server.begin_without()
-    assert world.engine.begun == [[9, 0]]
-    assert world.server.read().stale_sites == ("1",)
-    world.server.receive(Report("1", 8, epoch, 4, 0, 4))
-    assert world.server.read().stale_sites == ()
-    assert world.engine.heard[-1] == (1, Sample(0.5), 4, 0, 4)
-
-
 def test_a_change_is_told_to_the_sites_it_names() -> None:
     wish = Change(wider={1: Growth(2, 1)}, narrower={0: Growth(3, 2)})
     world = World(Script([wish]), sites=3)
-    world.server.receive(Report("0", 7, 0, 0, 1, 9))
+    world.server.receive(SiteReport("0", 7, 0, 0, 1, 9))
     assert [(s, o.rule, o.answer) for s, o in world.orders] == [
         ("1", Growth(2, 1), False),
         ("0", Growth(3, 2), True),
     ]
-    world.server.receive(Report("0", 7, world.orders[1][1].epoch, 9, 0, 9))
+    world.server.receive(SiteReport("0", 7, world.orders[1][1].epoch, 9, 0, 9))
     assert world.engine.heard[-1] == (0, Growth(3, 2), 9, 0, 9)
-
-
-def test_a_site_that_missed_its_order_is_told_again() -> None:
-    world = World(Script([Change(wider={0: Growth(2, 1)})]))
-    world.server.receive(Report("0", 7, 0, 0, 1, 1))
-    world.server.receive(Report("0", 7, 0, 0, 2, 2))
-    assert world.orders[1] == ("0", Order(world.orders[0][1].epoch, Growth(2, 1), answer=True))
-    assert len(world.engine.heard) == 1
 
 
 class Moving(Script):
@@ -126,14 +102,14 @@ class Moving(Script):
 @pytest.mark.parametrize("wish", [EndRound(), Change(narrower={0: Growth(3, 2)})])
 def test_while_answers_are_awaited_what_was_known_before_is_published(wish: Wish) -> None:
     world = World(Moving([None, wish]))
-    world.server.receive(Report("0", 7, 0, 0, 1, 9))
-    world.server.receive(Report("0", 7, 0, 0, 2, 10))
+    world.server.receive(SiteReport("0", 7, 0, 0, 1, 9))
+    world.server.receive(SiteReport("0", 7, 0, 0, 2, 10))
     assert world.server.read().value == 1
     epoch = world.server.epoch
-    world.server.receive(Report("0", 7, epoch, 10, 0, 10))
+    world.server.receive(SiteReport("0", 7, epoch, 10, 0, 10))
     if isinstance(wish, EndRound):
         assert world.server.read().value == 1
-        world.server.receive(Report("1", 8, epoch, 0, 0, 0))
+        world.server.receive(SiteReport("1", 8, epoch, 0, 0, 0))
     assert world.server.read().value == len(world.engine.heard) > 1
     assert not world.server.holding
 
@@ -143,91 +119,60 @@ def test_while_answers_are_awaited_what_was_known_before_is_published(wish: Wish
 )
 def test_nothing_is_held_where_the_bound_depends_on_no_answer(wish: Wish) -> None:
     world = World(Moving([wish]))
-    world.server.receive(Report("0", 7, 0, 0, 1, 9))
+    world.server.receive(SiteReport("0", 7, 0, 0, 1, 9))
     assert not world.server.holding and world.server.read().value == 1
-
-
-def test_what_is_newest_is_what_the_engine_was_told_last() -> None:
-    world = World(Script([None, None, Change(wider={0: Growth(2, 1)})]))
-    for count in (1, 2):
-        world.server.receive(Report("0", 7, 0, 0, count, count))
-    assert world.server.is_newest(Report("0", 7, 0, 0, 2, 2))
-    assert not world.server.is_newest(Report("0", 7, 0, 0, 1, 1))  # overtaken
-    world.server.receive(Report("0", 7, 0, 0, 3, 3))
-    world.server.receive(Report("0", 7, 0, 0, 4, 4))
-    assert not world.server.is_newest(Report("0", 7, 0, 0, 4, 4))  # it has not taken its order
 
 
 def test_a_report_that_may_have_crossed_a_call_is_not_answered() -> None:
     world = World(Script())
     world.server.poll()
     world.orders.clear()
-    world.server.receive(Report("0", 7, 0, 0, 1, 5))
+    world.server.receive(SiteReport("0", 7, 0, 0, 1, 5))
     assert world.orders == []
-    world.server.receive(Report("0", 7, 0, 0, 2, 6))
+    world.server.receive(SiteReport("0", 7, 0, 0, 2, 6))
     assert [site for site, _ in world.orders] == ["0"]
 
 
 @given(st.permutations(range(6)), st.lists(st.integers(0, 5), max_size=10))
 def test_reports_may_be_repeated_and_overtaken(order: list[int], again: list[int]) -> None:
     world = World(Script())
-    said = [Report("0", 7, 0, 0, i + 1, 10 * (i + 1)) for i in range(6)]
+    said = [SiteReport("0", 7, 0, 0, i + 1, 10 * (i + 1)) for i in range(6)]
     for i in [*order, *again]:
         world.server.receive(said[i])
     assert world.server.read().value == 60
     assert [h[4] for h in world.engine.heard] == sorted({h[4] for h in world.engine.heard})
 
 
-def test_a_site_that_forgot_everything_is_a_new_one_beside_the_old_count() -> None:
-    world = World(Script())
-    world.server.receive(Report("0", 7, 0, 0, 1, 50))
-    world.server.receive(Report("0", 8, 0, 0, 1, 3))
-    assert world.server.read().value == world.server.heard == 53
-    world.server.receive(Report("0", 7, 0, 0, 0, 49))  # late, of the one that is gone
-    assert world.server.heard == 53 and not world.server.knows_more
-
-
 def test_what_an_earlier_incarnation_reports_late_is_in_the_next_round_and_once() -> None:
     world = World(Script(), sites=1)
-    late = Report("0", 7, 0, 0, 2, 51)
-    for report in (Report("0", 7, 0, 0, 1, 50), Report("0", 8, 0, 0, 1, 3), late, late):
+    late = SiteReport("0", 7, 0, 0, 2, 51)
+    for report in (SiteReport("0", 7, 0, 0, 1, 50), SiteReport("0", 8, 0, 0, 1, 3), late, late):
         world.server.receive(report)
     assert world.server.heard == 54 and world.server.knows_more
     assert not world.server.is_double(late)  # it may have been under way
     world.server.poll()
     epoch = world.server.epoch
     world.server.receive(late)
-    world.server.receive(Report("0", 8, epoch, 4, 0, 4))
+    world.server.receive(SiteReport("0", 8, epoch, 4, 0, 4))
     assert world.engine.begun == [[51 + 4]]
-    assert world.server.is_double(Report("0", 7, epoch, 51, 0, 51))
-
-
-@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 50)), min_size=1))
-def test_every_incarnation_counts_for_the_most_that_it_reported(
-    said: list[tuple[int, int]],
-) -> None:
-    world, most = World(Script(), sites=1), dict[int, int]()
-    for incarnation, count in said:
-        most[incarnation] = max(most.get(incarnation, 0), count)
-        world.server.receive(Report("0", incarnation, 0, 0, count, count))
-    assert world.server.heard == sum(most.values())
+    assert world.server.is_double(SiteReport("0", 7, epoch, 51, 0, 51))
 
 
 def test_an_earlier_incarnation_may_return_unless_what_it_says_is_old() -> None:
     world = World(Script(), sites=1)
-    for report in (Report("0", 7, 0, 0, 1, 50), Report("0", 8, 0, 0, 1, 3)):
+    for report in (SiteReport("0", 7, 0, 0, 1, 50), SiteReport("0", 8, 0, 0, 1, 3)):
         world.server.receive(report)
-    old, new = Report("0", 7, 0, 0, 0, 49), Report("0", 7, 0, 0, 2, 51)
+    old, new = SiteReport("0", 7, 0, 0, 0, 49), SiteReport("0", 7, 0, 0, 2, 51)
     assert not world.server.may_return(old) and world.server.may_return(new)
-    assert not world.server.may_return(Report("0", 8, 0, 0, 2, 4))  # it is there
-    assert not world.server.may_return(Report("0", 9, 0, 0, 2, 99))  # nobody knows it
+    assert not world.server.may_return(SiteReport("0", 8, 0, 0, 2, 4))  # it is there
+    assert not world.server.may_return(SiteReport("0", 9, 0, 0, 2, 99))  # nobody knows it
     world.server.let_return(new)
     world.server.receive(new)
     assert world.server.incarnation("0") == 7
     assert world.server.heard == world.server.read().value == 51 + 3
     world.server.poll()
-    world.server.receive(Report("0", 8, 0, 0, 2, 5))  # late, and more than was known
-    world.server.receive(Report("0", 7, world.server.epoch, 60, 0, 60))
+    world.server.receive(SiteReport("0", 8, 0, 0, 2, 5))  # late, and more than was known
+    world.server.receive(SiteReport("0", 7, world.server.epoch, 60, 0, 60))
     assert world.engine.begun == [[60 + 5]]
 
 
@@ -237,7 +182,7 @@ def test_whoever_returns_every_incarnation_counts_for_the_most_that_it_reported(
 ) -> None:
     world, most = World(Script(), sites=1), dict[int, int]()
     for incarnation, count, returns in said:
-        report = Report("0", incarnation, 0, 0, count, count)
+        report = SiteReport("0", incarnation, 0, 0, count, count)
         most[incarnation] = max(most.get(incarnation, 0), count)
         if returns and world.server.may_return(report):
             world.server.let_return(report)
@@ -248,35 +193,15 @@ def test_whoever_returns_every_incarnation_counts_for_the_most_that_it_reported(
 def test_an_unknown_site_is_refused_and_changes_nothing() -> None:
     world = World(Script())
     with pytest.raises(UnknownSite, match="'9'"):
-        world.server.receive(Report("9", 7, 0, 0, 1, 50))
+        world.server.receive(SiteReport("9", 7, 0, 0, 1, 50))
     assert world.server.words == 0 and not world.engine.heard
-
-
-def test_a_clock_that_went_backwards_is_said_and_changes_nothing() -> None:
-    world = World(Script([EndRound()]))
-    world.server.receive(Report("0", 7, 0, 0, 1, 50))
-    before = world.server.read()
-    world.time -= 50
-    with pytest.raises(ClockWentBackwards, match="50 s behind"):
-        world.server.poll()
-    assert world.server.read() == before
 
 
 def test_sites_that_follow_a_later_server_are_noticed() -> None:
     world = World(Script())
     with pytest.raises(ClockWentBackwards, match="stop the other server"):
-        world.server.receive(Report("0", 7, 10**15, 0, 1, 50))
+        world.server.receive(SiteReport("0", 7, 10**15, 0, 1, 50))
     assert world.server.read().value == 0 and world.server.words == 0
-
-
-def test_a_server_that_starts_again_knows_everything_after_one_call() -> None:
-    world = World(Script())
-    world.server.poll()
-    epoch = world.orders[0][1].epoch
-    for site, count in (("0", 12), ("1", 30)):
-        world.server.receive(Report(site, 7, epoch, count, 0, count))
-    assert world.engine.begun == [[12, 30]]
-    assert world.server.words == 4
 
 
 @pytest.mark.parametrize("sites", [[], ["a", "a"]])

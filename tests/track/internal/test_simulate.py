@@ -1,41 +1,29 @@
-"""Progress and interrupts of simulations."""
+"""Simulations: compiled runs are the plain ones, with progress and interrupts."""
 
 import signal
-from collections.abc import Iterator
+import threading
+from types import FrameType
 
+import numpy as np
 import pytest
-from numpy.random import Generator
+from oracles.scripted_adversaries import as_adversary
 
-from casemate.track.modes import MODES
-from casemate.track.setting import Setting
+from casemate.track.modes import MODES, make_engine
+from casemate.track.setting import Run, Setting
 from casemate.track.simulate import runs as simulation
-from casemate.track.simulate.adversary import Seen
-from casemate.track.simulate.runs import simulate
+from casemate.track.simulate.adversary import CompiledAdversary, named_adversary
+from casemate.track.simulate.compiled_run import UNWATCHED, HeldInterrupts, Pace, run_compiled
+from casemate.track.simulate.runs import run_plain, simulate
 
 SMALL = Setting(8, 0.1, 0.1, 5_000)
 pytestmark = pytest.mark.usefixtures("interruptible")
 
 
-class Alternating:
-    """Two sites in turn."""
-
-    def __init__(self, _sites: int, _rng: Generator) -> None:
-        self._sites = iter(_turns())
-
-    def next_site(self, _seen: Seen) -> int:
-        return next(self._sites)
-
-
-def _turns() -> Iterator[int]:
-    while True:
-        yield from (0, 1)
-
-
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are short here, and so are their pieces."""
-    monkeypatch.setattr(simulation, "EVERY", 301)
-    monkeypatch.setattr(simulation, "_EVERY_PLAIN", 301)
+    monkeypatch.setattr(simulation, "PAUSE_ITEMS", 301)
+    monkeypatch.setattr(simulation, "_PLAIN_PAUSE_ITEMS", 301)
 
 
 @pytest.mark.usefixtures("often")
@@ -45,19 +33,6 @@ def test_the_parts_of_a_run_add_up_to_one(mode: str) -> None:
     simulate(SMALL, mode, runs=2, seed=1, advance=parts.append)
     assert len(parts) >= 34 and all(0 <= part <= 301 / 5_000 for part in parts)
     assert sum(parts) == pytest.approx(2)
-
-
-@pytest.mark.usefixtures("often")
-def test_so_do_those_of_a_run_against_an_adversary_of_yours() -> None:
-    parts: list[float] = []
-    simulate(SMALL, "deterministic", Alternating, seed=1, advance=parts.append)
-    assert len(parts) == 17 and sum(parts) == pytest.approx(1)
-
-
-def test_a_short_run_is_done_in_one_part() -> None:
-    parts: list[float] = []
-    simulate(SMALL, "sampled", runs=3, advance=parts.append)
-    assert parts == [1.0, 1.0, 1.0]
 
 
 class InterruptAt:
@@ -86,3 +61,122 @@ def test_an_interrupt_within_a_run_loses_that_run_only(mode: str) -> None:
 def test_an_interrupt_within_the_first_run_leaves_nothing() -> None:
     with pytest.raises(KeyboardInterrupt):
         simulate(SMALL, "auto", runs=2, advance=InterruptAt(0.5))
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def go(*steps: str, passed: list[str]) -> None:
+    """A compiled run in which these things happen, one after the other."""
+    with HeldInterrupts() as interrupts:
+        for step in steps:
+            match step:
+                case "interrupt":
+                    interrupt()
+                case "pause":
+                    interrupts.release()
+                case _:
+                    raise ValueError(step)
+            passed.append(step)
+
+
+@pytest.mark.parametrize(
+    ("steps", "until"),
+    [
+        (("pause", "interrupt", "pause"), ["pause", "interrupt"]),
+        (("interrupt",), ["interrupt"]),
+        (("interrupt", "interrupt"), ["interrupt"]),
+    ],
+    ids=["at the next pause and not before", "or at the end", "or when a second one comes"],
+)
+def test_an_interrupt_is_raised(steps: tuple[str, ...], until: list[str]) -> None:
+    passed: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        go(*steps, passed=passed)
+    assert passed == until
+
+
+def test_an_error_goes_first_and_afterwards_interrupts_are_what_they_were() -> None:
+    with pytest.raises(ValueError, match="something else"):
+        go("interrupt", "something else", passed=[])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+
+
+def test_whoever_takes_interrupts_already_goes_on_taking_them() -> None:
+    came: list[int] = []
+
+    def take(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+
+    before = signal.signal(signal.SIGINT, take)
+    try:
+        with HeldInterrupts():
+            interrupt()
+            assert came == [signal.SIGINT]
+        assert signal.getsignal(signal.SIGINT) is take
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_in_another_thread_there_is_nothing_to_hold() -> None:
+    done: list[bool] = []
+
+    def work() -> None:
+        with HeldInterrupts() as interrupts:
+            interrupts.release()
+            done.append(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert done == [True]
+
+
+ADVERSARIES = ("uniform", "zipf:1.5", "single-site", "stop-on-change", "group-hold-or-flush")
+SHORT = (Setting(5, 0.1, 0.1, 700), Setting(1, 0.3, 0.1, 200), Setting(16, 0.4, 0.05, 2_500))
+
+
+def plain(mode: str, setting: Setting, adversary: str, seed: int) -> Run:
+    one, two, three = np.random.default_rng(seed).spawn(3)
+    engine = make_engine(mode, setting, three.random)
+    chosen = as_adversary(named_adversary(adversary, setting.sites), one)
+    return run_plain(setting, engine, chosen, two.random)
+
+
+def fast(
+    mode: str, setting: Setting, against: str | CompiledAdversary, seed: int, pace: Pace = UNWATCHED
+) -> Run:
+    one, two, three = np.random.default_rng(seed).spawn(3)
+    engine = make_engine(mode, setting, three.random)
+    if isinstance(against, str):
+        against = named_adversary(against, setting.sites)
+    return run_compiled(setting, engine, against, (one, two), pace)
+
+
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_compiled_run_is_the_plain_one_and_so_is_one_that_pauses(
+    mode: str, adversary: str, seed: int
+) -> None:
+    for setting, every in zip(SHORT, (7, 1, 301), strict=True):
+        told: list[int] = []
+        run = fast(mode, setting, adversary, seed, Pace(told.append, every))
+        assert run == fast(mode, setting, adversary, seed) == plain(mode, setting, adversary, seed)
+        pauses = [*range(every, setting.items, every), setting.items]
+        assert told == sorted(told) and sorted(set(told)) == pauses
+
+
+@pytest.mark.parametrize(("sites", "adversary"), [(512, "uniform"), (600, "zipf")])
+def test_a_run_in_which_all_sites_or_the_light_ones_are_sampled_is_the_plain_one(
+    sites: int, adversary: str, seed: int
+) -> None:
+    setting = Setting(sites, 0.05 if adversary == "uniform" else 0.1, 0.2, 30_000)
+    run = fast("auto", setting, adversary, seed)
+    assert run == plain("auto", setting, adversary, seed)
+    if adversary == "uniform":
+        assert run.rounds > 1
+    else:
+        assert run.rounds == 0 and run.words_by_kind["answer"] > sites  # called again and again

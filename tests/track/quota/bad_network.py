@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from casemate.track.quota.journals import Holding, OrderStanding, QuotaMemoryJournal
+from casemate.track.journal import MemoryJournal
+from casemate.track.quota.journals import Holding, OrderStanding
 from casemate.track.quota.messages import Claim, Order, Receive, Take
 
 
@@ -26,16 +27,16 @@ class Fuse:
             raise Killed
 
 
-class SiteDisk(QuotaMemoryJournal):
+class SiteDisk(MemoryJournal[OrderStanding]):
     """A site's journal that outlives the site."""
 
     def __init__(self, incarnation: int, fuse: Fuse) -> None:
         super().__init__(incarnation)
         self.fuse = fuse
 
-    def save(self, standing: OrderStanding) -> None:
+    def save(self, record: OrderStanding) -> None:
         keep = super().save
-        self.fuse.write(lambda: keep(standing))
+        self.fuse.write(lambda: keep(record))
 
 
 class ServerDisk:
@@ -48,7 +49,7 @@ class ServerDisk:
 
     def load(self, limit: int) -> tuple[int, Sequence[Holding]]:
         kept = limit if self.limit is None else self.limit
-        return kept, [replace(row, told=0) for row in self.rows.values()]
+        return kept, [replace(row, told_ceiling=0) for row in self.rows.values()]
 
     def keep(self, limit: int, changed: Iterable[Holding]) -> None:
         rows = {
@@ -76,9 +77,9 @@ class Net:
     Nothing is delivered within the delivery of something else.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, good: bool = False) -> None:
         self.travelling: list[tuple[str, Claim | Order]] = []
-        self.good, self._busy = False, False
+        self.good, self._busy = good, False
         self._receive: Receive | None = None
         self._sites: dict[str, Take] = {}
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from casemate.track.engine import Change
-from casemate.track.instruction import Blocks
-from casemate.track.messages import Order, Report
-from casemate.track.protocols.tuned.design import TunedDesign
-from casemate.track.protocols.tuned.tracker import TunedRound
+from casemate.track.messages import Order, SiteReport
+from casemate.track.protocols.tuned import TunedDesign, TunedRound
+from casemate.track.reporting_rule import Blocks
 from casemate.track.site import Site
 
 
@@ -55,6 +54,12 @@ class SmallTracker:
     def __init__(self, plan: TunedDesign, size: int, items: int, adversary: int) -> None:
         self._plan, self._size, self._items, self._adversary = plan, size, items, adversary
         self._even = [Fraction(1, size)] * size
+        self._lengths = self._length_weights()
+        self._uniforms = [
+            float(sum(self._lengths[:i], Fraction(0)) + weight / 2)
+            for i, weight in enumerate(self._lengths)
+        ]
+        self._chosen: dict[tuple[float, ...], int] = {}
 
     def outcomes(self) -> Iterator[Outcome]:
         """Every way the coins can fall."""
@@ -70,7 +75,7 @@ class SmallTracker:
         epochs = [0] * plan.sites
         sites: list[Site] = []
 
-        def receive(report: Report) -> None:
+        def receive(report: SiteReport) -> None:
             site = int(report.site)
             wish = tracked.hear(site, report.begun, report.reports)
             if isinstance(wish, Change):
@@ -82,14 +87,14 @@ class SmallTracker:
             sites.append(Site(str(i), receive, rule, draw=lambda: self._point(tape)))
         transcript = [tracked.middle()]
         while len(transcript) <= self._items and tracked.passed < plan.phases:
-            chooser = random.Random(f"{self._adversary} {transcript}")
-            sites[chooser.randrange(plan.sites)].add()
+            sites[self._next_site(tuple(transcript))].add()
             transcript.append(tracked.middle())
         if tracked.passed == plan.phases:  # everybody is called, and nothing is secret any more
             nobody = (False,) * plan.sites
             return Outcome((*transcript, -1.0), (0,) * plan.sites, nobody, tape.weight)
         counts = [
-            site.count - int(begun) for site, begun in zip(sites, tracked.tally.known, strict=True)
+            site.count - int(begun)
+            for site, begun in zip(sites, tracked.tally.reported, strict=True)
         ]
         offsets = tuple(count % size for count in counts)
         reported = tuple(
@@ -97,16 +102,24 @@ class SmallTracker:
         )
         return Outcome(tuple(transcript), offsets, reported, tape.weight)
 
+    def _next_site(self, transcript: tuple[float, ...]) -> int:
+        if transcript not in self._chosen:
+            chooser = random.Random(f"{self._adversary} {transcript}")
+            self._chosen[transcript] = chooser.randrange(self._plan.sites)
+        return self._chosen[transcript]
+
     def _point(self, tape: Tape) -> float:
         return (tape.choose(self._even) + 0.5) / self._size
 
-    def _length(self, tape: Tape) -> float:
-        """A uniform number that stands for the chosen length; long ones are all the same."""
-        q, t, most = Fraction(self._plan.lengths.ratio), self._plan.threshold, self._items + 1
+    def _length_weights(self) -> list[Fraction]:
+        """The probabilities of lengths; long ones are all the same; without noise there is one."""
+        q, t = Fraction(self._plan.lengths.ratio), self._plan.threshold
         if not q:
-            return 0.5
+            return [Fraction(1)]
         total = (1 + q - q**t) / (1 - q)
-        weights = [q ** abs(c - t) / total for c in range(1, most)]
-        weights.append(1 - sum(weights, Fraction(0)))
-        chosen = tape.choose(weights)
-        return float(sum(weights[:chosen], Fraction(0)) + weights[chosen] / 2)
+        weights = [q ** abs(c - t) / total for c in range(1, self._items + 1)]
+        return [*weights, 1 - sum(weights, Fraction(0))]
+
+    def _length(self, tape: Tape) -> float:
+        """A uniform number that stands for the chosen length."""
+        return self._uniforms[tape.choose(self._lengths)]

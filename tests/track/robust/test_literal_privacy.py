@@ -3,7 +3,7 @@
 The threshold's noise has weight r^|x| on the whole numbers, that of the Binary Mechanism s^|x| with
 s^2 = r, because its epsilon / 4 is split over two levels; so e^(epsilon / 4) = 1 / r.
 
-The round is that of `literal_phases`, written down a second time with exact fractions.
+The round is that of `Phases`, written down a second time with exact fractions.
 """
 
 from collections.abc import Callable, Iterator
@@ -35,6 +35,7 @@ def bits_of(where: tuple[int, ...], thresholds: Thresholds) -> list[int]:
 def threshold_law(decay: Fraction, redraw: bool) -> AtMost:
     lowest = laplace_at_most(-LEVEL, decay) if redraw else Fraction(0)
 
+    @cache
     def at_most(bits: int) -> Fraction:
         if bits < 1:
             return Fraction(0)
@@ -85,15 +86,17 @@ def ratio_of_a_round(decay: Fraction, noise: Fraction, redraw: bool = True) -> F
         if not 2 <= sum(where) <= 4 or where[0]:
             continue  # a site has four items at most, and the sites are alike
         ends = [(), *((a,) for a in range(6)), *((a, b) for b in range(6) for a in range(b))]
-        for (i, here, there), end in product(neighbours(), ends):
-            if i in [block_of(where, item) for item in end]:
-                continue  # given away
+        blocks = [block_of(where, item) for item in range(6)]
+        for i, here, there in neighbours():
             one, other = bits_of(where, here), bits_of(where, there)
-            left, right = chance(one, end, at_most), chance(other, end, at_most)
-            assert bool(left) == bool(right), "a transcript that gives away nothing else"
-            if left:
-                totals = largest_ratio(phases(one, end), phases(other, end), noise)
-                worst = max(worst, left / right * totals)
+            for end in ends:
+                if i in [blocks[item] for item in end]:
+                    continue  # given away
+                left, right = chance(one, end, at_most), chance(other, end, at_most)
+                assert bool(left) == bool(right), "a transcript that gives away nothing else"
+                if left:
+                    totals = largest_ratio(phases(one, end), phases(other, end), noise)
+                    worst = max(worst, left / right * totals)
     return worst
 
 

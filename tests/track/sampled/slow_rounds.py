@@ -62,20 +62,6 @@ def failure_check_by_check(reports: int, slack: float, slope: float) -> float:
     return failed
 
 
-def failure_of_many_items(reports: int, slack: float, slope: float, probability: float) -> float:
-    """Follow the law of X through every item in floats, for more items than fractions can."""
-    law, x, failed, items = np.eye(reports + 1)[0], np.arange(reports + 1), 0.0, 0
-    while law[:reports].any():
-        items += 1
-        drawn = np.append(0.0, probability * law[:-1])
-        law = (1 - probability) * law + drawn
-        law[reports] = 0.0  # the count is exact
-        outside = np.abs(x - probability * items) > slack + slope * probability * items
-        failed += float(law[outside].sum())
-        law[outside] = 0.0
-    return failed
-
-
 def violated_rounds(
     rounds: int, shape: tuple[int, float, float, float], rng: np.random.Generator
 ) -> NDArray[np.bool_]:

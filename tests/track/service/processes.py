@@ -21,7 +21,7 @@ from casemate.track.engine import Engine
 from casemate.track.modes import MODES, make_engine
 from casemate.track.service.attendant import Flag, Timing
 from casemate.track.service.membership import join
-from casemate.track.service.serving import serve
+from casemate.track.service.serving import Serving
 from casemate.track.setting import Setting
 from casemate.track.transport.nats import NatsWire
 from casemate.track.transport.network import Network, Parcel, Wire
@@ -64,7 +64,7 @@ def engine(name: str, sites: int) -> Engine:
 
 def run_server(address: str, name: str, sites: Sequence[str]) -> None:
     network = opened(address)
-    serve(network, sites, engine(name, len(sites)), ended_by_signal(), timing=TIMING)
+    Serving(network, sites, engine(name, len(sites)), TIMING).run(ended_by_signal())
     network.close()
 
 

@@ -1,13 +1,10 @@
-"""`Comparison`: every way to spend a policy's budget on some questions, by predicted error.
+"""Every way to spend a policy's budget on some questions, by predicted error, and which is best.
 
 Guarantee  A function of the policy, the public transcript and the questions: the source is never
            opened, so two tables with equal policy and transcript have equal plans.
-
-Which strategy, and which split of the budget, is predicted to be best.
-
 Ranking    By mean error. To what tables of few attributes leave unsaid, which nobody knows before
-           asking, the ranking alone gives a size: `UNSAID` of the people, about what it was on the
-           tables that were tried, and with a gate no more than a cold start leaves. Only
+           asking, the ranking alone gives a size: `UNSAID_SHARES` of the people, about what it was
+           on the tables that were tried, and with a gate no more than a cold start leaves. Only
            strategies that leave nothing unchecked are recommended.
 Split      A warm start with a share s of the budget errs by about a/sqrt(s) at most, and its gate
            proves b/sqrt(1 - s). The sum of both is least where s : 1 - s = a^(2/3) : b^(2/3); the
@@ -20,10 +17,18 @@ from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
-from casemate.answer.plan import BudgetPlan, Means, plan_of
+from casemate.answer.budget_plan import (
+    BudgetPlan,
+    Means,
+    first_tables,
+    plan_of,
+    public_attributes,
+    required_budget,
+    required_universe,
+)
 from casemate.answer.planner.forecasts import (
     COLD_MEAN,
-    WIDTHS,
+    TABLE_ORDERS,
     Baseline,
     PlannerSetting,
     StrategyForecast,
@@ -35,51 +40,68 @@ from casemate.answer.planner.forecasts import (
     plain,
     tables,
     warm,
-    warm_starts,
 )
+from casemate.answer.planner.predicted import NoisyTables, fitted_answers
 from casemate.answer.planner.workload import (
     USUAL_NUMBER,
     QuestionLog,
     Workload,
-    budget_of,
     policy_of,
     read_questions,
     usual_questions,
     with_types,
 )
+from casemate.answer.schedule import GateSchedule
 from casemate.doors import EntryKind, PeopleTotal, Transcript, ledger_of, open_transcript
 from casemate.errors import Misconfigured
-from casemate.grid import Relation
+from casemate.grid import Relation, Scope
 from casemate.query.parse import DIALECT, Queries
-from casemate.table import Answering, Budget, Policy, Protects, Role, Strategy, Universe
+from casemate.table import Answering, Budget, Policy, Strategy, Universe
 
-UNSAID = {1: 0.01, 2: 0.0005}
+# Which strategy, and which split ----------------------------------------------------------------
+
+
+UNSAID_SHARES = {1: 0.01, 2: 0.0005}
 """By the attributes of the tables, the mean share of the people that wider questions were off for
 want of wider tables: .013 and .0002 on the Adult table, .0015 and .001 on one of pure parities."""
 
 USUAL_PEOPLE = 50_000
 """So many people are assumed for the ranking where nobody says how many there are."""
 
-STEPS = 20
+SPLIT_STEPS = 20
 """A split is a multiple of one over this."""
 
 
-def chosen(means: Means, shape: tuple[int, ...], answering: Answering) -> BudgetPlan:
+def choose_plan(means: Means, shape: tuple[int, ...], answering: Answering) -> BudgetPlan:
     """The plan of a policy; `auto` takes the start that is best for the usual questions.
 
     The split stays as the policy has it.
     """
     if answering.strategy is not Strategy.AUTO or not shape:
         return plan_of(means, shape, answering)
-    work = usual_questions(shape)
-    setting = PlannerSetting(means, shape, answering)
-    starts = list(warm_starts(setting, work))
-    order = best(starts, work, None).order if starts else None
     auto = replace(answering, strategy=Strategy.WARM)
-    return plan_of(means, shape, auto, *(() if order is None else (order,)))
+    plans = [plan_of(means, shape, auto, order) for order in start_orders(shape)]
+    if len(plans) < 2:
+        return plans[0] if plans else plan_of(means, shape, auto)
+    work = usual_questions(shape)
+    return min(plans, key=lambda plan: _start_error(plan, shape, work))
 
 
-def compared(
+def start_orders(shape: tuple[int, ...]) -> list[int]:
+    """How many attributes the tables of a start may have: few, or all of them."""
+    tables = (first_tables(shape, order) for order in (*TABLE_ORDERS, len(shape)))
+    return list(dict.fromkeys(len(scopes[0]) for scopes in tables if scopes))
+
+
+def _start_error(plan: BudgetPlan, shape: tuple[int, ...], work: Workload) -> float:
+    """The `ranking_error` of a warm start, without what else a forecast says of it."""
+    noisy = NoisyTables.of(plan, shape)
+    wider = sum(not noisy.holds(asked.scope) for asked in work.questions) / len(work.questions)
+    errors = fitted_answers(work.questions, plan.relation, noisy)
+    return errors.mean + wider * unsaid_error(noisy.widest, plan.gate, work, None)
+
+
+def compare_strategies(
     setting: PlannerSetting, work: Workload, people: float | None
 ) -> tuple[StrategyForecast, ...]:
     """Every strategy, the warm start from its best tables and at its best split."""
@@ -87,7 +109,7 @@ def compared(
         gaussian(setting, work),
         laplace(setting, work),
         histogram(setting, work),
-        *(tables(setting, work, order) for order in WIDTHS),
+        *(tables(setting, work, order) for order in TABLE_ORDERS),
         cold(setting, work),
         warm_at_best(setting, work, people),
     )
@@ -95,7 +117,7 @@ def compared(
 
 def warm_at_best(setting: PlannerSetting, work: Workload, people: float | None) -> StrategyForecast:
     """The warm start from the best tables, its budget split where the sum of errors is least."""
-    starts = list(warm_starts(setting, work))
+    starts = [warm(setting, work, order) for order in start_orders(setting.shape)]
     if not starts:
         said = "the tables of single attributes have too many cells for a start"
         return StrategyForecast(Strategy.WARM, reason=said)
@@ -111,7 +133,7 @@ def best_split(forecast: StrategyForecast, start: Fraction) -> Fraction:
     noise = forecast.largest * float(start) ** 0.5
     gate = (forecast.proven or 0.0) * float(1 - start) ** 0.5
     share = noise ** (2 / 3) / (noise ** (2 / 3) + gate ** (2 / 3))
-    return max(start, Fraction(min(round(share * STEPS), STEPS - 1), STEPS))
+    return max(start, Fraction(min(round(share * SPLIT_STEPS), SPLIT_STEPS - 1), SPLIT_STEPS))
 
 
 def best(
@@ -119,22 +141,27 @@ def best(
 ) -> StrategyForecast:
     """The first of those with the least error that leave nothing unchecked."""
     checked = [each for each in forecasts if each.checked]
-    return min(checked, key=lambda each: ranked(each, work, people))
+    return min(checked, key=lambda each: ranking_error(each, work, people))
 
 
-def ranked(forecast: StrategyForecast, work: Workload, people: float | None) -> float:
+def ranking_error(forecast: StrategyForecast, work: Workload, people: float | None) -> float:
     """The mean error, with a size given to what its tables leave unsaid."""
     if not forecast.order:
         return forecast.mean
     wider = forecast.wider / len(work.questions)
-    share = UNSAID[min(forecast.order, max(UNSAID))]
+    return forecast.mean + wider * unsaid_error(forecast.order, forecast.gate, work, people)
+
+
+def unsaid_error(
+    order: int, gate: GateSchedule | None, work: Workload, people: float | None
+) -> float:
+    """The size of what tables of so many attributes leave unsaid of a wider question."""
+    share = UNSAID_SHARES[min(order, max(UNSAID_SHARES))]
     unsaid = share * (USUAL_PEOPLE if people is None else people)
-    if forecast.gate is not None:
-        unsaid = min(unsaid, COLD_MEAN * forecast.gate.threshold(work.number))
-    return forecast.mean + wider * unsaid
+    return unsaid if gate is None else min(unsaid, COLD_MEAN * gate.threshold(work.number))
 
 
-# Planner comparison -----------------------------------------------------------------------------
+# The comparison ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -146,7 +173,7 @@ class History:
     surprises: int = 0
 
 
-NOTHING = History()
+NO_HISTORY = History()
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +186,7 @@ class Comparison:
     log: QuestionLog | None
     work: Workload
     people: float | None = None  # how many are assumed
-    history: History = NOTHING
+    history: History = NO_HISTORY
     notes: tuple[str, ...] = ()  # on the policy
 
     @property
@@ -170,7 +197,7 @@ class Comparison:
     @property
     def free(self) -> frozenset[int]:
         """The attributes of which everything is exact and free."""
-        return frozenset(_public(self.universe, budget_of(self.policy)))
+        return frozenset(public_attributes(self.universe, required_budget(self.policy)))
 
     @classmethod
     def of(
@@ -188,26 +215,28 @@ class Comparison:
         log = None
         if queries is not None:
             log = read_questions(queries, policy, universe, dialect)
-        history = history_of(policy, budget_of(policy))
-        return cls.made(policy, log, people=people, expected=expected, history=history, notes=notes)
+        history = history_of(policy, required_budget(policy))
+        return cls.for_questions(
+            policy, log, people=people, expected=expected, history=history, notes=notes
+        )
 
     @classmethod
-    def made(
+    def for_questions(
         cls,
         policy: Policy,
         log: QuestionLog | None = None,
         *,
         people: int | None = None,
         expected: int | None = None,
-        history: History = NOTHING,
+        history: History = NO_HISTORY,
         notes: tuple[str, ...] = (),
     ) -> "Comparison":
         """Compare for questions on the grid; nothing is read."""
-        universe, budget = _universe(policy), budget_of(policy)
+        universe, budget = required_universe(policy), required_budget(policy)
         means = Means.of(budget, Relation.of(policy, budget))
         setting = PlannerSetting(means, universe.shape, policy.answering, history.questions)
         number = policy.answering.questions if expected is None else expected
-        work = _workload(universe, log, _public(universe, budget), number)
+        work = _workload(universe, log, public_attributes(universe, budget), number)
         assumed = people if people is not None else history.people
         known = None if assumed is None or assumed <= 0 else float(assumed)
         return cls(policy, universe, setting, log, work, known, history, notes)
@@ -215,7 +244,7 @@ class Comparison:
     @cached_property
     def forecasts(self) -> tuple[StrategyForecast, ...]:
         """One for each strategy."""
-        return compared(self.setting, self.work, self.people)
+        return compare_strategies(self.setting, self.work, self.people)
 
     @cached_property
     def recommended(self) -> StrategyForecast:
@@ -225,13 +254,13 @@ class Comparison:
     @cached_property
     def present(self) -> StrategyForecast:
         """What the policy leads to as it is."""
-        plan = chosen(self.setting.means, self.setting.shape, self.setting.answering)
+        plan = choose_plan(self.setting.means, self.setting.shape, self.setting.answering)
         return forecast_of(plan, self.setting, self.work)
 
     @cached_property
     def baseline(self) -> Baseline:
         """Plain noise on every answer, as exactly accounted as is known."""
-        return plain(self.setting, self.work, budget_of(self.policy))
+        return plain(self.setting, self.work, required_budget(self.policy))
 
     @property
     def saving(self) -> tuple[float, float]:
@@ -242,7 +271,7 @@ class Comparison:
     def by_question(self) -> Iterator[tuple[StrategyForecast, float]]:
         """For each question, in order, the strategy with the least error for it, and that error."""
         checked = [each for each in self.forecasts if each.checked and each.typical is not None]
-        unsaid = [ranked(each, self.work, self.people) - each.mean for each in checked]
+        unsaid = [ranking_error(each, self.work, self.people) - each.mean for each in checked]
         for place in range(len(self.work.questions)):
             errors = [
                 float(each.typical[place]) + more  # type: ignore[index]  # None was left out
@@ -256,12 +285,12 @@ def history_of(policy: Policy, budget: Budget) -> History:
     """What left so far; no ledger is made where there is none."""
     where = ledger_of(policy, budget)
     if isinstance(where, Path) and not where.exists():
-        return NOTHING
+        return NO_HISTORY
     with open_transcript(where) as transcript:
-        return told_by(transcript, policy.version)
+        return history_from(transcript, policy.version)
 
 
-def told_by(transcript: Transcript, version: str) -> History:
+def history_from(transcript: Transcript, version: str) -> History:
     """What a transcript says of one version of the data."""
     newest = transcript.newest()
     totals = [entry.content for entry in transcript.of_kinds((EntryKind.TOTAL,))]
@@ -275,29 +304,12 @@ def told_by(transcript: Transcript, version: str) -> History:
     )
 
 
-def _universe(policy: Policy) -> Universe:
-    universe = Universe.of(policy)
-    if not universe.attributes:
-        raise Misconfigured(
-            "no column can be asked about; declare `type` and `values`, or `type`, `min` and "
-            "`max`, for the columns that questions may use"
-        )
-    return universe
-
-
-def _public(universe: Universe, budget: Budget) -> set[int]:
-    """The attributes of which everything is exact and free."""
-    if budget.protects is not Protects.PRIVATE_COLUMNS:
-        return set()
-    return {i for i, each in enumerate(universe.attributes) if each.role is Role.PUBLIC}
-
-
 def _workload(
-    universe: Universe, log: QuestionLog | None, public: set[int], expected: int | None
+    universe: Universe, log: QuestionLog | None, public: Scope, expected: int | None
 ) -> Workload:
     if log is None:
         return usual_questions(universe.shape, expected or USUAL_NUMBER)
-    paid = [each.asked for each in log.questions if not set(each.asked.scope) <= public]
+    paid = [each.asked for each in log.questions if not set(each.asked.scope) <= set(public)]
     if not paid:
         raise Misconfigured(_nothing_to_plan(log))
     return Workload(tuple(paid), max(len(paid), expected or 0))

@@ -12,13 +12,12 @@ Cold       A stand-in that starts from nothing is as wrong as the gate lets it b
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
-from casemate.answer.plan import MOST_START_CELLS, BudgetPlan, Means, first_tables, plan_of
+from casemate.answer.budget_plan import MAX_START_CELLS, BudgetPlan, Means, plan_of
 from casemate.answer.planner.predicted import (
     NoisyTables,
     PredictedErrors,
@@ -30,10 +29,10 @@ from casemate.answer.planner.predicted import (
 )
 from casemate.answer.planner.workload import Workload
 from casemate.answer.schedule import GateSchedule, Holds, easy_interval
-from casemate.grid import Floats, GridQuestion
+from casemate.grid import Floats
 from casemate.privacy import Currency
-from casemate.privacy.noise import GaussianLaw, variance
-from casemate.surrogate import LARGEST_DENSE
+from casemate.privacy.noise import GaussianLaw
+from casemate.surrogate import MAX_DENSE_CELLS
 from casemate.table import Answering, Budget, Strategy
 
 COLD_MEAN = 1 / 8
@@ -42,7 +41,7 @@ COLD_MEAN = 1 / 8
 EXACT_GAUSSIAN = "Gaussian noise on every answer, with exact accounting"
 PURE_LAPLACE = "Laplace noise on every answer"
 
-WIDTHS = (1, 2, 3)
+TABLE_ORDERS = (1, 2, 3)
 """The tables without a gate that are compared: of so many attributes."""
 
 
@@ -60,7 +59,7 @@ class PlannerSetting:
         """Of what is proven."""
         return float(self.answering.confidence)
 
-    def planned(self, strategy: Strategy, questions: int, order: int = 2) -> BudgetPlan:
+    def plan_for(self, strategy: Strategy, questions: int, order: int = 2) -> BudgetPlan:
         """The plan of a strategy for so many questions."""
         answering = replace(self.answering, strategy=strategy, questions=questions)
         return plan_of(self.means, self.shape, answering, order)
@@ -103,42 +102,36 @@ def gaussian(setting: PlannerSetting, work: Workload) -> StrategyForecast:
     """Gaussian noise on every answer, as the ledger counts it."""
     if setting.means.currency is not Currency.RHO:
         return StrategyForecast(Strategy.GAUSSIAN, reason="Gaussian noise needs a delta above 0")
-    plan = setting.planned(Strategy.GAUSSIAN, work.number)
-    law = GaussianLaw.within(_answer(plan))
+    plan = setting.plan_for(Strategy.GAUSSIAN, work.number)
+    assert plan.answer is not None, "a plan that pays for each answer says how much"
+    law = GaussianLaw.within(plan.answer)
     errors = gaussian_answers(work.questions, setting.means.relation, float(law.scale))
-    return _each_paid(Strategy.GAUSSIAN, plan, errors, setting, work)
+    proven = errors.proven(setting.confidence, work.questions)
+    return _forecast(plan, errors, work, proven=proven)
 
 
 def laplace(setting: PlannerSetting, work: Workload) -> StrategyForecast:
     """Laplace noise on every answer."""
-    plan = setting.planned(Strategy.LAPLACE, work.number)
+    plan = setting.plan_for(Strategy.LAPLACE, work.number)
     pure = setting.means.currency is Currency.EPSILON
-    amount = float(_answer(plan))
+    amount = float(plan.answer or 0)
     scale = 1 / amount if pure else 1 / math.sqrt(2 * amount)
     errors = laplace_answers(work.questions, setting.means.relation, scale, pure=pure)
-    return _each_paid(Strategy.LAPLACE, plan, errors, setting, work)
+    proven = errors.proven(setting.confidence, work.questions)
+    return _forecast(plan, errors, work, proven=proven)
 
 
-def _answer(plan: BudgetPlan) -> Fraction:
-    assert plan.answer is not None, "a plan that pays for each answer says how much"
-    return plan.answer
-
-
-def _each_paid(
-    strategy: Strategy,
+def _forecast(
     plan: BudgetPlan,
     errors: PredictedErrors,
-    setting: PlannerSetting,
     work: Workload,
+    *,
+    proven: float | None,
+    order: int | None = None,
+    wider: int = 0,
 ) -> StrategyForecast:
-    return StrategyForecast(
-        strategy,
-        plan=plan,
-        typical=errors.typical,
-        mean=errors.mean,
-        largest=errors.largest(work.times),
-        proven=errors.proven(setting.confidence, work.questions),
-    )
+    typical, mean, largest = errors.typical, errors.mean, errors.largest(work.times)
+    return StrategyForecast(plan.strategy, order, plan, typical, mean, largest, proven, wider)
 
 
 # Tables without a gate ------------------------------------------------------------------------
@@ -147,11 +140,11 @@ def _each_paid(
 def histogram(setting: PlannerSetting, work: Workload) -> StrategyForecast:
     """Every cell once."""
     cells = math.prod(setting.shape)
-    if cells > LARGEST_DENSE:
+    if cells > MAX_DENSE_CELLS:
         said = f"the grid has {cells:,} cells, too many to measure each"
         return StrategyForecast(Strategy.HISTOGRAM, reason=said)
-    plan = setting.planned(Strategy.HISTOGRAM, work.number)
-    return _without_gate(Strategy.HISTOGRAM, len(setting.shape), plan, setting, work)
+    plan = setting.plan_for(Strategy.HISTOGRAM, work.number)
+    return _from_tables(plan, setting, work, len(setting.shape))
 
 
 def tables(setting: PlannerSetting, work: Workload, order: int) -> StrategyForecast:
@@ -159,38 +152,26 @@ def tables(setting: PlannerSetting, work: Workload, order: int) -> StrategyForec
     if order > len(setting.shape):
         said = f"the grid has no {order} attributes"
         return StrategyForecast(Strategy.TABLES, order, reason=said)
-    plan = setting.planned(Strategy.TABLES, work.number, order)
+    plan = setting.plan_for(Strategy.TABLES, work.number, order)
     if {len(scope) for scope in plan.start} != {order}:
-        said = f"the tables have more than {MOST_START_CELLS:,} cells in all"
+        said = f"the tables have more than {MAX_START_CELLS:,} cells in all"
         return StrategyForecast(Strategy.TABLES, order, reason=said)
-    return _without_gate(Strategy.TABLES, order, plan, setting, work)
+    return _from_tables(plan, setting, work, order)
 
 
-def _without_gate(
-    strategy: Strategy, order: int, plan: BudgetPlan, setting: PlannerSetting, work: Workload
+def _from_tables(
+    plan: BudgetPlan, setting: PlannerSetting, work: Workload, order: int
 ) -> StrategyForecast:
-    noisy, relation = noisy_tables(setting.shape, plan), setting.means.relation
+    """A stand-in fitted to the first tables; without a gate, only they prove anything."""
+    noisy, relation = NoisyTables.of(plan, setting.shape), setting.means.relation
+    wider = sum(not noisy.holds(asked.scope) for asked in work.questions)
     errors = fitted_answers(work.questions, relation, noisy)
-    read = read_answers(work.questions, relation, noisy)
-    return StrategyForecast(
-        strategy,
-        order,
-        plan,
-        typical=errors.typical,
-        mean=errors.mean,
-        largest=errors.largest(work.times),
-        proven=None if read is None else read.proven(setting.confidence, work.questions),
-        wider=_wider(work.questions, noisy),
-    )
-
-
-def noisy_tables(shape: tuple[int, ...], plan: BudgetPlan) -> NoisyTables:
-    """The first tables of a plan, by their noise."""
-    return NoisyTables(shape, plan.start, variance(plan.start_law), variance(plan.total_law))
-
-
-def _wider(questions: Sequence[GridQuestion], noisy: NoisyTables) -> int:
-    return sum(not noisy.holds(asked.scope) for asked in questions)
+    if plan.gate is not None:
+        proven: float | None = proven_by_gate(plan.gate, setting, work)
+    else:
+        read = read_answers(work.questions, relation, noisy)
+        proven = None if read is None else read.proven(setting.confidence, work.questions)
+    return _forecast(plan, errors, work, proven=proven, order=order, wider=wider)
 
 
 # With a gate ----------------------------------------------------------------------------------
@@ -198,7 +179,7 @@ def _wider(questions: Sequence[GridQuestion], noisy: NoisyTables) -> int:
 
 def cold(setting: PlannerSetting, work: Workload) -> StrategyForecast:
     """Only surprises, from nothing."""
-    plan = setting.planned(Strategy.COLD, work.number)
+    plan = setting.plan_for(Strategy.COLD, work.number)
     assert plan.gate is not None, "a cold start has a gate"
     threshold = plan.gate.threshold(setting.asked + work.number)
     mean = COLD_MEAN * threshold
@@ -215,30 +196,8 @@ def cold(setting: PlannerSetting, work: Workload) -> StrategyForecast:
 
 def warm(setting: PlannerSetting, work: Workload, order: int) -> StrategyForecast:
     """Tables of so many attributes first, then only surprises."""
-    plan = setting.planned(Strategy.WARM, work.number, order)
-    assert plan.gate is not None, "a warm start has a gate"
-    noisy = noisy_tables(setting.shape, plan)
-    errors = fitted_answers(work.questions, setting.means.relation, noisy)
-    return StrategyForecast(
-        Strategy.WARM,
-        max((len(scope) for scope in plan.start), default=0),
-        plan,
-        typical=errors.typical,
-        mean=errors.mean,
-        largest=errors.largest(work.times),
-        proven=proven_by_gate(plan.gate, setting, work),
-        wider=_wider(work.questions, noisy),
-    )
-
-
-def warm_starts(setting: PlannerSetting, work: Workload) -> Iterator[StrategyForecast]:
-    """A warm start from tables of each width that is allowed, up to the whole grid."""
-    seen = set()
-    for order in (*WIDTHS, len(setting.shape)):
-        scopes = tuple(first_tables(setting.shape, order))
-        if scopes and scopes not in seen:
-            seen.add(scopes)
-            yield warm(setting, work, order)
+    plan = setting.plan_for(Strategy.WARM, work.number, order)
+    return _from_tables(plan, setting, work, max(map(len, plan.start), default=0))
 
 
 def proven_by_gate(gate: GateSchedule, setting: PlannerSetting, work: Workload) -> float:

@@ -1,38 +1,8 @@
-"""How large errors will be when only the size of their noise is known: the mean and the largest.
+"""Predicted errors of every number that a question asks for, when only the noise is known.
 
 Source     Our own; the law of the largest of many draws as extreme value theory has it.
 Guarantee  None: these are predictions. Means are those of the continuous laws. The largest of
            correlated errors is smaller than the largest of independent ones, which is predicted.
-
-Gaussian noise with exact accounting: the honest baseline of everything that saves questions.
-
-Source     Balle and Wang, arXiv:1805.06530, Theorem 8: noise of deviation s on a number that moves
-           by one is (epsilon, delta)-private exactly if Phi(m/2 - epsilon/m) - exp(epsilon)
-           Phi(-m/2 - epsilon/m) <= delta, with m = 1/s. Many such numbers together behave like one
-           whose m squared is the sum of theirs (Dong, Roth and Su, arXiv:1905.02383).
-Guarantee  Floats, for comparison only: the ledger adds up rho, for questions that are chosen along
-           the way, and this is for questions that are all fixed in advance.
-
-How far off sums over cells are that come from noisy tables, when only the tables are known.
-
-Source     Our own, after the decomposition of a function on a grid into effects: q = sum of q_A
-           over sets of attributes A, each q_A a function of the attributes in A that sums to
-           nothing along each of them. Noise that is the same on all cells of a table is independent
-           between effects, and a table over B measures the effect of every A within B.
-Statement  The best linear estimate of q from tables of variance v has the variance
-
-               sum over A of |q_A|^2 v / (sum over tables B that hold A of 1/cells of B beside A)
-
-           (the effect of no attribute is the total, which is measured by itself as well). For a
-           product of one factor per attribute, |q_A|^2 is a product of variances of the factors
-           in A and of squared means of the others. Effects that no table holds are the part of a
-           question that nobody knows before asking: they are not in the prediction.
-Departure  A stand-in is no linear estimate: it keeps counts from being negative and fits ratios.
-           `HARD` and `SOFT` say how much larger its errors were than this formula in runs of
-           `DenseSurrogate` (benchmarks/planner.py measures them again).
-
-Predicted errors of every number that a question asks for, strategy by strategy.
-
 Unit       An error is counted in people: for a count they are people, for a sum it is divided by
            the most that one person can move it, as the gate does.
 Per answer One draw of noise for each number, all numbers of a statement sharing what the statement
@@ -49,8 +19,18 @@ from statistics import NormalDist
 
 import numpy as np
 
-from casemate.grid import LARGEST_SHOWN, Floats, GridQuestion, LinearCells, Product, Relation, Scope
-from casemate.surrogate import WIDE
+from casemate.answer.budget_plan import BudgetPlan
+from casemate.grid import (
+    MAX_CANONICAL_CELLS,
+    Floats,
+    GridQuestion,
+    LinearCells,
+    Product,
+    Relation,
+    Scope,
+)
+from casemate.privacy.noise import variance
+from casemate.surrogate import WIDE_TABLE_ATTRIBUTES
 
 NORMAL_MEAN = math.sqrt(2 / math.pi)
 """The mean of |X| for a normal X of deviation one."""
@@ -58,7 +38,7 @@ NORMAL_MEAN = math.sqrt(2 / math.pi)
 TYPICAL_MAXIMUM = math.exp(-np.euler_gamma)
 """So many draws are expected above the mean of the largest draw."""
 
-DIGITS = 4
+SIGNIFICANT_DIGITS = 4
 """Sizes that agree so far are one size: a thousand questions have few different ones."""
 
 
@@ -85,7 +65,7 @@ def largest(shape: ErrorShape, scales: Floats, times: float = 1.0) -> float:
     >>> round(largest(NORMAL, np.ones(1), times=10**5), 2)
     4.54
     """
-    sizes, counts = np.unique(_rounded(scales), return_counts=True)
+    sizes, counts = np.unique(_round_significant(scales), return_counts=True)
     present = [(float(s), times * int(c)) for s, c in zip(sizes, counts, strict=True) if s > 0]
     if not present:
         return 0.0
@@ -97,68 +77,93 @@ def largest(shape: ErrorShape, scales: Floats, times: float = 1.0) -> float:
     return high
 
 
-def _rounded(scales: Floats) -> Floats:
+def _round_significant(scales: Floats) -> Floats:
     """To some digits, whatever the magnitude."""
     sizes = np.abs(scales).astype(np.float64)
     safe = np.where(sizes > 0, sizes, 1.0)
-    unit = 10.0 ** (np.floor(np.log10(safe)) - DIGITS + 1)
+    unit = 10.0 ** (np.floor(np.log10(safe)) - SIGNIFICANT_DIGITS + 1)
     return np.where(sizes > 0, np.round(safe / unit) * unit, 0.0)
 
 
-# Predicted gaussian -----------------------------------------------------------------------------
-
-
-ROUNDS = 200
-LARGEST_EXPONENT = 700.0
+# Gaussian noise with exact accounting: the baseline of everything that saves questions ----------
 
 
 def exact_gaussian(epsilon: float, delta: float) -> float:
     """The least deviation of noise, to one sensitivity, that is (epsilon, delta)-private.
+
+    Source     Balle and Wang, arXiv:1805.06530, Theorem 8: noise of deviation s on a number that
+               moves by one is (epsilon, delta)-private exactly if Phi(m/2 - epsilon/m) -
+               exp(epsilon) Phi(-m/2 - epsilon/m) <= delta, with m = 1/s. Many such numbers together
+               behave like one whose m squared is the sum of theirs (Dong, Roth and Su,
+               arXiv:1905.02383).
+    Guarantee  Floats, for comparison only: the ledger adds up rho, for questions that are chosen
+               along the way, and this is for questions that are all fixed in advance.
 
     >>> round(exact_gaussian(1.0, 1e-6), 3)
     4.225
     """
     if epsilon <= 0 or not 0 < delta < 1:
         raise ValueError(f"need epsilon > 0 and 0 < delta < 1, got {epsilon} and {delta}")
-    low, high = 1e-6, 1e9  # of the deviation: delta falls while it grows
-    for _ in range(ROUNDS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if delta_of(middle, epsilon) > delta else (low, middle)
-    return high
+    from scipy.optimize import brentq
+
+    def excess(log_deviation: float) -> float:
+        return delta_of(math.exp(log_deviation), epsilon) - delta
+
+    return math.exp(brentq(excess, math.log(1e-6), math.log(1e9), xtol=1e-14))
 
 
 def delta_of(deviation: float, epsilon: float) -> float:
     """The delta of noise of this deviation at epsilon."""
+    from scipy.special import log_ndtr, ndtr
+
     m = 1 / deviation
-    above = _normal(m / 2 - epsilon / m)
-    below = _normal(-m / 2 - epsilon / m)
-    return above - (math.exp(min(epsilon, LARGEST_EXPONENT)) * below if below else 0.0)
+    below = epsilon + log_ndtr(-m / 2 - epsilon / m)  # its logarithm, which never overflows
+    return float(ndtr(m / 2 - epsilon / m) - math.exp(below))
 
 
-def _normal(x: float) -> float:
-    """P(X <= x)."""
-    return math.erfc(-x / math.sqrt(2)) / 2
+# Sums over cells that come from noisy tables ----------------------------------------------------
 
 
-# Predicted tables -------------------------------------------------------------------------------
-
-
-HARD = 1.2
+HARD_FIT_ERROR_RATIO = 1.2
 """Errors of a fit, over the formula: .6 to 1.5 in our runs with tables of one attribute, 1.0 to
 1.2 with tables of two. It depends on the data, and this is one number for all."""
 
-SOFT = 1.8
+SOFT_FIT_ERROR_RATIO = 1.8
 """The same with wider tables, which are approached and not matched: 1.0 to 2.6."""
 
 
 @dataclass(frozen=True)
 class NoisyTables:
-    """Tables over some scopes of a grid, each cell with noise of one variance."""
+    """Tables over some scopes of a grid, each cell with noise of one variance.
+
+    Source     Our own, after the decomposition of a function on a grid into effects: q = sum of q_A
+               over sets of attributes A, each q_A a function of the attributes in A that sums to
+               nothing along each of them. Noise that is the same on all cells of a table is
+               independent between effects, and a table over B measures the effect of every A
+               within B.
+    Statement  The best linear estimate of q from tables of variance v has the variance
+
+                  sum over A of |q_A|^2 v / (sum over tables B that hold A of 1/cells of B beside A)
+
+               (the effect of no attribute is the total, which is measured by itself as well). For a
+               product of one factor per attribute, |q_A|^2 is a product of variances of the factors
+               in A and of squared means of the others. Effects that no table holds are the part of
+               a question that nobody knows before asking: they are not in the prediction.
+    Departure  A stand-in is no linear estimate: it keeps counts from being negative and fits
+               ratios. `HARD_FIT_ERROR_RATIO` and `SOFT_FIT_ERROR_RATIO` say how much larger its
+               errors were than this formula in runs of `DenseSurrogate` (benchmarks/planner.py
+               measures them again).
+    """
 
     shape: tuple[int, ...]
     scopes: tuple[Scope, ...]
     variance: float
     total_variance: float = 0.0  # of the number of people; 0 where it is public
+
+    @classmethod
+    def of(cls, plan: BudgetPlan, shape: tuple[int, ...]) -> "NoisyTables":
+        """The tables that a plan measures first."""
+        return cls(shape, plan.start, variance(plan.start_law), variance(plan.total_law))
 
     @property
     def widest(self) -> int:
@@ -168,7 +173,9 @@ class NoisyTables:
     @property
     def fit(self) -> float:
         """How much larger the errors of a stand-in are than those of the best linear estimate."""
-        return SOFT if self.widest >= WIDE else HARD
+        return (
+            SOFT_FIT_ERROR_RATIO if self.widest >= WIDE_TABLE_ATTRIBUTES else HARD_FIT_ERROR_RATIO
+        )
 
     def holds(self, scope: Scope) -> bool:
         """Whether one of the tables has all of these attributes."""
@@ -266,19 +273,19 @@ class Sums:
     @property
     def squared(self) -> float:
         """The sum of the squared weights over the cells of the scope."""
-        return _added(self.inner)
+        return _sum_of_products(self.inner)
 
     def effect(self, attributes: Scope) -> float:
         """The squared length of the effect of some attributes."""
         spread = {a: self.inner[a] - self.sizes[a] * self.means[a] for a in attributes}
-        return max(0.0, _added(self.means | spread))
+        return max(0.0, _sum_of_products(self.means | spread))
 
 
-def _added(factors: dict[int, Floats]) -> float:
+def _sum_of_products(factors: dict[int, Floats]) -> float:
     return float(np.prod(list(factors.values()), axis=0).sum())
 
 
-# Predicted answers ------------------------------------------------------------------------------
+# The errors of questions ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,7 +327,7 @@ def gaussian_answers(
     """Normal noise of this deviation to one sensitivity, for a whole statement."""
     scales = []
     for asked in questions:
-        moved = [_moved(part, relation, 2) for part in asked.parts]
+        moved = [_sensitivity_ratio(part, relation, 2) for part in asked.parts]
         share = math.sqrt(len(asked.parts))  # of rho, for each part
         scales.append(_by_cell(asked, [deviation * share * each for each in moved]))
     return PredictedErrors(tuple(scales))
@@ -332,7 +339,7 @@ def laplace_answers(
     """Laplace noise of this scale to one sensitivity; pure budgets add up epsilon, others rho."""
     scales = []
     for asked in questions:
-        moved = [_moved(part, relation, 1) for part in asked.parts]
+        moved = [_sensitivity_ratio(part, relation, 1) for part in asked.parts]
         share = len(asked.parts) if pure else math.sqrt(len(asked.parts))
         scales.append(_by_cell(asked, [scale * share * each for each in moved]))
     return PredictedErrors(tuple(scales), LAPLACE)
@@ -343,7 +350,7 @@ def _by_cell(asked: GridQuestion, sizes: Sequence[float]) -> Floats:
     return np.repeat(np.array(sizes), counts)
 
 
-def _moved(part: LinearCells, relation: Relation, norm: int) -> float:
+def _sensitivity_ratio(part: LinearCells, relation: Relation, norm: int) -> float:
     """How far a person moves all cells of a part together, over how far one of them."""
     if len(part.cells) == 1:
         return 1.0
@@ -359,7 +366,7 @@ def _overlap(part: LinearCells) -> float:
     """In how many cells of a part a row can be; groups are apart, and running totals are not."""
     scope = tuple(sorted({a for product in part.products for a in product.scope}))
     sizes = [part.products[0].shape[a] for a in scope]
-    if not scope or math.prod(sizes) > LARGEST_SHOWN:
+    if not scope or math.prod(sizes) > MAX_CANONICAL_CELLS:
         return 1.0
     held = [np.any([each.over(scope) != 0 for each in cell], axis=0) for cell in part.cells if cell]
     return float(max(1, np.sum(held, axis=0).max()))
@@ -372,15 +379,7 @@ def fitted_answers(
     questions: Sequence[GridQuestion], relation: Relation, tables: NoisyTables
 ) -> PredictedErrors:
     """The noise of tables in the answers of the stand-in that is fitted to them."""
-    found = []
-    for asked in questions:
-        cells = [
-            tables.fit * tables.deviation(cell) / part.sensitivity(relation)
-            for part in asked.parts
-            for cell in part.cells
-        ]
-        found.append(np.array(cells))
-    return PredictedErrors(tuple(found))
+    return _from_cells(questions, relation, lambda cell: tables.fit * tables.deviation(cell))
 
 
 def read_answers(
@@ -389,12 +388,17 @@ def read_answers(
     """The noise in answers that are read off one table each; None where one is in none."""
     if not all(tables.holds(asked.scope) for asked in questions):
         return None
+    return _from_cells(questions, relation, lambda cell: tables.reading(cell) or 0.0)
+
+
+def _from_cells(
+    questions: Sequence[GridQuestion],
+    relation: Relation,
+    deviation: Callable[[Sequence[Product]], float],
+) -> PredictedErrors:
     found = []
     for asked in questions:
-        cells = [
-            (tables.reading(cell) or 0.0) / part.sensitivity(relation)
-            for part in asked.parts
-            for cell in part.cells
-        ]
-        found.append(np.array(cells))
+        cells = ((part, cell) for part in asked.parts for cell in part.cells)
+        errors = [deviation(cell) / part.sensitivity(relation) for part, cell in cells]
+        found.append(np.array(errors))
     return PredictedErrors(tuple(found))

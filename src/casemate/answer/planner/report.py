@@ -1,45 +1,110 @@
-"""A comparison of strategies as text for the terminal, and as the object `casemate.plan/1`.
+"""A comparison of strategies as text, as the object `casemate.plan/1`, and as a page.
 
-It is made of a policy, a public transcript and questions: there is nothing in it to hide.
-
-What has to be said beside the numbers of a plan, in sentences.
-
-A comparison of strategies as a page, with the errors drawn beside each other.
+It is made of a policy, a public transcript and questions: there is nothing in it to hide. The page
+draws the errors beside each other; sentences say what has to be said beside the numbers.
 """
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 from casemate.answer.planner.comparison import Comparison
 from casemate.answer.planner.forecasts import EXACT_GAUSSIAN, StrategyForecast
 from casemate.answer.planner.workload import LoggedQuestion
+from casemate.answer.report import notes_section
 from casemate.report import (
-    Bands,
-    Bar,
-    Logarithmic,
-    Markup,
-    Plot,
-    Tone,
-    counted,
-    facts,
-    figure,
-    joined,
-    listing,
-    page,
-    paragraph,
-    section,
-    table,
-    tag,
+    Code,
+    Drawing,
+    Facts,
+    Figure,
+    Paragraph,
+    Report,
+    Section,
+    TableBlock,
+    Where,
+    count_of,
+    shorten,
 )
+from casemate.report.plots import Bands, Bar, Logarithmic, Plot, Tone
 from casemate.table import Strategy
-from casemate.table.sources import shown
+from casemate.table.sources import redact_source
+
+SCHEMA = "casemate.plan/1"
+SQL_LETTERS_IN_TEXT = 100
+HEADER = ("strategy", "mean error", "largest", "proven within", "a question costs")
+
+
+def comparison_report(found: Comparison) -> Report:
+    """The strategies by their predicted errors, and which of them is recommended."""
+    best = found.recommended
+    numbers = [
+        ("questions", f"{found.work.number:,}"),
+        ("mean error, people", people_words(best.mean)),
+        ("largest, people", people_words(best.largest)),
+        ("proven within", "none" if best.proven is None else people_words(best.proven)),
+    ]
+    rows = [_row(each, found) for each in found.forecasts]
+    caption = "Errors and proven half-widths in people"
+    return Report(
+        "casemate plan",
+        f"recommended: {strategy_name(best)}",
+        lambda: _fields(found),
+        [
+            Paragraph(basis(found)),
+            Paragraph(f"split of the budget: {split_words(found)}"),
+            Facts(numbers),
+        ],
+        [
+            Section("errors", "Predicted errors", [Figure(lambda: _draw_errors(found))]),
+            Section("strategies", "Strategies", [TableBlock(caption, HEADER, rows)], label=""),
+            Section(
+                "saving",
+                "What is gained",
+                [
+                    Paragraph(saving_words(found)),
+                    Paragraph(f"the policy as it is: {present_words(found)}"),
+                ],
+                label="",
+            ),
+            Section("questions", "The best for each question", _questions(found)),
+            Section("refused", "Refused", _refused_tables(found)),
+            notes_section(notes(found)),
+        ],
+    )
+
+
+def _questions(found: Comparison) -> list[TableBlock]:
+    """The best for each question of the log: cut to a line of text, whole on a page."""
+    if found.log is None:
+        return []
+    ranked = paid_for(found)
+    bests = ["exact, free" if best is None else strategy_name(best) for _, best, _ in ranked]
+    errors = [people(error, found) for _, _, error in ranked]
+    rows, lines = [], []
+    for (question, forecast, _), best, error in zip(ranked, bests, errors, strict=True):
+        short = shorten(" ".join(question.sql.split()), SQL_LETTERS_IN_TEXT, "...")
+        rows.append((f"{question.line}", Code(question.sql), best, error))
+        lines.append((question.line, best if forecast is None else f"{best}, {error}", short))
+    caption, header = count_of(len(rows), "question"), ("line", "SQL", "best", "predicted error")
+    return [
+        TableBlock(caption, (), lines, line="line {}: {}: {}".format, where=Where.TEXT),
+        TableBlock(caption, header, rows, where=Where.PAGE),
+    ]
+
+
+def _refused_tables(found: Comparison) -> list[TableBlock]:
+    refused = [] if found.log is None else found.log.refused
+    rows = [(f"{each.line}", Code(each.text), each.reason) for each in refused]
+    header = ("line", "SQL", "reason")
+    return [TableBlock("Not planned", header, rows, line="line {0}: {2}".format)]
+
+
+# Notes ------------------------------------------------------------------------------------------
 
 
 def notes(found: Comparison) -> list[str]:
     """Every note on a comparison."""
-    told = [
+    clauses = [
         *found.notes,
         *(each.reason for each in found.universe.left_out),
         *_on_questions(found),
@@ -47,13 +112,13 @@ def notes(found: Comparison) -> list[str]:
         *_on_unknown(found),
         *_on_baseline(found),
     ]
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(clauses))
 
 
-def said(error: float) -> str:
+def people_words(error: float) -> str:
     """An error in people, to three digits.
 
-    >>> said(0.01234), said(1234.5)
+    >>> people_words(0.01234), people_words(1234.5)
     ('0.0123', '1,230')
     """
     return f"{float(f'{error:.3g}'):,.10g}"
@@ -65,19 +130,19 @@ def amount(price: Fraction) -> str:
 
 
 def _on_questions(found: Comparison) -> list[str]:
-    told = [
+    clauses = [
         "errors are predictions from the noise alone, in people; for a sum, in what one person can "
         "add at most"
     ]
     if found.log is not None and found.log.repeats:
-        told.append("a question that is asked again is free, and is counted once")
+        clauses.append("a question that is asked again is free, and is counted once")
     if found.history.questions or found.history.people is not None:
-        told.append(
+        clauses.append(
             f"{found.history.questions} questions were asked of the gate and it fired "
             f"{found.history.surprises} times; what was spent on it is spent, and another strategy "
             f"needs another budget"
         )
-    return told
+    return clauses
 
 
 def _on_people(found: Comparison) -> list[str]:
@@ -92,27 +157,24 @@ def _on_people(found: Comparison) -> list[str]:
 
 
 def _on_unknown(found: Comparison) -> list[str]:
-    told = []
+    clauses = []
     starred = [each for each in found.forecasts if each.available and not each.checked]
     if starred:
-        told.append(
+        clauses.append(
             "* questions look at more attributes together than these tables have; what only more "
             "of them show is unknown, is in no prediction, and nothing checks it: it can be large"
         )
     warm = next((each for each in found.forecasts if each.strategy is Strategy.WARM), None)
     if warm is not None and warm.available and warm.wider:
-        told.append(
-            f"warm: the unknown part of such questions is bounded by the gate: {_bound(warm)}"
+        clauses.append(
+            f"warm: the unknown part of such questions is bounded by the gate: no answer that "
+            f"passes is further off than {people_words(warm.proven or 0.0)} people"
         )
-    told.append(
+    clauses.append(
         "cold: a guess; from nothing, errors were about an eighth of the gate's threshold, and the "
         "largest about the threshold, on the tables that were tried"
     )
-    return told
-
-
-def _bound(warm: StrategyForecast) -> str:
-    return f"no answer that passes is further off than {said(warm.proven or 0.0)} people"
+    return clauses
 
 
 def _on_baseline(found: Comparison) -> list[str]:
@@ -124,37 +186,12 @@ def _on_baseline(found: Comparison) -> list[str]:
     ]
 
 
-# Answer plan ------------------------------------------------------------------------------------
+# In words ---------------------------------------------------------------------------------------
 
 
-SCHEMA = "casemate.plan/1"
-SHOWN_IN_TEXT = 20
-LONGEST = 100
-"""Letters of a question that the text shows."""
-
-HEADER = ("strategy", "mean error", "largest", "proven within", "a question costs")
-
-
-def as_text(found: Comparison) -> str:
-    """A comparison as lines to read."""
-    lines = [headline(found), basis(found), f"split of the budget: {split_said(found)}", ""]
-    lines += _columns([HEADER, *(row(each, found) for each in found.forecasts)])
-    lines += ["", saving_said(found), f"the policy as it is: {present_said(found)}"]
-    if found.log is not None:
-        lines += ["", "the best for each question:", *_first(_by_question(found))]
-        refused = [f"  line {each.line}: {each.reason}" for each in found.log.refused]
-        lines += ["", "refused:", *_first(refused)] if refused else []
-    return "\n".join([*lines, "", *(f"note: {each}" for each in notes(found))])
-
-
-def headline(found: Comparison) -> str:
-    """What is recommended, in a line."""
-    return f"recommended: {named(found.recommended)}"
-
-
-def named(forecast: StrategyForecast) -> str:
+def strategy_name(forecast: StrategyForecast) -> str:
     """A strategy in words."""
-    tables = f"tables of {counted(forecast.order or 0, 'attribute')}"
+    tables = f"tables of {count_of(forecast.order or 0, 'attribute')}"
     if forecast.strategy is Strategy.TABLES:
         return tables
     if forecast.strategy is Strategy.WARM and forecast.order:
@@ -164,7 +201,7 @@ def named(forecast: StrategyForecast) -> str:
 
 def basis(found: Comparison) -> str:
     """What the comparison is for."""
-    number, budget = counted(found.work.number, "question"), found.policy.budget
+    number, budget = count_of(found.work.number, "question"), found.policy.budget
     assert budget is not None, "a comparison has a budget"
     kind = "ranges over three attributes assumed" if found.assumed else "those of the log"
     people = "an unknown number of people"
@@ -176,30 +213,31 @@ def basis(found: Comparison) -> str:
     )
 
 
-def row(forecast: StrategyForecast, found: Comparison) -> tuple[str, ...]:
+def _row(forecast: StrategyForecast, found: Comparison) -> tuple[str, ...]:
     """One line of the table."""
     if not forecast.available:
-        return (named(forecast), "-", "-", "-", forecast.reason or "")
+        return (strategy_name(forecast), "-", "-", "-", forecast.reason or "")
     proven = "none" if forecast.proven is None else people(forecast.proven, found)
     mark = " *" if not forecast.checked else ""
     return (
-        f"{named(forecast)}{mark}",
+        f"{strategy_name(forecast)}{mark}",
         people(forecast.mean, found),
         people(forecast.largest, found),
         proven,
-        cost_said(forecast),
+        cost_words(forecast),
     )
 
 
 def people(error: float, found: Comparison) -> str:
     """An error in people, and as a share of them where their number is known."""
     if found.people is None:
-        return said(error)
+        return people_words(error)
     share = 100 * error / found.people
-    return f"{said(error)} ({share:.2g} %)" if share < 100 else f"{said(error)} ({share:,.0f} %)"
+    percent = f"{share:.2g}" if share < 100 else f"{share:,.0f}"
+    return f"{people_words(error)} ({percent} %)"
 
 
-def cost_said(forecast: StrategyForecast) -> str:
+def cost_words(forecast: StrategyForecast) -> str:
     """What a question costs, in words."""
     plan = forecast.plan
     if plan is None:
@@ -214,7 +252,7 @@ def cost_said(forecast: StrategyForecast) -> str:
 
 def split(forecast: StrategyForecast, found: Comparison) -> dict[str, float]:
     """The shares of the budget that go to the start, the gate, its surprises, and to answers."""
-    plan, whole = forecast.plan, found.setting.means.amount
+    plan, budget = forecast.plan, found.setting.means.amount
     assert plan is not None, "what is recommended has a plan"
     runs = 0 if plan.gate is None else plan.gate.runs
     shares = {
@@ -223,32 +261,34 @@ def split(forecast: StrategyForecast, found: Comparison) -> dict[str, float]:
         "surprises": runs * plan.price_of(plan.surprise_law),
         "answers": found.work.number * (plan.answer or Fraction(0)),
     }
-    return {name: round(float(each / whole), 4) for name, each in shares.items()}
+    return {name: round(float(price / budget), 4) for name, price in shares.items()}
 
 
-def split_said(found: Comparison) -> str:
+def split_words(found: Comparison) -> str:
     """The split that is recommended, in words."""
     shares = split(found.recommended, found)
     return ", ".join(f"{100 * each:.3g} % {name}" for name, each in shares.items() if each)
 
 
-def saving_said(found: Comparison) -> str:
+def saving_words(found: Comparison) -> str:
     """The saving against plain noise, also when it is none."""
     mean, most = found.saving
-    ours = f"mean error {said(found.baseline.mean)}, largest {said(found.baseline.largest)}"
-    return f"against {found.baseline.name} ({ours}): {_less(mean)} mean, {_less(most)} largest"
+    base_mean, base_most = map(people_words, (found.baseline.mean, found.baseline.largest))
+    baseline = f"{found.baseline.name} (mean error {base_mean}, largest {base_most})"
+    return f"against {baseline}: {_change(mean)} mean, {_change(most)} largest"
 
 
-def _less(part: float) -> str:
+def _change(part: float) -> str:
     return f"{100 * abs(part):.3g} % {'less' if part >= 0 else 'more'}"
 
 
-def present_said(found: Comparison) -> str:
+def present_words(found: Comparison) -> str:
     """What the policy leads to now, in words."""
     now = found.present
     if not now.available:
-        return f"{named(now)}: {now.reason}"
-    return f"{named(now)}, mean error {people(now.mean, found)}, largest {said(now.largest)}"
+        return f"{strategy_name(now)}: {now.reason}"
+    errors = f"mean error {people(now.mean, found)}, largest {people_words(now.largest)}"
+    return f"{strategy_name(now)}, {errors}"
 
 
 def paid_for(found: Comparison) -> list[tuple[LoggedQuestion, StrategyForecast | None, float]]:
@@ -261,41 +301,17 @@ def paid_for(found: Comparison) -> list[tuple[LoggedQuestion, StrategyForecast |
     ]
 
 
-def _by_question(found: Comparison) -> list[str]:
-    lines = []
-    for question, forecast, error in paid_for(found):
-        best = "exact, free" if forecast is None else f"{named(forecast)}, {people(error, found)}"
-        text = " ".join(question.sql.split())
-        cut = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
-        lines.append(f"  line {question.line}: {best}: {cut}")
-    return lines
-
-
-def _first(lines: list[str]) -> list[str]:
-    """The first lines, and how many more there are."""
-    more = len(lines) - SHOWN_IN_TEXT
-    return [*lines[:SHOWN_IN_TEXT], *([f"  and {more} more in the JSON"] if more > 0 else [])]
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(each, widths, strict=True)).rstrip()
-        for each in rows
-    ]
-
-
 # JSON -----------------------------------------------------------------------------------------
 
 
-def as_json(found: Comparison) -> dict[str, Any]:
-    """A comparison as the object that `--format json` prints."""
+def _fields(found: Comparison) -> dict[str, Any]:
+    """A comparison as the fields of the JSON object."""
     policy, log, budget = found.policy, found.log, found.policy.budget
     assert budget is not None, "a comparison has a budget"
     mean, most = found.saving
     return {
         "schema": SCHEMA,
-        "policy": str(policy.path) if policy.path else shown(policy.source),
+        "policy": str(policy.path) if policy.path else redact_source(policy.source),
         "epsilon": float(budget.epsilon),
         "delta": float(budget.delta),
         "neighbours": str(budget.neighbours),
@@ -332,7 +348,7 @@ def _strategy(forecast: StrategyForecast, found: Comparison) -> dict[str, Any]:
         "strategy": str(forecast.strategy),
         "tables": forecast.order,
         **_errors(forecast.mean, forecast.largest, found),
-        "proven": None if forecast.proven is None else _rounded(forecast.proven),
+        "proven": None if forecast.proven is None else _four_digits(forecast.proven),
         "unverified": forecast.wider if forecast.gate is None else 0,
         "start": None if plan is None else _share(plan.start_price, found),
         "each": None if plan is None else _share(plan.answer or Fraction(0), found),
@@ -349,16 +365,16 @@ def _share(price: Fraction, found: Comparison) -> float:
 
 def _errors(mean: float, most: float, found: Comparison) -> dict[str, Any]:
     number = found.people
-    shares = [None if number is None else _rounded(each / number) for each in (mean, most)]
+    shares = [None if number is None else _four_digits(each / number) for each in (mean, most)]
     return {
-        "mean": _rounded(mean),
-        "max": _rounded(most),
+        "mean": _four_digits(mean),
+        "max": _four_digits(most),
         "mean_share": shares[0],
         "max_share": shares[1],
     }
 
 
-def _rounded(value: float) -> float | None:
+def _four_digits(value: float) -> float | None:
     """To four digits: a prediction has no more. Nothing where it cannot be had."""
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
@@ -371,53 +387,31 @@ def _question(
         "sql": question.sql,
         "strategy": "exact" if forecast is None else str(forecast.strategy),
         "tables": None if forecast is None else forecast.order,
-        "error": _rounded(error),
-        "error_share": None if found.people is None else _rounded(error / found.people),
+        "error": _four_digits(error),
+        "error_share": None if found.people is None else _four_digits(error / found.people),
     }
 
 
-# Page -------------------------------------------------------------------------------------------
+# The figure -----------------------------------------------------------------------------------
 
 
-def as_html(found: Comparison) -> str:
-    """A comparison as a self-contained page."""
-    best = found.recommended
-    numbers = [
-        ("questions", f"{found.work.number:,}"),
-        ("mean error, people", said(best.mean)),
-        ("largest, people", said(best.largest)),
-        ("proven within", "none" if best.proven is None else said(best.proven)),
-    ]
-    introduction = joined(
-        [
-            paragraph(f"{basis(found)}. The split of the budget: {split_said(found)}."),
-            paragraph(f"{saving_said(found)[:1].upper()}{saving_said(found)[1:]}."),
-            paragraph(f"The policy as it is: {present_said(found)}."),
-            facts(numbers),
-        ]
-    )
-    sections = [_chart(found), _table(found), _questions(found), _refused(found), _notes(found)]
-    said_first = headline(found)
-    return page(
-        "casemate plan", f"{said_first[:1].upper()}{said_first[1:]}", introduction, sections
-    )
-
-
-def _chart(found: Comparison) -> Markup:
+def _draw_errors(found: Comparison) -> Drawing:
     """The predicted mean errors, on a scale of ratios."""
-    shown = [each for each in found.forecasts if each.available and each.mean > 0]
-    labels = tuple(_label(each) for each in shown)
-    heights = [each.mean for each in shown]
+    available = [each for each in found.forecasts if each.available and each.mean > 0]
+    labels = tuple(_label(each) for each in available)
+    heights = [each.mean for each in available]
     plot = Plot(Bands(labels), Logarithmic(min(heights) / 2, max(heights) * 2))
     bars = [
-        Bar(place, each.mean, said(each.mean), _tone(each, found))
-        for place, each in enumerate(shown)
+        Bar(place, each.mean, people_words(each.mean), _tone(each, found))
+        for place, each in enumerate(available)
     ]
-    told = ", ".join(f"{a} {said(b)}" for a, b in zip(labels, heights, strict=True))
-    drawn = plot.drawn(
+    bars_described = ", ".join(
+        f"{label} {people_words(height)}" for label, height in zip(labels, heights, strict=True)
+    )
+    svg = plot.draw(
         "errors",
         "The predicted mean error of each strategy",
-        f"Bars for {told}.",
+        f"Bars for {bars_described}.",
         plot.axes("", "mean error, people"),
         plot.bars(bars),
     )
@@ -425,7 +419,7 @@ def _chart(found: Comparison) -> Markup:
         "Pale bars leave a part of the questions unchecked, which is not in their error. The scale "
         "is one of ratios."
     )
-    return section("errors", "Predicted errors", figure(drawn, caption))
+    return Drawing(svg, caption)
 
 
 def _label(forecast: StrategyForecast) -> str:
@@ -439,37 +433,3 @@ def _tone(forecast: StrategyForecast, found: Comparison) -> Tone:
     if forecast is found.recommended:
         return Tone.STRONG
     return Tone.PLAIN if forecast.checked else Tone.SOFT
-
-
-def _table(found: Comparison) -> Markup:
-    rows = [row(each, found) for each in found.forecasts]
-    caption = "Errors and proven half-widths in people"
-    return section("strategies", "Strategies", table(caption, HEADER, rows))
-
-
-def _questions(found: Comparison) -> Markup:
-    if found.log is None:
-        return Markup()
-    rows = [
-        (
-            f"{question.line}",
-            tag("code", question.sql),
-            "exact, free" if forecast is None else named(forecast),
-            people(error, found),
-        )
-        for question, forecast, error in paid_for(found)
-    ]
-    header = ("line", "SQL", "best", "predicted error")
-    told = table(counted(len(rows), "question"), header, rows)
-    return section("questions", "The best for each question", told)
-
-
-def _refused(found: Comparison) -> Markup:
-    if found.log is None or not found.log.refused:
-        return Markup()
-    rows = [(f"{each.line}", tag("code", each.text), each.reason) for each in found.log.refused]
-    return section("refused", "Refused", table("Not planned", ("line", "SQL", "reason"), rows))
-
-
-def _notes(found: Comparison) -> Markup:
-    return section("notes", "Notes", listing(notes(found)))

@@ -1,11 +1,8 @@
-"""The questions that a plan is made for: those of a file, or a usual kind when there are none.
+"""What a plan is made for: a log's questions or the usual ones, and a policy without its table.
 
-The usual ones are ranges over up to three attributes. They are spread evenly over all such ranges
-by a fixed sequence without chance, so that everybody who plans has the same ones.
-
-The questions of a log as questions on the grid; what cannot be one does not stop the others.
-
-What a policy alone says of a table: its budget and the types of its columns, never opened.
+Without a log the questions are ranges over up to three attributes. They are spread evenly over all
+such ranges by a fixed sequence without chance, so that everybody who plans has the same ones. A
+statement of a log that cannot be a question on the grid does not stop the others.
 """
 
 import math
@@ -17,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from casemate.errors import Misconfigured, Unsupported
-from casemate.grid import GridQuestion, LinearCells, Mask, Product, compiled
+from casemate.grid import GridQuestion, LinearCells, Mask, Product, compile_statement
 from casemate.published import RefusedQuery
 from casemate.query import Statement
 from casemate.query.parse import Logged, Queries, Unread, parse_statement, read_queries
-from casemate.table import Budget, Policy, Role, Universe, listed, load_policy
-from casemate.table.shipped import names, shipped
+from casemate.table import Policy, Role, Universe, join_words, load_policy
+from casemate.table.shipped import names, shipped_table
 from casemate.table.sources import typed_by_policy
 
 USUAL_NUMBER = 10_000
@@ -31,10 +28,10 @@ USUAL_NUMBER = 10_000
 USUAL_WIDTH = 3
 """And they look at so many attributes."""
 
-SAMPLE = 128
+SAMPLED_QUESTIONS = 128
 """So many of the usual questions are looked at; the others are like them."""
 
-MOST_SCOPES = 4_096
+MAX_SCOPES = 4_096
 """Of more sets of attributes only the first are looked at."""
 
 
@@ -62,10 +59,10 @@ def usual_questions(shape: tuple[int, ...], number: int = USUAL_NUMBER) -> Workl
     (0, 1)
     """
     width = min(USUAL_WIDTH, len(shape))
-    scopes = list(islice(combinations(range(len(shape)), width), MOST_SCOPES))
-    step = max(1, len(scopes) // SAMPLE)
+    scopes = list(islice(combinations(range(len(shape)), width), MAX_SCOPES))
+    step = max(1, len(scopes) // SAMPLED_QUESTIONS)
     asked = []
-    for place in range(SAMPLE):
+    for place in range(SAMPLED_QUESTIONS):
         scope = scopes[place * step % len(scopes)]
         masks = {a: _range(shape[a], place, axis) for axis, a in enumerate(scope)}
         asked.append(GridQuestion((LinearCells(((Product(shape, masks),),)),)))
@@ -90,7 +87,7 @@ def _even(place: int, series: int) -> float:
     return math.modf((place + 0.5) * math.sqrt(roots[series]))[0]
 
 
-# Planner questions ------------------------------------------------------------------------------
+# The questions of a log -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,14 +113,14 @@ def read_questions(
 ) -> QuestionLog:
     """Read every statement of a log; the policy has the type of every column."""
 
-    def asked(statement: Statement) -> GridQuestion:
-        return compiled(statement, universe).snapped
+    def question_of(statement: Statement) -> GridQuestion:
+        return compile_statement(statement, universe).snapped
 
-    return gathered(queries, policy, dialect, asked)
+    return collect_questions(queries, policy, dialect, question_of)
 
 
-def gathered(
-    queries: Queries, policy: Policy, dialect: str, asked: Callable[[Statement], GridQuestion]
+def collect_questions(
+    queries: Queries, policy: Policy, dialect: str, question_of: Callable[[Statement], GridQuestion]
 ) -> QuestionLog:
     """The same with any way to make a question of a statement."""
     found: dict[str, LoggedQuestion] = {}
@@ -135,22 +132,22 @@ def gathered(
             continue
         try:
             question = LoggedQuestion(
-                entry.line, entry.sql, asked(parse_statement(entry.sql, policy, dialect))
+                entry.line, entry.sql, question_of(parse_statement(entry.sql, policy, dialect))
             )
         except Unsupported as error:
-            refused.append(_refused(number, entry, error))
+            refused.append(_refusal(number, entry, error))
             continue
         repeats += question.asked.text in found
         found.setdefault(question.asked.text, question)
     return QuestionLog(tuple(found.values()), tuple(refused), repeats)
 
 
-def _refused(number: int, entry: Logged, error: Unsupported) -> RefusedQuery:
+def _refusal(number: int, entry: Logged, error: Unsupported) -> RefusedQuery:
     line = entry.line + max(0, error.line - 1)
     return RefusedQuery(number, line, error.column or None, entry.sql, error.reason)
 
 
-# Planner policy ---------------------------------------------------------------------------------
+# What a policy alone says of a table ------------------------------------------------------------
 
 
 def policy_of(where: str | Path | Policy) -> Policy:
@@ -159,22 +156,13 @@ def policy_of(where: str | Path | Policy) -> Policy:
         return where
     if str(where).lower().endswith(".toml"):
         return load_policy(where, absent=True)
-    found = shipped(str(where))
+    found = shipped_table(str(where))
     if found is None:
         raise Misconfigured(
             f"{where} is no policy; planning never opens a table, so it needs a policy (.toml) or "
-            f"the name of a shipped table: {listed(names())}"
+            f"the name of a shipped table: {join_words(names())}"
         )
     return found.policy
-
-
-def budget_of(policy: Policy) -> Budget:
-    """The budget of a policy that has one."""
-    if policy.budget is None:
-        raise Misconfigured(
-            "there is no budget to plan with; add a section [budget] with `epsilon` to the policy"
-        )
-    return policy.budget
 
 
 def with_types(policy: Policy) -> tuple[Policy, tuple[str, ...]]:

@@ -1,4 +1,9 @@
-"""The boundary of a linear classifier, taken through nothing but its labels."""
+"""The boundary of a linear classifier, taken through nothing but its labels.
+
+`extraction` asks, learns and checks; `lowd_meek` learns from labels without noise, `noisy` from
+noisy ones. `boundary` is what is looked for and how it is asked about, `classifier` a process or a
+Python function that gives labels, and `report` what was found as text, JSON and a page.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -1,21 +1,7 @@
-"""The boundary of a linear classifier, and the box of points it is asked about.
+"""The boundary of a linear classifier, the box of points it is asked about, and the asking.
 
 All arithmetic of an extraction is done in the cube from -1 to 1, where directions and errors are of
 one size; a box with ends of its own is stretched onto it and back.
-
-Asking a classifier for labels: each point is counted, and a label becomes a bit.
-
-A classifier is anything that takes an array of points, one a row, and gives a label for each, as
-`predict` of scikit-learn does. Labels may be numbers or text; there are two of them.
-
-Finding a point on either side of a boundary, and then a point near it.
-
-A classifier as the threshold oracle of source document 000.
-
-Source     Label of x - c v is the sign of w . x + b - c (w . v): along a direction v with w . v = 1
-           it says whether w . x + b is above the threshold c.
-Departure  The source's queries lie in [0, 1]^D and its secret has no intercept; here both are free,
-           and the unit of a threshold is whatever w . v is, because nobody knows it.
 """
 
 import math
@@ -52,7 +38,7 @@ class Boundary:
         """Whether each point is above it."""
         return self.heights(points) > 0
 
-    def turned(self) -> "Boundary":
+    def opposite(self) -> "Boundary":
         """The same boundary with its sides exchanged."""
         return Boundary(-self.weights, -self.intercept)
 
@@ -73,7 +59,7 @@ class Boundary:
         return 2 * math.atan2(min(ends), max(ends))
 
     def offset(self, other: "Boundary") -> float:
-        """How far apart two boundaries are along their normals, seen from the origin."""
+        """How far apart two boundaries are along their normals, observations from the origin."""
         one, two = self.unit(), other.unit()
         same = 1.0 if one.weights @ two.weights >= 0 else -1.0
         return abs(one.intercept - same * two.intercept)
@@ -103,24 +89,24 @@ class PointBox:
         """Half the width of the box."""
         return self.high / 2 - self.low / 2
 
-    def real(self, points: Floats) -> Floats:
+    def from_cube(self, points: Floats) -> Floats:
         """Points of the cube as points of the box; never outside it."""
         return np.clip(self.centre + self.half * points, self.low, self.high)
 
-    def outside(self, found: Boundary) -> Boundary:
+    def boundary_from_cube(self, found: Boundary) -> Boundary:
         """A boundary of the cube as one of the box, with weights of length 1."""
         unit = found.unit()
         return Boundary(
             unit.weights, float(unit.intercept * self.half - self.centre * unit.weights.sum())
         )
 
-    def inside(self, real: Boundary) -> Boundary:
+    def boundary_to_cube(self, real: Boundary) -> Boundary:
         """A boundary of the box as one of the cube."""
         level = real.intercept + self.centre * float(real.weights.sum())
         return Boundary(self.half * real.weights, level)
 
 
-def slid(points: Floats, boundary: Boundary, height: float | Floats = 0.0) -> Floats:
+def slide_to_height(points: Floats, boundary: Boundary, height: float | Floats = 0.0) -> Floats:
     """Points of the cube moved to a height above a boundary, or as near to it as the cube goes.
 
     Each slides towards the corner where the height changes fastest, so it stays in the cube, and
@@ -138,7 +124,10 @@ def corners(random: np.random.Generator, count: int, dimension: int) -> Floats:
     return random.choice(np.array([-1.0, 1.0]), size=(count, dimension))
 
 
-# Extract asking ---------------------------------------------------------------------------------
+# Asking for labels: each point is counted, and a label becomes a bit ----------------------------
+#
+# A classifier is anything that takes an array of points, one a row, and gives a label for each, as
+# `predict` of scikit-learn does. Labels may be numbers or text; there are two of them.
 
 
 Predict = Callable[[Floats], Any]
@@ -162,37 +151,37 @@ class CountedClassifier:
     answers: list[Bits] = field(default_factory=list)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """How many more points may be asked."""
         return self.limit - self.count
 
     def ask(self, points: Floats) -> Bits:
         """Whether each point of the cube has another label than the first point ever asked."""
-        if len(points) > self.left:
+        if len(points) > self.remaining:
             raise OutOfQueries
         if not len(points):
             return np.zeros(0, np.bool_)
         self.count += len(points)  # before they are sent: an interrupted batch was asked as well
-        found = read_labels(self.predict(self.box.real(points)), len(points))
+        found = read_labels(self.predict(self.box.from_cube(points)), len(points))
         for label in found:
-            self._known(label)
+            self._note_label(label)
         bits = np.array([label != self.labels[0] for label in found], np.bool_)
         self.points.append(points)
         self.answers.append(bits)
         return bits
 
-    def _known(self, label: Label) -> None:
+    def _note_label(self, label: Label) -> None:
         if label in self.labels:
             return
         self.labels.append(label)
         if len(self.labels) > 2:
-            shown = ", ".join(_shown(each) for each in self.labels)
+            shown = ", ".join(_quote_label(each) for each in self.labels)
             raise Misconfigured(
                 f"the classifier gave more than two labels ({shown}); give one that answers "
                 f"with one of two labels for each point, and with nothing else"
             )
 
-    def seen(self) -> tuple[Floats, Bits]:
+    def observations(self) -> tuple[Floats, Bits]:
         """Everything that was asked, with the answers."""
         return np.concatenate(self.points), np.concatenate(self.answers)
 
@@ -201,9 +190,9 @@ class CountedClassifier:
         first, second = self.labels
         return (second, first) if self._backwards() else (first, second)
 
-    def oriented(self, found: Boundary) -> Boundary:
-        """A boundary whose bits are turned so that `sides` tells above from below."""
-        return found.turned() if self._backwards() else found
+    def orient(self, found: Boundary) -> Boundary:
+        """A boundary whose bits are opposite so that `sides` tells above from below."""
+        return found.opposite() if self._backwards() else found
 
     def _backwards(self) -> bool:
         first, second = self.labels
@@ -238,27 +227,27 @@ def _label(value: Any) -> Label:
     return value
 
 
-def _shown(label: Label) -> str:
+def _quote_label(label: Label) -> str:
     text = repr(label)
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-# Extract sides ----------------------------------------------------------------------------------
+# A point on either side of a boundary, and then one near it -------------------------------------
 
 
-MOST = 2_000
+ONE_LABEL_QUERY_LIMIT = 2_000
 """Points after which a classifier that has shown one label is taken to have no other."""
 
 
-def two_sides(asking: CountedClassifier, random: np.random.Generator) -> tuple[Floats, Floats]:
+def find_two_sides(asking: CountedClassifier, random: np.random.Generator) -> tuple[Floats, Floats]:
     """A point of the first label and one of the other, by asking random points of the cube."""
-    most = min(MOST, asking.left)
+    most = min(ONE_LABEL_QUERY_LIMIT, asking.remaining)
     while len(asking.labels) < 2 and asking.count < most:
         count = min(max(2, asking.count // 8), most - asking.count)
-        asking.ask(_spread(random, count, asking.box.dimension, asking.count))
+        asking.ask(_draw_points(random, count, asking.box.dimension, asking.count))
     if len(asking.labels) < 2:
         raise Misconfigured(_one_label(asking))
-    points, other = asking.seen()
+    points, other = asking.observations()
     return points[int(np.argmin(other))], points[int(np.argmax(other))]
 
 
@@ -273,10 +262,10 @@ def _one_label(asking: CountedClassifier) -> str:
     )
 
 
-def _spread(random: np.random.Generator, count: int, dimension: int, before: int) -> Floats:
+def _draw_points(random: np.random.Generator, count: int, dimension: int, before: int) -> Floats:
     """In turn two opposite corners, which a boundary near the middle tells apart, and two anywhere.
 
-    >>> _spread(np.random.default_rng(0), 2, 3, 0).sum(axis=0)
+    >>> _draw_points(np.random.default_rng(0), 2, 3, 0).sum(axis=0)
     array([0., 0., 0.])
     """
     pairs = corners(random, (count + 1) // 2, dimension)
@@ -286,13 +275,13 @@ def _spread(random: np.random.Generator, count: int, dimension: int, before: int
     return np.where(second[:, None], anywhere, every)
 
 
-def between(below: Floats, above: Floats) -> Boundary:
+def perpendicular_bisector(below: Floats, above: Floats) -> Boundary:
     """The boundary half way between two points: the first guess of all."""
     across = above - below
     return Boundary(across, -float(across @ (below + above)) / 2)
 
 
-def narrowed(
+def bisect_segment(
     asking: CountedClassifier, below: Floats, above: Floats, times: int
 ) -> tuple[Floats, Floats]:
     """The two sides brought together along the line between them, halving it each time."""
@@ -303,22 +292,3 @@ def narrowed(
         else:
             below = middle
     return below, above
-
-
-# Extract threshold ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class LabelThreshold:
-    """Asks a classifier whether heights are above thresholds, along one direction."""
-
-    asking: CountedClassifier
-    direction: Floats
-
-    def above(self, q: Floats, threshold: float) -> bool:
-        """Whether the height of one point is above the threshold."""
-        return bool(self.above_all(q[None, :], np.array([threshold]))[0])
-
-    def above_all(self, points: Floats, thresholds: Floats) -> Bits:
-        """The same for many points at once."""
-        return self.asking.ask(points - thresholds[:, None] * self.direction)

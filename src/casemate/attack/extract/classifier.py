@@ -1,11 +1,4 @@
-"""A classifier that is a process: a point a line on its stdin, a label a line on its stdout.
-
-A point is a JSON array, or numbers with commas between. The process is started once, may take its
-time to start, and is asked in batches; it has to write each label before it waits for the next
-point, so it flushes its output. What it writes to stderr goes to ours.
-
-A classifier that is a Python function, named as `module:function`.
-"""
+"""The classifiers that can be named at the terminal: a process, or a Python function."""
 
 import importlib
 import json
@@ -23,18 +16,29 @@ from typing import IO, Any, Literal, Self
 from casemate.attack.extract.boundary import Floats, Label, Predict
 from casemate.errors import Misconfigured
 
-PATIENCE = 60.0
+LABEL_TIMEOUT_SECONDS = 60.0
 """Seconds without a label after which a process is taken to be stuck."""
+
+GRACE_SECONDS = 2.0
+"""For a process to end once its input is closed, or once it closed its output."""
 
 TOO_MANY = "wrote more lines than it was given points"
 Lines = Literal["json", "csv"]
 
 
 class CommandClassifier:
-    """A process as `predict`; a context, at the end of which the process ends too."""
+    """A process as `predict`; a context, at the end of which the process ends too.
 
-    def __init__(self, command: str, lines: Lines = "json", patience: float = PATIENCE) -> None:
-        self._command, self._lines, self._patience = command, lines, patience
+    It has a point a line on its stdin, a label a line on its stdout. A point is a JSON array, or
+    numbers with commas between. The process is started once, may take its time to start, and is
+    asked in batches; it has to write each label before it waits for the next point, so it flushes
+    its output. What it writes to stderr goes to ours.
+    """
+
+    def __init__(
+        self, command: str, lines: Lines = "json", timeout: float = LABEL_TIMEOUT_SECONDS
+    ) -> None:
+        self._command, self._lines, self._timeout = command, lines, timeout
         self._labels: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._process = self._start()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -44,7 +48,7 @@ class CommandClassifier:
         try:
             words = shlex.split(self._command)
         except ValueError:
-            raise Misconfigured(self._said("has a quote that is not closed")) from None
+            raise Misconfigured(self._complaint("has a quote that is not closed")) from None
         if not words:
             raise Misconfigured("--command is empty; write for example 'python classifier.py'")
         try:
@@ -60,7 +64,7 @@ class CommandClassifier:
             )
         except OSError as error:
             reason = (error.strerror or "unknown").lower()
-            raise Misconfigured(self._said(f"cannot be started: {reason}")) from error
+            raise Misconfigured(self._complaint(f"cannot be started: {reason}")) from error
 
     def __enter__(self) -> Self:
         return self
@@ -75,20 +79,20 @@ class CommandClassifier:
         with suppress(BrokenPipeError):  # it has gone already
             self._input.close()
         try:
-            self._process.wait(timeout=2.0)
+            self._process.wait(timeout=GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._reader.join(timeout=2.0)  # a child of its own may still hold the pipe
+        self._reader.join(timeout=GRACE_SECONDS)  # a child of its own may still hold the pipe
         if not self._reader.is_alive():
             self._output.close()
-            if error is None and self._unasked():
-                raise Misconfigured(self._said(TOO_MANY))
+            if error is None and self._has_extra_line():
+                raise Misconfigured(self._complaint(TOO_MANY))
 
     def __call__(self, points: Floats) -> list[Label]:
         """The labels of points, in order."""
-        if self._unasked():
-            raise Misconfigured(self._said(TOO_MANY))
+        if self._has_extra_line():
+            raise Misconfigured(self._complaint(TOO_MANY))
         # It is written from a thread, or a process that answers early would wait for us to read.
         writer = threading.Thread(target=self._write, args=(points.tolist(),), daemon=True)
         writer.start()
@@ -96,7 +100,7 @@ class CommandClassifier:
         writer.join()
         return labels
 
-    def _unasked(self) -> bool:
+    def _has_extra_line(self) -> bool:
         """Whether a line is there before a point was sent; where it has ended, that is kept."""
         if self._labels.empty():
             return False
@@ -119,20 +123,20 @@ class CommandClassifier:
 
     def _label(self) -> Label:
         try:
-            line = self._labels.get(timeout=self._patience)
+            line = self._labels.get(timeout=self._timeout)
         except queue.Empty:
-            why = f"gave no label for {self._patience:g} seconds; it has to flush each line"
-            raise Misconfigured(self._said(why)) from None
+            why = f"gave no label for {self._timeout:g} seconds; it has to flush each line"
+            raise Misconfigured(self._complaint(why)) from None
         if line is None:
             self._labels.put(None)  # for whoever asks again
-            raise Misconfigured(self._said(self._ended()))
+            raise Misconfigured(self._complaint(self._exit_reason()))
         if not line.strip():
-            raise Misconfigured(self._said("wrote an empty line where a label belongs"))
+            raise Misconfigured(self._complaint("wrote an empty line where a label belongs"))
         return read_label(line.strip())
 
-    def _ended(self) -> str:
+    def _exit_reason(self) -> str:
         try:
-            code = self._process.wait(timeout=2.0)
+            code = self._process.wait(timeout=GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             return "closed its output before every point had a label"
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
@@ -153,7 +157,7 @@ class CommandClassifier:
         assert self._process.stdout is not None  # it was started with a pipe
         return self._process.stdout
 
-    def _said(self, what: str) -> str:
+    def _complaint(self, what: str) -> str:
         return f"the command `{self._command}` {what}"
 
 
@@ -170,7 +174,7 @@ def read_label(text: str) -> Label:
     return value if isinstance(value, int | float | str) else text
 
 
-# Extract predict --------------------------------------------------------------------------------
+# A Python function, named as `module:function` --------------------------------------------------
 
 
 FAULTS = (
@@ -198,17 +202,17 @@ def load_predict(name: str) -> Predict:
         raise Misconfigured(
             f"--predict {name} is not module:function; write for example model:classifier.predict"
         )
-    found = _imported(module, name)
+    found = _import_module(module, name)
     for part in path.split("."):
         if not hasattr(found, part):
             raise Misconfigured(f"--predict {name}: there is no {part} in {module}")
         found = getattr(found, part)
     if not callable(found):
         raise Misconfigured(f"--predict {name} is not a function")
-    return guarded(found, f"--predict {name}")
+    return with_failures_named(found, f"--predict {name}")
 
 
-def _imported(module: str, name: str) -> Any:
+def _import_module(module: str, name: str) -> Any:
     try:
         with _current_folder():
             return importlib.import_module(module)
@@ -236,10 +240,10 @@ def _current_folder() -> Iterator[None]:
         sys.path.remove(folder)
 
 
-def guarded(predict: Predict, name: str) -> Predict:
+def with_failures_named(predict: Predict, name: str) -> Predict:
     """The same classifier, whose own failures are one sentence."""
 
-    def asked(points: Floats) -> Any:
+    def predict_guarded(points: Floats) -> Any:
         try:
             return predict(points)
         except FAULTS as error:
@@ -249,4 +253,4 @@ def guarded(predict: Predict, name: str) -> Predict:
                 f"{rows} x {columns} numbers; it has to return a label for each row"
             ) from error
 
-    return asked
+    return predict_guarded

@@ -1,15 +1,16 @@
 """Extraction: the boundary of a linear classifier, taken through nothing but its labels.
 
-Source     Source document 000's protocol, reduced to labels (`extract_threshold`); Lowd and Meek's
-           line searches where labels carry no noise, the one-bit filter where they do.
+Source     Source document 000's protocol, reduced to labels; Lowd and Meek's line searches where
+           labels carry no noise, the one-bit filter where they do.
 Choice     The ends of the first bracket are asked again: two labels for one point mean noise. After
            Lowd and Meek's attack, points close to what it found are asked; a wrong one among them
            means noise that the first look missed, or a boundary that is not flat. Then the filter
            goes on with everything that was asked.
+Check      A boundary that fits is no proof that the classifier is linear, and a wrong label is no
+           proof that it is not. A wrong label asked again tells them apart: noise changes its mind,
+           a curved boundary does not.
 Cost       At most about 21 (n + 1) queries without noise, all checks included; with noise, as many
            as it is given.
-
-The true boundary from a file: JSON, or numbers with commas or blanks between.
 """
 
 import json
@@ -26,24 +27,128 @@ import numpy as np
 from casemate.attack.extract.boundary import (
     Boundary,
     CountedClassifier,
+    Floats,
     Label,
     OutOfQueries,
     PointBox,
     Predict,
+    slide_to_height,
 )
-from casemate.attack.extract.check import Checked, checked, close_points_agree
 from casemate.attack.extract.lowd_meek import LowdMeek, NoisyLabels
-from casemate.attack.extract.noisy import LabelFilter, OneBitFilter, Retraining
+from casemate.attack.extract.noisy import LabelFilter, OneBitFilter, Retraining, with_one
 from casemate.errors import Misconfigured
 
-EACH = 500
+MOST_REASKED_LABELS = 40
+"""Wrong labels that are asked again."""
+
+LEAST_EXPECTED_CHANGES = 5.0
+"""Labels that have to be expected to change before it means anything that none does."""
+
+UNFORESEEN_ERROR_SHARE = 0.01
+"""A share of labels that may be wrong in ways that no model of the noise foresees."""
+
+DISAGREEMENT_DEVIATIONS = 5.0
+"""Standard deviations by which labels may disagree with what the noise explains."""
+
+
+@dataclass(frozen=True)
+class BoundaryCheck:
+    """What fresh points said."""
+
+    points: int
+    agreement: float
+    repeats: bool
+    """Whether labels stay the same where the noise found would change them."""
+    linear: bool
+
+
+def close_points_agree(
+    asking: CountedClassifier,
+    found: Boundary,
+    angle: float,
+    count: int,
+    random: np.random.Generator,
+) -> bool:
+    """Whether points as close to the boundary as its precision allows have the labels it says."""
+    size = asking.box.dimension
+    if math.isinf(angle):  # no bracket was ever closed: for want of queries, or of a boundary
+        return asking.remaining <= count
+    near = min(30 * angle * math.sqrt(size), 0.3)
+    unit = found.unit()
+    anywhere = random.uniform(-1, 1, (min(count, asking.remaining), size))
+    side = np.where(np.arange(len(anywhere)) % 2, near, -near)
+    points = slide_to_height(anywhere, unit, side)
+    points = points[np.abs(unit.heights(points)) > near / 2]  # the cube may end before
+    return bool((asking.ask(points) == unit.above(points)).all())
+
+
+def check_boundary(
+    asking: CountedClassifier,
+    found: Boundary,
+    learner: LabelFilter | None,
+    fresh: int,
+    random: np.random.Generator,
+) -> BoundaryCheck:
+    """Ask fresh points; where labels seemed noisy, some of the queries ask for wrong ones again."""
+    fresh = min(fresh, asking.remaining)
+    again = 0 if learner is None else min(MOST_REASKED_LABELS, fresh // 4)
+    points = random.uniform(-1, 1, (fresh - again, asking.box.dimension))
+    agree = asking.ask(points) == found.above(points)
+    right = np.ones(len(points)) if learner is None else _agreement_chances(learner, points)
+    spread = math.sqrt(float((right * (1 - right)).sum()))
+    flat = agree.sum() >= right.sum() - DISAGREEMENT_DEVIATIONS * spread - 1e-9
+    repeats = _repeats_errors(asking, found, learner, again)
+    flat = flat and not _disagrees_beyond_noise(asking, found, learner)
+    share = float(agree.mean()) if len(agree) else 1.0
+    return BoundaryCheck(len(points), share, repeats, bool(flat) and not repeats)
+
+
+def _agreement_chances(learner: LabelFilter, points: Floats) -> Floats:
+    """How likely each point is to have the label that the boundary says."""
+    height = np.abs(with_one(points) @ learner.mean) / math.sqrt(2)
+    inside = np.array([1 - 0.5 * math.erfc(each) for each in height.tolist()])
+    return np.asarray(learner.flips + (1 - 2 * learner.flips) * inside, np.float64)
+
+
+def _disagrees_beyond_noise(
+    asking: CountedClassifier, found: Boundary, learner: LabelFilter | None
+) -> bool:
+    """Whether the labels seen while learning disagree far more often than the noise explains."""
+    if learner is None:
+        return False
+    points, labels = asking.observations()
+    right = np.minimum(_agreement_chances(learner, points), 1 - UNFORESEEN_ERROR_SHARE)
+    wrong = float((labels != found.above(points)).sum())
+    expected, spread = float((1 - right).sum()), float((right * (1 - right)).sum())
+    allowed = DISAGREEMENT_DEVIATIONS * math.sqrt(spread) + UNFORESEEN_ERROR_SHARE * len(points)
+    return wrong > expected + allowed
+
+
+def _repeats_errors(
+    asking: CountedClassifier, found: Boundary, learner: LabelFilter | None, count: int
+) -> bool:
+    """Whether labels that the noise made wrong are as wrong when they are asked again."""
+    if learner is None:
+        return False
+    points, labels = asking.observations()
+    wrong = np.flatnonzero(labels != found.above(points))
+    surest = wrong[np.argsort(-np.abs(found.heights(points[wrong])))][:count]
+    changed = asking.ask(points[surest]) != labels[surest]
+    expected = float(_agreement_chances(learner, points[surest]).sum())
+    return expected >= LEAST_EXPECTED_CHANGES and int(changed.sum()) < expected / 8
+
+
+# The extraction ---------------------------------------------------------------------------------
+
+
+NOISY_QUERIES_PER_UNKNOWN = 500
 """Queries for each unknown that noisy labels get by themselves."""
 
-QUIET = 21
+NOISELESS_QUERIES_PER_UNKNOWN = 21
 """Queries for each unknown that suffice without noise."""
 
-MOST_FRESH = 200
-PRECISION, FINEST = 1e-5, 1e-10
+MOST_FRESH_POINTS = 200
+DEFAULT_ANGLE, FINEST_ANGLE = 1e-5, 1e-10
 
 
 class ExtractLearnerName(StrEnum):
@@ -63,7 +168,6 @@ class BoundaryLearner(Protocol):
 
     def rounds(self, asking: CountedClassifier) -> Iterator[Boundary]:
         """The boundary believed after each round of questions."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +184,7 @@ class Extracted:
     """The standard deviation of the labels' noise, as a distance from the boundary."""
     flips: float
     """The share of labels that are wrong however far away a point is."""
-    checked: Checked | None
+    checked: BoundaryCheck | None
     history: tuple[tuple[int, Boundary], ...]
     seconds: float
     finished: bool = True
@@ -95,7 +199,7 @@ class Extracted:
         """How far the boundary is from the true one at the middle of the box."""
         if self.truth is None or math.isnan(self.truth.intercept):
             return None
-        inner = self.box.inside(self.found), self.box.inside(self.truth)
+        inner = self.box.boundary_to_cube(self.found), self.box.boundary_to_cube(self.truth)
         return inner[0].offset(inner[1]) * self.box.half
 
     @property
@@ -145,13 +249,13 @@ class _Extraction:
         """Learn, then check on fresh points, unless somebody interrupts it."""
         start = time.process_time()
         unknowns = self.box.dimension + 1
-        self.limit = EACH * unknowns if self.queries is None else self.queries
-        fresh = max(1, min(MOST_FRESH, self.limit // (10 if self.queries is None else 20)))
+        self.limit = NOISY_QUERIES_PER_UNKNOWN * unknowns if self.queries is None else self.queries
+        fresh = max(1, min(MOST_FRESH_POINTS, self.limit // (10 if self.queries is None else 20)))
         self.asking = CountedClassifier(self.predict, self.box, max(2, self.limit - fresh))
         examined, finished = None, True
         try:
             self._learn()
-            examined = self._examined()
+            examined = self._examine()
         except KeyboardInterrupt:
             finished = False
             if not self.history:
@@ -165,16 +269,20 @@ class _Extraction:
             self._follow(Retraining(self.random))
         elif self.learner is ExtractLearnerName.LOWD_MEEK:
             self._follow(LowdMeek(self.random, self._precision, repeats=0))
-        elif not self._quiet():
+        elif not self._try_noiseless():
             self._follow(OneBitFilter(self.random))
+
+    @property
+    def _noiseless_queries(self) -> int:
+        return NOISELESS_QUERIES_PER_UNKNOWN * (self.box.dimension + 1)
 
     @property
     def _precision(self) -> float:
         """Fine enough by itself; with more queries than that takes, as fine as they allow."""
-        many = self.queries is not None and self.queries > QUIET * (self.box.dimension + 1)
-        return FINEST if many else PRECISION
+        many = self.queries is not None and self.queries > self._noiseless_queries
+        return FINEST_ANGLE if many else DEFAULT_ANGLE
 
-    def _quiet(self) -> bool:
+    def _try_noiseless(self) -> bool:
         """Whether labels carry no noise and the boundary is flat, having tried to believe it."""
         lowd_meek = LowdMeek(self.random, self._precision)
         held = min(12, 1 + self.box.dimension, self.asking.limit // 10)
@@ -185,7 +293,7 @@ class _Extraction:
             return False
         finally:
             self.asking.limit += held
-        found, usual = self.history[-1][1], QUIET * (self.box.dimension + 1)
+        found, usual = self.history[-1][1], self._noiseless_queries
         held = min(held, max(3, usual - self.asking.count - 2))  # fewer where the start was hard
         return close_points_agree(self.asking, found, lowd_meek.reached, held, self.random)
 
@@ -198,26 +306,29 @@ class _Extraction:
         except OutOfQueries:
             return
 
-    def _examined(self) -> Checked:
+    def _examine(self) -> BoundaryCheck:
         """Ask fresh points with what was set aside, or where it was quick, with what is left."""
         assert self.used is not None  # it has learnt
         self.asking.limit = self.limit
-        fresh = min(MOST_FRESH, self.asking.left)
-        usual = QUIET * (self.box.dimension + 1)
+        fresh = min(MOST_FRESH_POINTS, self.asking.remaining)
+        usual = self._noiseless_queries
         if (
             isinstance(self.used, LowdMeek)
             and self.queries is None
             and self.asking.count < 2 * usual
         ):
             fresh = min(fresh, max(2, usual - self.asking.count))
-        return checked(self.asking, self.history[-1][1], self.used.model, fresh, self.random)
+        return check_boundary(self.asking, self.history[-1][1], self.used.model, fresh, self.random)
 
     def _result(
-        self, truth: Boundary | None, examined: Checked | None, finished: bool, seconds: float
+        self, truth: Boundary | None, examined: BoundaryCheck | None, finished: bool, seconds: float
     ) -> Extracted:
         assert self.used is not None  # whoever has a history has a learner
         model = None if examined is not None and examined.repeats else self.used.model
-        history = [(count, self._outside(found)) for count, found in self.history]
+        history = [
+            (count, self.box.boundary_from_cube(self.asking.orient(found)))
+            for count, found in self.history
+        ]
         return Extracted(
             self.box,
             history[-1][1],
@@ -233,11 +344,8 @@ class _Extraction:
             finished,
         )
 
-    def _outside(self, found: Boundary) -> Boundary:
-        return self.box.outside(self.asking.oriented(found))
 
-
-# Extract truth ----------------------------------------------------------------------------------
+# The truth to compare with, from a file ---------------------------------------------------------
 
 
 def read_truth(path: Path, dimension: int) -> Boundary:
@@ -249,7 +357,7 @@ def read_truth(path: Path, dimension: int) -> Boundary:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise Misconfigured(f"--truth {path} cannot be read") from None
-    numbers = _numbers(_parsed(text), path)
+    numbers = _numbers(_parse_numbers(text), path)
     if len(numbers) not in (dimension, dimension + 1):
         raise Misconfigured(
             f"--truth {path} has {len(numbers)} numbers; expected {dimension} weights, "
@@ -261,7 +369,7 @@ def read_truth(path: Path, dimension: int) -> Boundary:
     return Boundary(np.array(numbers[:dimension], np.float64), intercept)
 
 
-def _parsed(text: str) -> Any:
+def _parse_numbers(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:

@@ -1,7 +1,9 @@
 """Lowd and Meek's attack: the boundary of a linear classifier whose labels carry no noise.
 
 Source     Lowd and Meek, "Adversarial Learning" (2005): line searches for the boundary, one for
-           each coordinate; here on top of the threshold oracle (`extract_threshold`).
+           each coordinate. The label of x - c v is the sign of w . x + b - c (w . v): along a
+           direction v with w . v = 1 a classifier is the threshold oracle of source document 000,
+           with an intercept, and in a unit of thresholds that nobody knows.
 Method     From a point on the boundary each coordinate is moved by a known step, and the boundary
            is searched again along one direction: how much further it lies is that coordinate's
            weight. The direction is the signs of the weights, along which the boundary always
@@ -24,19 +26,18 @@ from casemate.attack.extract.boundary import (
     Boundary,
     CountedClassifier,
     Floats,
-    LabelThreshold,
-    between,
-    narrowed,
-    two_sides,
+    bisect_segment,
+    find_two_sides,
+    perpendicular_bisector,
 )
 from casemate.attack.extract.noisy import LabelFilter
 
-STEP = 0.9
+COORDINATE_STEP = 0.9
 """How far a coordinate is moved; less than 1, so that the base point may be off."""
 
-REPEATS = 2
+BRACKET_REPEATS = 2
 MOST_ROUNDS = 200
-FINEST = 1e-15
+LEAST_BRACKET_WIDTH = 1e-15
 
 
 class NoisyLabels(Exception):
@@ -49,7 +50,7 @@ class LowdMeek:
 
     random: np.random.Generator
     precision: float = 1e-5
-    repeats: int = REPEATS
+    repeats: int = BRACKET_REPEATS
     name: str = "lowd-meek"
     reached: float = math.inf
     """The angle that the brackets allow so far."""
@@ -57,31 +58,33 @@ class LowdMeek:
 
     def rounds(self, asking: CountedClassifier) -> Iterator[Boundary]:
         """Better and better boundaries."""
-        below, above = two_sides(asking, self.random)
-        yield between(below, above)
+        below, above = find_two_sides(asking, self.random)
+        yield perpendicular_bisector(below, above)
         size = len(below)
         times = 4 + math.ceil(math.log2(size) / 2)
-        below, above = narrowed(asking, below, above, times)
-        yield between(below, above)
+        below, above = bisect_segment(asking, below, above, times)
+        yield perpendicular_bisector(below, above)
         near = (below + above) / 2
         signs = _signs(asking, near)
         yield Boundary(signs, -float(signs @ near))
         low, high = self._level(asking, signs)
         yield Boundary(signs, -(low + high) / 2)
-        lines = _Lines(LabelThreshold(asking, signs), low, high)
+        lines = _LineSearches(asking, signs, low, high)
         spread = math.sqrt(12 / size) / (1.1 + 0.8 / math.sqrt(size))  # of an error in a bracket
         for _ in range(MOST_ROUNDS):
             length = float(np.linalg.norm(lines.boundary().weights))
-            if not lines.search(self.precision * spread * STEP * length):
+            if not lines.search(self.precision * spread * COORDINATE_STEP * length):
                 break
             if lines.bracketed:
                 yield (found := lines.boundary())
-                self.reached = lines.width / (spread * STEP * float(np.linalg.norm(found.weights)))
+                self.reached = lines.width / (
+                    spread * COORDINATE_STEP * float(np.linalg.norm(found.weights))
+                )
 
     def _level(self, asking: CountedClassifier, signs: Floats) -> tuple[float, float]:
         """Where the boundary crosses the line from corner to corner, to an eighth of a weight."""
         times = math.ceil(math.log2(16 * len(signs)))
-        below, above = narrowed(asking, -signs, signs, times)
+        below, above = bisect_segment(asking, -signs, signs, times)
         again = np.array([below, above] * self.repeats)
         if (asking.ask(again) != np.tile([False, True], self.repeats)).any():
             raise NoisyLabels
@@ -95,7 +98,7 @@ def _signs(asking: CountedClassifier, near: Floats) -> Floats:
     return np.where(up, steps, -steps)
 
 
-class _Lines:
+class _LineSearches:
     """The searches of all coordinates, halved together.
 
     Along the signs the boundary crosses at a level. With one coordinate moved back towards the
@@ -103,14 +106,14 @@ class _Lines:
     are counted outwards from the middle, on the side where the boundary lies.
     """
 
-    def __init__(self, oracle: LabelThreshold, low: float, high: float) -> None:
-        size = len(oracle.direction)
-        self._oracle, self._side = oracle, 1.0 if low + high >= 0 else -1.0
+    def __init__(self, asking: CountedClassifier, signs: Floats, low: float, high: float) -> None:
+        size = len(signs)
+        self._asking, self._signs, self._side = asking, signs, 1.0 if low + high >= 0 else -1.0
         ends = sorted((self._side * low, self._side * high))
         self._start, self._most = ends[0], ends[1]
-        self._steps = np.full(size, STEP)
+        self._steps = np.full(size, COORDINATE_STEP)
         self._low = np.full(size, self._start)
-        self._reach = np.full(size, 1.25 * STEP / size)  # 1.25 times an average weight
+        self._reach = np.full(size, 1.25 * COORDINATE_STEP / size)  # 1.25 times an average weight
         self._high = np.minimum(self._most + self._reach, 1.0)
         self._low_known = np.zeros(size, np.bool_)
         self._high_known = np.zeros(size, np.bool_)
@@ -123,11 +126,13 @@ class _Lines:
     @property
     def width(self) -> float:
         """The widest bracket, for a step of full length."""
-        return float(((self._high - self._low) * STEP / self._steps).max())
+        return float(((self._high - self._low) * COORDINATE_STEP / self._steps).max())
 
     def search(self, width: float) -> bool:
         """One question for every line whose bracket is wider, for a full step; False if none is."""
-        wide = self._high - self._low > np.maximum(width * self._steps / STEP, FINEST)
+        wide = self._high - self._low > np.maximum(
+            width * self._steps / COORDINATE_STEP, LEAST_BRACKET_WIDTH
+        )
         open_ = wide | ~self._high_known | ~self._low_known
         if not open_.any():
             return False
@@ -137,7 +142,7 @@ class _Lines:
         at = np.where(self._high_known, at, self._high)
         beyond = np.zeros(len(at), np.bool_)
         beyond[open_] = self._beyond(np.flatnonzero(open_), at[open_])
-        self._note(open_, at, beyond, doubtful & self._high_known)
+        self._update_brackets(open_, at, beyond, doubtful & self._high_known)
         return True
 
     @property
@@ -146,13 +151,13 @@ class _Lines:
 
     def _beyond(self, lines: NDArray[np.intp], levels: Floats) -> Bits:
         """Whether each level lies beyond the boundary on its line."""
-        signs = self._oracle.direction
-        points = np.zeros((len(lines), len(signs)))
-        points[np.arange(len(lines)), lines] = -self._side * signs[lines] * self._steps[lines]
-        above = self._oracle.above_all(points, -self._side * levels)
-        return above if self._side > 0 else ~above
+        signs, side = self._signs, self._side
+        points = side * levels[:, None] * signs
+        points[np.arange(len(lines)), lines] -= side * signs[lines] * self._steps[lines]
+        above = self._asking.ask(points)
+        return above if side > 0 else ~above
 
-    def _note(self, asked: Bits, at: Floats, beyond: Bits, at_low: Bits) -> None:
+    def _update_brackets(self, asked: Bits, at: Floats, beyond: Bits, at_low: Bits) -> None:
         """Move the ends of the brackets by what was answered."""
         further = asked & ~beyond & ~self._high_known
         self._high = np.where(asked & beyond, at, self._high)
@@ -160,7 +165,7 @@ class _Lines:
         self._low_known |= asked & ~beyond
         self._low = np.where(asked & ~beyond, at, self._low)
         self._stretch(further)
-        self._back(asked & beyond & at_low)
+        self._reopen_below(asked & beyond & at_low)
 
     def _stretch(self, lines: Bits) -> None:
         """Look twice as far; at the wall of the cube, start again with a smaller step."""
@@ -174,15 +179,15 @@ class _Lines:
         self._reach = np.where(walled, 1.25 * smaller / len(lines), self._reach)
         self._high = np.where(walled, np.minimum(self._most + self._reach, 1.0), self._high)
 
-    def _back(self, lines: Bits) -> None:
+    def _reopen_below(self, lines: Bits) -> None:
         """The sign of a small weight was wrong: its boundary lies before the low end."""
         self._reach = np.where(lines, 2 * self._low_trust, self._reach)
-        back = np.maximum(self._low - self._reach, STEP - 1)
+        back = np.maximum(self._low - self._reach, COORDINATE_STEP - 1)
         self._low = np.where(lines, back, self._low)
 
     def boundary(self) -> Boundary:
         """The boundary through the middles of all brackets."""
-        levels, signs = (self._low + self._high) / 2, self._oracle.direction
+        levels, signs = (self._low + self._high) / 2, self._signs
         # Along the signs the weights add up to 1, which says where the base is.
         base = ((levels / self._steps).sum() - 1) / (1 / self._steps).sum()
         shares = (levels - base) / self._steps

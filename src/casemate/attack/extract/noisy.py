@@ -5,8 +5,6 @@ with what is known. Of several such points the filter asks the one it is least c
 of its points lie off the boundary on purpose, because on it every label is a coin and says nothing
 about the noise.
 
-The one-bit filter for labels: a boundary learnt from noisy labels, one at a time.
-
 Source     Source document 000's protocol with the threshold at the learner's own prediction: for a
            classifier that is a point on the boundary believed so far. The filter is Gaussian and in
            square-root form (Potter), as `OneBitKalman`; the unknown is the vector of weights and
@@ -14,13 +12,8 @@ Source     Source document 000's protocol with the threshold at the learner's ow
 Model      P(above) = flips + (1 - 2 flips) Phi(vector . point): noise that grows small with the
            distance to the boundary, and labels flipped wherever the point is.
 Guarantee  None is proved; its angle is compared with logistic regression on the same queries.
-Cost       O(d^2) time a label and O(d^2) memory, however many labels there were.
-
-Logistic regression by Newton's method: the batch fit that every other learner is compared with.
-
-Source    The maximum of the likelihood of P(above) = 1 / (1 + exp(-vector . point)), with a small
-          ridge so that it exists where a boundary separates the labels.
-Cost      O(t d^2) a step for t points of d coordinates, and about ten steps.
+Cost       O(d^2) time a label and O(d^2) memory for the filter, however many labels there were;
+           O(t d^2) a step for a regression on t points, and about ten steps.
 """
 
 import math
@@ -35,17 +28,16 @@ from casemate.attack.extract.boundary import (
     CountedClassifier,
     Floats,
     corners,
-    slid,
-    two_sides,
+    find_two_sides,
+    slide_to_height,
 )
+from casemate.attack.one_bit.scale_bank import SEARCH_RHO
+from casemate.attack.one_bit.square_root import new_workspace, potter_update, predict
 
-DAMPING = 0.7
-"""How much of the shrinking is believed while the noise is smaller than what is unknown."""
-
-SURPRISE = 25.0
+MOST_SURPRISE_DEVIATIONS = 25.0
 """Standard deviations beyond which a label is as surprising as at them."""
 
-LOGISTIC = 1.702
+LOGIT_PROBIT_RATIO = 1.702
 """A logistic curve so much steeper is within 0.01 of the normal one."""
 
 
@@ -60,7 +52,7 @@ class LabelFilter:
 
     def __init__(self, mean: Floats, root: Floats, flips: float = 0.0) -> None:
         self.mean = np.array(mean, np.float64)  # mu in the source
-        self.root = np.array(root, np.float64)  # S, with covariance S S'
+        self.root = np.array(root, np.float64, order="C")  # S, with covariance S S'
         self.flips = flips
 
     @property
@@ -79,26 +71,19 @@ class LabelFilter:
 
     def learn(self, point: Floats, above: bool) -> None:
         """Take note of a point's label; the point's last coordinate is 1."""
-        across = point @ self.root
-        variance = float(across @ across)
-        if not variance > 0:
-            return
-        total = 1.0 + variance
+        belief, workspace = (self.mean, self.root), new_workspace(self.mean)
+        centre, variance = predict(belief, point, workspace)
         side = 1.0 if above else -1.0
-        pull, shrink = moments(side * float(point @ self.mean) / math.sqrt(total), self.flips)
-        gain = self.root @ across
-        self.mean += (side * pull / math.sqrt(total)) * gain
-        share = variance / total
-        shrink *= share * (1 - (1 - DAMPING) * share)
-        self.root -= np.outer(((1 - math.sqrt(1 - shrink)) / variance) * gain, across)
+        pull, shrink = label_moments(side * centre / math.sqrt(1.0 + variance), self.flips)
+        potter_update(belief, workspace, (variance, 1.0, SEARCH_RHO), (side * pull, shrink))
 
 
-def moments(height: float, flips: float) -> tuple[float, float]:
+def label_moments(height: float, flips: float) -> tuple[float, float]:
     """How a label moves the mean, and which part of the variance it takes away.
 
     `height` is how far inside the side of its label the point was believed, in deviations.
     """
-    height = max(height, -SURPRISE)
+    height = max(height, -MOST_SURPRISE_DEVIATIONS)
     right = 0.5 * math.erfc(-height / math.sqrt(2))
     density = math.exp(-height * height / 2) / math.sqrt(2 * math.pi)
     pull = (1 - 2 * flips) * density / (flips + (1 - 2 * flips) * right)
@@ -123,7 +108,7 @@ class NoiseScale:
     def learn(self, right_by: Floats, variances: Floats, seen: int) -> None:
         """Take note of labels: how far inside its side each was predicted, as a distance."""
         spread = np.sqrt(self.SCALES**2 + variances[:, None])
-        heights = np.clip(LOGISTIC * right_by[:, None] / spread, -60.0, 60.0)
+        heights = np.clip(LOGIT_PROBIT_RATIO * right_by[:, None] / spread, -60.0, 60.0)
         right = 1 / (1 + np.exp(-heights))
         rates = self.RATES[:, None, None]
         odds = np.log(np.maximum(rates + (1 - 2 * rates) * right, 1e-12)).sum(axis=1)
@@ -131,24 +116,22 @@ class NoiseScale:
 
     def best(self) -> tuple[float, float]:
         """The most likely rate of flips and scale."""
-        told = self._likely + self._prior
-        rate, scale = np.unravel_index(int(told.argmax()), told.shape)
+        log_posterior = self._likely + self._prior
+        rate, scale = np.unravel_index(int(log_posterior.argmax()), log_posterior.shape)
         return float(self.RATES[rate]), float(self.SCALES[scale])
 
     def better_by(self, scale: float) -> float:
         """How much more likely the best scale is than this one (a logarithm)."""
-        told = self._likely + self._prior
+        log_posterior = self._likely + self._prior
         near = int(np.abs(np.log(self.SCALES / scale)).argmin())
-        rate = int(np.unravel_index(int(told.argmax()), told.shape)[0])
-        return float(told[rate].max() - told[rate, near])
+        rate = int(np.unravel_index(int(log_posterior.argmax()), log_posterior.shape)[0])
+        return float(log_posterior[rate].max() - log_posterior[rate, near])
 
 
-# Extract regression -----------------------------------------------------------------------------
-
-
-STEPS = 100
-ENOUGH = 1e-10
-"""Gain of a step, relative to the loss, below which the fit is done."""
+# Logistic regression: the batch fit that every other learner is compared with -------------------
+#
+# The maximum of the likelihood of P(above) = 1 / (1 + exp(-vector . point)), with a small ridge so
+# that it exists where a boundary separates the labels. By SciPy's trust region.
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,51 +149,48 @@ def with_one(points: Floats) -> Floats:
 
 def logistic_regression(points: Floats, above: Bits, ridge: float = 1e-6) -> LogisticFit:
     """Fit weights and intercept (no intercept is added: see `with_one`)."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
     signed = np.where(above, 1.0, -1.0)[:, None] * points
-    vector = np.zeros(points.shape[1])
-    loss = _loss(signed, vector, ridge)
-    for _ in range(STEPS):
-        slope, curvature = _derivatives(signed, vector, ridge)
-        step = np.asarray(np.linalg.solve(curvature, slope), np.float64)
-        vector, before = vector - _length(signed, vector, ridge, step, loss) * step, loss
-        loss = _loss(signed, vector, ridge)
-        if before - loss <= ENOUGH * (1 + before):
-            break
-    return LogisticFit(vector, _derivatives(signed, vector, ridge)[1])
+
+    def loss(vector: Floats) -> tuple[float, Floats]:
+        heights = signed @ vector
+        total = np.logaddexp(0.0, -heights).sum() + ridge / 2 * (vector @ vector)
+        return float(total), ridge * vector - signed.T @ expit(-heights)
+
+    def curvature(vector: Floats) -> Floats:
+        wrong = expit(-(signed @ vector))
+        found: Floats = (signed.T * (wrong * (1 - wrong))) @ signed
+        return found + ridge * np.eye(len(vector))
+
+    found = minimize(
+        loss,
+        np.zeros(points.shape[1]),
+        method="trust-exact",
+        jac=True,
+        hess=curvature,
+        options={"gtol": 1e-6},
+    )
+    return LogisticFit(found.x, curvature(found.x))
 
 
-def _loss(signed: Floats, vector: Floats, ridge: float) -> float:
-    return float(np.logaddexp(0.0, -(signed @ vector)).sum() + ridge / 2 * (vector @ vector))
+# The learners: which points they ask, and what they make of the labels --------------------------
 
 
-def _derivatives(signed: Floats, vector: Floats, ridge: float) -> tuple[Floats, Floats]:
-    wrong = 0.5 * (1 - np.tanh(signed @ vector / 2))
-    slope = ridge * vector - signed.T @ wrong
-    curvature = (signed.T * (wrong * (1 - wrong))) @ signed + ridge * np.eye(len(vector))
-    return slope, curvature
-
-
-def _length(signed: Floats, vector: Floats, ridge: float, step: Floats, loss: float) -> float:
-    """How far to go along Newton's step: halved until the loss does not rise."""
-    length = 1.0
-    while length > 1e-9 and not _loss(signed, vector - length * step, ridge) <= loss:
-        length /= 2
-    return length
-
-
-# Extract noisy ----------------------------------------------------------------------------------
-
-
-FIRST = 10
+FIRST_POINTS_PER_UNKNOWN = 10
 """Points for each unknown before there is a first fit."""
 
-CANDIDATES = 8
-BATCH = 32
-"""A batch is one part in so many of what was asked before."""
+CANDIDATES_PER_POINT = 8
+BATCH_DIVISOR = 32
+"""A batch has one point for so many that were asked before."""
 
-LARGEST = 512
-NEAR, FAR, OFF = 0.16, 0.04, (0.03, 2.5)
-"""Shares of points that lie off the boundary, and far off it; and how many deviations `off` is."""
+MOST_BATCH_POINTS = 512
+OFF_SHARE, OFF_DEVIATIONS = 0.16, (0.03, 2.5)
+"""The share of points that lie off the boundary, and between how many deviations off it."""
+
+FAR_SHARE, FAR_DEVIATIONS = 0.04, 8.0
+"""The same for points far off it."""
 
 WRONG_SCALE = 1.5
 """The filter's scale is replaced when it is so many times off, and far less likely."""
@@ -218,7 +198,7 @@ WRONG_SCALE = 1.5
 
 @dataclass
 class OneBitFilter:
-    """The filter of `extract_filter` before a classifier."""
+    """A filter for labels before a classifier."""
 
     random: np.random.Generator
     name: str = "filter"
@@ -227,14 +207,16 @@ class OneBitFilter:
 
     def rounds(self, asking: CountedClassifier) -> Iterator[Boundary]:
         """Better and better boundaries, until there are no queries left."""
-        self.model = learner = _started(asking, self.random)
+        self.model = learner = _initial_filter(asking, self.random)
         yield learner.boundary
-        while size := _batch(asking):
+        while size := min(
+            max(1, asking.count // BATCH_DIVISOR), MOST_BATCH_POINTS, asking.remaining
+        ):
             self._round(asking, learner, size)
             yield learner.boundary
 
     def _round(self, asking: CountedClassifier, learner: LabelFilter, size: int) -> None:
-        points, variances = self._points(learner, size, asking.box.dimension)
+        points, variances = self._draw_points(learner, size, asking.box.dimension)
         above = asking.ask(points[:, :-1])
         right = np.where(above, 1.0, -1.0) * (points @ learner.mean) * learner.scale
         self._noise.learn(right, variances * learner.scale**2, asking.count)
@@ -242,13 +224,15 @@ class OneBitFilter:
             learner.learn(point, bit)
         self._rescale(learner)
 
-    def _points(self, learner: LabelFilter, size: int, dimension: int) -> tuple[Floats, Floats]:
+    def _draw_points(
+        self, learner: LabelFilter, size: int, dimension: int
+    ) -> tuple[Floats, Floats]:
         """The most uncertain of several points, `size` times, with their variances."""
-        heights = np.repeat(_heights(self.random, size), CANDIDATES)
-        tried = corners(self.random, size * CANDIDATES, dimension)
-        points = with_one(slid(tried, learner.boundary, heights))
-        variances = learner.variances(points).reshape(size, CANDIDATES)
-        best = np.arange(size) * CANDIDATES + variances.argmax(axis=1)
+        heights = np.repeat(_heights(self.random, size), CANDIDATES_PER_POINT)
+        tried = corners(self.random, size * CANDIDATES_PER_POINT, dimension)
+        points = with_one(slide_to_height(tried, learner.boundary, heights))
+        variances = learner.variances(points).reshape(size, CANDIDATES_PER_POINT)
+        best = np.arange(size) * CANDIDATES_PER_POINT + variances.argmax(axis=1)
         return points[best], variances.max(axis=1)
 
     def _rescale(self, learner: LabelFilter) -> None:
@@ -263,32 +247,30 @@ class OneBitFilter:
 def _heights(random: np.random.Generator, size: int) -> Floats:
     """How far off the boundary to ask, in deviations: mostly not at all."""
     kind, side = random.random(size), random.choice(np.array([-1.0, 1.0]), size)
-    off = np.exp(random.uniform(math.log(OFF[0]), math.log(OFF[1]), size))
-    return side * np.where(kind < FAR, 8.0, np.where(kind < FAR + NEAR, off, 0.0))
+    low, high = OFF_DEVIATIONS
+    off = np.exp(random.uniform(math.log(low), math.log(high), size))
+    near = np.where(kind < FAR_SHARE + OFF_SHARE, off, 0.0)
+    return side * np.where(kind < FAR_SHARE, FAR_DEVIATIONS, near)
 
 
-def _batch(asking: CountedClassifier) -> int:
-    return min(max(1, asking.count // BATCH), LARGEST, asking.left)
-
-
-def _started(asking: CountedClassifier, random: np.random.Generator) -> LabelFilter:
+def _initial_filter(asking: CountedClassifier, random: np.random.Generator) -> LabelFilter:
     """A filter that begins where a regression on random corners ends."""
-    first_points(asking, random)
-    points, above = asking.seen()
+    ask_first_points(asking, random)
+    points, above = asking.observations()
     fitted = logistic_regression(with_one(points), above, ridge=0.01)
     covariance = np.linalg.inv(fitted.curvature)
-    root = np.linalg.cholesky((covariance + covariance.T) / 2) / LOGISTIC
-    return LabelFilter(fitted.vector / LOGISTIC, np.asarray(root, np.float64))
+    root = np.linalg.cholesky((covariance + covariance.T) / 2) / LOGIT_PROBIT_RATIO
+    return LabelFilter(fitted.vector / LOGIT_PROBIT_RATIO, np.asarray(root, np.float64))
 
 
-def first_points(asking: CountedClassifier, random: np.random.Generator) -> None:
+def ask_first_points(asking: CountedClassifier, random: np.random.Generator) -> None:
     """Ask random corners, so many that all unknowns are seen, and both labels."""
     dimension = asking.box.dimension
-    wanted = min(FIRST * (dimension + 1) - asking.count, asking.left // 4)
+    wanted = min(FIRST_POINTS_PER_UNKNOWN * (dimension + 1) - asking.count, asking.remaining // 4)
     if wanted > 0:
         asking.ask(corners(random, wanted, dimension))
     if len(asking.labels) < 2:
-        two_sides(asking, random)
+        find_two_sides(asking, random)
 
 
 @dataclass
@@ -301,15 +283,17 @@ class Retraining:
 
     def rounds(self, asking: CountedClassifier) -> Iterator[Boundary]:
         """Better and better boundaries, until there are no queries left."""
-        first_points(asking, self.random)
+        ask_first_points(asking, self.random)
         while True:
-            points, above = asking.seen()
+            points, above = asking.observations()
             vector = logistic_regression(with_one(points), above).vector
-            self.model = LabelFilter(vector / LOGISTIC, np.zeros((len(vector), len(vector))))
+            self.model = LabelFilter(
+                vector / LOGIT_PROBIT_RATIO, np.zeros((len(vector), len(vector)))
+            )
             found = self.model.boundary
             yield found
-            size = min(max(asking.box.dimension + 1, asking.count // 4), asking.left)
+            size = min(max(asking.box.dimension + 1, asking.count // 4), asking.remaining)
             if not size:
                 return
             tried = self.random.uniform(-1, 1, (size, asking.box.dimension))
-            asking.ask(slid(tried, found))
+            asking.ask(slide_to_height(tried, found))

@@ -1,42 +1,65 @@
-"""An extracted classifier as text for the terminal and as the object `casemate.extract/1`.
+"""An extracted classifier as text, as the object `casemate.extract/1`, and as a page.
 
-An extracted classifier as a page: what was found, how fast, and what a custodian can do.
+The page shows what was found, how fast, and what a custodian can do.
 """
 
 from typing import Any
 
 from casemate.attack.extract.extraction import Extracted
+from casemate.attack.words import BEST_SO_FAR
 from casemate.report import (
-    Logarithmic,
-    Markup,
-    Plot,
-    Tone,
-    facts,
-    figure,
-    joined,
-    listing,
-    page,
-    paragraph,
+    Drawing,
+    Facts,
+    Figure,
+    Listing,
+    Paragraph,
+    Report,
+    Section,
+    TableBlock,
+    Where,
     plain,
-    section,
-    table,
 )
+from casemate.report.plots import Logarithmic, Plot, Tone
 
 SCHEMA = "casemate.extract/1"
-SHOWN_IN_TEXT = 12
+WEIGHTS_IN_TEXT = 12
+CURVE_POINTS = 256
+"""The most points of the curve of angles."""
+
+DEFENCES = (
+    "A label is an answer: who may ask for labels without end may copy the classifier. Count the "
+    "labels of each principal, and end them.",
+    "Noise on labels does not hide the boundary, it sets the price: the angle falls with one over "
+    "the square root of the queries. Labels flipped wherever the point is hide even less.",
+    "Points far from any real case are a sign of extraction; so are points that come closer and "
+    "closer to the boundary.",
+)
 
 
-def as_text(found: Extracted) -> str:
-    """What was extracted, as lines to read."""
-    weights = found.found.weights.tolist()
-    more = len(weights) - SHOWN_IN_TEXT
-    told = [f"and {more} more, all of them in the JSON"] if more > 0 else []
-    shown = ", ".join([*(f"{each:.6g}" for each in weights[:SHOWN_IN_TEXT]), *told])
-    lines = [headline(found), *sentences(found), ""]
-    return "\n".join([*lines, f"weights    {shown}", f"intercept  {found.found.intercept:.6g}"])
+def extraction_report(found: Extracted) -> Report:
+    """What was extracted, how fast, and what a custodian can do."""
+    numbers = [
+        ("queries", f"{found.queries:,}"),
+        ("angle", "–" if found.angle is None else f"{found.angle:.2g}"),
+        ("agreement", "–" if found.agreement is None else f"{100 * found.agreement:.1f} %"),
+        ("noise", f"{found.noise:.3g}"),
+        ("dimensions", f"{found.box.dimension:,}"),
+    ]
+    progress = Figure(lambda: _draw_progress(found))
+    return Report(
+        "casemate attack extract",
+        _headline(found),
+        lambda: _fields(found),
+        [*map(Paragraph, _clauses(found)), Facts(numbers)],
+        [
+            Section("progress", "How fast it is found", [progress]),
+            Section("weights", "Weights", _weights(found), label=""),
+            Section("defences", "What to do about it", [Listing(DEFENCES)], where=Where.PAGE),
+        ],
+    )
 
 
-def headline(found: Extracted) -> str:
+def _headline(found: Extracted) -> str:
     """What it came to, in one line."""
     asked = f"{found.queries:,} labels"
     if found.linear is False:
@@ -46,25 +69,25 @@ def headline(found: Extracted) -> str:
     return f"the boundary within an angle of {found.angle:.2g} from {asked}"
 
 
-def sentences(found: Extracted) -> list[str]:
+def _clauses(found: Extracted) -> list[str]:
     """What is to be said about it, one thing a line."""
     below, above = (plain(label) for label in found.labels)
-    said = [
+    clauses = [
         f"label {above} where weights . point + intercept > 0, label {below} elsewhere",
         f"learner {found.learner}; {_noise(found)}",
     ]
     if found.angle is not None and found.linear is False:
-        said.append(f"the angle to the truth given is {found.angle:.2g}")
+        clauses.append(f"the angle to the truth given is {found.angle:.2g}")
     if found.checked is not None:
-        said.append(
+        clauses.append(
             f"it foretells the labels of {100 * found.checked.agreement:.1f} % of "
             f"{found.checked.points:,} fresh points"
         )
     if found.linear is False:
-        said.append(_not_linear(found))
+        clauses.append(_not_linear(found))
     if not found.finished:
-        said.append("interrupted: this is the best so far")
-    return said
+        clauses.append(BEST_SO_FAR)
+    return clauses
 
 
 def _noise(found: Extracted) -> str:
@@ -80,8 +103,8 @@ def _not_linear(found: Extracted) -> str:
     return "more labels disagree than noise explains: the classifier is not linear"
 
 
-def as_json(found: Extracted) -> dict[str, Any]:
-    """What was extracted, as the object that `--format json` prints."""
+def _fields(found: Extracted) -> dict[str, Any]:
+    """What was extracted, as the fields of the JSON object."""
     return {
         "schema": SCHEMA,
         "dimension": found.box.dimension,
@@ -104,54 +127,25 @@ def as_json(found: Extracted) -> dict[str, Any]:
     }
 
 
-def curve(found: Extracted, most: int = 256) -> list[tuple[int, float]]:
+def curve(found: Extracted, most: int = CURVE_POINTS) -> list[tuple[int, float]]:
     """The angle after so many queries, to the truth; without one, to what was found at the end."""
-    last = found.found if found.truth is None else found.truth
+    target = found.found if found.truth is None else found.truth
     every = -(-len(found.history) // most)
-    kept = [*found.history[:-1:every], found.history[-1]]
-    return [(count, boundary.angle(last)) for count, boundary in kept]
+    points = [*found.history[:-1:every], found.history[-1]]
+    return [(count, boundary.angle(target)) for count, boundary in points]
 
 
-# Extract html -----------------------------------------------------------------------------------
-
-
-DEFENCES = (
-    "A label is an answer: who may ask for labels without end may copy the classifier. Count the "
-    "labels of each principal, and end them.",
-    "Noise on labels does not hide the boundary, it sets the price: the angle falls with one over "
-    "the square root of the queries. Labels flipped wherever the point is hide even less.",
-    "Points far from any real case are a sign of extraction; so are points that come closer and "
-    "closer to the boundary.",
-)
-
-
-def as_html(found: Extracted) -> str:
-    """The whole page."""
-    said = [f"{each[:1].upper()}{each[1:]}." for each in sentences(found)]
-    numbers = [
-        ("queries", f"{found.queries:,}"),
-        ("angle", "–" if found.angle is None else f"{found.angle:.2g}"),
-        ("agreement", "–" if found.agreement is None else f"{100 * found.agreement:.1f} %"),
-        ("noise", f"{found.noise:.3g}"),
-        ("dimensions", found.box.dimension),
-    ]
-    top = joined([*(paragraph(each) for each in said), facts(numbers)])
-    sections = [_progress(found), _weights(found), _defences()]
-    title = headline(found)
-    return page("casemate attack extract", f"{title[:1].upper()}{title[1:]}.", top, sections)
-
-
-def _progress(found: Extracted) -> Markup:
+def _draw_progress(found: Extracted) -> Drawing | None:
     """The angle against the queries, on logarithmic axes."""
     points = [(count, angle) for count, angle in curve(found) if angle > 0]
     if len({count for count, _ in points}) < 2:
-        return Markup()
+        return None
     counts, angles = zip(*points, strict=True)
     plot = Plot(
         Logarithmic(min(counts), max(counts)), Logarithmic(min(angles) / 2, 2 * max(angles))
     )
     to = "what was found at the end" if found.truth is None else "the truth"
-    drawn = plot.drawn(
+    svg = plot.draw(
         "progress",
         f"The angle to {to}",
         f"From {angles[0]:.2g} after {counts[0]} queries to {angles[-1]:.2g} after {counts[-1]}.",
@@ -160,21 +154,23 @@ def _progress(found: Extracted) -> Markup:
         plot.points(points[-1:], Tone.STRONG),
     )
     caption = f"The angle between the boundary believed so far and {to}, on logarithmic axes."
-    return section("progress", "How fast it is found", figure(drawn, caption))
+    return Drawing(svg, caption)
 
 
-def _weights(found: Extracted) -> Markup:
-    true = None if found.truth is None else found.truth.unit().weights
-    if true is not None and true @ found.found.weights < 0:
-        true = -true  # which label is called above is a matter of names
-    rows = [
-        (f"{place}", f"{each:.6g}", *(() if true is None else (f"{true[place - 1]:.6g}",)))
-        for place, each in enumerate(found.found.weights.tolist(), start=1)
+def _weights(found: Extracted) -> list[Facts | TableBlock]:
+    weights = found.found.weights.tolist()
+    more = len(weights) - WEIGHTS_IN_TEXT
+    rest = [f"and {more} more, all of them in the JSON"] if more > 0 else []
+    first = ", ".join([*(f"{weight:.6g}" for weight in weights[:WEIGHTS_IN_TEXT]), *rest])
+    intercept = f"{found.found.intercept:.6g}"
+    columns = {"coordinate": range(1, len(weights) + 1), "weight": weights}
+    if found.truth is not None:
+        true = found.truth.unit().weights
+        # Which label is called above is a matter of names.
+        columns["true weight"] = (true if true @ found.found.weights >= 0 else -true).tolist()
+    rows = [[f"{cell:.6g}" for cell in row] for row in zip(*columns.values(), strict=True)]
+    caption = f"Weights of length 1, with an intercept of {intercept}"
+    return [
+        Facts([("weights", first), ("intercept", intercept)], where=Where.TEXT),
+        TableBlock(caption, tuple(columns), rows, where=Where.PAGE),
     ]
-    header = ("coordinate", "weight", *(() if true is None else ("true weight",)))
-    caption = f"Weights of length 1, with an intercept of {found.found.intercept:.6g}"
-    return section("weights", "Weights", table(caption, header, rows))
-
-
-def _defences() -> Markup:
-    return section("defences", "What to do about it", listing(DEFENCES))

@@ -2,17 +2,10 @@
 
 Source     Source document 000: an adversary who answers statistical queries online with nothing but
            the bits of a threshold oracle.
-Method     `one_bit_oracle` (the table as a secret vector), `one_bit_stream` (random weightings of
-           its groups), `one_bit_learners` (who learns), `one_bit_limit` (the best anybody can do).
-           The stream goes by in blocks, so that an attack of any length takes the same memory.
-
-What an attack through yes/no answers comes to, beside the best that anybody could do.
-
-The limits of a stream that comes in blocks: those of `one_bit_limit`, carried along.
-
-Guarantee  After the last block, the same figures as `one_bit_limit` on the whole stream, up to
-           rounding (`test_limits_in_blocks_are_those_of_the_whole_stream`).
-Cost       O(d^2) a query; nothing of the stream is kept.
+Method     `table_oracle` (the table as a secret vector), `streams` (random weightings of its
+           groups), `choice` (who learns), `limit` (the best anybody can do). What it comes to
+           stands beside that limit. The stream goes by in blocks, so that an attack of any length
+           takes the same memory.
 """
 
 import math
@@ -22,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import NormalDist
-from typing import Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,29 +23,20 @@ from casemate.attack.one_bit.choice import (
     KnownNoise,
     OneBitLearnerName,
     StreamLearner,
-    chosen,
+    choose_learner,
     learner_for,
 )
 from casemate.attack.one_bit.laws import Law, parse_law
-from casemate.attack.one_bit.limit import (
-    COUNTS_BELOW,
-    MEAN_ABSOLUTE,
-    Kind,
-    bit_information,
-    box_covariance,
-    full_information,
-    spreads,
-)
-from casemate.attack.one_bit.oracle import (
-    DIMENSIONS,
-    Bits,
+from casemate.attack.one_bit.limit import COUNTS_BELOW, Kind, LeastErrors
+from casemate.attack.one_bit.oracle import Bits, Floats
+from casemate.attack.one_bit.streams import Weighting, draw_queries
+from casemate.attack.one_bit.table_oracle import (
+    DEFAULT_DIMENSIONS,
     Bounds,
-    Floats,
     GroupTotals,
     TableOracle,
     read_totals,
 )
-from casemate.attack.one_bit.streams import Weighting, drawn_queries
 from casemate.errors import Misconfigured
 from casemate.table import Table
 
@@ -146,73 +130,16 @@ class OneBitFound:
         return f"<OneBitFound: {self.queries} queries about {len(self.totals.groups)} groups>"
 
 
-# One bit limit ----------------------------------------------------------------------------------
+# The attack -------------------------------------------------------------------------------------
 
 
-class Precision:
-    """What is left of the uncertainty about w when each query has told so much."""
-
-    def __init__(self, covariance: Floats, information: float) -> None:
-        self._root = np.linalg.cholesky(covariance)
-        self._information = information
-
-    def add(self, queries: Floats) -> Floats:
-        """The deviation of w . q of each query before its bit; afterwards all of them are known."""
-        held = np.ascontiguousarray(queries, np.float64)
-        found: Floats = spreads(held, self._root, self._information)  # the root follows the stream
-        return found
-
-
-class LeastErrors:
-    """The least errors anybody can have, summed over a stream of queries about groups."""
-
-    def __init__(self, law: Law, groups: int) -> None:
-        bit, full, unit = bit_information(law), full_information(law), np.eye(groups)
-        self.kind = bit.kind
-        reached = bit.best if math.isfinite(bit.best) else bit.median
-        self._bit = Precision(box_covariance(unit), reached)
-        self._full = Precision(box_covariance(unit), full) if math.isfinite(full) else None
-        smooth = unit / (4 * math.pi**2)  # a squared cosine for each coordinate of w
-        self._smooth = Precision(smooth, bit.best) if math.isfinite(bit.best) else None
-        self.queries = 0
-        self._sums = np.zeros(3)
-
-    def add(self, queries: Floats) -> Self:
-        """Take note of the next queries."""
-        self.queries += len(queries)
-        self._sums[0] += MEAN_ABSOLUTE * self._bit.add(queries).sum()
-        if self._full is not None:
-            self._sums[1] += MEAN_ABSOLUTE * self._full.add(queries).sum()
-        if self._smooth is not None:
-            self._sums[2] += float((self._smooth.add(queries) ** 2).sum())
-        return self
-
-    @property
-    def mean(self) -> float:
-        """Of the errors of a learner with one bit a query; at the median where the kind is none."""
-        return float(self._sums[0]) / self.queries
-
-    @property
-    def full_mean(self) -> float | None:
-        """Of the errors of a learner that sees whole noisy answers; None without a bound."""
-        return None if self._full is None else float(self._sums[1]) / self.queries
-
-    @property
-    def van_trees(self) -> float | None:
-        """The bound on root mean square errors; None where an edge leaves none."""
-        return None if self._smooth is None else math.sqrt(float(self._sums[2]) / self.queries)
-
-
-# One bit ----------------------------------------------------------------------------------------
-
-
-BLOCK = 1 << 20
+NUMBERS_PER_BLOCK = 1 << 20
 """Numbers that are drawn at a time: a query has one for each group."""
 
-A_DECADE = 5
+POINTS_PER_DECADE = 5
 """How many points the curve of errors has between two powers of ten."""
 
-SEEN = 1e-9
+UNSEEN_ROUNDING = 1e-9
 """What part of a group may lie outside what the queries span, by rounding."""
 
 Progress = Callable[[int], None]
@@ -255,7 +182,7 @@ class OneBitAttack:
         noise: Law | str,
         queries: int,
         private: str | None = None,
-        dimensions: int = DIMENSIONS,
+        dimensions: int = DEFAULT_DIMENSIONS,
         bounds: Bounds | None = None,
         options: OneBitOptions | None = None,
         random: np.random.Generator | None = None,
@@ -270,22 +197,16 @@ class OneBitAttack:
         law = parse_law(noise) if isinstance(noise, str) else noise
         totals = read_totals(table, private, dimensions, bounds)
         run = _AttackRun(totals, law, queries, options or OneBitOptions(), random)
-        finished = run.went_through(progress)
-        return run.found(noise if isinstance(noise, str) else law.name, finished)
+        finished = run.run_stream(progress)
+        return run.result(noise if isinstance(noise, str) else law.name, finished)
 
 
-@dataclass(frozen=True, eq=False)
-class _Reached:
+class _Reached(NamedTuple):
     """Where a stream stands after a block: averages, and which groups can be told apart."""
 
-    queries: int
+    moment: Moment
     errors: StreamErrors
     told: Bits
-
-    @property
-    def moment(self) -> Moment:
-        """The point of the curve."""
-        return Moment(self.queries, self.errors.error, self.errors.limit)
 
 
 class _AttackRun:
@@ -302,23 +223,25 @@ class _AttackRun:
         self.start = time.process_time()
         self.totals, self.law, self.wanted, self.options = totals, law, queries, options
         groups = len(totals.groups)
-        self.name = chosen(options.learner, options.told, law, queries, groups)
+        self.name = choose_learner(options.learner, options.told, law, queries, groups)
         self.weights = options.weights or _weighting(self.name)
         stream, noise, own = (random or np.random.default_rng()).spawn(3)
         self.stream, self.oracle = stream, TableOracle(totals, law, noise)
         self.learner: StreamLearner = learner_for(
             self.name, options.told, law, totals.reach, queries=queries, random=own
         )
-        self.limits = LeastErrors(law, groups)
+        self.limits = LeastErrors(law, np.eye(groups))
         self.sums = np.zeros(3)  # of errors, of their squares, of errors without any oracle
         self.spanned = np.zeros((groups, groups))
         self.curve: list[Moment] = []
         self.reached: _Reached | None = None
 
-    def went_through(self, progress: Progress | None) -> bool:
+    def run_stream(self, progress: Progress | None) -> bool:
         """Ask and learn until the end; whether nobody interrupted it."""
         try:
-            for count, marked in _blocks(self.wanted, max(1, BLOCK // len(self.totals.groups))):
+            for count, marked in _blocks(
+                self.wanted, max(1, NUMBERS_PER_BLOCK // len(self.totals.groups))
+            ):
                 self._ask(count)
                 self.reached = self._state()  # at once: an interrupt finds the last whole block
                 if marked:
@@ -333,7 +256,7 @@ class _AttackRun:
 
     def _ask(self, count: int) -> None:
         reach = self.totals.reach
-        queries = drawn_queries(self.weights, reach, count, self.stream)
+        queries = draw_queries(self.weights, reach, count, self.stream)
         answers = self.learner.follow(queries, self.oracle.noisy(queries))
         truth = queries @ self.totals.means
         off, blind = np.abs(answers - truth), np.abs(queries.sum(axis=1) / 2 - truth)
@@ -353,9 +276,10 @@ class _AttackRun:
             full_limit=self.limits.full_mean,
             kind=self.limits.kind,
         )
-        return _Reached(asked, errors, identifiable(self.spanned))
+        moment = Moment(asked, error, self.limits.mean)
+        return _Reached(moment, errors, identifiable(self.spanned))
 
-    def found(self, noise: str, finished: bool) -> OneBitFound:
+    def result(self, noise: str, finished: bool) -> OneBitFound:
         """What there is by now."""
         assert self.reached is not None  # nobody comes here before the first query
         if self.curve[-1:] != [self.reached.moment]:
@@ -369,7 +293,7 @@ class _AttackRun:
             told=self.options.told,
             weights=self.weights,
             confidence=self.options.confidence,
-            queries=self.reached.queries,
+            queries=self.reached.moment.queries,
             errors=self.reached.errors,
             curve=tuple(self.curve),
             values=values,
@@ -403,7 +327,7 @@ def identifiable(spanned: Floats) -> Bits:
     """
     sizes, directions = np.linalg.eigh(spanned)
     unseen = directions[:, sizes <= sizes[-1] * 1e-12]
-    return np.asarray((unseen**2).sum(axis=1) < SEEN)
+    return np.asarray((unseen**2).sum(axis=1) < UNSEEN_ROUNDING)
 
 
 def _weighting(name: OneBitLearnerName) -> Weighting:
@@ -412,8 +336,8 @@ def _weighting(name: OneBitLearnerName) -> Weighting:
 
 def _blocks(queries: int, most: int) -> Iterator[tuple[int, bool]]:
     """How many queries to ask at a time, and after which of them the curve has a point."""
-    steps = range(math.floor(A_DECADE * math.log10(queries)) + 1)
-    marks = {round(10 ** (step / A_DECADE)) for step in steps} | {queries}
+    steps = range(math.floor(POINTS_PER_DECADE * math.log10(queries)) + 1)
+    marks = {round(10 ** (step / POINTS_PER_DECADE)) for step in steps} | {queries}
     for before, after in pairwise([0, *sorted(marks)]):
         for start in range(before, after, most):
             stop = min(after, start + most)

@@ -1,109 +1,56 @@
 """OnlineBisection: a secret vector from one noisy bit a query, in logarithmic memory.
 
-Source     Source document 000, Algorithms 1 and 2, with the closed form of Lemma 5.1.
+`OnlineBisection` puts a basis in front of `BisectionSearch`, which works on coordinates: x = Cq of
+a query, C w of the secret. A `SecretBox` holds the latter; bits are counted until there is evidence
+for one half of a side, and then the box shrinks. `Errata` and `BisectionConstants` say how the text
+of the source is read.
+
+Source     Source document 000, Algorithm 1 and Algorithm 2 (ShrinkHyperCube), with the closed form
+           of Lemma 5.1 for the linear programme over the box.
 Guarantee  Theorem 2.1, corrected: while the queries concentrate near the basis, the average error
-           falls like sqrt(log T / T), except with a chance of about d log(T) / T^3;
-           `casemate.papers` has both with explicit constants.
-Cost       O(dD) time a query for its coordinates. The basis (dD numbers) and 4d numbers beside it,
-           with what follows from them: the evidence that each direction needs in its phase.
-Departure  Fifteen errata, listed in docs/derivations/online_bisection.md. Those that change what
-           happens are fields of `Errata` and `BisectionConstants`, each with a test of the printed
-           text. Without a basis the first queries are answered by one half of everything, until
-           directions are found.
-
-Finding the directions near which queries concentrate.
-
-Source     Source document 000, section 3: "some orthonormal basis" of the queries' space, for
-           instance by principal components.
-Departure  OnlineBisection uses a query only within a small angle of a basis vector, so the basis
-           has to consist of the directions of the queries themselves: the densest ones, made
-           orthonormal. Principal components are those only by accident:
-           `test_a_basis_of_principal_components_never_shrinks`.
-Cost       n^2 D time for n queries, each used once; d D numbers are kept.
-
-Compiled steps of OnlineBisection, up to the end of a phase.
-
-Arguments come in groups: `stream` is (coordinates, secret, noise); `span` is (first, end); `state`
-is (test, box, counts); `said` is (answers, thresholds, bits), without rows when nobody asked for
-them. A test is (cosine squared, shortest squared, whether the threshold is the middle); a box is
-(middle, half sides); counts are (above, seen, needed, waiting), where waiting is how many
-directions have to become ready.
-
-How the text of OnlineBisection is read: its errata as switches, and its constants as numbers.
-
-docs/derivations/online_bisection.md lists every erratum and what it does.
-
-A box that holds the secret, and the linear programme over it in closed form.
-
-Source     Source document 000, Algorithm 2 (ShrinkHyperCube) and Lemma 5.1.
-Guarantee  `most` and `least` are exact; a shrink leaves three quarters of a side.
-Cost       O(d) time and 4d numbers: two ends and two counts for each direction.
-
-OnlineBisection on coordinates: what a query in the basis says about the box.
-
-Source     Source document 000, Algorithms 1 and 2. Here x = Cq are the coordinates of a query and
-           C w those of the secret; `bisection` puts a basis in front.
-Guarantee  Theorem 2.1, as `error_bound`, `loss_bound` and `delay_bound` of `casemate.papers`.
-Cost       O(d) time a query; 4d numbers and a few more, none of which grows with the stream.
-Departure  An unknown horizon is doubled whenever it is passed, and the box is kept: only the
-           evidence that later shrinks need grows. `Errata` names the corrected errata.
+           falls like sqrt(log T / T), except with a chance of about d log(T) / T^3; with explicit
+           constants in `error_bound`, `loss_bound` and `delay_bound` of `casemate.papers`. `most`
+           and `least` of a box are exact; a shrink leaves three quarters of a side.
+Cost       O(dD) time a query for its coordinates, O(d) for the rest. The basis (dD numbers) and 4d
+           numbers beside it (two ends and two counts for each direction), with what follows from
+           them: the evidence that each direction needs in its phase. None of it grows with the
+           stream.
+Departure  Fifteen errata, listed in docs/derivations/online_bisection.md with what each does. Those
+           that change what happens are fields of `Errata` and `BisectionConstants`, each with a
+           test of the printed text. An unknown horizon is doubled whenever it is passed, and the
+           box is kept: only the evidence that later shrinks need grows. Without a basis the first
+           queries are answered by one half of everything, until directions are found.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.one_bit.laws import Law
-from casemate.attack.one_bit.oracle import Bits, Floats, checked_basis
+from casemate.attack.one_bit.oracle import Bits, Floats, Trail, orthonormal_basis
+from casemate.attack.one_bit.streams import concentrated_basis, principal_basis, printed_angle
 from casemate.compiled import compiled
 
-NEARLY_ORTHOGONAL = 0.5
-"""Directions whose least singular value is below this are no basis of concentration."""
+# Compiled steps, up to the end of a phase -------------------------------------------------------
+#
+# Kernels take plain tuples, as in `square_root`.
 
 
-def concentrated_basis(queries: Floats, directions: int, angle: float) -> Floats | None:
-    """The directions near which most queries are, made orthonormal; None when there are too few.
+Counts = NDArray[np.int64]
 
-    Each is the mean of the largest group of queries within twice the angle of one of them. The
-    nearest orthonormal vectors (the polar factor) undo a lean to all other directions alike.
-    """
-    lengths = np.linalg.norm(queries, axis=1)
-    left = queries[lengths > 0] / lengths[lengths > 0, None]
-    found: list[Floats] = []
-    while len(found) < directions and len(left) > 0:
-        centre = _densest(left, 2 * angle)
-        found.append(centre)
-        left = left[left @ centre < math.cos(math.pi / 4)]
-    if len(found) < directions:
-        return None
-    outer, sizes, inner = np.linalg.svd(np.array(found), full_matrices=False)
-    return np.asarray(outer @ inner) if sizes[-1] > NEARLY_ORTHOGONAL else None
-
-
-def _densest(rows: Floats, angle: float) -> Floats:
-    """The mean direction of the largest group of rows within an angle of one of them."""
-    near = rows @ rows.T >= math.cos(angle)
-    mean = rows[near[int(near.sum(axis=0).argmax())]].mean(axis=0)
-    return np.asarray(mean / np.linalg.norm(mean))
-
-
-def principal_basis(queries: Floats, directions: int) -> Floats:
-    """The first principal components of the queries, each pointing to where most of them are."""
-    _, _, inner = np.linalg.svd(queries, full_matrices=False)
-    chosen = inner[:directions]
-    signs = np.where((queries @ chosen.T).sum(axis=0) < 0, -1.0, 1.0)
-    return np.asarray(chosen * signs[:, None])
-
-
-# Bisection kernel -------------------------------------------------------------------------------
+SearchState = tuple[
+    tuple[float, float, bool], tuple[Floats, Floats], tuple[Counts, Counts, Counts, int]
+]
+"""(test, box, counts): a test is (cosine squared, shortest squared, whether the threshold is the
+middle); a box is (middle, half sides); counts are (above, seen, critical, awaited), where awaited
+is how many directions have to become ready."""
 
 
 @compiled(inline="always")
-def _speaks_of(x: Any, cosine_squared: Any, shortest_squared: Any) -> Any:
+def nearest_direction(x: Floats, cosine_squared: float, shortest_squared: float) -> int:
     """The direction about which a query speaks; -1 when there is none."""
     total, nearest = 0.0, 0
     for j in range(x.shape[0]):
@@ -111,24 +58,28 @@ def _speaks_of(x: Any, cosine_squared: Any, shortest_squared: Any) -> Any:
         if x[j] > x[nearest]:
             nearest = j
     part = x[nearest]
-    near = part > 0.0 and part * part >= cosine_squared * total
-    return nearest if near and total >= shortest_squared else -1
+    within_angle = part > 0.0 and part * part >= cosine_squared * total
+    return nearest if within_angle and total >= shortest_squared else -1
 
 
 @compiled
-def advance(stream: Any, span: Any, state: Any, said: Any) -> Any:
+def advance(
+    stream: tuple[Floats, Floats, Floats], span: tuple[int, int], state: SearchState, trail: Trail
+) -> tuple[int, float]:
     """Answer the queries of a span, and count, until a phase ends; where, and the sum of errors.
 
-    Without directions to wait for, it only answers.
+    `stream` is (coordinates, secret, noise), `span` (first, end). Without directions to wait for,
+    it only answers; a trail without rows is not kept.
     """
     coordinates, secret, noise = stream
     place, end = span
     test, box, counts = state
     cosine_squared, shortest_squared, in_the_middle = test
     middle, half = box
-    above, seen, needed, waiting = counts
+    above, seen, critical, awaited = counts
+    answers, thresholds, bits = trail
     errors = 0.0
-    counting, keeping = waiting > 0, said[0].shape[0] > 0
+    counting, keeping = awaited > 0, answers.shape[0] > 0
     while place < end:
         x = coordinates[place]
         answer, truth, spread = 0.0, 0.0, 0.0
@@ -140,21 +91,21 @@ def advance(stream: Any, span: Any, state: Any, said: Any) -> Any:
         threshold = answer if in_the_middle else spread
         bit = truth + noise[place] > threshold
         if keeping:
-            said[0][place], said[1][place], said[2][place] = answer, threshold, bit
+            answers[place], thresholds[place], bits[place] = answer, threshold, bit
         place += 1
         if counting:
-            direction = _speaks_of(x, cosine_squared, shortest_squared)
+            direction = nearest_direction(x, cosine_squared, shortest_squared)
             if direction >= 0:
                 above[direction] += bit
                 seen[direction] += 1
-                if seen[direction] == needed[direction]:
-                    waiting -= 1
-                    if waiting == 0:
+                if seen[direction] == critical[direction]:
+                    awaited -= 1
+                    if awaited == 0:
                         break
     return place, errors
 
 
-# Bisection reading ------------------------------------------------------------------------------
+# How the text is read: its errata as switches, its constants as numbers -------------------------
 
 
 @dataclass(frozen=True)
@@ -224,22 +175,14 @@ TIGHT = BisectionConstants(observations=6.0, exact_gap=True)
 """The same chance of failure from Hoeffding's inequality and the exact gap: a quarter the error."""
 
 
-def printed_angle(directions: int) -> float:
-    """The angle of Algorithm 1: 2 arcsin(1 / 64 sqrt d)."""
-    return 2 * math.asin(1 / (64 * math.sqrt(directions)))
+# Evidence for one half of a side: how many bits a decision needs --------------------------------
 
 
-# Bisection evidence -----------------------------------------------------------------------------
-
-
-SHRINK = 0.75  # alpha
+SIDE_SHRINK = 0.75  # alpha
 """What is left of a side when it shrinks."""
 
-NEVER = 1 << 62
+UNREACHABLE_COUNT = 1 << 62
 """As many observations as nobody will ever have."""
-
-
-# Decisions ----------------------------------------------------------------------------------------
 
 
 def gaps(sides: Floats, constants: BisectionConstants) -> Floats:
@@ -276,12 +219,14 @@ class HalfEvidence:
         above, below = float(law.cdf(gap)), float(law.cdf(-gap))
         return cls(1 - above, above - below)
 
-    def needed(self, constants: BisectionConstants, horizon: int) -> int:  # N_crit
+    def critical_count(self, constants: BisectionConstants, horizon: int) -> int:  # N_crit
         """How many bits decide, except with a chance of horizon^-3."""
         squared = self.difference**2
         if squared == 0:
-            return NEVER
-        return min(NEVER, math.ceil(constants.observations * math.log(horizon) / squared))
+            return UNREACHABLE_COUNT
+        return min(
+            UNREACHABLE_COUNT, math.ceil(constants.observations * math.log(horizon) / squared)
+        )
 
     @property
     def middle(self) -> float:
@@ -307,14 +252,11 @@ def phases(
     while side > stopping_side(horizon, directions):
         gap = float(gaps(np.full(directions, side), constants)[0])
         evidence = HalfEvidence.of(law, gap)
-        yield side, evidence.needed(constants, horizon), evidence.difference
-        side *= SHRINK
+        yield side, evidence.critical_count(constants, horizon), evidence.difference
+        side *= SIDE_SHRINK
 
 
-# Bisection box ----------------------------------------------------------------------------------
-
-
-Counts = NDArray[np.int64]
+# A box that holds the secret, and the linear programme over it in closed form -------------------
 
 
 class SecretBox:
@@ -372,14 +314,14 @@ class SecretBox:
     def shrink(self, direction: int, upper: bool) -> None:
         """Keep the upper, or else the lower, three quarters of an interval (Algorithm 2)."""
         low, high = float(self.low[direction]), float(self.high[direction])
-        kept = SHRINK * (high - low)
+        kept = SIDE_SHRINK * (high - low)
         if upper:
             self.low[direction] = high - kept
         else:
             self.high[direction] = low + kept
 
 
-# Bisection search -------------------------------------------------------------------------------
+# On coordinates: what a query in the basis says about the box -----------------------------------
 
 
 FIRST_HORIZON = 1024
@@ -390,7 +332,7 @@ class BisectionSearch:
     """A box around the coordinates of a secret, halved in noise; one mutating verb, `learn`.
 
     >>> search = BisectionSearch(dimension=4, directions=2, law=None, horizon=100)
-    >>> search.box.low.tolist(), search.needed.tolist()
+    >>> search.box.low.tolist(), search.critical_counts.tolist()
     ([-2.0, -2.0], [139, 139])
     """
 
@@ -417,7 +359,7 @@ class BisectionSearch:
         self.queries = self.shrinks = 0
         self._angle = constants.angle_for(directions)
         self._evidence = [HalfEvidence(0.0, 0.0)] * directions
-        self._weigh()
+        self._set_critical_counts()
         self._start_phase(np.ones(directions, np.bool_))
 
     # What it knows --------------------------------------------------------------------------------
@@ -474,24 +416,24 @@ class BisectionSearch:
         direction = self.direction(x, squared)
         if direction is not None:
             self.box.observe(direction, above)
-            self.settle()
+            self.shrink_ready()
 
     def skip(self) -> None:
         """Let one query pass without a bit."""
-        self.make_room()
+        self.extend_horizon()
         self.queries += 1
 
-    def make_room(self) -> None:
+    def extend_horizon(self) -> None:
         """Double a horizon that nobody gave once it is used up: shrinks then need more evidence."""
         if self.doubles and self.queries >= self.horizon:
             self.horizon *= 2
-            self._weigh()
+            self._set_critical_counts()
 
     # Algorithm 2 ----------------------------------------------------------------------------------
 
-    def settle(self) -> None:
+    def shrink_ready(self) -> None:
         """Shrink what is ready: all directions once all are, or each on its own."""
-        ready = self.box.seen >= self.needed
+        ready = self.box.seen >= self.critical_counts
         if not (ready.all() if self.constants.shrink_together else ready.any()):
             return
         for i in map(int, np.flatnonzero(ready)):
@@ -508,25 +450,25 @@ class BisectionSearch:
         distances = gaps(self.box.sides, self.constants)
         for i, gap in enumerate(distances):
             fresh = HalfEvidence.of(self.law, float(gap))
-            soon = fresh.needed(self.constants, self.horizon)
-            if ended[i] or soon < self.needed[i] - self.box.seen[i]:
+            count = fresh.critical_count(self.constants, self.horizon)
+            if ended[i] or count < self.critical_counts[i] - self.box.seen[i]:
                 self._evidence[i] = fresh
                 self.box.forget(i)
-        self._weigh()
+        self._set_critical_counts()
 
-    def _weigh(self) -> None:
-        found = [each.needed(self.constants, self.horizon) for each in self._evidence]
-        self.needed: Counts = np.array(found, np.int64)  # N_crit of each direction
-
-
-# Bisection --------------------------------------------------------------------------------------
+    def _set_critical_counts(self) -> None:
+        found = [each.critical_count(self.constants, self.horizon) for each in self._evidence]
+        self.critical_counts: Counts = np.array(found, np.int64)  # N_crit of each direction
 
 
-PRELIMINARY = 64
+# The learner: a basis, given or found, in front of the search -----------------------------------
+
+
+PRELIMINARY_QUERIES_PER_DIRECTION = 64
 """So many queries for each direction are looked at before a basis is sought."""
 
 
-SAME = 1e-9
+SAME_THRESHOLD_RATIO = 1e-9
 """Thresholds this near to each other, in widths of the box along a query, are the same."""
 
 
@@ -553,12 +495,14 @@ class OnlineBisection:
     ) -> None:
         if basis is None and directions is None:
             raise ValueError("need a basis, or the number of directions to find")
-        self.basis = None if basis is None else checked_basis(basis, dimension)
+        self.basis = None if basis is None else orthonormal_basis(basis, dimension)
         count = int(directions or 0) if self.basis is None else len(self.basis)
         self.search = BisectionSearch(
             dimension, count, law, horizon=horizon, reading=reading, constants=constants
         )
-        self._batch = PRELIMINARY * count if preliminary is None else preliminary
+        self._batch = (
+            PRELIMINARY_QUERIES_PER_DIRECTION * count if preliminary is None else preliminary
+        )
         self._first: list[Floats] = []
         if self._batch < count:
             raise ValueError(f"need at least {count} preliminary queries, got {self._batch}")
@@ -585,15 +529,17 @@ class OnlineBisection:
         """Take note of the oracle's answer; one about another threshold is not evidence."""
         if self.basis is None:
             self.search.skip()
-            self._look(q)
+            self._find_basis(q)
             return
         x = self.basis @ q
-        if abs(threshold - self.search.threshold(x)) <= SAME * self.search.spread(x):
+        if abs(threshold - self.search.threshold(x)) <= SAME_THRESHOLD_RATIO * self.search.spread(
+            x
+        ):
             self.search.learn(x, above, float(q @ q))
         else:
             self.search.skip()
 
-    def _look(self, q: Floats) -> None:
+    def _find_basis(self, q: Floats) -> None:
         """Keep the first queries until directions are found in them; else look at the next ones."""
         self._first.append(np.array(q, np.float64))
         if len(self._first) < self._batch:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casemate.attack.one_bit.bisection import BisectionSearch, advance
+from casemate.attack.one_bit.bisection import BisectionSearch, SearchState, advance
 from casemate.attack.one_bit.laws import Law
 from casemate.attack.one_bit.oracle import AnswerTrail, Bits, Floats
 
-NOT_KEPT = AnswerTrail.empty(0)
+NO_TRAIL = AnswerTrail.empty(0)
 
 
 @dataclass(frozen=True)
@@ -60,20 +60,20 @@ def feed(
     coordinates: Floats,
     secret: Floats,
     noise: Floats,
-    said: AnswerTrail = NOT_KEPT,
+    trail: AnswerTrail = NO_TRAIL,
 ) -> tuple[float, list[int]]:
     """Go through queries with this noise: the sum of errors, and when the box shrank."""
-    stream = _stream(search, coordinates, secret, noise)
+    stream = _kernel_stream(search, coordinates, secret, noise)
     total, place, moments = 0.0, 0, list[int]()
     while place < len(coordinates):
-        search.make_room()
+        search.extend_horizon()
         room = search.horizon - search.queries if search.doubles else len(coordinates)
         end = min(len(coordinates), place + room)
-        reached, errors = advance(stream, (place, end), _at(search), tuple(said))
+        reached, errors = advance(stream, (place, end), _kernel_state(search), trail.arrays)
         total, before = total + errors, search.shrinks
         search.queries += reached - place
         place = reached
-        search.settle()
+        search.shrink_ready()
         moments += [search.queries] * (search.shrinks - before)
     return total, moments
 
@@ -81,13 +81,13 @@ def feed(
 def simulate_trail(
     search: BisectionSearch, coordinates: Floats, secret: Floats, noise: Floats
 ) -> AnswerTrail:
-    """Everything that is said about each query."""
-    said = AnswerTrail.empty(len(coordinates))
-    feed(search, coordinates, secret, noise, said)
-    return said
+    """Everything that is trail about each query."""
+    trail = AnswerTrail.empty(len(coordinates))
+    feed(search, coordinates, secret, noise, trail)
+    return trail
 
 
-def _stream(
+def _kernel_stream(
     search: BisectionSearch, coordinates: Floats, secret: Floats, noise: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """What the compiled steps read, which do not look where an array ends."""
@@ -104,19 +104,19 @@ def _stream(
     )
 
 
-def _at(search: BisectionSearch) -> tuple[object, object, object]:
+def _kernel_state(search: BisectionSearch) -> SearchState:
     """What the compiled steps take from a search: its test, its box, its counts."""
-    box, short = search.box, search.box.seen < search.needed
+    box, short = search.box, search.box.seen < search.critical_counts
     test = (
         search.cosine_squared,
         search.shortest_squared,
         search.reading.threshold_in_the_middle,
     )
-    counts = (box.above, box.seen, search.needed, _waiting(search, short))
+    counts = (box.above, box.seen, search.critical_counts, _directions_awaited(search, short))
     return test, (box.middle, box.sides / 2), counts
 
 
-def _waiting(search: BisectionSearch, short: Bits) -> int:
+def _directions_awaited(search: BisectionSearch, short: Bits) -> int:
     """How many directions have to become ready before the box changes; 0 when it will not."""
     if search.stopped:
         return 0

@@ -3,55 +3,80 @@
 Source     Source document 000, section 2 (the protocol). Its 1/sqrt(T) is a worst case over noise.
 Method     Noise that stops suddenly tells much more at its edge than at its median: a bit there is
            nearly always the same, and the rare other one says that w . q is on one side for
-           certain. The belief is normal, in square-root form; each bit is read by Bayes' rule under
-           the known law, in closed form for uniform noise and from a table for any other.
+           certain. The belief is normal, in square-root form; where to ask and how each bit is read
+           under the known law is that of `thresholds`.
            docs/derivations/one_bit_edge.md derives the rate: error of the order (log T) / T.
-Guarantee  None that is proved for a right law. Against a wrong one there is a guard: hits at the
-           edge are held against their predicted number by a test that cries wolf with probability
-           at most `alarm` over the whole stream. After the alarm the belief goes back to what it
-           was before the law began to fail, and thresholds go to the median.
+Guarantee  None that is proved for a right law. Against a wrong one there is the guard:
+           hits at the edge are held against their predicted number by a test that cries wolf with
+           probability at most `alarm` over the whole stream. After the alarm the belief goes back
+           to what it was before the law began to fail, and thresholds go to the median.
 Cost       O(d²) a query, O(d² log T) memory for the beliefs to go back to.
-
-Whether bits at the edge come as often as the law says: a bet that can be left running.
-
-Method     Against the claim that hits come at no more than 1.15 times (and at no less than 0.85
-           times) the predicted chance, money is bet on more (1.8 and 4 times as many) and on fewer
-           (0.4 and 0.05 times). While the claim holds, the money is a supermartingale, so that by
-           Ville's inequality it ever reaches 1 / alarm with probability at most `alarm`: over the
-           whole stream, however long.
-           A wrong law may begin to matter late, so new bets are opened whenever the number of
-           counted bits has doubled, out of a purse that is never empty: shares 1 / (k (k + 1)).
-Cost       Four numbers for each doubling.
-Departure  The chances are those of a normal belief. Under uniform noise they are close (hits come
-           at 0.96 to 1.03 times the prediction), which is what the margins are for. The bound is a
-           theorem for exact chances only: noise with one edge had 1 alarm in 60 runs at 0.001.
-
-Compiled steps of the edge filter: a whole stream, up to the guard's alarm.
-
-`watch` is what `Guard.state` gives: (money, counts, alarm), with counts (bets, counted), and the
-marks (means, roots): the belief before each bet was opened, after the prior.
 """
 
 import math
-from typing import Any
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from casemate.attack.one_bit.edge_table import Reading, edge_rule, place_threshold, reading_at
-from casemate.attack.one_bit.kalman_bank import ScaleBank
-from casemate.attack.one_bit.laws import Law, effective_scale
+from casemate.attack.one_bit.laws import Law, Uniform, centred, effective_scale, median
 from casemate.attack.one_bit.limit import box_prior
-from casemate.attack.one_bit.oracle import AnswerTrail, Floats, checked_basis
-from casemate.attack.one_bit.potter import empty_room, potter_update, predict
+from casemate.attack.one_bit.oracle import (
+    AnswerTrail,
+    DrawnStream,
+    FilterStage,
+    Floats,
+    StagedLearner,
+    Trail,
+    orthonormal_basis,
+)
+from casemate.attack.one_bit.scale_bank import ScaleBank
+from casemate.attack.one_bit.square_root import (
+    Belief,
+    FilterState,
+    new_workspace,
+    nuisance_part,
+    potter_update,
+    predict,
+)
+from casemate.attack.one_bit.thresholds import (
+    MEDIAN_SHARE,
+    EdgeRule,
+    Reading,
+    edge_rule,
+    place_threshold,
+    table_reading,
+    uniform_reading,
+)
 from casemate.compiled import compiled
+
+# The guard --------------------------------------------------------------------------------------
+#
+# Whether bits at the edge come as often as the law says: a test by betting, valid at any time.
+#
+# Method     Against the claim that hits come at no more than 1.15 times (and at no less than 0.85
+#            times) the predicted chance, wealth is bet on more (1.8 and 4 times as many) and on
+#            fewer (0.4 and 0.05 times). While the claim holds, the wealth is a supermartingale, so
+#            that by Ville's inequality it ever reaches 1 / alarm with probability at most `alarm`:
+#            over the whole stream, however long. A wrong law may begin to matter late, so new bets
+#            are opened whenever the number of counted bits has doubled, out of a purse that is
+#            never empty: shares 1 / (k (k + 1)).
+# Cost       Four numbers for each doubling, and a belief to go back to.
+# Departure  The chances are those of a normal belief. Under uniform noise they are close (hits come
+#            at 0.96 to 1.03 times the prediction), which is what the margins are for. The bound is
+#            a theorem for exact chances only: noise with one edge had 1 alarm in 60 runs at 0.001.
 
 MOST_BETS = 50
 RAREST_HIT = 1e-12
-TOO_MANY, TOO_FEW = 1.15, 0.85
+MOST_HIT_RATIO, LEAST_HIT_RATIO = 1.15, 0.85
 """The claim to be refuted: hits come at parts of their predicted chance between these."""
 
-MORE, FAR_MORE, FEWER, FAR_FEWER = 1.8, 4.0, 0.4, 0.05
-"""What is bet on instead."""
+BET_RATIOS = MORE_HITS, FAR_MORE_HITS, FEWER_HITS, FAR_FEWER_HITS = 1.8, 4.0, 0.4, 0.05
+"""What is bet on instead, as parts of the predicted chance."""
+
+Watch = tuple[tuple[Floats, NDArray[np.int64], float], tuple[Floats, Floats]]
+"""((wealth, counts, alarm), (means, roots)): counts are (bets opened, bits counted), and the
+beliefs are the prior and that before each bet was opened."""
 
 
 class Guard:
@@ -61,31 +86,31 @@ class Guard:
         if not 0 < alarm < 1:
             raise ValueError(f"need a rate of false alarms between 0 and 1, got {alarm}")
         self.alarm = alarm
-        self.money: Floats = np.zeros((MOST_BETS, 4))
+        self.wealth: Floats = np.zeros((MOST_BETS, len(BET_RATIOS)))
         self.counts = np.zeros(2, np.int64)  # bets that were opened, bits that were counted
         self.means = np.empty((MOST_BETS + 1, *mean.shape))
         self.roots = np.empty((MOST_BETS + 1, *root.shape))
         self.means[0], self.roots[0] = mean, root
 
     @property
-    def state(self) -> tuple[object, object]:
+    def state(self) -> Watch:
         """What compiled steps read and change."""
-        return (self.money, self.counts, self.alarm), (self.means, self.roots)
+        return (self.wealth, self.counts, self.alarm), (self.means, self.roots)
 
-    def before(self) -> tuple[Floats, Floats]:
+    def belief_before(self) -> tuple[Floats, Floats]:
         """The belief from before the bet was opened that has gained most: mean and root."""
-        place = int(np.argmax(self.money[: self.counts[0]].max(axis=1)))
+        place = int(np.argmax(self.wealth[: self.counts[0]].max(axis=1)))
         return self.means[place], self.roots[place]
 
 
 @compiled
-def odds(chance: Any, hit: Any) -> Any:
-    """By what the money of each bet is multiplied."""
+def odds(chance: float, hit: bool) -> tuple[float, float, float, float]:
+    """By what the wealth of each bet is multiplied."""
     chance = max(chance, RAREST_HIT)
-    most, least = min(TOO_MANY * chance, 0.5 + 0.5 * chance), TOO_FEW * chance
-    more = min(MORE * chance, 0.7 + 0.3 * chance)
-    far_more = min(FAR_MORE * chance, 0.85 + 0.15 * chance)
-    fewer, far_fewer = FEWER * chance, FAR_FEWER * chance
+    most, least = min(MOST_HIT_RATIO * chance, 0.5 + 0.5 * chance), LEAST_HIT_RATIO * chance
+    more = min(MORE_HITS * chance, 0.7 + 0.3 * chance)
+    far_more = min(FAR_MORE_HITS * chance, 0.85 + 0.15 * chance)
+    fewer, far_fewer = FEWER_HITS * chance, FAR_FEWER_HITS * chance
     if hit:
         return more / most, far_more / most, fewer / least, far_fewer / least
     no, yes = 1.0 - most, 1.0 - least
@@ -93,34 +118,35 @@ def odds(chance: Any, hit: Any) -> Any:
 
 
 @compiled
-def count_hit(belief: Any, watch: Any, chance: Any, hit: Any) -> Any:
+def count_hit(belief: Belief, watch: Watch, chance: float, hit: bool) -> bool:
     """Take note of a bit that was a hit with some chance; whether the alarm goes off.
 
     When the count has doubled, new bets are opened, and the belief is kept as it is.
     """
-    (money, counts, alarm), marks = watch
+    (wealth, counts, alarm), (means, roots) = watch
     bets = counts[0]
     if bets < MOST_BETS and counts[1] + 1 == 1 << bets:
-        money[bets] = 0.25 / ((bets + 1.0) * (bets + 2.0))
-        marks[0][bets + 1] = belief[0]
-        marks[1][bets + 1] = belief[1]
+        wealth[bets] = 0.25 / ((bets + 1.0) * (bets + 2.0))
+        means[bets + 1], roots[bets + 1] = belief
         counts[0] += 1
     counts[1] += 1
     factors, total = odds(chance, hit), 0.0
     for k in range(counts[0]):
-        for kind in range(4):
-            money[k, kind] *= factors[kind]
-            total += money[k, kind]
+        for kind in range(wealth.shape[1]):
+            wealth[k, kind] *= factors[kind]
+            total += wealth[k, kind]
     return total >= 1.0 / alarm
 
 
 @compiled
-def take_bit(state: Any, watch: Any, variance: Any, reading: Any, above: Any) -> Any:
+def update_guarded(
+    state: FilterState, watch: Watch, variance: float, reading: Reading, above: bool
+) -> bool:
     """Move the belief as a bit was read, after the guard has looked at it; whether it cries wolf.
 
-    `state` is (belief, room) of `potter`, the room as `predict` left it.
+    The workspace is as `predict` left it.
     """
-    belief, room = state
+    belief, workspace = state
     chance, step_above, lost_above, step_below, lost_below, counted = reading
     if counted:
         rare_above = chance < 0.5
@@ -128,18 +154,142 @@ def take_bit(state: Any, watch: Any, variance: Any, reading: Any, above: Any) ->
         if count_hit(belief, watch, rarer, above == rare_above):
             return True
     moments = (step_above, lost_above) if above else (step_below, lost_below)
-    potter_update(belief, room, (variance, 0.0, 1.0), moments)
+    potter_update(belief, workspace, (variance, 0.0, 1.0), moments)
     return False
 
 
-# Edge -------------------------------------------------------------------------------------------
+# The filter -------------------------------------------------------------------------------------
 
-
-WIDER = 64.0
+FALLBACK_SCALE_RATIO = 64.0
 """The widest scale to begin with after an alarm, as a multiple of that of the law."""
 
+EDGES = 2
+"""Nuisance coefficients of learnt edges: how far the upper one, and the lower one, lies beyond an
+assumed bound."""
 
-class EdgeKalman:
+EDGE_DEVIATION_RATIO = 0.3
+"""The deviation of each of them in the prior, as a part of the bound."""
+
+LEARNED_EDGE_INFLATION = 1.3
+"""By how much the deviations of the belief are stretched when the edges come in."""
+
+
+class EdgeFilter:
+    """A filter with thresholds at the edges of the noise, whose law is known or else learnt.
+
+    Learnt edges are those of uniform noise. A bit near the upper edge tells of w . q plus the one
+    nuisance, near the lower edge of w . q minus the other. Some thresholds stand at the median,
+    which nothing but w . q decides: noise need not be symmetric, and queries may not tell a
+    constant from the edges.
+    """
+
+    def __init__(
+        self, mean: Floats, root: Floats, law: Law, alarm: float, *, learned: bool = False
+    ) -> None:
+        self.mean, self.root = mean, root
+        self.nuisances, self.alarmed = EDGES if learned else 0, False
+        self.guard = Guard(alarm, mean, root)
+        self._law, self._rule = law, edge_rule(law, learned)
+        self._state = (mean, root), new_workspace(mean)
+
+    @classmethod
+    def with_learned_edges(cls, mean: Floats, root: Floats, bound: float, alarm: float) -> Self:
+        """From a belief about w alone, and the bound that is assumed for the noise."""
+        size = EDGES + len(mean)
+        wider = np.zeros((size, size))
+        wider[0, 0] = wider[1, 1] = EDGE_DEVIATION_RATIO * bound
+        wider[EDGES:, EDGES:] = LEARNED_EDGE_INFLATION * root
+        return cls(np.append(np.zeros(EDGES), mean), wider, Uniform(bound), alarm, learned=True)
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Where the noise is thought to end, below and above."""
+        low, high = self._law.edges
+        beyond_high, beyond_low = self.mean[: self.nuisances] if self.nuisances else (0.0, 0.0)
+        return low - float(beyond_low), high + float(beyond_high)
+
+    def answer(self, x: Floats) -> float:
+        """The mean of the belief about w . q."""
+        return float(self.mean[self.nuisances :] @ x)
+
+    def threshold(self, x: Floats, draw: float) -> float:
+        """Near an edge that the draw chooses, or at the median."""
+        centre, variance = self._predict(x, draw)
+        if not variance > 0:
+            return centre
+        return centre + place_threshold(self._rule, math.sqrt(variance), draw)[0]
+
+    def learn(self, x: Floats, draw: float, threshold: float, above: bool) -> None:
+        """Read the bit by the law, after the guard has looked at it."""
+        centre, variance = self._predict(x, draw)
+        if variance > 0:
+            reading = self._reading(math.sqrt(variance), threshold - centre, draw)
+            watch = self.guard.state
+            self.alarmed = update_guarded(self._state, watch, variance, reading, above)
+
+    def _predict(self, x: Floats, draw: float) -> tuple[float, float]:
+        columns = edge_columns(x, draw) if self.nuisances else x
+        belief, workspace = self._state
+        return predict(belief, columns, workspace)
+
+    def _reading(self, deviation: float, offset: float, draw: float) -> Reading:
+        if isinstance(self._law, Uniform):
+            return uniform_reading(self._rule, offset, deviation, draw)
+        return table_reading(self._law, deviation, offset)
+
+    def follow(self, columns: Floats, noisy: Floats, draws: Floats, trail: AnswerTrail) -> int:
+        """A stream, compiled, until the alarm."""
+        wider = edge_columns(columns, draws) if self.nuisances else columns
+        model, stream = (self._rule, self.nuisances), (wider, noisy, draws)
+        reached = run_edge(self._state, model, self.guard.state, stream, trail.arrays)
+        self.alarmed = reached != NO_ALARM
+        return int(reached) if self.alarmed else len(columns)
+
+    def successor(self) -> FilterStage:
+        """After an alarm, the median with the last belief about w from before the law failed.
+
+        A law with a wrong bound may be wrong in all else, so its scale is not believed either.
+        """
+        if not self.alarmed:
+            return self
+        mean, root = self.guard.belief_before()
+        triangle = np.linalg.qr(root[self.nuisances :].T).R
+        widest = FALLBACK_SCALE_RATIO * effective_scale(self._law)
+        own_mean, own_root = mean[self.nuisances :].copy(), np.ascontiguousarray(triangle.T)
+        return ScaleBank(own_mean, own_root, widest)
+
+
+def edge_columns(columns: Floats, draws: Floats | float) -> Floats:
+    """Columns after those of the edges: of the one that a draw chooses, or of none."""
+    chosen = np.asarray(draws)
+    at_edge = np.minimum(chosen, 1.0 - chosen) >= MEDIAN_SHARE / 2.0
+    upper, lower = at_edge & (chosen < 0.5), at_edge & (chosen >= 0.5)
+    return np.concatenate([np.stack([1.0 * upper, -1.0 * lower], axis=-1), columns], axis=-1)
+
+
+class EdgeLearner(StagedLearner):
+    """A learner in a given basis, some of whose stages stand at the edges of the noise."""
+
+    def __init__(
+        self,
+        basis: Floats,
+        stage: FilterStage,
+        random: np.random.Generator | None,
+        centre: float = 0.0,
+    ) -> None:
+        super().__init__(stage, random, centre)
+        self.basis = basis
+
+    def _columns(self, q: Floats) -> Floats:
+        return self.basis @ q
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether thresholds stand at the edges of the noise."""
+        return isinstance(self.stage, EdgeFilter)
+
+
+class EdgeKalman(EdgeLearner):
     """A one-bit filter for noise of a known law, with a guard against a wrong one."""
 
     def __init__(
@@ -151,110 +301,46 @@ class EdgeKalman:
         alarm: float = 1e-3,
         random: np.random.Generator | None = None,
     ) -> None:
-        self.basis = checked_basis(basis, dimension)
-        self.law = law
-        self.mean, self.root = box_prior(self.basis)
-        self.fallback: ScaleBank | None = None
-        self.guard = Guard(alarm, self.mean, self.root)
-        self._random = np.random.default_rng() if random is None else random
-        self._later = np.random.default_rng(self._random.integers(2**63))
-        self._middle = float(law.quantile(0.5))
-        self._room = empty_room(self.mean)
+        rows = orthonormal_basis(basis, dimension)
+        stage = EdgeFilter(*box_prior(rows), centred(law), alarm)
+        super().__init__(rows, stage, random, median(law))
 
     @property
     def alarmed(self) -> bool:
         """Whether the guard has found the law to be wrong."""
-        return self.fallback is not None
-
-    @property
-    def at_edge(self) -> bool:
-        """Whether the law is still believed."""
-        return self.fallback is None
-
-    def answer(self, q: Floats) -> float:
-        """The mean of the belief about w . q."""
-        x = self.basis @ q
-        return float(self.mean @ x) if self.fallback is None else self.fallback.answer(x)
-
-    def threshold(self, q: Floats) -> float:
-        """At an edge of the noise, on a side chosen by chance; after an alarm at its median."""
-        x = self.basis @ q
-        if self.fallback is not None:
-            return self.fallback.threshold(x) + self._middle
-        centre, variance = predict((self.mean, self.root), x, self._room)
-        if variance > 0:
-            draw = self._random.random()
-            centre += place_threshold(tuple(edge_rule(self.law)), math.sqrt(variance), draw)[0]
-        return float(centre)
-
-    def learn(self, q: Floats, threshold: float, above: bool) -> None:
-        """Read the bit by the law, after the guard has looked at it."""
-        x = self.basis @ q
-        if self.fallback is not None:
-            self.fallback.learn(x, threshold - self._middle, above)
-            return
-        belief = self.mean, self.root
-        centre, variance = predict(belief, x, self._room)
-        if variance > 0:
-            reading: Reading = reading_at(self.law, math.sqrt(variance), threshold - float(centre))
-            if take_bit((belief, self._room), self.guard.state, variance, reading, above):
-                self._fall_back()
-
-    def _fall_back(self) -> None:
-        """Go back to the last belief from before the law began to fail, and ask at the median.
-
-        A law with a wrong bound may be wrong in all else, so its scale is not believed either.
-        """
-        widest = WIDER * effective_scale(self.law)
-        self.fallback = ScaleBank(*self.guard.before(), widest, random=self._later)
-
-    def follow(self, coordinates: Floats, noisy: Floats) -> AnswerTrail:
-        """Answer a whole stream, compiled: queries in the basis, and their noisy answers.
-
-        Each noisy answer is compared with its threshold and used for nothing else.
-        """
-        trail, done = AnswerTrail.empty(len(coordinates)), 0
-        held = np.ascontiguousarray(coordinates, float)
-        if self.fallback is None:
-            done = self._advance(held, noisy, trail)
-        if self.fallback is not None:
-            rest = self.fallback.follow(held[done:], noisy[done:] - self._middle)
-            trail.answers[done:], trail.above[done:] = rest.answers, rest.above
-            trail.thresholds[done:] = rest.thresholds + self._middle
-        return trail
-
-    def _advance(self, coordinates: Floats, noisy: Floats, trail: AnswerTrail) -> int:
-        """Go on until the alarm; how many queries were answered."""
-        state = (self.mean, self.root), self._room
-        stream = coordinates, noisy, self._random.random(len(coordinates))
-        reached = run(state, tuple(edge_rule(self.law)), self.guard.state, stream, tuple(trail))
-        if reached == NO_ALARM:
-            return len(coordinates)
-        self._fall_back()
-        return int(reached)
+        return not self.at_edge
 
 
 NO_ALARM = -1
 
 
 @compiled
-def run(state: Any, rule: Any, watch: Any, stream: Any, trail: Any) -> Any:
+def run_edge(
+    state: FilterState,
+    model: tuple[EdgeRule, int],
+    watch: Watch,
+    stream: DrawnStream,
+    trail: Trail,
+) -> int:
     """Answer a stream until the alarm; the number of queries that were answered.
 
-    `stream` is (coordinates, noisy, draws): a draw chooses the side to ask at.
+    `model` is (rule, nuisances); a draw chooses the side.
     """
-    belief, room = state
-    coordinates, noisy, draws = stream
-    answers, thresholds, bits = trail
-    for place in range(coordinates.shape[0]):
-        centre, variance = predict(belief, coordinates[place], room)
-        answers[place] = thresholds[place] = centre
+    belief, workspace = state
+    rule, nuisances = model
+    columns, noisy, draws = stream
+    answers, thresholds, above = trail
+    for place in range(columns.shape[0]):
+        x = columns[place]
+        centre, variance = predict(belief, x, workspace)
+        answers[place] = centre - nuisance_part(belief[0], x, nuisances)
+        thresholds[place] = centre
         if not variance > 0.0:
-            bits[place] = noisy[place] > centre
+            above[place] = noisy[place] > centre
             continue
         offset, reading = place_threshold(rule, math.sqrt(variance), draws[place])
         thresholds[place] += offset
-        bits[place] = noisy[place] > thresholds[place]
-        if take_bit(state, watch, variance, reading, bits[place]):
+        above[place] = noisy[place] > thresholds[place]
+        if update_guarded(state, watch, variance, reading, above[place]):
             return place + 1
     return NO_ALARM

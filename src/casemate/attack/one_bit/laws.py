@@ -1,22 +1,22 @@
 """The laws of noise: by name, by text, and made of each other.
 
+A named law is a standard law of SciPy with median 0, times a scale.
+
 >>> parse_law("laplace:2.5")
 Laplace(scale=2.5)
 >>> parse_law("student:3:0.5")
 StudentT(df=3.0, scale=0.5)
 >>> parse_law("gaussian:1[-2:2]").edges
 (-2.0, 2.0)
-
-A named law is a standard law with median 0, times a scale. SciPy's special functions give the
-chances; what takes `scipy.stats` to import is a line here instead.
 """
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,352 +26,173 @@ from casemate.errors import Misconfigured
 Floats = NDArray[np.float64]
 
 
-class Law(Protocol):
-    """The law of the noise on an answer w . q (in the source document, of D times E)."""
+class LawByQuantiles(ABC):
+    """What follows from the density and the quantiles of a law."""
 
-    @property
-    def name(self) -> str:
-        """Its name, as `parse_law` reads it where it has one."""
-        ...
-
-    @property
-    def scale(self) -> float:
-        """Its size: all else about it is read in multiples of this."""
-        ...
-
-    @property
-    def edges(self) -> tuple[float, float]:
-        """The smallest interval outside which there is no noise; infinite ends where none is."""
-        ...
-
-    @property
-    def density_at_median(self) -> float:
-        """The density at the median: f0."""
-        ...
-
-    def cdf(self, x: ArrayLike) -> Floats:
-        """The chance of noise at or below each number."""
-        ...
-
+    @abstractmethod
     def density(self, x: ArrayLike) -> Floats:
         """The density of the noise at each number; at an edge, the limit from inside."""
-        ...
 
+    @abstractmethod
     def quantile(self, p: ArrayLike) -> Floats:
         """The smallest number that noise is at or below with each chance."""
-        ...
+
+    @cached_property
+    def density_at_median(self) -> float:
+        """The density in the middle, which may be a hollow: f0."""
+        return float(self.density(self.quantile(0.5)))
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """That many independent draws."""
-        ...
-
-    def __hash__(self) -> int:
-        """Laws are values: what was worked out about one is kept."""
-        ...
-
-
-def effective_scale(law: Law) -> float:
-    """The deviation of the Gaussian law with the same density at its median: sigma_eff."""
-    return 1 / (law.density_at_median * math.sqrt(2 * math.pi))
-
-
-def cdf_inverse(
-    cdf: Callable[[Floats], Floats], p: ArrayLike, edges: tuple[float, float], scale: float
-) -> Floats:
-    """The smallest x with cdf(x) >= p, within rounding, for each p: by doubling, then halving."""
-    chances = np.asarray(p, float)
-    inside = (chances > 0) & (chances < 1)
-    low, high = (np.full(chances.shape, end) for end in np.clip(edges, -scale, scale))
-    while np.any(short := inside & (low > edges[0]) & (cdf(low) >= chances)):
-        low = np.where(short, np.maximum(2 * low, edges[0]), low)
-    while np.any(short := inside & (high < edges[1]) & (cdf(high) < chances)):
-        high = np.where(short, np.minimum(2 * high, edges[1]), high)
-    while np.any((low < (middle := 0.5 * low + 0.5 * high)) & (middle < high)):
-        enough = cdf(middle) >= chances
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.where(chances <= 0, edges[0], np.where(chances >= 1, edges[1], high))
+        return self.quantile(rng.random(size))
 
 
 # Standard laws times a scale --------------------------------------------------------------------
 
 
-class ScaledLaw:
-    """A law given by its standard form, whose scale is 1 and whose median is 0."""
+class StandardLaw(LawByQuantiles):
+    """A law of SciPy, whose scale is 1 and whose median is 0, times a scale."""
 
     name: str
     scale: float
-    _edges = (-math.inf, math.inf)
+    _standard: tuple[str, tuple[float, ...]]  # its name there, and its shape and place
 
     def __post_init__(self) -> None:
         for each, value in vars(self).items():
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"need a positive and finite {each} of the noise, got {value}")
 
-    def _cdf(self, z: Floats) -> Any:
-        """The chance at or below z, accurate in the lower tail."""
-        raise NotImplementedError
+    @cached_property
+    def _law(self) -> Any:
+        from scipy import stats
 
-    def _density(self, z: Floats) -> Any:
-        """The density at z."""
-        raise NotImplementedError
-
-    def _quantile(self, p: Floats) -> Any:
-        """Where the chance is p; by search where nothing better is known."""
-        return cdf_inverse(self._cdf, p, self._edges, 1.0)
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        """Draws."""
-        raise NotImplementedError
+        name, shape = self._standard
+        return getattr(stats, name)(*shape)
 
     @property
     def edges(self) -> tuple[float, float]:
         """Where the noise ends."""
-        low, high = self._edges
-        return self.scale * low, self.scale * high
-
-    @property
-    def density_at_median(self) -> float:
-        """The density at 0."""
-        return float(self.density(0.0))
+        low, high = self._law.support()
+        return float(self.scale * low), float(self.scale * high)
 
     def cdf(self, x: ArrayLike) -> Floats:
         """The chance of noise at or below each number."""
-        return np.asarray(self._cdf(np.asarray(x, float) / self.scale))
+        return np.asarray(self._law.cdf(np.asarray(x, float) / self.scale))
 
     def density(self, x: ArrayLike) -> Floats:
         """The density of the noise at each number."""
-        return np.asarray(self._density(np.asarray(x, float) / self.scale) / self.scale)
+        return np.asarray(self._law.pdf(np.asarray(x, float) / self.scale) / self.scale)
 
     def quantile(self, p: ArrayLike) -> Floats:
         """The smallest number that noise is at or below with each chance."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.scale * self._quantile(np.asarray(p, float)))
+        return np.asarray(self.scale * self._law.ppf(np.asarray(p, float)))
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """That many independent draws."""
-        return np.asarray(self.scale * self._draws(rng, size))
+        return np.asarray(self.scale * self._law.rvs(size, rng))
 
 
 @dataclass(frozen=True)
+class ScaledLaw(StandardLaw):
+    """One that is given by its scale."""
+
+    scale: float
+
+
 class Gaussian(ScaledLaw):
     """Gaussian noise; the scale is its standard deviation."""
 
-    scale: float
-    name = "gaussian"
-
-    def _cdf(self, z: Floats) -> Any:
-        from scipy.special import ndtr
-
-        return ndtr(z)
-
-    def _density(self, z: Floats) -> Any:
-        return np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
-
-    def _quantile(self, p: Floats) -> Any:
-        from scipy.special import ndtri
-
-        return ndtri(p)
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        return rng.standard_normal(size)
+    name, _standard = "gaussian", ("norm", ())
 
 
-@dataclass(frozen=True)
 class Laplace(ScaledLaw):
     """Laplace noise; the scale is its mean absolute deviation."""
 
-    scale: float
-    name = "laplace"
-
-    def _cdf(self, z: Floats) -> Any:
-        return mirrored(0.5 * np.exp(-np.abs(z)), z < 0)
-
-    def _density(self, z: Floats) -> Any:
-        return 0.5 * np.exp(-np.abs(z))
-
-    def _quantile(self, p: Floats) -> Any:
-        return np.sign(p - 0.5) * -np.log(2 * np.minimum(p, 1 - p))
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        return rng.laplace(size=size)
+    name, _standard = "laplace", ("laplace", ())
 
 
-@dataclass(frozen=True)
 class Logistic(ScaledLaw):
     """Logistic noise; the scale is that of the log-odds."""
 
-    scale: float
-    name = "logistic"
-
-    def _cdf(self, z: Floats) -> Any:
-        from scipy.special import expit
-
-        return expit(z)
-
-    def _density(self, z: Floats) -> Any:
-        return self._cdf(z) * self._cdf(-z)
-
-    def _quantile(self, p: Floats) -> Any:
-        from scipy.special import logit
-
-        return logit(p)
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        return rng.logistic(size=size)
+    name, _standard = "logistic", ("logistic", ())
 
 
-@dataclass(frozen=True)
-class StudentT(ScaledLaw):
-    """Student's noise with df degrees of freedom, times a scale."""
-
-    df: float
-    scale: float = 1.0
-    name = "student"
-
-    def _cdf(self, z: Floats) -> Any:
-        from scipy.special import stdtr
-
-        return stdtr(self.df, z)
-
-    def _density(self, z: Floats) -> Any:
-        half = 0.5 * (self.df + 1)
-        front = math.exp(math.lgamma(half) - math.lgamma(0.5 * self.df))
-        return front / math.sqrt(self.df * math.pi) * (1 + z * z / self.df) ** -half
-
-    def _quantile(self, p: Floats) -> Any:
-        from scipy.special import stdtrit
-
-        return np.where(p == 0, -math.inf, stdtrit(self.df, p))
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        return rng.standard_t(self.df, size)
-
-
-@dataclass(frozen=True)
 class Cauchy(ScaledLaw):
     """Cauchy noise; the scale is its upper quartile."""
 
-    scale: float
-    name = "cauchy"
-
-    def _cdf(self, z: Floats) -> Any:
-        return np.arctan2(1.0, -z) / math.pi  # an angle, so that the lower tail keeps its digits
-
-    def _density(self, z: Floats) -> Any:
-        return 1 / (math.pi * (1 + z * z))
-
-    def _quantile(self, p: Floats) -> Any:
-        nearer = np.minimum(p, 1 - p)
-        return np.sign(p - 0.5) * np.where(nearer > 0, 1 / np.tan(math.pi * nearer), math.inf)
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        return rng.standard_cauchy(size)
+    name, _standard = "cauchy", ("cauchy", ())
 
 
-@dataclass(frozen=True)
 class Uniform(ScaledLaw):
     """Even noise; the scale is its half width."""
 
-    scale: float
-    name = "uniform"
-    _edges = (-1.0, 1.0)
-
-    def _cdf(self, z: Floats) -> Any:
-        return np.clip(0.5 + 0.5 * z, 0.0, 1.0)
-
-    def _density(self, z: Floats) -> Any:
-        return np.where(np.abs(z) <= 1, 0.5, 0.0)
-
-    def _quantile(self, p: Floats) -> Any:
-        return 2 * p - 1
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        return rng.uniform(-1.0, 1.0, size)
+    name, _standard = "uniform", ("uniform", (-1.0, 2.0))
 
 
-@dataclass(frozen=True)
 class Triangular(ScaledLaw):
     """Noise whose density falls in a straight line to both ends; the scale is the half width."""
 
-    scale: float
-    name = "triangular"
-    _edges = (-1.0, 1.0)
-
-    def _cdf(self, z: Floats) -> Any:
-        return mirrored(0.5 * np.maximum(1 - np.abs(z), 0.0) ** 2, z < 0)
-
-    def _density(self, z: Floats) -> Any:
-        return np.maximum(1 - np.abs(z), 0.0)
-
-    def _quantile(self, p: Floats) -> Any:
-        return np.sign(p - 0.5) * (1 - np.sqrt(2 * np.minimum(p, 1 - p)))
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        return rng.triangular(-1.0, 0.0, 1.0, size)
+    name, _standard = "triangular", ("triang", (0.5, -1.0, 2.0))
 
 
-@dataclass(frozen=True)
 class RaisedCosine(ScaledLaw):
     """Noise whose density is a wave that comes in flat at both ends; the scale is the half width.
 
     Of the bounded laws here it is the one that gives an attacker nothing at its edges.
     """
 
-    scale: float
-    name = "cosine"
-    _edges = (-1.0, 1.0)
-
-    def _cdf(self, z: Floats) -> Any:
-        """A line and a sine; near the ends its series, where the two cancel."""
-        depth = math.pi * np.maximum(1 - np.abs(z), 0.0)
-        series = depth**3 / 6 * (1 - depth**2 / 20 * (1 - depth**2 / 42))
-        tail = np.where(depth < 0.01, series, depth - np.sin(depth)) / (2 * math.pi)
-        return mirrored(tail, z < 0)
-
-    def _density(self, z: Floats) -> Any:
-        return np.sin(math.pi / 2 * np.maximum(1 - np.abs(z), 0.0)) ** 2
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        return self._quantile(rng.random(size))
+    name, _standard = "cosine", ("cosine", (0.0, 1 / math.pi))
 
 
-@dataclass(frozen=True)
 class Exponential(ScaledLaw):
     """Exponential noise, moved left so that its median is 0; the scale is its deviation."""
 
-    scale: float
-    name = "exponential"
-    _edges = (-math.log(2), math.inf)
-
-    def _cdf(self, z: Floats) -> Any:
-        return -np.expm1(-np.maximum(z + math.log(2), 0.0))
-
-    def _density(self, z: Floats) -> Any:
-        depth = z + math.log(2)
-        return np.where(depth >= 0, np.exp(-np.maximum(depth, 0.0)), 0.0)
-
-    def _quantile(self, p: Floats) -> Any:
-        return -math.log(2) - np.log1p(-p)
-
-    def _draws(self, rng: np.random.Generator, size: int) -> Any:
-        return rng.standard_exponential(size) - math.log(2)
+    name, _standard = "exponential", ("expon", (-math.log(2),))
 
 
-def mirrored(tail: Floats, below: NDArray[np.bool_]) -> Floats:
-    """The chances of a symmetric law, from those of its lower tail."""
-    return np.where(below, tail, 1 - tail)
+@dataclass(frozen=True)
+class StudentT(StandardLaw):
+    """Student's noise with df degrees of freedom, times a scale."""
+
+    df: float
+    scale: float = 1.0
+    name = "student"
+
+    @cached_property
+    def _law(self) -> Any:
+        from scipy import stats
+
+        return stats.t(self.df)
 
 
 # Laws made of other laws ------------------------------------------------------------------------
 
 
+class DerivedLaw(LawByQuantiles):
+    """A law made of one other, whose scale it keeps."""
+
+    law: "Law"
+    _change: str  # what happened to it
+
+    @property
+    def name(self) -> str:
+        """The name of the law, with what happened to it."""
+        return f"{self._change} {self.law.name}"
+
+    @property
+    def scale(self) -> float:
+        """The scale of the law before it was changed."""
+        return self.law.scale
+
+
 @dataclass(frozen=True)
-class Truncated:
+class Truncated(DerivedLaw):
     """A law, given that the noise lies between two numbers."""
 
-    law: Law
+    law: "Law"
     low: float
     high: float
+    _change = "truncated"
 
     def __post_init__(self) -> None:
         if not (self.low < self.high and self._mass > 0):
@@ -380,25 +201,10 @@ class Truncated:
             )
 
     @property
-    def name(self) -> str:
-        """The name of the law, with what happened to it."""
-        return f"truncated {self.law.name}"
-
-    @property
-    def scale(self) -> float:
-        """The scale of the law before it was cut."""
-        return self.law.scale
-
-    @property
     def edges(self) -> tuple[float, float]:
         """The interval, or where the law itself ended."""
         low, high = self.law.edges
         return max(low, self.low), min(high, self.high)
-
-    @property
-    def density_at_median(self) -> float:
-        """The density in the middle of what is left."""
-        return float(self.density(self.quantile(0.5)))
 
     @cached_property
     def _below(self) -> float:
@@ -425,42 +231,24 @@ class Truncated:
         inner = np.clip(self.law.quantile(self._below + self._mass * chances), low, high)
         return np.where(chances <= 0, low, np.where(chances >= 1, high, inner))
 
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Draws."""
-        return self.quantile(rng.random(size))
-
 
 @dataclass(frozen=True)
-class Shifted:
+class Shifted(DerivedLaw):
     """A law, moved to the right."""
 
-    law: Law
+    law: "Law"
     by: float
+    _change = "shifted"
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.by):
             raise ValueError(f"need a finite shift, got {self.by}")
 
     @property
-    def name(self) -> str:
-        """The name of the law, with what happened to it."""
-        return f"shifted {self.law.name}"
-
-    @property
-    def scale(self) -> float:
-        """The scale of the law."""
-        return self.law.scale
-
-    @property
     def edges(self) -> tuple[float, float]:
         """The law's, moved."""
         low, high = self.law.edges
         return low + self.by, high + self.by
-
-    @property
-    def density_at_median(self) -> float:
-        """The law's."""
-        return self.law.density_at_median
 
     def cdf(self, x: ArrayLike) -> Floats:
         """The law's, moved."""
@@ -480,19 +268,18 @@ class Shifted:
 
 
 @dataclass(frozen=True)
-class MixtureLaw:
+class MixtureLaw(LawByQuantiles):
     """One of several laws, each with its weight."""
 
-    laws: tuple[Law, ...]
+    laws: tuple["Law", ...]
     weights: tuple[float, ...]
+    name = "mixture"
 
     def __post_init__(self) -> None:
         if not self.laws or len(self.laws) != len(self.weights) or min(self.weights) <= 0:
             raise ValueError("need one positive weight for each law of a mixture")
         if not math.isclose(sum(self.weights), 1, rel_tol=1e-9):
             raise ValueError(f"need weights that sum to 1, got {sum(self.weights)}")
-
-    name = "mixture"
 
     @cached_property
     def scale(self) -> float:
@@ -504,11 +291,6 @@ class MixtureLaw:
         """The outermost ends."""
         return min(law.edges[0] for law in self.laws), max(law.edges[1] for law in self.laws)
 
-    @cached_property
-    def density_at_median(self) -> float:
-        """The density in the middle, which may be a hollow."""
-        return float(self.density(self.quantile(0.5)))
-
     def cdf(self, x: ArrayLike) -> Floats:
         """The weighted mean."""
         return self._mean([law.cdf(x) for law in self.laws])
@@ -518,9 +300,14 @@ class MixtureLaw:
         return self._mean([law.density(x) for law in self.laws])
 
     def quantile(self, p: ArrayLike) -> Floats:
-        """By search."""
-        largest = max(law.scale for law in self.laws)
-        return cdf_inverse(self.cdf, np.asarray(p, float), self.edges, largest)
+        """By halving between the least and the largest quantile of the laws."""
+        chances = np.asarray(p, float)
+        ends = np.stack([law.quantile(chances) for law in self.laws])
+        low, high = ends.min(axis=0), ends.max(axis=0)
+        while np.any((low < (middle := 0.5 * low + 0.5 * high)) & (middle < high)):
+            enough = self.cdf(middle) >= chances
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return np.where(chances <= 0, self.edges[0], high)
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Draws."""
@@ -535,13 +322,32 @@ class MixtureLaw:
         return np.tensordot(np.asarray(self.weights), np.stack(parts), axes=1)
 
 
+Law = StandardLaw | Truncated | Shifted | MixtureLaw
+"""The law of the noise on an answer w . q (in the source document, of D times E): a value."""
+
+
+def effective_scale(law: Law) -> float:
+    """The deviation of the Gaussian law with the same density at its median: sigma_eff."""
+    return 1 / (law.density_at_median * math.sqrt(2 * math.pi))
+
+
+MEDIAN_ROUNDING_SCALES = 1e-9
+"""A median below this many scales of the law is 0."""
+
+
+def median(law: Law) -> float:
+    """The median of the noise; 0 where it is rounding."""
+    value = float(law.quantile(0.5))
+    return value if abs(value) > MEDIAN_ROUNDING_SCALES * law.scale else 0.0
+
+
 def centred(law: Law) -> Law:
     """The law, moved so that its median is 0."""
-    median = float(law.quantile(0.5))
-    return Shifted(law, -median) if median else law
+    by = -median(law)
+    return Shifted(law, by) if by else law
 
 
-# Laws by text ----------------------------------------------------------------------------------
+# Laws by text -----------------------------------------------------------------------------------
 
 
 NAMED: dict[str, Callable[..., Law]] = {
@@ -563,10 +369,10 @@ def parse_law(text: str) -> Law:
     """Read LAW:SCALE or `student:DF:SCALE`, then [LOW:HIGH] where the law is cut."""
     found = _TEXT.fullmatch(text.strip().lower())
     if found is None or found["name"] not in NAMED:
-        raise _unread(text)
+        raise _unreadable(text)
     numbers = [float(number) for number in found["numbers"][1:].split(":")]
     if len(numbers) != (2 if found["name"] == "student" else 1):
-        raise _unread(text)
+        raise _unreadable(text)
     try:
         law = NAMED[found["name"]](*numbers)
         return Truncated(law, float(found["low"]), float(found["high"])) if found["low"] else law
@@ -574,7 +380,7 @@ def parse_law(text: str) -> Law:
         raise Misconfigured(f"the noise {text!r} does not exist: {error}") from error
 
 
-def _unread(text: str) -> Misconfigured:
+def _unreadable(text: str) -> Misconfigured:
     return Misconfigured(
         f"cannot read the noise {text!r}; write LAW:SCALE with one of {', '.join(NAMED)}, such as "
         f"laplace:2.5, student:3:1 (degrees of freedom first), or gaussian:1[-2:2] for a law cut "

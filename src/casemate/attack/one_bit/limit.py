@@ -1,41 +1,33 @@
 """The least error that any learner can have on a stream of one-bit answers, beside two yardsticks.
 
+First how much one answer says about w . q: a bit at the best threshold, at the median, all of it;
+one of K answers; then what these add up to along a stream.
+
 Source     The local asymptotic minimax theorem (Hajek, Le Cam) for the loss |.|, and van Trees'
            inequality; the quantity they bound is the average error of source document 000,
-           Theorem 2.1. Derived in docs/derivations/one_bit_limit.md.
+           Theorem 2.1. Derived in docs/derivations/one_bit_limit.md. The source asks for the
+           threshold at the middle of what is still possible. A bit at distance x from w . q carries
+           f(x)^2 / (F(x) (1 - F(x))), 4 f(0)^2 at the median.
 Guarantee  `root_mean_square` is a theorem: over a smooth law of secrets inside the cube, no learner
            with adaptive thresholds has a smaller root of the mean of its squared errors. `mean` is
            a benchmark: no learner is better everywhere as the stream grows, but at a finite length
-           ratios down to .9 are seen.
-Cost       O(d^2) a query, O(d^2) memory besides the stream.
-Departure  None of the source's bounds is used: they are 28 to 140 times larger.
-
-How much one answer says about w . q: a bit at the best threshold, at the median, all of it.
-
-Source     Source document 000 asks for the threshold at the middle of what is still possible. A bit
-           at distance x from w . q carries f(x)^2 / (F(x) (1 - F(x))), 4 f(0)^2 at the median.
-Guarantee  No threshold, adaptive or not, carries more than the largest of these; no K answers carry
-           more than the largest sum of (f(b) - f(a))^2 / (F(b) - F(a)) over K cells from a to b.
-Departure  The median is the best threshold for some laws only. The search is numerical: a grid of
-           quantiles, then golden sections. At an edge where the density does not fall faster than
-           in a straight line, the search is replaced by the exact answer: there is no largest one.
-
-How much one of K answers says about w . q, at the best K - 1 thresholds.
-
-Guarantee  K answers that tell the cells between thresholds apart carry the sum of
-           (f(b) - f(a))^2 / (F(b) - F(a)) over the cells from a to b.
-Cost       K tables of 400 x 400 cells, then of 21 x 21.
-Departure  The source has two answers. The search is exact on a grid of quantiles, one cell after
-           the other, and again on finer and finer grids around each threshold found.
-
-Compiled accumulation of information along a stream of queries.
+           ratios down to .9 are seen. No threshold, adaptive or not, carries more than the largest
+           of the figures above; no K answers carry more than the largest sum of
+           (f(b) - f(a))^2 / (F(b) - F(a)) over K cells from a to b.
+Cost       O(d^2) a query, O(d^2) memory besides the stream. For K answers K tables of 400 x 400
+           cells, then of 21 x 21.
+Departure  None of the source's bounds is used: they are 28 to 140 times larger. It has two answers,
+           and its median is the best threshold for some laws only. The search for the best is
+           numerical; for K answers it is exact on a grid of quantiles, one cell after the other,
+           and again on finer and finer grids around each threshold found. At an edge where the
+           density does not fall faster than in a straight line, it is replaced by the exact answer:
+           there is no largest one.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -46,11 +38,12 @@ from casemate.exact import ANY_ORDER
 
 Kind = Literal["median", "supremum", "none"]
 
-BODY = 2_000  # quantiles at even steps
-TAIL = 1e-9  # the chance beyond which nothing is looked for, and the first step of the grid there
-SAME = 1e-6  # a threshold that is better by less is not better
-NEAR = 1e-6  # how near to an edge its shape is read, in scales
-GOLDEN = (math.sqrt(5) - 1) / 2
+BODY_QUANTILES = 2_000  # quantiles at even steps
+LEAST_TAIL_CHANCE = (
+    1e-9  # the chance beyond which nothing is looked for, and the first step of the grid there
+)
+SAME_INFORMATION_RATIO = 1e-6  # a threshold that is better by less is not better
+EDGE_STEP_SCALES = 1e-6  # how near to an edge its shape is read, in scales
 
 
 @dataclass(frozen=True)
@@ -63,30 +56,16 @@ class BitInformation:
     offset: float  # of the best threshold, from w . q plus the median of the noise
 
 
-def information_at(law: Law, x: float) -> float:
-    """What a bit carries whose threshold is x above w . q."""
-    below = float(law.cdf(x))
-    if not 0 < below < 1:
-        return 0.0
-    return float(law.density(x)) ** 2 / (below * (1 - below))
-
-
 @lru_cache(maxsize=256)
 def bit_information(law: Law) -> BitInformation:
-    """The best threshold of a law, found numerically."""
-    middle = float(law.quantile(0.5))
-    median = 4 * law.density_at_median**2
+    """The best threshold of a law: that of an oracle with two answers."""
+    middle, median = float(law.quantile(0.5)), 4 * law.density_at_median**2
     if (edge := open_edge(law, straight=False)) is not None:
         return BitInformation("none", math.inf, median, edge - middle)
-    chances = quantile_grid(BODY)
-    places = law.quantile(chances)
-    best = int(np.argmax(law.density(places) ** 2 / (chances * (1 - chances))))
-    around = float(places[max(best - 1, 0)]), float(places[min(best + 1, len(places) - 1)])
-    candidates = float(places[best]), _top(lambda x: information_at(law, x), *around)
-    largest, place = max((information_at(law, x), x) for x in candidates)
-    if largest <= median * (1 + SAME):
+    found = level_information(law, 2)
+    if found.best <= median * (1 + SAME_INFORMATION_RATIO):
         return BitInformation("median", median, median, 0.0)
-    return BitInformation("supremum", largest, median, place - middle)
+    return BitInformation("supremum", found.best, median, found.thresholds[0] - middle)
 
 
 @lru_cache(maxsize=256)
@@ -94,7 +73,10 @@ def full_information(law: Law) -> float:
     """What the whole noisy answer carries: the Fisher information of the law's place."""
     if open_edge(law, straight=True) is not None:
         return math.inf
-    coarse, fine = (_cells(law, quantile_grid(size)) for size in (BODY, 4 * BODY))
+    coarse, fine = (
+        _quantile_information(law, quantile_grid(size))
+        for size in (BODY_QUANTILES, 4 * BODY_QUANTILES)
+    )
     return math.inf if fine > 1.2 * coarse else fine  # a jump inside: cells never stop gaining
 
 
@@ -113,7 +95,7 @@ def edge_pays_after(law: Law) -> float:
 
 def quantile_grid(body: int) -> Floats:
     """Chances: even steps, and steps that shrink with the chance in both tails."""
-    ends = np.geomspace(TAIL, 1 / body, body // 4, endpoint=False)
+    ends = np.geomspace(LEAST_TAIL_CHANCE, 1 / body, body // 4, endpoint=False)
     return np.concatenate((ends, np.linspace(0, 1, body + 1)[1:-1], 1 - ends[::-1]))
 
 
@@ -124,49 +106,33 @@ def open_edge(law: Law, *, straight: bool) -> float | None:
     integral of x^(a - 2): without bound where a < 1, and where a <= 1.
     """
     bound = 1.05 if straight else 0.95
-    step = NEAR * min(law.scale, law.edges[1] - law.edges[0])
+    step = EDGE_STEP_SCALES * min(law.scale, law.edges[1] - law.edges[0])
     for end, inward in zip(law.edges, (step, -step), strict=True):
-        if math.isfinite(end) and _power(law, end, inward) < bound:
+        if math.isfinite(end) and _edge_exponent(law, end, inward) < bound:
             return end
     return None
 
 
-def _power(law: Law, end: float, step: float) -> float:
+def _edge_exponent(law: Law, end: float, step: float) -> float:
     """The power a with which the density grows away from an edge."""
     near, far = float(law.density(end + step)), float(law.density(end + 2 * step))
     return math.log2(far / near) if near > 0 and far > 0 else math.inf
 
 
-def _cells(law: Law, chances: Floats) -> float:
+def _quantile_information(law: Law, chances: Floats) -> float:
     """What is carried by the cell between two of these quantiles in which the answer lies."""
     heights = np.concatenate(([0.0], law.density(law.quantile(chances)), [0.0]))
     widths = np.diff(np.concatenate(([0.0], chances, [1.0])))
     return float(np.sum(np.diff(heights) ** 2 / widths))
 
 
-def _top(height: Callable[[float], float], low: float, high: float) -> float:
-    """The highest place of a hill with one top, by golden sections."""
-    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    heights = height(left), height(right)
-    for _ in range(60):
-        if heights[0] > heights[1]:
-            high, right = right, left
-            left = high - GOLDEN * (high - low)
-            heights = height(left), heights[0]
-        else:
-            low, left = left, right
-            right = low + GOLDEN * (high - low)
-            heights = heights[1], height(right)
-    return left if heights[0] > heights[1] else right
+# One of K answers, at the best K - 1 thresholds -------------------------------------------------
 
 
-# Limit levels -----------------------------------------------------------------------------------
-
-
-CANDIDATES = 270  # even quantiles of the first grid; half as many more lie in the tails
-FINER = np.linspace(-1, 1, 21)
-ROUNDS = 14
-SHRINK = 0.4
+LEVEL_QUANTILES = 270  # even quantiles of the first grid of many levels; half as many in the tails
+REFINED_STEPS = np.linspace(-1, 1, 21)
+REFINEMENT_ROUNDS = 14
+REFINEMENT_RATIO = 0.4
 
 
 @dataclass(frozen=True)
@@ -184,12 +150,14 @@ def level_information(law: Law, levels: int) -> LevelInformation:
         raise ValueError(f"need an oracle with at least 2 answers, got {levels}")
     if open_edge(law, straight=False) is not None:
         return LevelInformation(math.inf, ())
-    grid = law.quantile(quantile_grid(CANDIDATES))
-    places = _chosen(law, [grid] * (levels - 1))
-    reach = np.maximum(*_gaps(grid, places))
-    for _ in range(ROUNDS):
-        places = _chosen(law, [x + h * FINER for x, h in zip(places, reach, strict=True)])
-        reach = SHRINK * reach
+    grid = law.quantile(quantile_grid(BODY_QUANTILES if levels == 2 else LEVEL_QUANTILES))
+    places = _best_thresholds(law, [grid] * (levels - 1))
+    reach = np.maximum(*_grid_gaps(grid, places))
+    for _ in range(REFINEMENT_ROUNDS):
+        places = _best_thresholds(
+            law, [x + h * REFINED_STEPS for x, h in zip(places, reach, strict=True)]
+        )
+        reach = REFINEMENT_RATIO * reach
     return LevelInformation(cells_information(law, places), tuple(places.tolist()))
 
 
@@ -197,10 +165,12 @@ def cells_information(law: Law, thresholds: Floats) -> float:
     """What is carried by an answer that says between which of these thresholds it lies."""
     below = np.concatenate(([0.0], law.cdf(thresholds), [1.0]))
     heights = np.concatenate(([0.0], law.density(thresholds), [0.0]))
-    return float(np.sum(_cell(np.diff(heights), np.diff(below)), where=np.diff(below) > 0))
+    return float(
+        np.sum(_cell_information(np.diff(heights), np.diff(below)), where=np.diff(below) > 0)
+    )
 
 
-def _chosen(law: Law, candidates: list[Floats]) -> Floats:
+def _best_thresholds(law: Law, candidates: list[Floats]) -> Floats:
     """The best of the candidates for each threshold, all at once: one cell more at a time."""
     below, heights = (
         [np.zeros(1), *(read(x) for x in candidates), np.full(1, end)]
@@ -209,7 +179,9 @@ def _chosen(law: Law, candidates: list[Floats]) -> Floats:
     value, steps = np.zeros(1), []
     for place in range(len(candidates) + 1):
         rise = heights[place + 1][None, :] - heights[place][:, None]
-        sums = value[:, None] + _cell(rise, below[place + 1][None, :] - below[place][:, None])
+        sums = value[:, None] + _cell_information(
+            rise, below[place + 1][None, :] - below[place][:, None]
+        )
         steps.append(np.argmax(sums, axis=0))
         value = np.max(sums, axis=0)
     chosen = [0]
@@ -218,24 +190,24 @@ def _chosen(law: Law, candidates: list[Floats]) -> Floats:
     return np.asarray([x[i] for x, i in zip(candidates, chosen[:0:-1], strict=True)])
 
 
-def _cell(rise: Floats, chance: Floats) -> Floats:
+def _cell_information(rise: Floats, chance: Floats) -> Floats:
     """What cells of these chances carry; a cell without a chance is no cell."""
     width = np.where(chance > 0, chance, 1.0)
     return np.where(chance > 0, rise**2 / width, -np.inf)
 
 
-def _gaps(grid: Floats, places: Floats) -> tuple[Floats, Floats]:
+def _grid_gaps(grid: Floats, places: Floats) -> tuple[Floats, Floats]:
     """How far the neighbours of these places are in the grid, on both sides."""
     spots = np.searchsorted(grid, places)
     left, right = np.maximum(spots - 1, 0), np.minimum(spots + 1, len(grid) - 1)
     return places - grid[left], grid[right] - places
 
 
-# Limit kernel -----------------------------------------------------------------------------------
+# Compiled accumulation of information along a stream --------------------------------------------
 
 
 @compiled(fastmath=ANY_ORDER)
-def spreads(coordinates: Any, root: Any, information: Any) -> Any:
+def prior_deviations(coordinates: Floats, root: Floats, information: float) -> Floats:
     """The deviation of x' beta before each query x, where each earlier one carried `information`.
 
     `root` is a square root S of the covariance, P = S S', and is spent: it follows the stream in
@@ -243,28 +215,28 @@ def spreads(coordinates: Any, root: Any, information: Any) -> Any:
     """
     count, size = coordinates.shape
     result = np.empty(count)
-    seen, gain = np.empty(size), 0.0
+    projection, gain = np.empty(size), 0.0
     for t in range(count):
-        seen[:] = 0.0
+        projection[:] = 0.0
         for i in range(size):
             for j in range(size):
-                seen[j] += coordinates[t, i] * root[i, j]
+                projection[j] += coordinates[t, i] * root[i, j]
         square = 0.0
         for j in range(size):
-            square += seen[j] * seen[j]
+            square += projection[j] * projection[j]
         result[t] = math.sqrt(square)
         rest = 1.0 / (1.0 + information * square)  # the part of the variance that stays
         factor = information * rest / (1.0 + math.sqrt(rest))  # (1 - sqrt(rest)) / square
         for i in range(size):
             gain = 0.0
             for j in range(size):
-                gain += root[i, j] * seen[j]
+                gain += root[i, j] * projection[j]
             for j in range(size):
-                root[i, j] -= factor * gain * seen[j]
+                root[i, j] -= factor * gain * projection[j]
     return result
 
 
-# Limit ------------------------------------------------------------------------------------------
+# The limit of a stream --------------------------------------------------------------------------
 
 
 MEAN_ABSOLUTE = math.sqrt(2 / math.pi)
@@ -312,30 +284,92 @@ def one_bit_limit(
     stream: Stream, law: Law, prior: Floats | None = None, levels: int = 2
 ) -> OneBitLimit:
     """The limit on a stream; `prior` is the learner's covariance in the stream's basis."""
-    covariance = box_covariance(stream.basis) if prior is None else np.asarray(prior, float)
-    bit, full = bit_information(law), full_information(law)
-    kind, best = bit.kind, bit.best
-    if levels > 2 and kind != "none":
-        kind, best = "supremum", level_information(law, levels).best
-    reached = best if math.isfinite(best) else bit.median
-    errors = MEAN_ABSOLUTE * deviations(stream.coordinates, covariance, reached)
+    limit = LeastErrors(law, stream.basis, prior, levels)
+    errors = limit.add(stream.coordinates)
     return OneBitLimit(
-        kind=kind,
-        information=best,
-        median_information=bit.median,
-        full_information=full,
+        kind=limit.kind,
+        information=limit.information,
+        median_information=limit.median_information,
+        full_information=limit.full_information,
         errors=errors,
-        mean=_mean(errors),
-        root_mean_square=van_trees(stream, best),
-        full_mean=_full_mean(stream, covariance, full),
-        half=MEAN_ABSOLUTE * _mean(deviations(stream.coordinates, covariance, 0.0)),
+        mean=limit.mean,
+        root_mean_square=limit.van_trees or 0.0,
+        full_mean=limit.full_mean or 0.0,
+        half=MEAN_ABSOLUTE * _mean(deviations(stream.coordinates, limit.covariance, 0.0)),
     )
 
 
+class Precision:
+    """What is left of the uncertainty about w when each query has told so much."""
+
+    def __init__(self, covariance: Floats, information: float) -> None:
+        self._root = np.linalg.cholesky(np.asarray(covariance, float))
+        self._information = float(information)
+
+    def add(self, coordinates: Floats) -> Floats:
+        """sqrt(x' J^-1 x) of each query x, where J grows by `information` x x' with each."""
+        held = np.ascontiguousarray(coordinates, float)
+        return prior_deviations(held, self._root, self._information)  # the root follows the stream
+
+
 def deviations(coordinates: Floats, covariance: Floats, information: float) -> Floats:
-    """sqrt(x' J^-1 x) of each query x, where J grows by `information` x x' with each."""
-    root = np.linalg.cholesky(np.asarray(covariance, float))
-    return spreads(np.ascontiguousarray(coordinates, float), root, float(information))  # type: ignore[no-any-return]  # numba
+    """The deviation of each query before its answer, for a whole stream."""
+    return Precision(covariance, information).add(coordinates)
+
+
+class LeastErrors:
+    """The least errors anybody can have, summed over a stream that comes in blocks.
+
+    Nothing of the stream is kept; after the last block the figures are those of the whole stream.
+    """
+
+    def __init__(
+        self, law: Law, basis: Floats, prior: Floats | None = None, levels: int = 2
+    ) -> None:
+        bit, full = bit_information(law), full_information(law)
+        self.kind, self.information, self.median_information = bit.kind, bit.best, bit.median
+        if levels > 2 and bit.kind != "none":
+            self.kind, self.information = "supremum", level_information(law, levels).best
+        self.full_information = full
+        self.covariance = box_covariance(basis) if prior is None else prior
+        bounded = math.isfinite(self.information)
+        reached = self.information if bounded else bit.median
+        self._bit = Precision(self.covariance, reached)
+        self._full = Precision(self.covariance, full) if math.isfinite(full) else None
+        self._smooth = Precision(smooth_covariance(basis), reached) if bounded else None
+        self.queries = 0
+        self._sums = np.zeros(3)
+
+    def add(self, coordinates: Floats) -> Floats:
+        """Take note of the next queries; the least error of each."""
+        self.queries += len(coordinates)
+        errors: Floats = MEAN_ABSOLUTE * self._bit.add(coordinates)
+        self._sums[0] += errors.sum()
+        if self._full is not None:
+            self._sums[1] += MEAN_ABSOLUTE * self._full.add(coordinates).sum()
+        if self._smooth is not None:
+            self._sums[2] += float((self._smooth.add(coordinates) ** 2).sum())
+        return errors
+
+    @property
+    def _means(self) -> list[float]:
+        means: list[float] = (self._sums / max(1, self.queries)).tolist()
+        return means
+
+    @property
+    def mean(self) -> float:
+        """Of the errors of a learner with one bit a query; at the median where the kind is none."""
+        return self._means[0]
+
+    @property
+    def full_mean(self) -> float | None:
+        """Of the errors of a learner that sees whole noisy answers; None without a bound."""
+        return None if self._full is None else self._means[1]
+
+    @property
+    def van_trees(self) -> float | None:
+        """The bound on root mean square errors; None where an edge leaves none."""
+        return None if self._smooth is None else math.sqrt(self._means[2])
 
 
 def box_covariance(basis: Floats) -> Floats:
@@ -355,29 +389,20 @@ def box_prior(basis: Floats) -> tuple[Floats, Floats]:
     return 0.5 * basis.sum(axis=1), root
 
 
-def van_trees(stream: Stream, information: float) -> float:
-    """A lower bound on the root mean square error, averaged over a smooth law of secrets.
+def smooth_covariance(basis: Floats) -> Floats:
+    """One over the information of a smooth law of C w, for van Trees' bound.
 
     The law is a squared cosine: of each coordinate of w, or of each coordinate of C w around one
     half of everything; the better of the two, and both keep w in the cube.
     """
-    if len(stream) == 0 or not math.isfinite(information):
-        return 0.0
-    crowding = float(np.abs(stream.basis).sum(axis=0).max())  # directions in one coordinate of w
+    crowding = float(np.abs(basis).sum(axis=0).max())  # directions in one coordinate of w
     prior = 4 * math.pi**2 * min(1.0, crowding**2)  # 4 pi^2 over the square of the width
-    covariance = np.eye(len(stream.basis)) / prior
-    return math.sqrt(_mean(deviations(stream.coordinates, covariance, information) ** 2))
+    return np.eye(len(basis)) / prior
 
 
 def half_of_everything(queries: Floats, w: Floats) -> float:
     """The average error of answering one half of everything, without any oracle."""
     return _mean(np.abs(queries @ (0.5 - np.asarray(w, float))))
-
-
-def _full_mean(stream: Stream, covariance: Floats, information: float) -> float:
-    if not math.isfinite(information):
-        return 0.0
-    return MEAN_ABSOLUTE * _mean(deviations(stream.coordinates, covariance, information))
 
 
 def _mean(values: Floats) -> float:

@@ -1,14 +1,15 @@
-"""Streams of queries over groups: how much each group weighs in each.
-
-Source  Source document 000, section 2: queries in [0, 1]^D. Theorem 2.1 is about streams near the
-        directions of a basis, here nearly one group at a time.
-
-Streams of queries in [0, 1]^D that lie in a space of fewer dimensions.
+"""Streams of queries in [0, 1]^D: how groups weigh in each, and near which directions they lie.
 
 Source     Source document 000, section 2: queries q of a d-dimensional space U, and Theorem 2.1's
-           concentration of their directions around an orthonormal basis of U.
+           concentration of their directions around an orthonormal basis of U; section 3: "some
+           orthonormal basis" of the queries' space, for instance by principal components.
+Cost       n^2 D time to find the directions of n queries, each used once; d D numbers are kept.
 Departure  Non-negative unit vectors within the angle phi of orthonormal directions are nearly
-           disjoint, so the concentrated streams here are groups of coordinates, one at a time.
+           disjoint, so the concentrated streams here are nearly one group of coordinates at a time.
+           OnlineBisection uses a query only within a small angle of a basis vector, so the basis
+           has to consist of the directions of the queries themselves: the densest ones, made
+           orthonormal. Principal components are those only by accident:
+           `test_a_basis_of_principal_components_never_shrinks`.
 """
 
 import math
@@ -20,7 +21,7 @@ import numpy as np
 
 from casemate.attack.one_bit.oracle import Floats
 
-WITHIN = 0.9
+STRAY_ANGLE_RATIO = 0.9
 """How far queries near the basis stray at most, as a part of the angle phi."""
 
 
@@ -57,8 +58,8 @@ class Stream:
         return len(self.coordinates)
 
 
-def angle(dimensions: int) -> float:
-    """How near a query must be to a basis vector for OnlineBisection to use it: phi."""
+def printed_angle(dimensions: int) -> float:
+    """How near a query must be to a direction of the basis to count: 2 arcsin(1 / 64 sqrt d)."""
     return 2 * math.asin(1 / (64 * math.sqrt(dimensions)))
 
 
@@ -72,10 +73,51 @@ def group_basis(size: int, dimensions: int) -> Floats:
     return basis
 
 
-# One bit stream ---------------------------------------------------------------------------------
+# Finding the directions near which queries concentrate ------------------------------------------
 
 
-LIGHTEST = 0.5
+NEARLY_ORTHOGONAL = 0.5
+"""Directions whose least singular value is below this are no basis of concentration."""
+
+
+def concentrated_basis(queries: Floats, directions: int, angle: float) -> Floats | None:
+    """The directions near which most queries are, made orthonormal; None when there are too few.
+
+    Each is the mean of the largest group of queries within twice the angle of one of them. The
+    nearest orthonormal vectors (the polar factor) undo a lean to all other directions alike.
+    """
+    lengths = np.linalg.norm(queries, axis=1)
+    remaining = queries[lengths > 0] / lengths[lengths > 0, None]
+    centres: list[Floats] = []
+    while len(centres) < directions and len(remaining) > 0:
+        centre = _densest(remaining, 2 * angle)
+        centres.append(centre)
+        remaining = remaining[remaining @ centre < math.cos(math.pi / 4)]
+    if len(centres) < directions:
+        return None
+    outer, sizes, inner = np.linalg.svd(np.array(centres), full_matrices=False)
+    return np.asarray(outer @ inner) if sizes[-1] > NEARLY_ORTHOGONAL else None
+
+
+def _densest(rows: Floats, angle: float) -> Floats:
+    """The mean direction of the largest group of rows within an angle of one of them."""
+    near = rows @ rows.T >= math.cos(angle)
+    mean = rows[near[int(near.sum(axis=0).argmax())]].mean(axis=0)
+    return np.asarray(mean / np.linalg.norm(mean))
+
+
+def principal_basis(queries: Floats, directions: int) -> Floats:
+    """The first principal components of the queries, each pointing to where most of them are."""
+    _, _, inner = np.linalg.svd(queries, full_matrices=False)
+    chosen = inner[:directions]
+    signs = np.where((queries @ chosen.T).sum(axis=0) < 0, -1.0, 1.0)
+    return np.asarray(chosen * signs[:, None])
+
+
+# How much each group weighs in each query -------------------------------------------------------
+
+
+LEAST_MAIN_WEIGHT = 0.5
 """The least weight of the group that a query near one group is about."""
 
 
@@ -87,9 +129,7 @@ class Weighting(StrEnum):
     SINGLE = "single"  # nearly one group a query: what OnlineBisection needs
 
 
-def drawn_queries(
-    kind: Weighting, reach: Floats, count: int, random: np.random.Generator
-) -> Floats:
+def draw_queries(kind: Weighting, reach: Floats, count: int, random: np.random.Generator) -> Floats:
     """So many queries, one a row: weights times what each group can add."""
     if kind is Weighting.EVEN:
         return random.random((count, len(reach))) * reach
@@ -103,7 +143,7 @@ def drawn_queries(
 
 def shortest_single(reach: Floats) -> float:
     """The least Euclidean length of a query near one group."""
-    return LIGHTEST * float(reach.min())
+    return LEAST_MAIN_WEIGHT * float(reach.min())
 
 
 def _single(reach: Floats, count: int, random: np.random.Generator) -> Floats:
@@ -113,17 +153,17 @@ def _single(reach: Floats, count: int, random: np.random.Generator) -> Floats:
     """
     groups = len(reach)
     chosen, rows = random.integers(groups, size=count), np.arange(count)
-    main = reach[chosen] * random.uniform(LIGHTEST, 1.0, count)
+    main = reach[chosen] * random.uniform(LEAST_MAIN_WEIGHT, 1.0, count)
     found = np.abs(random.normal(size=(count, groups)))
     found[rows, chosen] = 0.0
-    stray = WITHIN * math.tan(angle(groups)) * random.random(count) * main
+    stray = STRAY_ANGLE_RATIO * math.tan(printed_angle(groups)) * random.random(count) * main
     lengths = np.maximum(np.linalg.norm(found, axis=1), np.finfo(np.float64).tiny)
     found = np.minimum(found * (stray / lengths)[:, None], reach)
     found[rows, chosen] = main
     return np.asarray(found)
 
 
-# Streams over equal groups, for simulations -------------------------------------------------------
+# Streams over equal groups, for simulations -----------------------------------------------------
 
 
 def group_stream(
@@ -131,7 +171,7 @@ def group_stream(
 ) -> Stream:
     """Queries about nearly equal groups of the coordinates; a group of g ones is sqrt(g) long."""
     basis = group_basis(size, dimensions)
-    return Stream(basis, drawn_queries(kind, 1 / basis.max(axis=1), count, random))
+    return Stream(basis, draw_queries(kind, 1 / basis.max(axis=1), count, random))
 
 
 near_basis = partial(group_stream, Weighting.SINGLE)

@@ -3,24 +3,9 @@
 Guarantee  The result is right as long as answers are exact and the values keep to the column's
            declared bounds. Never more queries than the plan that does not look, plus one.
 Method     Where a public column tells all records apart and the bounds are known, sets are halved
-           (`plan_splitting`). Elsewhere the queries of the fixed plan are asked in turn; one whose
-           answer follows from what is settled is passed over, and a set whose sum is at an end of
-           what is possible settles everybody in it.
-
-Whoever answers the queries of a plan, and what has been asked so far.
-
-The queries of a fixed plan, asked in turn, without those whose answers follow from others.
-
-Everybody's value by halving: a set whose sum is as small or as large as can be is settled.
-
-A set of bits with known sum is split in two; the sum of one half is asked for, that of the other
-follows. With d ones among n records this takes about d log2(n / d) queries, far fewer than a fixed
-plan when ones (or zeros) are rare. Where they are not, a detecting matrix on the set takes fewer.
-
-Method     `costs` has, for a set of s bits with d ones, the most queries that it can take if this
-           set and all its parts are treated in the way that is cheaper then. That way is taken.
-Guarantee  At most one query more than a detecting matrix on all records, whatever the bits are; for
-           numbers between two ends, at most one query for each record.
+           (`HalvingRun`). Elsewhere the queries of the fixed plan are asked in turn
+           (`FixedPlanRun`); one whose answer follows from what is settled is passed over, and a set
+           whose sum is at an end of what is possible settles everybody in it.
 """
 
 from dataclasses import dataclass, field
@@ -31,16 +16,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.attack.plan.detecting_matrix import DetectingMatrix, sums_needed
 from casemate.attack.plan.plan import Planner
-from casemate.attack.plan.result import (
-    Answer,
-    DetectingMatrix,
-    DeterminedRecord,
-    Planned,
-    sums_needed,
-)
-from casemate.attack.plan.secret import Chosen, Subsets
-from casemate.attack.plan.setting import PlanSetting
+from casemate.attack.plan.result import Answer, DeterminedRecord, Planned
+from casemate.attack.plan.setting import Chosen, PlanSetting, Subsets
 from casemate.errors import Misconfigured
 from casemate.query.language import Scalar
 
@@ -50,7 +29,6 @@ class Oracle(Protocol):
 
     def ask(self, sql: str) -> Answer:
         """The number that a query shows; None is NULL."""
-        ...
 
 
 @dataclass
@@ -67,7 +45,7 @@ class CountedOracle:
         return self.answers[sql]
 
 
-# Plan settling ----------------------------------------------------------------------------------
+# A fixed plan asked in turn, without queries whose answers follow from others -------------------
 
 
 Ends = tuple[Fraction, Fraction]
@@ -78,11 +56,11 @@ class _AskedQuery:
     """A query that was asked: whom it is about and is not settled yet, and their sum."""
 
     value: int
-    left: NDArray[np.bool_]
+    unsettled: NDArray[np.bool_]
     total: Fraction
 
 
-class Settling:
+class FixedPlanRun:
     """A run of a fixed plan; what a value may be lies between its ends, if they are known."""
 
     def __init__(self, setting: PlanSetting, plan: Planned, asking: CountedOracle) -> None:
@@ -118,7 +96,7 @@ class Settling:
             return list(numbers)
         (place,) = self._wanted
         counts = self._plan.counts
-        return sorted(numbers, key=lambda q: (not self._reading.selected(q)[place], counts[q]))
+        return sorted(numbers, key=lambda q: (not self._reading.selection(q)[place], counts[q]))
 
     @cached_property
     def _ends(self) -> Ends | None:
@@ -133,13 +111,13 @@ class Settling:
 
     def _answer(self, query: int) -> Fraction:
         """What a query shows: from what is settled, or else from the oracle."""
-        value, chosen = query % self._kinds, self._reading.selected(query)
-        left = chosen & ~self._settled[value]
-        known = sum(self._values[value][chosen & ~left].tolist(), Fraction(0))
-        if not left.any():
-            return known
+        value, chosen = query % self._kinds, self._reading.selection(query)
+        unsettled = chosen & ~self._settled[value]
+        settled_sum = sum(self._values[value][chosen & ~unsettled].tolist(), Fraction(0))
+        if not unsettled.any():
+            return settled_sum
         total = self._asking.ask(self._plan.queries[query])
-        self._open.append(_AskedQuery(value, left, total - known))
+        self._open.append(_AskedQuery(value, unsettled, total - settled_sum))
         self._settle()
         return total
 
@@ -150,19 +128,19 @@ class Settling:
             changed = False
             for asked in self._open:
                 changed |= self._settle_one(asked, *(self._ends or (Fraction(0), Fraction(0))))
-            self._open = [asked for asked in self._open if asked.left.any()]
+            self._open = [asked for asked in self._open if asked.unsettled.any()]
 
     def _settle_one(self, asked: _AskedQuery, low: Fraction, high: Fraction) -> bool:
         """Whether somebody is settled by one query, given what is settled already."""
-        done = asked.left & self._settled[asked.value]
+        done = asked.unsettled & self._settled[asked.value]
         if done.any():
             asked.total -= sum(self._values[asked.value][done].tolist(), Fraction(0))
-            asked.left = asked.left & ~done
-        size = int(asked.left.sum())
+            asked.unsettled = asked.unsettled & ~done
+        size = int(asked.unsettled.sum())
         if not size or not (size == 1 or asked.total in (low * size, high * size)):
             return False
-        self._settled[asked.value] |= asked.left
-        self._values[asked.value][asked.left] = asked.total / size
+        self._settled[asked.value] |= asked.unsettled
+        self._values[asked.value][asked.unsettled] = asked.total / size
         return True
 
     def _value(self, place: int, each: DeterminedRecord, answers: dict[int, Fraction]) -> Fraction:
@@ -174,7 +152,15 @@ class Settling:
         return sum((weight * answers[query] for query, weight in weights), Fraction(0))
 
 
-# Plan splitting ---------------------------------------------------------------------------------
+# Halving: a set whose sum is as small or as large as can be is settled --------------------------
+#
+# A set of bits with known sum is split in two; the sum of one half is asked for, that of the other
+# follows. With d ones among n records this takes about d log2(n / d) queries, far fewer than a
+# fixed plan when ones (or zeros) are rare. Where they are not, a detecting matrix on the set takes
+# fewer. `costs` has, for a set of s bits with d ones, the most queries that it can take if this set
+# and all its parts are treated in the way that is cheaper then. That way is taken: at most one
+# query more than a detecting matrix on all records, whatever the bits are; for numbers between two
+# ends, at most one query for each record.
 
 
 @cache
@@ -201,7 +187,7 @@ def _worst(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int6
 
 
 @dataclass
-class Splitting:
+class HalvingRun:
     """A run that finds the value of every record, asking as it goes."""
 
     subsets: Subsets
@@ -221,11 +207,11 @@ class Splitting:
         pending = [(order, self._total)]
         while pending:
             places, total = pending.pop()
-            if not self._settled(places, total):
+            if not self._settle_set(places, total):
                 pending += self._split(places, total)
         return self.values
 
-    def _settled(self, places: NDArray[np.int64], total: Fraction) -> bool:
+    def _settle_set(self, places: NDArray[np.int64], total: Fraction) -> bool:
         """Whether a set is known: by its sum alone, or because its bits are decoded."""
         size = len(places)
         if size == 1:
@@ -233,11 +219,11 @@ class Splitting:
         elif total in (self.low * size, self.high * size):
             for place in places.tolist():
                 self.values[place] = total / size
-        elif not (self.bits and self._decoded(places, int(total))):
+        elif not (self.bits and self._decode_bits(places, int(total))):
             return False
         return True
 
-    def _decoded(self, places: NDArray[np.int64], ones: int) -> bool:
+    def _decode_bits(self, places: NDArray[np.int64], ones: int) -> bool:
         """Whether a detecting matrix is the cheaper way; if so it is asked."""
         size = len(places)
         if costs(size)[ones] < sums_needed(size):
@@ -252,19 +238,19 @@ class Splitting:
         self, places: NDArray[np.int64], total: Fraction
     ) -> list[tuple[NDArray[np.int64], Fraction]]:
         half = len(places) // 2
-        left = self._sum(places[:half])
-        return [(places[half:], total - left), (places[:half], left)]
+        first_sum = self._sum(places[:half])
+        return [(places[half:], total - first_sum), (places[:half], first_sum)]
 
     def _sum(self, places: NDArray[np.int64]) -> Fraction:
         """The sum of a set, by its complement where it is too small to be asked for."""
         chosen: Chosen = np.zeros(self.subsets.count, np.bool_)
         chosen[places] = True
-        if not self.subsets.turned(chosen):
+        if not self.subsets.needs_complement(chosen):
             return self.asking.ask(self.subsets.statement(chosen))
         return self._total - self.asking.ask(self.subsets.statement(~chosen))
 
 
-# Plan adaptive ----------------------------------------------------------------------------------
+# The plan that chooses between them -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -295,19 +281,19 @@ class AdaptivePlan:
         asking = CountedOracle(oracle)
         splitting = self._splitting(asking)
         if splitting is None:
-            found = Settling(self._setting, self.fixed, asking).run()
+            found = FixedPlanRun(self._setting, self.fixed, asking).run()
         else:
             found = dict(enumerate(splitting.run()))
         names = {self._setting.name(place): value for place, value in found.items()}
         return AdaptiveFindings(
-            {record: self.fixed.shown(value) for record, value in names.items()},
+            {record: self.fixed.decode_number(value) for record, value in names.items()},
             tuple(asking.answers),
             tuple(asking.answers.values()),
         )
 
-    def _splitting(self, asking: CountedOracle) -> Splitting | None:
+    def _splitting(self, asking: CountedOracle) -> HalvingRun | None:
         """Halving, where any set may be asked for and the values have ends."""
         subsets, secret = self._setting.subsets, self._setting.secret
         if self.fixed.combination or subsets is None or secret.bounds is None:
             return None
-        return Splitting(subsets, asking, *secret.bounds, secret.bits) if subsets.any_set else None
+        return HalvingRun(subsets, asking, *secret.bounds, secret.bits) if subsets.any_set else None

@@ -4,17 +4,14 @@ A query is a conjunction of conditions on public columns; ordered ones (numbers,
 asked for a range, every column for a single value, and NULL satisfies no condition. Identifier
 columns are never used. What a query selects is a set of records, kept as the bits of one integer,
 so that sets of ten thousand records meet in a microsecond.
-
-Queries as text: conditions, names and constants in the dialect that is asked for.
-
-Every set of records that the language can select, where they are few; else a choice of them.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,12 +19,12 @@ from numpy.typing import NDArray
 
 from casemate.errors import Misconfigured
 from casemate.published import plain
-from casemate.query.engines import PROTECTED, quote
+from casemate.query.engines import PROTECTED
 from casemate.query.language import Scalar
 from casemate.query.parse import dialect_of
 from casemate.query.records import Records
 from casemate.table import ORDERED, Column, ColumnType, Policy, Role
-from casemate.table.sources import Series, Source
+from casemate.table.sources import Series, Source, quote_name
 
 Span = tuple[int, int]
 """The first and the last of the values that a condition lets through, by their places."""
@@ -38,7 +35,7 @@ Box = Mapping[int, Span]
 Bits = int
 """A set of records: bit i stands for the record in place i."""
 
-MOST_KEPT = 2**26  # bytes of prefixes that are kept
+PREFIX_CACHE_BYTES = 2**26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,6 +70,24 @@ class Axis:
         """How many records a condition on this axis alone selects."""
         return int(self.before[span[1] + 1] - self.before[span[0]])
 
+    def spans(self, least: int) -> Iterator[Span]:
+        """The conditions on this axis that select at least so many records."""
+        if not self.ordered:
+            yield from ((i, i) for i in np.flatnonzero(np.diff(self.before) >= least).tolist())
+            return
+        ends = np.searchsorted(self.before, self.before[:-1] + max(1, least), side="left")
+        for low, end in enumerate(ends.tolist()):
+            yield from ((low, high - 1) for high in range(end, self.last + 2))
+
+    def beside(self, own: int, spans: set[Span], coarse: bool) -> set[Span]:
+        """Conditions that begin and end where some do, at one place, and at a few others."""
+        spans = spans | {(own, own)} if own >= 0 else spans
+        others = np.linspace(0, self.last + 1, COARSE_CUTS).astype(int).tolist() if coarse else []
+        if not self.ordered:
+            return spans | {(i, i) for i in range(min(len(others), self.last + 1))}
+        cuts = {0, self.last + 1, *others, *(end for a, b in spans for end in (a, b + 1))}
+        return {(a, b - 1) for a in cuts for b in cuts if a < b}
+
 
 @dataclass(eq=False, repr=False)
 class Language:
@@ -106,7 +121,7 @@ class Language:
     def alone(self) -> Bits:
         """The records that differ from every other record in some public column."""
         sizes = np.bincount(self.kinds)
-        return packed(sizes[self.kinds] == 1)
+        return pack_bits(sizes[self.kinds] == 1)
 
     def twins(self, place: int) -> list[int]:
         """The other records that agree with one in every public column."""
@@ -132,9 +147,9 @@ class Language:
             self._kept.move_to_end(key)
             return self._kept[key]
         places = self.axes[number].places
-        found = packed((places >= 0) & (places < place))
+        found = pack_bits((places >= 0) & (places < place))
         self._kept[key] = found
-        if len(self._kept) * (self.count // 8 + 1) > MOST_KEPT:
+        if len(self._kept) * (self.count // 8 + 1) > PREFIX_CACHE_BYTES:
             self._kept.popitem(last=False)
         return found
 
@@ -148,7 +163,9 @@ def read_language(policy: Policy, source: Source) -> Language:
             "columns everybody knows"
         )
     records = Records(source)
-    written = {f"v{i}": f"{quote(PROTECTED)}.{quote(c.name)}" for i, c in enumerate(columns)}
+    written = {
+        f"v{i}": f"{quote_name(PROTECTED)}.{quote_name(c.name)}" for i, c in enumerate(columns)
+    }
     read = records.read(written)
     axes = [_axis(column, read[f"v{i}"]) for i, column in enumerate(columns)]
     used = tuple(axis for axis in axes if axis is not None)
@@ -169,16 +186,16 @@ def _axis(column: Column, series: Series) -> Axis | None:
 # Sets of records as integers --------------------------------------------------------------------
 
 
-def packed(chosen: NDArray[np.bool_]) -> Bits:
+def pack_bits(chosen: NDArray[np.bool_]) -> Bits:
     """The set of records that are chosen.
 
-    >>> packed(np.array([True, False, True]))
+    >>> pack_bits(np.array([True, False, True]))
     5
     """
     return int.from_bytes(np.packbits(chosen, bitorder="little").tobytes(), "little")
 
 
-def unpacked(bits: Bits, count: int) -> NDArray[np.bool_]:
+def unpack_bits(bits: Bits, count: int) -> NDArray[np.bool_]:
     """For each of so many records, whether it is in the set."""
     raw = np.frombuffer(bits.to_bytes((count + 7) // 8, "little"), np.uint8)
     return np.unpackbits(raw, count=count, bitorder="little").astype(np.bool_)
@@ -189,13 +206,13 @@ def lowest(bits: Bits) -> int:
     return (bits & -bits).bit_length() - 1
 
 
-def one_by_one(bits: Bits) -> Iterable[int]:
+def record_places(bits: Bits) -> Iterable[int]:
     """The records of a set, in order."""
     size = max(1, bits.bit_length())
-    return np.flatnonzero(unpacked(bits, size)).tolist()
+    return np.flatnonzero(unpack_bits(bits, size)).tolist()
 
 
-# Plan text --------------------------------------------------------------------------------------
+# Queries as text, in the dialect that is asked for ----------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -225,7 +242,7 @@ class Writer:
     def name(self, name: str) -> str:
         """A column's name, quoted."""
         if '"' in dialect_of(self.dialect).tokenizer_class.IDENTIFIERS:
-            return quote(name)
+            return quote_name(name)
         return f"`{name.replace('`', '``')}`"
 
     def constant(self, value: Scalar, kind: ColumnType | None = None) -> str:
@@ -246,14 +263,14 @@ class Writer:
         return "'" + value.replace("'", "''" if "'" in escapes else "\\'") + "'"
 
 
-# Plan selections --------------------------------------------------------------------------------
+# Every set of records that can be selected, where they are few; else some of them ---------------
 
 
-MOST = 2_000
+MOST_SELECTIONS = 2_000
 """The most selections that are enumerated."""
 
-COARSE = 5
-"""Places at which coarse ranges begin and end."""
+COARSE_CUTS = 5
+"""Places at which coarse ranges begin and end, or single values that are tried."""
 
 Choices = Mapping[int, Sequence[Span]]
 """The conditions to choose from on each axis."""
@@ -269,22 +286,26 @@ class Selections:
 
     def matrix(self, count: int) -> NDArray[np.bool_]:
         """A row for each selection, a column for each record."""
-        rows = [unpacked(each, count) for each in self.sets]
+        rows = [unpack_bits(each, count) for each in self.sets]
         return np.array(rows, np.bool_).reshape(len(rows), count)
 
 
-def every_selection(language: Language, least: int, most: int = MOST) -> Selections | None:
+def enumerate_selections(
+    language: Language, least: int, most: int = MOST_SELECTIONS
+) -> Selections | None:
     """All selections of at least so many records; None if there are more than can be kept."""
     choices: dict[int, Sequence[Span]] = {}
     for number, axis in enumerate(language.axes):
-        if _large_spans(axis, least) > most:  # each of them is a selection of its own
+        choices[number] = list(islice(axis.spans(least), most + 1))
+        if len(choices[number]) > most:  # each of them is a selection of its own
             return None
-        choices[number] = _spans(axis, least)
     found = selections(language, choices, least, most)
     return found if found.complete else None
 
 
-def selections(language: Language, choices: Choices, least: int, most: int = MOST) -> Selections:
+def selections(
+    language: Language, choices: Choices, least: int, most: int = MOST_SELECTIONS
+) -> Selections:
     """The selections of at least so many records by the given conditions, the first so many."""
     found: dict[Bits, Box] = {language.everybody: {}}
     if language.count < least:
@@ -301,49 +322,12 @@ def selections(language: Language, choices: Choices, least: int, most: int = MOS
     return Selections(tuple(found.values()), tuple(found), True)
 
 
-def _large_spans(axis: Axis, least: int) -> int:
-    """How many conditions on an axis select at least so many records."""
-    before = axis.before
-    if not axis.ordered:
-        return int((np.diff(before) >= least).sum())
-    ends = np.searchsorted(before, before[:-1] + max(1, least), side="left")
-    return int((axis.last + 2 - ends).clip(0).sum())
-
-
-def _spans(axis: Axis, least: int) -> list[Span]:
-    """The conditions on an axis that select at least so many records."""
-    before = axis.before
-    if not axis.ordered:
-        return [(i, i) for i in np.flatnonzero(np.diff(before) >= least).tolist()]
-    ends = np.searchsorted(before, before[:-1] + max(1, least), side="left").tolist()
-    return [(low, high - 1) for low, end in enumerate(ends) for high in range(end, axis.last + 2)]
-
-
-def choices_around(language: Language, boxes: Iterable[Box], target: int) -> Choices:
-    """The conditions of some queries, and what is left and right of them and of one record."""
-    found: dict[int, set[Span]] = {}
-    for number, axis in enumerate(language.axes):
-        spans = {box[number] for box in boxes if number in box}
-        own = int(axis.places[target])
-        if spans and own >= 0:
-            spans.add((own, own))
-        if axis.ordered and spans:
-            starts = {0, *(low for low, _ in spans), *(high + 1 for _, high in spans)}
-            ends = {axis.last, *(high for _, high in spans), *(low - 1 for low, _ in spans)}
-            spans |= {(a, b) for a in starts for b in ends if 0 <= a <= b <= axis.last}
-        found[number] = spans
-    return {number: sorted(spans) for number, spans in found.items() if spans}
-
-
-def coarse_choices(language: Language, target: int) -> Choices:
-    """Ranges that begin or end beside one record or at a few other places, and its own values."""
+def choices_around(language: Language, target: int, boxes: Iterable[Box]) -> Choices:
+    """Conditions beside one record, and like those of some queries, or coarse ones without any."""
+    used = [box for box in boxes if box]
     found: dict[int, Sequence[Span]] = {}
     for number, axis in enumerate(language.axes):
-        own = int(axis.places[target])
-        if not axis.ordered:
-            found[number] = [(place, place) for place in range(axis.last + 1)][:COARSE]
-            continue
-        steps = np.linspace(0, axis.last + 1, COARSE).astype(int).tolist()
-        cuts = sorted({*steps, *(place for place in (own, own + 1) if place >= 0)})
-        found[number] = [(a, b - 1) for a in cuts for b in cuts if a < b]
+        spans = {box[number] for box in used if number in box}
+        if spans or not used:
+            found[number] = sorted(axis.beside(int(axis.places[target]), spans, coarse=not used))
     return found

@@ -7,22 +7,18 @@ Guarantee  `verified` is set only after the plan's own SQL texts were read again
            whatever the numbers are. No private value is read.
 Departure  A row is a record, also where a person has several rows: where a private column is
            constant for each person, shorter plans may exist, and nothing is claimed about them.
-
-The plan for one record, written, read back and checked; or why there is none.
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from casemate.attack.plan.check import proved
 from casemate.attack.plan.everybody import ALL, plan_everybody
 from casemate.attack.plan.result import Planned
-from casemate.attack.plan.setting import PlanSetting
+from casemate.attack.plan.setting import PlanSetting, verify
 from casemate.attack.plan.target import ShortestPlan, Targets
 from casemate.errors import Misconfigured
 from casemate.query.language import Scalar
@@ -34,68 +30,52 @@ def plan_one(
     setting: PlanSetting, targets: Targets, record: Scalar, most: int | None, seconds: float
 ) -> Planned:
     """The shortest plan for a record that is found, of at most so many queries."""
-    place = setting.place(record)
-    boxes = None if most is None else most // len(setting.secret.asked)
+    place, asked = setting.place(record), setting.secret.asked
+    boxes = None if most is None else most // len(asked)
     found = ShortestPlan() if boxes == 0 else targets.plan(place, boxes, seconds)
-    twins = tuple(setting.name(each) for each in setting.language.twins(place))
-    plan = replace(setting.blank, target=setting.name(place), inseparable=twins)
-    if found.terms:
-        return _written(plan, found, place, setting)
-    return _nothing(plan, found, most, setting)
-
-
-def _written(plan: Planned, found: ShortestPlan, place: int, setting: PlanSetting) -> Planned:
+    plan = Planned.blank(setting, setting.name(place), setting.language.twins(place))
+    plan = replace(plan, lower_bound=setting.bound(found.at_least))
+    if not found.terms:
+        reason, impossible = _why(plan, found.impossible, most, setting.sure)
+        return replace(plan, impossible=impossible, reason=reason)
     queries = setting.queries([box for _, box in found.terms])
-    weights = [i * weight for weight, _ in found.terms for i in setting.secret.asked]
+    weights = tuple(i * weight for weight, _ in found.terms for i in asked)
     reading = setting.read(queries)
     wanted = [(place, dict(enumerate(weights)))]
-    bound = setting.bound(found.at_least)
     return replace(
         plan,
         queries=queries,
-        combination=tuple(weights),
+        combination=weights,
         counts=reading.counts,
-        verified=proved(reading, setting.secret, wanted, setting.least),
-        lower_bound=bound,
-        optimal=len(queries) == bound,
+        verified=verify(reading, setting.secret, wanted, setting.least),
+        optimal=len(queries) == plan.lower_bound,
     )
 
 
-def _nothing(plan: Planned, found: ShortestPlan, most: int | None, setting: PlanSetting) -> Planned:
+def _why(plan: Planned, impossible: bool, most: int | None, sure: bool) -> tuple[str, bool]:
     """Why there is no plan, and whether that is proved."""
-    bound = setting.bound(found.at_least)
-    if found.impossible:
-        reason, proved_ = _why_impossible(plan, setting), setting.sure
-    elif most is not None and bound > most:
-        reason = f"record {plan.target} needs at least {bound} queries, and the limit is {most}"
-        proved_ = True
-    else:
-        limit = "" if most is None else f" of at most {most} queries"
-        reason = (
-            f"no plan{limit} for record {plan.target} was found, and it is not proved that there "
-            f"is none; a longer search may find one"
-        )
-        proved_ = False
-    return replace(plan, impossible=proved_, reason=reason, lower_bound=bound)
-
-
-def _why_impossible(plan: Planned, setting: PlanSetting) -> str:
-    others, least = len(plan.inseparable), setting.least
-    if others:
-        whom = f"{others} other{'s' if others > 1 else ''}"
+    whom, others, bound = f"record {plan.target}", len(plan.inseparable), plan.lower_bound or 0
+    if impossible and others:
         return (
-            f"record {plan.target} agrees with {whom} in every public column that queries can "
-            f"use, so none tells them apart"
-        )
+            f"{whom} agrees with {others} other{'s' if others > 1 else ''} in every public column "
+            f"that queries can use, so none tells them apart"
+        ), sure
+    if impossible:
+        least = plan.min_count
+        return f"all queries with at least {least} records together do not determine {whom}", sure
+    if most is not None and bound > most:
+        return f"{whom} needs at least {bound} queries, and the limit is {most}", True
+    limit = "" if most is None else f" of at most {most} queries"
     return (
-        f"all queries with at least {least} records together do not determine record {plan.target}"
-    )
+        f"no plan{limit} for {whom} was found, and it is not proved that there is none; a longer "
+        f"search may find one"
+    ), False
 
 
-# Plan -------------------------------------------------------------------------------------------
+# Planning against a table -----------------------------------------------------------------------
 
 
-SECONDS, SECONDS_FOR_ALL = 10.0, 120.0
+TIME_LIMIT_SECONDS, TIME_LIMIT_SECONDS_FOR_ALL = 10.0, 120.0
 """How long the search for a plan may take, for one record and for all of them."""
 
 
@@ -129,7 +109,11 @@ class Plan:
         so many seconds, 10 for one record and 120 for all; `random` draws the coordinates in which
         it compares queries.
         """
-        with opened(table, private) as (found, column):
+        names = [private] if isinstance(private, str) else list(private)
+        if len(names) > 1:
+            raise Misconfigured(f"a plan is for one private column; name one, not {len(names)}")
+        with opened_table(table, () if isinstance(table, Table) else names) as found:
+            column = names[0] if names else None
             planner = Planner(found, column, min_count=min_count, dialect=dialect, random=random)
             return planner.plan(target, max_queries, seconds)
 
@@ -164,7 +148,7 @@ class Planner:
         if max_queries is not None and max_queries < 1:
             raise Misconfigured(f"a plan of at most {max_queries} queries is none; allow 1 or more")
         if seconds is None:
-            seconds = SECONDS_FOR_ALL if target == ALL else SECONDS
+            seconds = TIME_LIMIT_SECONDS_FOR_ALL if target == ALL else TIME_LIMIT_SECONDS
         if not seconds > 0:
             raise Misconfigured(f"{seconds:g} seconds are no time to search; give more than 0")
         if target == ALL:
@@ -172,16 +156,3 @@ class Planner:
         else:
             found = plan_one(self.setting, self._targets, target, max_queries, seconds)
         return replace(found, seconds=time.process_time() - start)
-
-
-@contextmanager
-def opened(
-    table: Table | str | Path, private: str | Sequence[str]
-) -> Iterator[tuple[Table, str | None]]:
-    """The table, opened if it is a path, and the private column that is named, if one is."""
-    names = [private] if isinstance(private, str) else list(private)
-    if len(names) > 1:
-        raise Misconfigured(f"a plan is for one private column; name one, not {len(names)}")
-    name = names[0] if names else None
-    with opened_table(table, () if isinstance(table, Table) else names) as found:
-        yield found, name

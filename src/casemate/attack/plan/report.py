@@ -4,79 +4,97 @@ A plan is made from public columns alone, so it holds nothing that has to be hid
 anybody could ask, and how their answers would be put together.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from casemate.attack.plan.result import DeterminedRecord, Planned
-from casemate.query.language import Scalar
 from casemate.report import (
-    Markup,
-    counted,
-    facts,
-    joined,
-    listing,
+    Code,
+    Facts,
+    Paragraph,
+    Prose,
+    Report,
+    Section,
+    TableBlock,
+    Where,
+    count_of,
     number,
-    page,
-    paragraph,
     plain,
-    section,
-    table,
-    tag,
+    shorten,
 )
 
 SCHEMA = "casemate.attack-plan/1"
-SHOWN_IN_TEXT = 20
-LONGEST = 300
-"""Letters of a query that the text shows: lists of values may be very long."""
+QUERY_LETTERS_IN_TEXT = 300
+"""Lists of values may be very long."""
 
-MOST_TERMS = 8
-"""Terms of a combination that are written out."""
+TERMS_WRITTEN = 8
+"""The most terms of a combination that are written out."""
+
+RECORDS_NAMED = 200
+"""The most records that a page names of those that are not told apart."""
 
 
-def as_text(plan: Planned) -> str:
-    """A plan as lines to read."""
-    lines = [_headline(plan), *_sentences(plan)]
-    if plan.queries:
-        lines += ["", "queries:", *_queries(plan)]
-    if plan.combination:
-        lines += ["", f"{plan.private} of record {plain(plan.target)} = {_own_sum(plan)}"]
-    if plan.determined:
-        shown = [f"  record {plain(each.record)} = {_sum(each)}" for each in plan.determined]
-        lines += ["", f"{plan.private}:", *_first(shown)]
-    return "\n".join(lines)
+def plan_report(plan: Planned) -> Report:
+    """The queries of a plan, and how values follow from their answers."""
+    numbers = [
+        ("queries", len(plan.queries)),
+        ("at least", "–" if plan.lower_bound is None else plan.lower_bound),
+        ("records", f"{plan.records:,}"),
+        ("minimum count", plan.min_count),
+    ]
+    total = written_sum(dict(enumerate(plan.combination)))
+    sums = [(plain(each.record), _sum_of(each)) for each in plan.determined]
+    how = TableBlock(
+        count_of(len(sums), "record"), ("record", "value"), sums, line="record {} = {}".format
+    )
+    target = [Paragraph(Code(f"{plan.private} of record {plain(plan.target)} = {total}"))]
+    others = [plain(record) for record in (*plan.inseparable, *plan.undetermined)]
+    names = [Paragraph(f"records {', '.join(others[:RECORDS_NAMED])}")] if others else []
+    return Report(
+        "casemate attack plan",
+        _headline(plan),
+        lambda: _fields(plan),
+        [*map(Paragraph, _clauses(plan)), Facts(numbers)],
+        [
+            Section("queries", "Queries", _queries(plan)),
+            Section("value", "The value", target if plan.combination else [], label=""),
+            Section("records", "How each value follows", [how], label=f"{plan.private}:"),
+            Section("others", "Records that are not told apart", names, where=Where.PAGE),
+        ],
+    )
 
 
 def _headline(plan: Planned) -> str:
-    whom = "all records" if _for_all(plan) else f"record {plain(plan.target)}"
+    whom = "all records" if plan.target == "all" else f"record {plain(plan.target)}"
     if not plan.queries:
         return f"no plan for {whom}"
     checked = "verified" if plan.verified else "not verified"
     fewest = ", the fewest possible" if plan.optimal else ""
-    return f"{whom}: {_number(len(plan.queries), 'query', 'queries')}{fewest}; {checked}"
+    return f"{whom}: {count_of(len(plan.queries), 'query', 'queries')}{fewest}; {checked}"
 
 
-def _sentences(plan: Planned) -> list[str]:
+def _clauses(plan: Planned) -> Iterator[str]:
     """What is to be said about a plan, one thing a line."""
-    said = _size(plan) if plan.reason is None else _failed(plan.reason, plan.impossible)
-    return [*said, *_reading(plan), *_reached(plan), *_twins(plan)]
+    if plan.reason is not None:
+        yield plan.reason
+        if plan.impossible:
+            yield "this is proved"
+    else:
+        yield f"every query selects at least {count_of(plan.min_count, 'record')}"
+        if not plan.optimal and plan.lower_bound is not None:
+            yield f"at least {plan.lower_bound} would be needed by any plan"
+    yield from _reading_clauses(plan)
+    if plan.queries:
+        yield from _reach_clauses(plan)
+    if plan.target == "all" and plan.inseparable:
+        yield (
+            f"{count_of(len(plan.inseparable), 'record agrees', 'records agree')} with another in "
+            f"every public column and cannot be told apart"
+        )
 
 
-def _failed(reason: str, proved: bool) -> Iterator[str]:
-    """Why there is no plan."""
-    yield reason
-    if proved:
-        yield "this is proved"
-
-
-def _size(plan: Planned) -> Iterator[str]:
-    """How large queries are, and how many of them it takes."""
-    yield f"every query selects at least {_number(plan.min_count, 'record', 'records')}"
-    if not plan.optimal and plan.lower_bound is not None:
-        yield f"at least {plan.lower_bound} would be needed by any plan"
-
-
-def _reading(plan: Planned) -> Iterator[str]:
+def _reading_clauses(plan: Planned) -> Iterator[str]:
     """How values are read off the answers, where they are not numbers."""
     if plan.design is not None:
         yield "the values are bits: fewer queries than records, about lists of values"
@@ -85,58 +103,44 @@ def _reading(plan: Planned) -> Iterator[str]:
         yield f"what the answers add up to is the place of the value: {places}"
 
 
-def _reached(plan: Planned) -> Iterator[str]:
+def _reach_clauses(plan: Planned) -> Iterator[str]:
     """For how many records the queries suffice, and for how many they do not."""
-    if not plan.queries:
-        return
-    if _for_all(plan):
-        known = plan.records if plan.design else len(plan.determined)
-        yield f"{known} of {_number(plan.records, 'record', 'records')} are determined"
+    if plan.target == "all":
+        determined = plan.records if plan.design else len(plan.determined)
+        yield f"{determined} of {count_of(plan.records, 'record')} are determined"
     if plan.undetermined:
         yield (
-            f"{_number(len(plan.undetermined), 'other', 'others')} could be told apart, and no "
+            f"{count_of(len(plan.undetermined), 'other')} could be told apart, and no "
             f"queries that do it with this minimum count were found"
         )
 
 
-def _twins(plan: Planned) -> Iterator[str]:
-    """How many records no query on public columns tells apart."""
-    if _for_all(plan) and plan.inseparable:
-        yield (
-            f"{_number(len(plan.inseparable), 'record agrees', 'records agree')} with another in "
-            f"every public column and cannot be told apart"
-        )
+def _queries(plan: Planned) -> list[TableBlock]:
+    """The queries: cut to a line of text, whole on a page with their coefficients."""
+    counts = [count_of(count, "record") for count in plan.counts]
+    places = [f"{place}" for place in range(1, len(counts) + 1)]
+    short = [shorten(sql, QUERY_LETTERS_IN_TEXT, "...") for sql in plan.queries]
+    columns: dict[str, Iterable[Prose]] = {
+        "query": places,
+        "SQL": map(Code, plan.queries),
+        "selects": counts,
+    }
+    if plan.combination:
+        columns["coefficient"] = map(str, plan.combination)
+    caption = f"{count_of(len(counts), 'query', 'queries')} on public columns"
+    lines = list(zip(places, short, counts, strict=True))
+    rows = list(zip(*columns.values(), strict=True))
+    return [
+        TableBlock(caption, (), lines, line="{}. {};  -- {}".format, where=Where.TEXT),
+        TableBlock(caption, tuple(columns), rows, where=Where.PAGE),
+    ]
 
 
-def _queries(plan: Planned) -> list[str]:
-    return _first(
-        [
-            f"  {place}. {sql if len(sql) <= LONGEST else sql[: LONGEST - 3] + '...'};  -- {count}"
-            for place, (sql, count) in enumerate(_numbered(plan), start=1)
-        ]
-    )
-
-
-def _first(lines: list[str]) -> list[str]:
-    """The first lines, and how many more there are."""
-    more = len(lines) - SHOWN_IN_TEXT
-    told = [f"  and {more} more, all of them in the JSON"] if more > 0 else []
-    return [*lines[:SHOWN_IN_TEXT], *told]
-
-
-def _numbered(plan: Planned) -> list[tuple[str, str]]:
-    pairs = zip(plan.queries, plan.counts, strict=True)
-    return [(sql, _number(count, "record", "records")) for sql, count in pairs]
-
-
-def _own_sum(plan: Planned) -> str:
-    return written_sum(dict(enumerate(plan.combination)))
-
-
-def _sum(each: DeterminedRecord) -> str:
-    if len(each.combination) > MOST_TERMS:
-        return f"a combination of {len(each.combination)} queries"
-    return written_sum(each.combination)
+def _sum_of(determined: DeterminedRecord) -> str:
+    """The arithmetic that gives a record's value."""
+    if len(determined.combination) > TERMS_WRITTEN:
+        return f"a combination of {len(determined.combination)} queries"
+    return written_sum(determined.combination)
 
 
 def written_sum(combination: Mapping[int, Fraction]) -> str:
@@ -152,19 +156,8 @@ def written_sum(combination: Mapping[int, Fraction]) -> str:
     return " ".join(parts).removeprefix("+ ")
 
 
-def _for_all(plan: Planned) -> bool:
-    return plan.target == "all"
-
-
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
-
-
-# JSON -----------------------------------------------------------------------------------------
-
-
-def as_json(plan: Planned) -> dict[str, Any]:
-    """A plan as the object that `--format json` prints."""
+def _fields(plan: Planned) -> dict[str, Any]:
+    """A plan as the fields of the JSON object."""
     values = None if plan.values is None else [number(each) for each in plan.values]
     return {
         "schema": SCHEMA,
@@ -190,7 +183,7 @@ def as_json(plan: Planned) -> dict[str, Any]:
 
 def _combination(plan: Planned) -> list[Any]:
     """One coefficient for each query; or for all records, the queries of each."""
-    if not _for_all(plan):
+    if plan.target != "all":
         return [number(weight) for weight in plan.combination]
     return [
         {
@@ -202,54 +195,3 @@ def _combination(plan: Planned) -> list[Any]:
         }
         for each in plan.determined
     ]
-
-
-# A page ---------------------------------------------------------------------------------------
-
-
-def as_html(plan: Planned) -> str:
-    """A plan as a self-contained page."""
-    said = [f"{sentence[:1].upper()}{sentence[1:]}." for sentence in _sentences(plan)]
-    numbers = [
-        ("queries", len(plan.queries)),
-        ("at least", "–" if plan.lower_bound is None else plan.lower_bound),
-        ("records", f"{plan.records:,}"),
-        ("minimum count", plan.min_count),
-    ]
-    introduction = joined([*(paragraph(each) for each in said), facts(numbers)])
-    sections = [_query_section(plan), _sum_section(plan), _twins_section(plan)]
-    return page("casemate attack plan", _headline(plan), introduction, sections)
-
-
-def _query_section(plan: Planned) -> Markup:
-    if not plan.queries:
-        return Markup()
-    rows = [
-        (f"{place}", tag("code", sql), count, _weight(plan, place - 1))
-        for place, (sql, count) in enumerate(_numbered(plan), start=1)
-    ]
-    header = ("query", "SQL", "selects", "coefficient")
-    columns = len(header) if plan.combination else len(header) - 1
-    shown = [row[:columns] for row in rows]
-    caption = f"{_number(len(rows), 'query', 'queries')} on public columns"
-    return section("queries", "Queries", table(caption, header[:columns], shown))
-
-
-def _weight(plan: Planned, query: int) -> str:
-    return str(plan.combination[query]) if plan.combination else ""
-
-
-def _sum_section(plan: Planned) -> Markup:
-    if not plan.determined:
-        return Markup()
-    rows = [(plain(each.record), _sum(each)) for each in plan.determined]
-    caption = counted(len(rows), "record")
-    return section("records", "How each value follows", table(caption, ("record", "value"), rows))
-
-
-def _twins_section(plan: Planned) -> Markup:
-    names: list[Scalar] = [*plan.inseparable, *plan.undetermined]
-    if not names:
-        return Markup()
-    told = listing([plain(each) for each in names[:200]])
-    return section("others", "Records that are not told apart", told)

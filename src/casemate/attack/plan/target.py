@@ -2,31 +2,25 @@
 
 Where the language can select few different sets of records they are all enumerated: whether a
 plan exists is then a question of rank, and the shortest is found by exhaustive search. Elsewhere
-plans are differences (see `plan_sides`): one query and two queries are decided, longer plans are
+plans are differences (see `sides`): one query and two queries are decided, longer plans are
 looked for and shortened.
 
-The fewest of given queries that determine one record, by exhaustive search.
-
-Method     A combination of m queries is the record iff, once m - 2 of them are eliminated, two of
-           the others are parallel except in the record's own coordinate. So the search goes over
-           m - 2 queries and finds the last two by sorting. The other coordinates are replaced by
-           m + 4 random combinations of them modulo a prime: what is parallel stays so.
+Method     Of `ExhaustiveSearch`: a combination of m queries is the record iff, once m - 2 of them
+           are eliminated, two of the others are parallel except in the record's own coordinate.
+           So the search goes over m - 2 queries and finds the last two by sorting. The
+           other coordinates are replaced by m + 4 random combinations of them modulo a prime: what
+           is parallel stays so.
 Guarantee  A plan of at most 14 queries that is there is missed only if m + 4 random combinations
            of a vector that is not 0 all are: below 1e-28 for each vector. For its coefficients are
            quotients of determinants of 0/1 matrices, which are below the prime. One that is found
            is solved for and checked in exact arithmetic.
 Cost       About N^(m-2) / (m-2)! steps, each linear in the number N of queries.
-
-A short plan of given queries that are only added and subtracted, by integer programming.
-
-The shortest plan of this kind is found, or a good one when the time is over. Plans with other
-coefficients may be shorter, so nothing is proved about those.
 """
 
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 
@@ -38,29 +32,28 @@ from casemate.attack.plan.language import (
     Language,
     Selections,
     choices_around,
-    coarse_choices,
-    every_selection,
+    enumerate_selections,
     selections,
-    unpacked,
+    unpack_bits,
 )
 from casemate.attack.plan.sides import Differences, Effort, Unfinished
-from casemate.exact import System, determined, on_equations, short
+from casemate.exact import System, certify_with, determined_columns, short_certificates
 
-PRIME = 65_521
+PROJECTION_PRIME = 65_521
 """Above every determinant of a 0/1 matrix with up to 14 rows; its inverses fit in a small table."""
 
-MORE = 4
+EXTRA_COORDINATES = 4
 """Coordinates beyond the length of a plan."""
 
-_MIX = np.array([PRIME**k % 2**61 | 1 for k in range(1, 64)], np.int64)
+_HASH_WEIGHTS = np.array([PROJECTION_PRIME**k % 2**61 | 1 for k in range(1, 64)], np.int64)
 Rows = NDArray[np.int64]
 
 
-class Fewest:
+class ExhaustiveSearch:
     """Exhaustive search among the rows of a 0/1 matrix: queries by records."""
 
     def __init__(self, matrix: NDArray[np.bool_], random: np.random.Generator) -> None:
-        self._first, self._kind = different_columns(matrix, random)
+        self._first, self._kind = distinct_columns(matrix, random)
         self._sizes = np.bincount(self._kind)
         self._matrix, self._random = matrix, random
 
@@ -71,9 +64,9 @@ class Fewest:
         """
         if length == 1:
             return self._single(target)
-        rows = self._projected(length + MORE, target)
+        rows = self._project_rows(length + EXTRA_COORDINATES, target)
         for chosen in self._pairs(rows, length, effort):
-            found = self._solved(chosen, target)
+            found = self._solve(chosen, target)
             if found is not None:
                 return found
         return None
@@ -86,12 +79,12 @@ class Fewest:
         alone = self._matrix[:, target] & (self._matrix.sum(axis=1) == 1)
         return {int(np.flatnonzero(alone)[0]): Fraction(1)} if alone.any() else None
 
-    def _projected(self, width: int, target: int) -> Rows:
+    def _project_rows(self, width: int, target: int) -> Rows:
         """Random combinations of the other columns, and the target's own column last."""
         kind = self._kind[target]
         others = self._first if self._sizes[kind] > 1 else np.delete(self._first, kind)
-        weights = self._random.integers(0, PRIME, (len(others), width))
-        mixed = self._matrix[:, others].astype(np.int64) @ weights % PRIME
+        weights = self._random.integers(0, PROJECTION_PRIME, (len(others), width))
+        mixed = self._matrix[:, others].astype(np.int64) @ weights % PROJECTION_PRIME
         return np.column_stack([mixed, self._matrix[:, target].astype(np.int64)])
 
     def _pairs(self, rows: Rows, length: int, effort: Effort) -> Iterator[tuple[int, ...]]:
@@ -106,22 +99,22 @@ class Fewest:
             if not len(pivots):
                 continue  # it depends on those eliminated before
             pivot, later = int(pivots[0]), rows[first + 1 :]
-            scaled = line * pow(int(line[pivot]), -1, PRIME) % PRIME
-            left = (later - later[:, pivot, None] * scaled) % PRIME
-            for others in self._pairs(left, length - 1, effort):
+            scaled = line * pow(int(line[pivot]), -1, PROJECTION_PRIME) % PROJECTION_PRIME
+            reduced = (later - later[:, pivot, None] * scaled) % PROJECTION_PRIME
+            for others in self._pairs(reduced, length - 1, effort):
                 yield first, *(first + 1 + other for other in others)
 
-    def _solved(self, rows: tuple[int, ...], target: int) -> dict[int, Fraction] | None:
+    def _solve(self, rows: tuple[int, ...], target: int) -> dict[int, Fraction] | None:
         """The coefficients, if these rows are a plan."""
         system = as_system(self._matrix[list(rows)])
-        found = on_equations(system, range(len(rows)), {target: 1})
+        found = certify_with(system, range(len(rows)), {target: 1})
         if found is None:
             return None
         weights = found.coefficients.items()
         return {rows[i]: Fraction(weight, found.divisor) for i, weight in weights}
 
 
-def different_columns(
+def distinct_columns(
     matrix: NDArray[np.bool_], random: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """One column of each kind of a 0/1 matrix, and the kind of each: told apart by random sums."""
@@ -139,8 +132,8 @@ def _parallel(rows: Rows) -> Iterator[tuple[int, int]]:
     lines = rows[places]
     pivot = (lines[:, :-1] != 0).argmax(axis=1)
     leading = lines[np.arange(len(lines)), pivot]
-    scaled = lines * _inverses()[leading][:, None] % PRIME
-    keys = scaled[:, :-1] @ _MIX[: scaled.shape[1] - 1]  # modulo 2^64
+    scaled = lines * _inverses()[leading][:, None] % PROJECTION_PRIME
+    keys = scaled[:, :-1] @ _HASH_WEIGHTS[: scaled.shape[1] - 1]  # modulo 2^64
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=keys[order[:1]] - 1))
     head = np.repeat(starts, np.diff(starts, append=len(order)))
@@ -152,17 +145,16 @@ def _parallel(rows: Rows) -> Iterator[tuple[int, int]]:
 
 @cache
 def _inverses() -> Rows:
-    """The inverse of each number modulo the prime, by its power p - 2."""
-    power, exponent = np.arange(PRIME, dtype=np.int64), PRIME - 2
-    result = np.ones_like(power)
-    while exponent:
-        if exponent & 1:
-            result = result * power % PRIME
-        power, exponent = power * power % PRIME, exponent >> 1
-    return result
+    """The inverse of each number modulo the prime; 0 has none."""
+    return np.array(
+        [0, *(pow(number, -1, PROJECTION_PRIME) for number in range(1, PROJECTION_PRIME))], np.int64
+    )
 
 
-# Plan signed ------------------------------------------------------------------------------------
+# Queries that are only added and subtracted, by integer programming -----------------------------
+#
+# The shortest plan of this kind is found, or a good one when the time is over. Plans with other
+# coefficients may be shorter, so nothing is proved about those.
 
 
 Signs = dict[int, int]
@@ -185,7 +177,7 @@ def signed_plan(
     added = [model.new_bool_var(f"added {row}") for row in rows]
     taken = [model.new_bool_var(f"taken {row}") for row in rows]
     others = np.delete(matrix, target, axis=1)
-    others = others[:, np.sort(different_columns(others, random)[0])].T
+    others = others[:, np.sort(distinct_columns(others, random)[0])].T
     for column, total in ((matrix[:, target], 1), *((each, 0) for each in others)):
         used = np.flatnonzero(column).tolist()
         model.add(sum(added[i] - taken[i] for i in used) == total)
@@ -202,22 +194,22 @@ def signed_plan(
     return {i: sign for i, sign in signs.items() if sign}
 
 
-# Plan target ------------------------------------------------------------------------------------
+# The shortest plan for each record --------------------------------------------------------------
 
 
 Terms = tuple[tuple[Fraction, Box], ...]
 """Queries with their coefficients: what they add up to is the record's value."""
 
-ROWS = 10_000_000
+MOST_SEARCH_ROWS = 10_000_000
 """Rows looked at by one exhaustive search."""
 
-STEPS = 60_000
+TWO_QUERY_STEPS = 60_000
 """Steps to decide whether two queries suffice; further searches have a third of them."""
 
-POOL = 300
+POOL_SELECTIONS = 300
 """Selections among which a plan is looked for, or made shorter, where all are too many."""
 
-PROGRAM = 20.0
+PROGRAM_TIME_LIMIT_SECONDS = 20.0
 """The most seconds for one integer or linear program."""
 
 MOST_SIDES = 4
@@ -246,16 +238,16 @@ class Targets:
     @cached_property
     def every(self) -> Selections | None:
         """Every selection of enough records; None if they are too many."""
-        return every_selection(self.language, self.least)
+        return enumerate_selections(self.language, self.least)
 
     @cached_property
     def reachable(self) -> NDArray[np.bool_]:
         """The records that some plan determines, or may: all but twins where that is not known."""
         if self.every is None:
-            return unpacked(self.language.alone, self.language.count)
+            return unpack_bits(self.language.alone, self.language.count)
         if not self.every.sets:
             return np.zeros(self.language.count, np.bool_)
-        return determined(self.system, self._random.bytes)
+        return determined_columns(self.system, self._random.bytes)
 
     @cached_property
     def system(self) -> System:
@@ -268,117 +260,95 @@ class Targets:
         return every.matrix(self.language.count)
 
     @cached_property
-    def _fewest(self) -> Fewest:
-        return Fewest(self._matrix, self._random)
+    def _fewest(self) -> ExhaustiveSearch:
+        return ExhaustiveSearch(self._matrix, self._random)
 
     def plan(self, target: int, most: int | None = None, seconds: float = 10.0) -> ShortestPlan:
         """The shortest plan that is found, of at most `most` queries."""
-        effort = Effort(STEPS, time.monotonic() + seconds)
+        until = time.monotonic() + seconds
         if not self.reachable[target]:
             return ShortestPlan(impossible=True)
-        limit = most or self.language.count
-        found = self._exhaustive(target, limit, effort)
-        if not found.terms and found.at_least <= limit:
-            found = self._searched(target, limit, found.at_least, effort)
-        return replace(found, terms=tuple(sorted(found.terms, key=_added_first)))
+        limit, bound = most or self.language.count, 1
+        terms: Terms = ()
+        if self.every is not None:
+            lengths = range(1, limit + 1)
+            terms, bound = _try_lengths(self.every, self._fewest, target, lengths, until)
+        if not terms and bound <= limit:
+            terms, bound = self._search(target, bound, until)
+        kept = terms if len(terms) <= limit else ()
+        added_first = sorted(kept, key=lambda term: term[0] < 0)
+        return ShortestPlan(tuple(added_first), bound)
 
-    def _exhaustive(self, target: int, limit: int, effort: Effort) -> ShortestPlan:
-        """Longer and longer plans, as far as all of them can be tried."""
-        if self.every is None:
-            return ShortestPlan()
-        terms, length = _tried(self.every, self._fewest, target, range(1, limit + 1), effort)
-        return ShortestPlan(terms, length)
-
-    def _searched(self, target: int, limit: int, at_least: int, effort: Effort) -> ShortestPlan:
-        """The shortest of the plans that the other searches find."""
-        alone = isolated(self.language, target) if self.least == 1 else None
+    def _search(self, target: int, bound: int, until: float) -> tuple[Terms, int]:
+        """The shortest of the plans that the other searches find, and what is proved."""
+        alone = isolating_box(self.language, target) if self.least == 1 else None
         if alone is not None:
-            return ShortestPlan(((Fraction(1), alone),), 1)
-        terms, bound = self._by_differences(target, max(2, at_least), effort)
-        if len(terms) != bound and effort.seconds_left:
-            other = self._from_pool(terms, target, bound, effort)
-            terms = min((each for each in (terms, other) if each), key=len, default=())
-        fits = len(terms) <= limit
-        return ShortestPlan(terms if fits else (), bound)
+            return ((Fraction(1), alone),), 1
+        terms, bound = self._by_differences(target, max(2, bound), until)
+        if len(terms) != bound and time.monotonic() < until:
+            terms = self._from_pool(terms, target, bound, until) or terms
+        return terms, bound
 
-    def _by_differences(self, target: int, bound: int, effort: Effort) -> tuple[Terms, int]:
-        """A plan of 2, 3, 4, 8 or 16 queries, and the length that is proved to be needed."""
+    def _by_differences(self, target: int, bound: int, until: float) -> tuple[Terms, int]:
+        """A plan of 2, 4, 8 or 16 queries, and the length that is proved to be needed."""
         differences = Differences(self.language, target, self.least)
-        if bound == 2:
+        for number in range(1 if bound == 2 else 2, MOST_SIDES + 1):
             try:
-                two = differences.plan(1, effort.share(STEPS))
-                bound = 2 if two else 3
-            except Unfinished:
-                two = None
-            if two:
-                return _exact(two), bound
-        for number in range(1, MOST_SIDES + 1):
-            left = effort.share(STEPS // 3)
-            try:
-                found = differences.plan(number, left) if number > 1 else differences.three(left)
+                steps = TWO_QUERY_STEPS if number == 1 else TWO_QUERY_STEPS // 3
+                found = differences.plan(number, Effort(steps, until))
             except Unfinished:
                 continue
             if found:
-                return _exact(found), bound
+                return tuple((Fraction(sign), box) for sign, box in found), bound
+            bound = max(bound, 3)
         return (), bound
 
-    def _from_pool(self, terms: Terms, target: int, bound: int, effort: Effort) -> Terms:
-        """A plan made of other selections: of all, or of some with conditions that may help."""
-        known, shorter = self.every, len(terms) - 1 if terms else None
+    def _from_pool(self, terms: Terms, target: int, bound: int, until: float) -> Terms:
+        """A shorter plan of other selections: of all, or of some with conditions that may help."""
+        known = self.every
         if known is None:
-            known = self._pool(terms, target)
-            fewest = Fewest(known.matrix(self.language.count), self._random)
+            choices = choices_around(self.language, target, [box for _, box in terms])
+            known = selections(self.language, choices, self.least, POOL_SELECTIONS)
+            fewest = ExhaustiveSearch(known.matrix(self.language.count), self._random)
             lengths = range(bound, len(terms) or MOST_SIDES + 1)
-            found, _ = _tried(known, fewest, target, lengths, effort)
+            found, _ = _try_lengths(known, fewest, target, lengths, until)
             if found or terms:
                 return found
         matrix = known.matrix(self.language.count)
-        seconds = min(PROGRAM, effort.seconds_left / 2)
+        seconds = min(PROGRAM_TIME_LIMIT_SECONDS, (until - time.monotonic()) / 2)
+        shorter = len(terms) - 1 if terms else None
         signs = signed_plan(matrix, target, seconds, self._random, shorter)
         if signs is not None:
             return tuple((Fraction(sign), known.boxes[i]) for i, sign in signs.items())
-        return () if terms else self._by_program(known, as_system(matrix), target, effort)
+        return () if terms else self._by_program(known, as_system(matrix), target, until)
 
-    def _pool(self, terms: Terms, target: int) -> Selections:
-        """Selections by conditions like those of a plan, or by coarse ones around the record."""
-        boxes = [box for _, box in terms]
-        choices = choices_around(self.language, boxes, target) if boxes else {}
-        choices = choices or coarse_choices(self.language, target)
-        return selections(self.language, choices, self.least, POOL)
-
-    def _by_program(self, known: Selections, system: System, target: int, effort: Effort) -> Terms:
+    def _by_program(self, known: Selections, system: System, target: int, until: float) -> Terms:
         """A combination with any coefficients, small ones in sum if the time allows it."""
-        random = self._random.bytes
-        found = next(short(system, [{target: 1}], min(PROGRAM, effort.seconds_left), random))
+        random, seconds = self._random.bytes, max(0.0, until - time.monotonic())
+        seconds = min(PROGRAM_TIME_LIMIT_SECONDS, seconds)
+        found = next(short_certificates(system, [{target: 1}], seconds, random))
         if found is None:
-            found = on_equations(system, range(system.rows), {target: 1}, random)
-        weights = {} if found is None else found.coefficients
-        divisor = 1 if found is None else found.divisor
-        return tuple((Fraction(w, divisor), known.boxes[i]) for i, w in weights.items())
+            found = certify_with(system, range(system.rows), {target: 1}, random)
+        if found is None:
+            return ()
+        weights = found.coefficients.items()
+        return tuple((Fraction(w, found.divisor), known.boxes[i]) for i, w in weights)
 
 
-def _tried(
-    known: Selections, fewest: Fewest, target: int, lengths: range, effort: Effort
+def _try_lengths(
+    known: Selections, fewest: ExhaustiveSearch, target: int, lengths: range, until: float
 ) -> tuple[Terms, int]:
     """A plan of the first of these lengths that has one, and the length that is needed."""
     for length in lengths:
-        if fewest.steps(length) > ROWS:
+        if fewest.steps(length) > MOST_SEARCH_ROWS:
             return (), length
         try:
-            chosen = fewest.of(length, target, effort.share(2 * ROWS))
+            chosen = fewest.of(length, target, Effort(2 * MOST_SEARCH_ROWS, until))
         except Unfinished:
             return (), length
         if chosen is not None:
             return tuple((weight, known.boxes[i]) for i, weight in chosen.items()), length
     return (), lengths.stop
-
-
-def _added_first(term: tuple[Fraction, Box]) -> bool:
-    return term[0] < 0
-
-
-def _exact(plan: list[tuple[int, Box]] | None) -> Terms:
-    return tuple((Fraction(sign), box) for sign, box in plan or ())
 
 
 def as_system(matrix: NDArray[np.bool_]) -> System:
@@ -388,21 +358,17 @@ def as_system(matrix: NDArray[np.bool_]) -> System:
     return System(rows, columns, row, column, np.ones(len(row), np.int64))
 
 
-def isolated(language: Language, target: int) -> Box | None:
+def isolating_box(language: Language, target: int) -> Box | None:
     """A query that selects one record alone, with few conditions; None if there is none."""
     box: dict[int, tuple[int, int]] = {}
-    left, own = language.everybody, 1 << target
+    members, own = language.everybody, 1 << target
     axes = [(n, int(axis.places[target])) for n, axis in enumerate(language.axes)]
-    while left != own:
-        sets = [
-            (left & language.between(n, (place, place)), n, place)
-            for n, place in axes
-            if place >= 0
-        ]
+    while members != own:
+        sets = [(members & language.between(n, (at, at)), n, at) for n, at in axes if at >= 0]
         nearest, number, place = min(
-            sets, key=lambda each: each[0].bit_count(), default=(left, 0, 0)
+            sets, key=lambda each: each[0].bit_count(), default=(members, 0, 0)
         )
-        if nearest == left:
+        if nearest == members:
             return None
-        left, box[number] = nearest, (place, place)
+        members, box[number] = nearest, (place, place)
     return box

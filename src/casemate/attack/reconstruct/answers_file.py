@@ -23,6 +23,9 @@ from casemate.table.sources import Source
 
 HEADER = ["query", "cell", "answer"]
 
+Cell = tuple[int, Key]
+"""The number of a column that is shown, and the keys of one of its cells."""
+
 
 @dataclass(frozen=True)
 class Given:
@@ -36,13 +39,11 @@ class Given:
 
 def given_answers(answers: str | Path | Sequence[Given] | None) -> Sequence[Given] | None:
     """The answers of a file, or those that are given one by one."""
-    if answers is None or (isinstance(answers, list | tuple) and _all_given(answers)):
+    if answers is None:
+        return None
+    if isinstance(answers, list | tuple) and all(isinstance(each, Given) for each in answers):
         return answers
     return read_answers(Path(checked_path(answers, "a CSV file query,cell,answer")))
-
-
-def _all_given(answers: Sequence[object]) -> bool:
-    return all(isinstance(each, Given) for each in answers)
 
 
 def read_answers(path: Path) -> list[Given]:
@@ -57,12 +58,12 @@ def read_answers(path: Path) -> list[Given]:
     if sorted(header) not in (sorted(HEADER), ["answer", "query"]):
         raise Misconfigured(f"{path} must begin with query,cell,answer")
     return [
-        _given(dict(zip(header, cells, strict=False)), f"{path}, line {number}")
+        _parse_line(dict(zip(header, cells, strict=False)), f"{path}, line {number}")
         for number, cells in lines[1:]
     ]
 
 
-def _given(cells: Mapping[str, str], where: str) -> Given:
+def _parse_line(cells: Mapping[str, str], where: str) -> Given:
     query = cells.get("query", "").strip()
     if not (query.isascii() and query.isdecimal() and int(query) > 0):
         raise Misconfigured(f"{where}: the query must be its number, counted from 1")
@@ -95,39 +96,40 @@ def with_answers(found: Publication, given: Sequence[Given], source: Source) -> 
             )
     columns: list[ShownColumn] = []
     for query, shown in by_query.items():
-        columns += _told(shown, [each for each in given if each.query == query], source)
+        columns += _answer_columns(shown, [each for each in given if each.query == query], source)
     return replace(found, columns=tuple(columns), there=())
 
 
-def _told(
+def _answer_columns(
     shown: Sequence[ShownColumn], given: Sequence[Given], source: Source
 ) -> Iterable[ShownColumn]:
     """The columns of one statement, each with the answers that are about it."""
     keys = {column.select: _keys(column.select, source) for column in shown}
     places = [(i, key) for i, column in enumerate(shown) for key in keys[column.select]]
-    names, beside = _names(shown, places), set(_beside(shown, keys))
+    names, beside = _names(shown, places), set(_unused_cells(shown, keys))
     numbered = all(each.cell not in names and each.cell.isdecimal() for each in given)
-    told: dict[int, dict[Key, Decimal]] = defaultdict(dict)
+    cells = {str(i): cell for i, cell in enumerate(places, start=1)} if numbered else names
+    answered: dict[int, dict[Key, Decimal]] = defaultdict(dict)
     for each in given:
-        if each.cell in beside:
-            continue
-        if numbered and 0 < int(each.cell) <= len(places):
-            which, key = places[int(each.cell) - 1]
-        elif each.cell in names:
-            which, key = names[each.cell]
-        else:
-            example = next(iter(names), "")
-            raise Misconfigured(
-                f"{each.where}: query {each.query} shows no cell of that name; name it by its "
-                f"keys, for example {example!r}"
-            )
-        if key in told[which]:
-            raise Misconfigured(f"{each.where}: this cell has an answer already; keep one of them")
-        told[which][key] = each.answer
-    return [replace(shown[which], answers=answers) for which, answers in sorted(told.items())]
+        if each.cell not in beside:
+            name = str(int(each.cell)) if numbered else each.cell
+            _add_answer(each, cells.get(name), answered, next(iter(names), ""))
+    return [replace(shown[which], answers=answers) for which, answers in sorted(answered.items())]
 
 
-Cell = tuple[int, Key]
+def _add_answer(
+    given: Given, cell: Cell | None, answered: dict[int, dict[Key, Decimal]], example: str
+) -> None:
+    """Add one answer to those of its column."""
+    if cell is None:
+        raise Misconfigured(
+            f"{given.where}: query {given.query} shows no cell of that name; name it by its "
+            f"keys, for example {example!r}"
+        )
+    which, key = cell
+    if key in answered[which]:
+        raise Misconfigured(f"{given.where}: this cell has an answer already; keep one of them")
+    answered[which][key] = given.answer
 
 
 def _names(shown: Sequence[ShownColumn], places: Sequence[Cell]) -> dict[str, Cell]:
@@ -136,7 +138,9 @@ def _names(shown: Sequence[ShownColumn], places: Sequence[Cell]) -> dict[str, Ce
     return alone | {_name(key, shown[which].output.name): (which, key) for which, key in places}
 
 
-def _beside(shown: Sequence[ShownColumn], keys: Mapping[Select, Sequence[Key]]) -> Iterator[str]:
+def _unused_cells(
+    shown: Sequence[ShownColumn], keys: Mapping[Select, Sequence[Key]]
+) -> Iterator[str]:
     """The cells of columns that tell nothing: an answer to one of them is passed over."""
     used = {column.output.name for column in shown}
     for select, cells in keys.items():
@@ -146,10 +150,10 @@ def _beside(shown: Sequence[ShownColumn], keys: Mapping[Select, Sequence[Key]]) 
 
 
 def _name(key: Key, *column: str) -> str:
-    return "|".join([*map(_written, key), *column])
+    return "|".join([*map(_key_text, key), *column])
 
 
-def _written(value: Scalar) -> str:
+def _key_text(value: Scalar) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)

@@ -5,16 +5,15 @@ Source     Source document 002, "Solving the equations": the estimate is M b wit
 Method     Small systems: the inverse of A'A where it has one, else the singular values of A, with
            directions below a tolerance left out. Large ones: noises of +1 and -1 are drawn, and
            least squares shows what they do to the estimate.
-Accuracy   Small: to rounding. Large: a deviation is estimated from up to `DRAWS` draws, to about
-           1/sqrt(2 DRAWS) of itself (12 %), and `freedom` says so: an interval by Student's law
-           with that freedom is wider by 3 % and still covers at its level. Huge systems get 4
-           draws, and intervals that are wider by 30 %.
+Accuracy   Small: to rounding. Large: a deviation is estimated from up to `MOST_DRAWS` draws, to
+           about 1/sqrt(2 MOST_DRAWS) of itself (12 %), and `freedom` says so: an interval by
+           Student's law with that freedom is wider by 3 % and still covers at its level. Huge
+           systems get 4 draws, and intervals that are wider by 30 %.
 Identified An unknown is, if no direction that the equations do not see moves it. Large systems are
            asked to find two random points again; where they do not, within the steps that their
            size allows, they see it too weakly.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,29 +37,26 @@ MOST_SHARES = 3e10
 MOST_SINGULAR = 1_200
 """Larger systems without an inverse go by the eigenvectors of A'A, half as precise."""
 
-CONDITION = 1e10
+MOST_CONDITION = 1e10
 """An inverse of A'A with a larger condition number is not trusted."""
 
 WEAK_SINGULAR = 1e-10
 WEAK_EIGEN = 1e-11
 """Directions that the equations see less than this, beside the strongest, are not seen."""
 
-UNSEEN = 1e-7
+MOST_UNSEEN_SHARE = 1e-7
 """The squared share of unseen directions that an identified unknown may have: rounding."""
 
-LEAST_DRAWS, DRAWS = 4, 32
+LEAST_DRAWS, MOST_DRAWS = 4, 32
 SHARE_DRAWS, ENOUGH_DRAWS = 256, 16
-SAME = 1e-4
-PROBES = 2
-FOUND_AGAIN = 1e-3
-TOLERANCE, DRAW_TOLERANCE = 1e-8, 1e-4
+ONE_ANSWER_KURTOSIS_GAP = 1e-4
+IDENTIFICATION_PROBES = 2
+MOST_PROBE_ERROR = 1e-3
+ESTIMATE_TOLERANCE, DRAW_TOLERANCE = 1e-8, 1e-4
 LEAST_STEPS, MOST_STEPS = 100, 3_000
 MOST_ENTRIES = 3e10
 """Entries that all draws together may read, about a minute; fewer draws are made where they would
 read more, down to the least."""
-
-Stage = Callable[[int, int], None]
-"""Called with how many draws are done, and of how many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,19 +78,17 @@ class Covariance:
     freedom: Floats
 
 
-def covariance(
-    standard: Standard, random: np.random.Generator, progress: Stage | None = None
-) -> Covariance:
+def covariance(standard: Standard, random: np.random.Generator) -> Covariance:
     """The estimate of least squares and its law, computed or drawn, as the size allows."""
     height, width = standard.height, standard.width
     small = height * width**2 <= MOST_WORK and height * width <= MOST_CELLS
     cheap = isinstance(standard.equations, Rows) or width <= MOST_SINGULAR
     if width <= MOST_EXACT and small and cheap:
-        return computed(standard, random)
-    return drawn(standard, random, progress)
+        return factorised_covariance(standard, random)
+    return sampled_covariance(standard, random)
 
 
-def computed(standard: Standard, random: np.random.Generator) -> Covariance:
+def factorised_covariance(standard: Standard, random: np.random.Generator) -> Covariance:
     """The estimate and its law by factorisation."""
     matrix, target = standard.dense(), standard.target
     inverse, identified, rank = _inverse(matrix)
@@ -133,7 +127,7 @@ def _plain_inverse(gram: Floats) -> Floats | None:
     except np.linalg.LinAlgError:
         return None
     condition = np.linalg.norm(scaled) * np.linalg.norm(inverse)
-    return None if condition > CONDITION else inverse / size / size[:, None]
+    return None if condition > MOST_CONDITION else inverse / size / size[:, None]
 
 
 def _singular(matrix: Floats) -> tuple[Floats, Floats]:
@@ -155,7 +149,7 @@ def _eigen(gram: Floats) -> tuple[Floats, Floats]:
 def _from_directions(sizes: Floats, directions: Floats) -> tuple[Floats, Flags, float]:
     inverse = (directions / sizes) @ directions.T
     unseen = 1 - (directions**2).sum(axis=1)
-    return inverse, unseen <= UNSEEN, float(len(sizes))
+    return inverse, unseen <= MOST_UNSEEN_SHARE, float(len(sizes))
 
 
 def _concentration(matrix: Floats, inverse: Floats, random: np.random.Generator) -> Floats:
@@ -182,22 +176,20 @@ def _drawn_concentration(second: Floats, fourth: Floats, draws: int) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(second > 0, draws * fourth / second**2, 1.0)
     found = np.clip((3 - (1 + 2 / draws) * ratio) / 2, 0.0, 1.0)  # the ratio is a little small
-    return np.where(ratio < 1 + SAME, 1.0, found if draws >= ENOUGH_DRAWS else 0.0)
+    return np.where(
+        ratio < 1 + ONE_ANSWER_KURTOSIS_GAP, 1.0, found if draws >= ENOUGH_DRAWS else 0.0
+    )
 
 
-def drawn(
-    standard: Standard, random: np.random.Generator, progress: Stage | None = None
-) -> Covariance:
+def sampled_covariance(standard: Standard, random: np.random.Generator) -> Covariance:
     """The estimate by least squares, and its law from what drawn noises do to it."""
     steps = int(np.clip(MOST_ENTRIES / standard.entries / 8, LEAST_STEPS, MOST_STEPS))
-    solved = least_squares(standard, standard.target, tolerance=TOLERANCE, most=steps)
+    solved = least_squares(standard, standard.target, tolerance=ESTIMATE_TOLERANCE, most=steps)
     left = standard.target - standard.times(solved.values)
     draws = _affordable(standard, solved.iterations)
-    identified = _found_again(standard, random, steps)
+    identified = _identified_by_probes(standard, random, steps)
     second, fourth, rank = np.zeros(standard.width), np.zeros(standard.width), 0.0
-    for done in range(draws):
-        if progress is not None:
-            progress(done, draws)
+    for _ in range(draws):
         signs = random.choice([-1.0, 1.0], standard.height)
         moved = least_squares(standard, signs, tolerance=DRAW_TOLERANCE, most=steps).values
         second += moved**2
@@ -212,15 +204,15 @@ def drawn(
 def _affordable(standard: Standard, steps: int) -> int:
     """How many draws the size allows, if each takes so many steps."""
     cost = 2.0 * standard.entries * max(steps, 1)
-    return int(np.clip(MOST_ENTRIES / cost, LEAST_DRAWS, DRAWS))
+    return int(np.clip(MOST_ENTRIES / cost, LEAST_DRAWS, MOST_DRAWS))
 
 
-def _found_again(standard: Standard, random: np.random.Generator, steps: int) -> Flags:
+def _identified_by_probes(standard: Standard, random: np.random.Generator, steps: int) -> Flags:
     """Which unknowns of random points the equations find again."""
     identified = np.ones(standard.width, np.bool_)
-    for _ in range(PROBES):
+    for _ in range(IDENTIFICATION_PROBES):
         hidden = random.standard_normal(standard.width)
         answers = standard.times(hidden)
-        again = least_squares(standard, answers, tolerance=TOLERANCE, most=steps).values
-        identified &= np.abs(again - hidden) <= FOUND_AGAIN
+        again = least_squares(standard, answers, tolerance=ESTIMATE_TOLERANCE, most=steps).values
+        identified &= np.abs(again - hidden) <= MOST_PROBE_ERROR
     return identified

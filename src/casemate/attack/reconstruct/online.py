@@ -4,18 +4,7 @@ Source     Source document 002, "Handling many queries": equations that are seen
            are too many of them to keep, or it is not allowed to.
 Cost       One scan of the table for each statement, to see whom it is about; then a step of the
            method: the entries of the equation for `kaczmarz` and `sgd`, the square of the number of
-           unknowns for `recursive`, which is exact after every answer.
-
-Least squares of equations that come one by one, exact after each of them.
-
-Source     Source document 002, "Handling many queries": each question is seen once and forgotten.
-Method     The square-root form: what was seen is kept as a triangle of as many rows as there are
-           unknowns, of the same least squares. New rows stand below it until they are as many
-           again; then an orthogonal transformation makes a new triangle of both. Coefficients are
-           never squared, so that the condition of the equations does not get worse.
-Guarantee  The point is the shortest of the best, up to rounding, after every equation.
-Cost       Memory 16 n^2 bytes for n unknowns; about 3 n^2 operations an equation, and a singular
-           value decomposition when the point is asked for: for up to a few thousand unknowns.
+           unknowns for `recursive` (`RecursiveSquares`), which is exact after every answer.
 """
 
 from collections.abc import Callable
@@ -35,7 +24,15 @@ from casemate.table import Table
 
 
 class RecursiveSquares:
-    """The least squares of all equations seen so far, each scaled to length 1.
+    """Least squares of equations that come one by one, exact after each of them.
+
+    Method     The square-root form: what was seen is kept as a triangle of as many rows as there
+               are unknowns, of the same least squares. New rows stand below it until they are as
+               many again; then an orthogonal transformation makes a new triangle of both.
+               Coefficients are never squared, so that the condition does not get worse.
+    Guarantee  The point is the shortest of the best, up to rounding, after every equation.
+    Cost       Memory 16 n^2 bytes for n unknowns; about 3 n^2 operations an equation, and a
+               singular value decomposition when the point is asked for.
 
     >>> seen = RecursiveSquares(3)
     >>> seen.see(np.array([0, 1]), 6.0)

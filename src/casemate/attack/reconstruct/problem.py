@@ -1,25 +1,126 @@
 """What an attacker has: equations in what is secret, published numbers, and what else is known.
 
-Equations divided by the deviation of their noise: where least squares is at its best.
-
 Source     Source document 002, "Solving the equations", min |A x - b|; C. F. Gauss and A. C. Aitken
            for the weights: of all linear estimates without bias, the one that divides every
            equation by the deviation of its noise has the least variance for every unknown at once.
-Departure  Values that are known are not unknowns here: what they add to an answer is taken off.
-           A total that is known counts as one more answer with very little noise.
+Departure  In `Standard` form values that are known are not unknowns: what they add to an answer is
+           taken off. A total that is known counts as one more answer with very little noise.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.reconstruct.noise import NoiseLaw
-from casemate.attack.solvers.convex_losses import RangeConstraints
+from casemate.attack.solvers.convex import RangeConstraints
 from casemate.attack.solvers.watched_program import as_sparse
-from casemate.exact import Floats, Passes, Rows, ends
+from casemate.errors import Misconfigured
+from casemate.exact import Floats, Passes, Rows, box_ends
+
+# Noise that is stated ---------------------------------------------------------------------------
+#
+# The laws of noise an attacker may suppose, and a simulator that lays them over answers.
+#
+# This is no mechanism: the draws are ordinary floating-point numbers from an ordinary generator,
+# and nothing is private because of them. A law says how far a published number may be from the true
+# one (an attacker needs that to say how sure it is), and `laid_over` plays such a publisher in an
+# experiment. Noise that protects somebody comes from `casemate.privacy`.
+
+Kind = Literal["laplace", "gaussian", "uniform", "round"]
+
+_SCALES = "laplace:b, gaussian:deviation, uniform:half-width or round:step"
+_DEVIATION = {
+    "laplace": math.sqrt(2),
+    "gaussian": 1.0,
+    "uniform": 1 / math.sqrt(3),
+    "round": 1 / math.sqrt(12),
+}
+
+
+@dataclass(frozen=True)
+class NoiseLaw:
+    """One law of noise and its scale; rounding to a step counts as noise within half a step.
+
+    The scale is Laplace's b, a Gaussian's standard deviation, a uniform law's half-width, or the
+    step that answers are rounded to.
+
+    >>> law = NoiseLaw.read("laplace:2.5")
+    >>> law.kind, law.scale, str(law)
+    ('laplace', 2.5, 'laplace:2.5')
+    >>> NoiseLaw.read("round:10").bounded
+    5.0
+    """
+
+    kind: Kind
+    scale: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is no law."""
+        if self.kind not in get_args(Kind):
+            raise ValueError(f"a law of noise is one of {', '.join(get_args(Kind))}")
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise ValueError("the scale of a law of noise must be finite and above 0")
+
+    @classmethod
+    def read(cls, text: str) -> "NoiseLaw":
+        """The law that a text such as `laplace:2.5` states."""
+        kind, _, scale = text.strip().partition(":")
+        for each in get_args(Kind):
+            if kind.strip().lower() == each:
+                return cls(each, _scale(scale, text))
+        raise Misconfigured(
+            f"unknown law of noise {text!r}: give {_SCALES}, for example laplace:2.5"
+        )
+
+    def __str__(self) -> str:
+        """The text that `read` takes."""
+        return f"{self.kind}:{repr(float(self.scale)).removesuffix('.0')}"
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the noise."""
+        return _DEVIATION[self.kind] * self.scale
+
+    @property
+    def bounded(self) -> float | None:
+        """How far the noise can be from 0 at most, or None where it has no such bound."""
+        return {"uniform": self.scale, "round": self.scale / 2}.get(self.kind)
+
+    def laid_over(self, answers: Floats, random: np.random.Generator) -> Floats:
+        """The answers as somebody would publish them who adds this noise, or rounds to the step."""
+        true = np.asarray(answers, np.float64)
+        if self.kind == "round":
+            return np.asarray(np.round(true / self.scale) * self.scale)  # a half goes to the even
+        return np.asarray(true + self.scale * self._draws(true.shape, random))
+
+    def _draws(self, shape: tuple[int, ...], random: np.random.Generator) -> Floats:
+        if self.kind == "laplace":
+            return random.laplace(size=shape)
+        if self.kind == "gaussian":
+            return random.standard_normal(shape)
+        return random.uniform(-1.0, 1.0, shape)
+
+
+def _scale(text: str, law: str) -> float:
+    try:
+        scale = float(text)
+    except ValueError:
+        raise Misconfigured(
+            f"the law of noise {law!r} has no number after its name: give {_SCALES}, "
+            "for example laplace:2.5"
+        ) from None
+    if not (math.isfinite(scale) and scale > 0):
+        raise Misconfigured(
+            f"the scale of the law of noise {law!r} must be finite and above 0: give {_SCALES}, "
+            "for example laplace:2.5, or state no law where there is no noise"
+        )
+    return scale
+
+
+# The problem ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -94,7 +195,7 @@ class Problem:
         prior = prior or Prior()
         equations = rows_of(aggregates)
         width = equations.width
-        low, high = (each.copy() for each in ends(prior.low, prior.high, width))
+        low, high = (each.copy() for each in box_ends(prior.low, prior.high, width))
         if np.isnan(low).any() or np.isnan(high).any():
             raise ValueError("a bound is not a number; leave it out where there is none")
         for place, value in prior.known.items():
@@ -126,7 +227,7 @@ def rows_of(aggregates: Any) -> Passes:
         return found
     if hasattr(aggregates, "tocsr"):
         sparse = aggregates.tocsr()
-        return _stored(sparse.indptr, sparse.indices, sparse.data, sparse.shape[1])
+        return _rows(sparse.indptr, sparse.indices, sparse.data, sparse.shape[1])
     matrix = _numbers(aggregates, "coefficients")
     if matrix.ndim != 2:
         raise ValueError("the queries must be a matrix: a row for each query, a column a record")
@@ -134,7 +235,7 @@ def rows_of(aggregates: Any) -> Passes:
         raise ValueError("a coefficient of a query is not a finite number; correct it")
     row, column = np.nonzero(matrix)
     starts = np.searchsorted(row, np.arange(len(matrix) + 1))
-    return _stored(starts, column, matrix[row, column], matrix.shape[1])
+    return _rows(starts, column, matrix[row, column], matrix.shape[1])
 
 
 def _numbers(given: Any, what: str) -> Floats:
@@ -145,19 +246,19 @@ def _numbers(given: Any, what: str) -> Floats:
         raise ValueError(f"the {what} must be numbers, and some are none") from None
 
 
-def _stored(starts: Any, columns: Any, values: Any, width: int) -> Rows:
+def _rows(starts: Any, columns: Any, values: Any, width: int) -> Rows:
     plain = bool((values == 1).all())
     kept = None if plain else np.asarray(values, np.float64)
     return Rows(np.asarray(starts, np.int64), np.asarray(columns, np.uint32), kept, int(width))
 
 
-# Standard ---------------------------------------------------------------------------------------
+# Equations divided by the deviation of their noise: where least squares is at its best ----------
 
 
-SILENT = 1e-3
+EXACT_ANSWER_DEVIATION = 1e-3
 """The deviation of an answer without noise, beside the smallest one that has some."""
 
-UNSTORED = 16
+UNSTORED_CELLS_PER_ENTRY = 16
 """Cells of equations that are not stored which cost as much to pass as a stored entry."""
 
 Flags = NDArray[np.bool_]
@@ -166,7 +267,7 @@ Flags = NDArray[np.bool_]
 def weights(problem: Problem) -> Floats:
     """What to multiply scaled equations by so that least squares has the least variance.
 
-    For `solve.robust.Weighted`: with these weights every equation counts by the inverse of its
+    For `EquationView`: with these weights every equation counts by the inverse of its
     noise's deviation. Without a stated law the noises are supposed to differ by `spread` alone.
     The typical weight is 1; where all noises and lengths are alike, all are.
 
@@ -181,7 +282,7 @@ def _relative_deviations(problem: Problem) -> Floats:
     """How the deviations of the noises compare; none of them is 0."""
     spread = np.abs(problem.spread)
     least = float(spread[spread > 0].min(initial=np.inf))
-    return np.maximum(spread, SILENT * (least if np.isfinite(least) else 1.0))
+    return np.maximum(spread, EXACT_ANSWER_DEVIATION * (least if np.isfinite(least) else 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +311,7 @@ class Standard:
         factors = np.where(kept, equations.lengths / deviations, 0.0)
         total = 0.0
         if problem.total is not None:
-            total = 1 / (SILENT * float(deviations.min(initial=1.0)))
+            total = 1 / (EXACT_ANSWER_DEVIATION * float(deviations.min(initial=1.0)))
             target = np.append(target, total * (problem.total - known.sum()))
         used = int(kept.sum()) + (problem.total is not None)
         return cls(equations, factors, target, np.flatnonzero(~given), total, used)
@@ -235,17 +336,17 @@ class Standard:
         """How many entries a pass reads; a guess where they are not stored."""
         if isinstance(self.equations, Rows):
             return float(max(len(self.equations.columns), 1))
-        return max(self.equations.height * self.equations.width / UNSTORED, 1.0)
+        return max(self.equations.height * self.equations.width / UNSTORED_CELLS_PER_ENTRY, 1.0)
 
     def times(self, point: Floats) -> Floats:
         """What each equation comes to at a point."""
-        found = self.factors * self.equations.times(self._everywhere(point))
+        found = self.factors * self.equations.times(self._all_unknowns(point))
         return np.append(found, self.total * point.sum()) if self.total else found
 
-    def transposed(self, weights: Floats) -> Floats:
+    def transpose_times(self, weights: Floats) -> Floats:
         """The equations multiplied by weights and added up."""
         own = weights[: self.equations.height]
-        found = self.equations.transposed(self.factors * own)[self.free]
+        found = self.equations.transpose_times(self.factors * own)[self.free]
         return found + self.total * weights[-1] if self.total else found
 
     def dense(self) -> Floats:
@@ -262,7 +363,7 @@ class Standard:
             matrix = np.vstack([matrix, np.full(self.width, self.total)])
         return matrix
 
-    def _everywhere(self, point: Floats) -> Floats:
+    def _all_unknowns(self, point: Floats) -> Floats:
         if self.width == self.equations.width:
             return point
         found = np.zeros(self.equations.width)

@@ -12,12 +12,6 @@ Guarantee  The prediction does not depend on the target's own value: the true va
 Cost       One solve and one search among predictors a target. In a table of many people some
            targets leave together, as many as are one in 5,000; nothing is learned from more than
            5,000 records.
-
-The same release made without some people: what would have been published had they stayed away.
-
-Equation by equation, what they contributed is taken off the published number, and the noise stays
-as it was. Rounding is no such noise: what is left of the sum is rounded again, because the part
-that was cut off depends on everybody.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,29 +19,31 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from casemate.attack.features import Places
 from casemate.attack.reconstruct.problem import Problem
 from casemate.attack.score.predictor import (
     Decision,
     GuessForecast,
-    Lesson,
-    PredictorMark,
-    School,
+    LearningTask,
+    PublicDesign,
+    Rule,
     Split,
     marks,
 )
-from casemate.attack.score.rule import Rule
 from casemate.attack.solvers.box_squares import box_squares
-from casemate.attack.solvers.convex_losses import RangeConstraints
-from casemate.attack.solvers.laws import plain_sums
-from casemate.attack.solvers.least_squares import Freed, least_squares
-from casemate.attack.subjects import Bits, Places, Subjects
+from casemate.attack.solvers.convex import RangeConstraints
+from casemate.attack.solvers.least_squares import EquationView, least_squares
+from casemate.attack.subjects import Bits, Subjects
 from casemate.exact import Floats, Passes, Rows
 
 
 def release_without(problem: Problem, truth: Floats, unknowns: Places) -> Problem:
     """The problem as it would be if these unknowns were nobody's: they are 0 and in no equation.
 
-    Nothing of it depends on what their true values are.
+    Equation by equation, what they contributed is taken off the published number, and the noise
+    stays as it was. Rounding is no such noise: what is left of the sum is rounded again, because
+    the part that was cut off depends on everybody. Nothing of it depends on what their true values
+    are.
     """
     own = np.zeros(problem.equations.width)
     own[unknowns] = truth[unknowns]
@@ -56,7 +52,7 @@ def release_without(problem: Problem, truth: Floats, unknowns: Places) -> Proble
     total = None if problem.total is None else problem.total - float(own.sum())
     return replace(
         problem,
-        equations=_struck(problem.equations, unknowns),
+        equations=_without_unknowns(problem.equations, unknowns),
         answers=_answers(problem, truth, own, unknowns),
         low=low,
         high=high,
@@ -76,15 +72,15 @@ def _answers(problem: Problem, truth: Floats, own: Floats, unknowns: Places) -> 
     return np.asarray((shown - problem.public) * problem.spread)
 
 
-def _struck(equations: Passes, unknowns: Places) -> Passes:
+def _without_unknowns(equations: Passes, unknowns: Places) -> Passes:
     kept = np.ones(equations.width, np.bool_)
     kept[unknowns] = False
     if not isinstance(equations, Rows):
-        return Freed(equations, kept)
-    return _rows(equations, kept[equations.columns])
+        return EquationView(equations, free=kept)
+    return _keep_entries(equations, kept[equations.columns])
 
 
-def _rows(rows: Rows, inside: Bits) -> Rows:
+def _keep_entries(rows: Rows, inside: Bits) -> Rows:
     """Only these entries."""
     before = np.concatenate([[0], np.cumsum(inside)])
     values = None if rows.values is None else rows.values[inside]
@@ -99,18 +95,18 @@ def _limits(
     taken = sums(limits.rows, own)
     kept = np.ones(limits.rows.width, np.bool_)
     kept[unknowns] = False
-    rows = _rows(limits.rows, kept[limits.rows.columns])
+    rows = _keep_entries(limits.rows, kept[limits.rows.columns])
     return RangeConstraints(rows, limits.low - taken, limits.high - taken)
 
 
 def sums(equations: Passes, point: Floats) -> Floats:
     """What each equation comes to before it is scaled; exactly, of stored whole numbers."""
     if isinstance(equations, Rows):
-        return plain_sums(equations, point)
+        return equations.sums(point)
     return equations.times(point) * equations.lengths
 
 
-# Leave one out ----------------------------------------------------------------------------------
+# The prediction of each target ------------------------------------------------------------------
 
 
 Solve = Callable[[Problem], Floats]
@@ -119,8 +115,8 @@ Solve = Callable[[Problem], Floats]
 Report = Callable[[int, int], None]
 """Called with how many targets are done, and how many there are."""
 
-FOLDS = 5
-LEARNERS = 5_000
+FOLD_COUNT = 5
+MOST_LEARNERS = 5_000
 """From how many records is learned at most, and of how many people one leaves at a time."""
 
 MOST_GUESSES = 16
@@ -137,7 +133,7 @@ class Predictions:
     ways: tuple[str, ...]
 
 
-def squares(problem: Problem) -> Floats:
+def solve_squares(problem: Problem) -> Floats:
     """The least squares of the scaled equations, within the bounds of the unknowns."""
     found = least_squares(problem.equations, problem.answers, most=MOST_STEPS).values
     if not problem.bounded:
@@ -156,7 +152,7 @@ def leave_one_out(
     targets: Places,
     *,
     random: np.random.Generator,
-    solve: Solve = squares,
+    solve: Solve = solve_squares,
     together: int | None = None,
     progress: Report | None = None,
 ) -> Predictions:
@@ -164,10 +160,12 @@ def leave_one_out(
 
     `together` people leave at a time. What `progress` raises ends the work.
     """
-    size = together or max(1, len(np.unique(subjects.people)) // LEARNERS)
+    size = together or max(1, len(np.unique(subjects.people)) // MOST_LEARNERS)
     places = _learners(targets, len(subjects.records), random)
     people = subjects.people[places]
-    school = School(subjects.features, subjects.records[places], people, _folds(people, random))
+    school = PublicDesign(
+        subjects.features, subjects.records[places], people, _folds(people, random)
+    )
     values = np.full((len(targets), len(subjects.kinds)), np.nan)
     ways: dict[int, str] = {}
     for group in _groups(subjects.people[targets], size):
@@ -175,7 +173,7 @@ def leave_one_out(
         without = release_without(problem, truth, subjects.unknowns_of(gone))
         others = subjects.by_record(solve(without))[places]
         asked = np.searchsorted(places, targets[group])
-        values[group], way = _predicted(school, rule, others, ~np.isin(people, gone), asked)
+        values[group], way = _predict_targets(school, rule, others, ~np.isin(people, gone), asked)
         ways |= dict.fromkeys(group.tolist(), way)
         if progress is not None:
             progress(len(ways), len(targets))
@@ -184,16 +182,16 @@ def leave_one_out(
 
 def _learners(targets: Places, count: int, random: np.random.Generator) -> Places:
     """The targets, and those from whom is learned, in order."""
-    if count <= LEARNERS:
+    if count <= MOST_LEARNERS:
         return np.arange(count, dtype=np.int64)
-    drawn = random.choice(count, LEARNERS, replace=False)
+    drawn = random.choice(count, MOST_LEARNERS, replace=False)
     return np.union1d(drawn, targets).astype(np.int64)
 
 
 def _folds(people: Places, random: np.random.Generator) -> Places:
     """A fold for each record; all records of one person are in the same."""
     distinct, place = np.unique(people, return_inverse=True)
-    return (random.permutation(len(distinct)) % FOLDS)[place].astype(np.int64)
+    return (random.permutation(len(distinct)) % FOLD_COUNT)[place].astype(np.int64)
 
 
 def _groups(people: Places, size: int) -> Iterator[Places]:
@@ -203,24 +201,20 @@ def _groups(people: Places, size: int) -> Iterator[Places]:
         yield np.flatnonzero((place >= start) & (place < start + size))
 
 
-def _predicted(
-    school: School, rule: Rule, values: Floats, learn: Bits, asked: Places
+def _predict_targets(
+    school: PublicDesign, rule: Rule, values: Floats, learn: Bits, asked: Places
 ) -> tuple[Floats, str]:
     """What the best way to predict says of those asked about, and its name."""
     if not learn.any():
         return np.full((len(asked), values.shape[1]), np.nan), "nobody"
-    exam = _Exam(rule, values, learn)
-    best = max(marks(school, exam.lesson, learn, exam.judge), key=_fraction)
+    exam = _GuessJudge(rule, values, learn)
+    best = max(marks(school, exam.lesson, learn, exam.judge), key=lambda mark: mark.fraction)
     return best.decide(
         best.predictor.predict(exam.lesson, Split.of(learn, asked))
     ), best.predictor.name
 
 
-def _fraction(mark: PredictorMark) -> float:
-    return mark.fraction
-
-
-class _Exam:
+class _GuessJudge:
     """What is to be learned from the reconstructed others, and how often a forecast is right."""
 
     def __init__(self, rule: Rule, values: Floats, learn: Bits) -> None:
@@ -228,19 +222,21 @@ class _Exam:
         self._guesses, classes = rule.guesses(values[learn], MOST_GUESSES)
         every = np.full(len(values), len(self._guesses), np.int64)
         every[learn] = classes
-        self.lesson = Lesson(every, len(self._guesses), np.where(learn, values[:, 0], 0.0))
+        self.lesson = LearningTask(every, len(self._guesses), np.where(learn, values[:, 0], 0.0))
 
     def judge(self, forecast: GuessForecast) -> tuple[float, Decision]:
         """The better of the likeliest guess and, of a single number, the one expected."""
-        decisions = [self._likeliest, self._expected][: 2 if self._values.shape[1] == 1 else 1]
+        decisions = [self._likeliest_guess, self._mean_guess][
+            : 2 if self._values.shape[1] == 1 else 1
+        ]
         return max(((self._right(forecast, each), each) for each in decisions), key=lambda d: d[0])
 
     def _right(self, forecast: GuessForecast, decide: Decision) -> float:
         right = self._rule.right(decide(forecast), self._values)
         return float(right[self._learn].mean())
 
-    def _likeliest(self, forecast: GuessForecast) -> Floats:
+    def _likeliest_guess(self, forecast: GuessForecast) -> Floats:
         return np.asarray(self._guesses[np.argmax(forecast.shares, axis=1)])
 
-    def _expected(self, forecast: GuessForecast) -> Floats:
+    def _mean_guess(self, forecast: GuessForecast) -> Floats:
         return np.asarray(forecast.means[:, None])

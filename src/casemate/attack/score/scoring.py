@@ -5,13 +5,12 @@ stands beside four baselines, and the difference to the best of them, the predic
 release without the target, has an interval; for all targets, for those whose value is rare or
 common, and for those whose public values are unique or not.
 
-How much more often an attack is right than the prediction without the target, and how surely.
-
 Source     R. G. Newcombe, "Improved confidence intervals for the difference between binomial
            proportions based on paired data", Statistics in Medicine 17 (1998), method 10: the two
            score intervals of Wilson, joined with the correlation of the pairs.
 Guarantee  Over the draw of the targets the interval holds the true difference with about its
-           confidence, at small counts as well; `test_comparison` states how nearly.
+           confidence, at small counts as well:
+           `test_of_thirty_pairs_the_interval_holds_the_truth_as_often_as_it_says`.
 """
 
 import math
@@ -23,12 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from casemate.attack.features import Features, Places
 from casemate.attack.reconstruct.problem import Problem
 from casemate.attack.reconstruct.reconstruction import Reconstruction
-from casemate.attack.score.leave_one_out import Report, Solve, leave_one_out, squares
-from casemate.attack.score.predictor import Baselines, majority, marginal, prior_mean
-from casemate.attack.score.rule import Rule
-from casemate.attack.subjects import Bits, Features, Places, Subjects
+from casemate.attack.score.leave_one_out import Report, Solve, leave_one_out, solve_squares
+from casemate.attack.score.predictor import Baselines, Rule, majority, marginal, prior_mean
+from casemate.attack.subjects import Bits, Subjects
 from casemate.exact import Floats
 
 
@@ -53,7 +52,7 @@ class PairedOutcomes(NamedTuple):
     neither: int
 
 
-def compared(attack: Bits, leave_one_out: Bits, confidence: float) -> PairedComparison:
+def compare_pairs(attack: Bits, leave_one_out: Bits, confidence: float) -> PairedComparison:
     """Compare two verdicts on each of some targets; there must be one at least."""
     pairs = PairedOutcomes(
         int((attack & leave_one_out).sum()),
@@ -81,12 +80,12 @@ def paired_interval(pairs: PairedOutcomes, confidence: float) -> tuple[float, fl
     shared = _correlation(pairs)
     middle = (pairs.one - pairs.other) / count
     return (
-        max(-1.0, middle - _joined(down, other_up, shared)),
-        min(1.0, middle + _joined(up, other_down, shared)),
+        max(-1.0, middle - _join_widths(down, other_up, shared)),
+        min(1.0, middle + _join_widths(up, other_down, shared)),
     )
 
 
-def _joined(one: float, other: float, shared: float) -> float:
+def _join_widths(one: float, other: float, shared: float) -> float:
     return math.sqrt(max(0.0, one * one - 2 * shared * one * other + other * other))
 
 
@@ -113,11 +112,11 @@ def _correlation(pairs: PairedOutcomes) -> float:
     return excess / math.sqrt(product)
 
 
-# Score ------------------------------------------------------------------------------------------
+# The score --------------------------------------------------------------------------------------
 
 
-QUANTILES = (0.5, 0.9, 0.99, 1.0)
-SHARE = 0.01
+ERROR_QUANTILES = (0.5, 0.9, 0.99, 1.0)
+TOLERANCE_SHARE = 0.01
 """The tolerance of numbers that are not whole, as a share of their known range."""
 
 
@@ -166,7 +165,7 @@ def score(
     tolerance: float | None = None,
     confidence: float = 0.90,
     targets: int = 200,
-    solve: Solve = squares,
+    solve: Solve = solve_squares,
     together: int | None = None,
     progress: Report | None = None,
 ) -> Score:
@@ -181,8 +180,8 @@ def score(
     found = subjects or Subjects.alone(width, features)
     _check_lengths(width, len(reconstruction.values), len(truth), len(found.record))
     _check_settings(truth, confidence, targets)
-    judged = _Judged.of(reconstruction, truth, problem, found, tolerance)
-    chosen = _chosen(judged.open, found.people, targets, random)
+    judged = _Verdicts.of(reconstruction, truth, problem, found, tolerance)
+    chosen = _sample_targets(judged.open, found.people, targets, random)
     predicted = leave_one_out(
         problem,
         truth,
@@ -207,7 +206,7 @@ def score(
         judged.coverage,
         Baselines(mean, source, *baselines, float(without.mean())),
         confidence,
-        compared(attack, without, confidence),
+        compare_pairs(attack, without, confidence),
         tuple(_strata(attack, without, _divisions(judged, found, chosen), confidence)),
         dict(Counter(predicted.ways)),
     )
@@ -231,7 +230,7 @@ def _check_settings(truth: Floats, confidence: float, targets: int) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Judged:
+class _Verdicts:
     """The verdict on every record; `open` are those whose value was not known beforehand."""
 
     rule: Rule
@@ -249,7 +248,7 @@ class _Judged:
         problem: Problem,
         subjects: Subjects,
         tolerance: float | None,
-    ) -> "_Judged":
+    ) -> "_Verdicts":
         free = subjects.scored & (problem.low < problem.high)
         if not free.any():
             raise ValueError("every value was known beforehand; there is nothing to score")
@@ -269,8 +268,8 @@ class _Judged:
     @property
     def quantiles(self) -> dict[float, float]:
         """Of the absolute error."""
-        found = np.quantile(self.error[self.open], QUANTILES)
-        return dict(zip(QUANTILES, found.tolist(), strict=True))
+        found = np.quantile(self.error[self.open], ERROR_QUANTILES)
+        return dict(zip(ERROR_QUANTILES, found.tolist(), strict=True))
 
 
 def kinds_and_records(problem: Problem, subjects: Subjects) -> tuple[Bits, Bits]:
@@ -287,7 +286,7 @@ def _tolerance(problem: Problem, free: Bits, whole: bool) -> float:
     range_ = float(np.median(problem.high[free] - problem.low[free]))
     if not np.isfinite(range_):
         raise ValueError("the values are not whole and have no known range; give a tolerance")
-    return SHARE * range_
+    return TOLERANCE_SHARE * range_
 
 
 def _coverage(reconstruction: Reconstruction, truth: Floats, free: Bits) -> float | None:
@@ -297,7 +296,7 @@ def _coverage(reconstruction: Reconstruction, truth: Floats, free: Bits) -> floa
     return float(inside[told].mean()) if told.any() else None
 
 
-def _chosen(open_: Bits, people: Places, most: int, random: np.random.Generator) -> Places:
+def _sample_targets(open_: Bits, people: Places, most: int, random: np.random.Generator) -> Places:
     """Some people at random, and one record of each."""
     shuffled = random.permutation(np.flatnonzero(open_))
     _, first = np.unique(people[shuffled], return_index=True)
@@ -309,7 +308,7 @@ def _chosen(open_: Bits, people: Places, most: int, random: np.random.Generator)
 
 
 def _divisions(
-    judged: _Judged, subjects: Subjects, chosen: Places
+    judged: _Verdicts, subjects: Subjects, chosen: Places
 ) -> Iterator[tuple[str, str, str, Bits]]:
     """By what targets are divided, the names of the two parts, and who is in the first."""
     frequency = judged.rule.frequency(judged.truth[judged.open])
@@ -331,5 +330,5 @@ def _strata(
     for by, first, second, inside in divisions:
         for which, part in ((first, inside), (second, ~inside)):
             if part.any():
-                comparison = compared(attack[part], without[part], confidence)
+                comparison = compare_pairs(attack[part], without[part], confidence)
                 yield Stratum(by, which, comparison)

@@ -14,32 +14,33 @@ Cost       Some rounds of least squares, each from where the last one ended: abo
            `lsq_linear` factorises, or takes an interior-point step for each.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.attack.solvers.convex import projected_gradient
 from casemate.attack.solvers.iteration import (
     Progress,
     Solved,
     after,
+    iterate,
     norm,
     relative_residual,
 )
-from casemate.attack.solvers.least_squares import Freed, least_squares
-from casemate.attack.solvers.projected_gradient import projected_gradient
-from casemate.exact import Floats, Passes, ends
+from casemate.attack.solvers.least_squares import EquationView, least_squares
+from casemate.exact import Floats, Passes, box_ends
 
 Flags = NDArray[np.bool_]
 
-ROUNDS = 50
+MOST_PIVOTING_ROUNDS = 50
 PIVOTING_PATIENCE = 3
 """Rounds after which the number of changes must have fallen."""
 
-SLOPE = 1e-7
+LEAVING_SLOPE_SHARE = 1e-7
 """A value at an end leaves it for a slope of this share of the steepest."""
 
-OUTSIDE = 1e-9
+BOX_SLACK = 1e-9
 """Values so little outside of the box are rounding, as a share of their size."""
 
 
@@ -111,72 +112,100 @@ def pivoting(
     >>> found.values.round(6).tolist(), found.converged
     ([3.0, 3.0], True)
     """
-    work = _EndExchange(equations, right, ends(low, high, equations.width), start)
-    fewest, patience = equations.width + 1, PIVOTING_PATIENCE
-    for _ in range(ROUNDS):
-        changes = work.round(tolerance, most, progress)
-        if changes < fewest:
-            fewest, patience = changes, PIVOTING_PATIENCE
-        else:
-            patience -= 1
-        if changes == 0 or patience == 0 or work.steps >= most:
-            break
-    return replace(work.solved(), converged=changes == 0)
+    box = box_ends(low, high, equations.width)
+    inner = _InnerSolve(tolerance, most, progress)
+    work = _ActiveSet(equations, right, box, start, inner)
+    found = iterate(work, tolerance, most, None)
+    return replace(found, converged=work.changes == 0)
 
 
-class _EndExchange:
+@dataclass(frozen=True)
+class _InnerSolve:
+    """How least squares over the free values is called."""
+
+    tolerance: float
+    most: int
+    progress: Progress | None
+
+
+class _ActiveSet:
     """The point, and which end each value is at: -1 the low one, 1 the high one, 0 neither."""
 
     def __init__(
-        self, equations: Passes, right: Floats, box: tuple[Floats, Floats], start: Floats
+        self,
+        equations: Passes,
+        right: Floats,
+        box: tuple[Floats, Floats],
+        start: Floats,
+        inner: "_InnerSolve",
     ) -> None:
         self._equations, self._right = equations, right / equations.lengths
         self._low, self._high = box
-        self._point = start.astype(np.float64)
-        self._end = np.sign(self._past()).astype(np.int8)
-        self.steps = 0
+        self._free_point, self._inner = start.astype(np.float64), inner
+        self._end = np.sign(self._violation()).astype(np.int8)
+        self._measure = relative_residual(equations, right)
+        self.steps = self._rounds = 0
+        self.changes = self._fewest = equations.width + 1  # values that changed sides last
+        self._patience = PIVOTING_PATIENCE
 
-    def round(self, tolerance: float, most: int, progress: Progress | None) -> int:
-        """Solve for the free values, then exchange; how many values changed sides."""
+    @property
+    def point(self) -> Floats:
+        """The point moved into the box."""
+        return np.clip(self._free_point, self._low, self._high)
+
+    @property
+    def residual(self) -> float:
+        """How far the equations are from holding there, relative to their right sides."""
+        return self._measure(self.point)
+
+    def is_done(self, _: float) -> bool:
+        """Whether no value changes sides, or no fewer than before for some rounds."""
+        stuck = self._patience == 0 or self._rounds == MOST_PIVOTING_ROUNDS
+        return self.changes == 0 or stuck
+
+    def step(self) -> None:
+        """Solve for the free values, then exchange."""
         free = self._end == 0
-        ended = np.where(self._end < 0, self._low, self._high)
-        held = np.where(free, 0.0, ended)
+        held = np.where(free, 0.0, np.where(self._end < 0, self._low, self._high))
         left = self._right - self._equations.times(held)
+        share = norm(left) / norm(self._right)
         found = least_squares(
-            Freed(self._equations, free),
+            EquationView(self._equations, free=free),
             left * self._equations.lengths,
-            start=np.where(free, self._point, 0.0),
-            tolerance=tolerance,
-            most=max(1, most - self.steps),
-            progress=_shown(progress, self.steps, held, norm(left) / norm(self._right)),
+            start=np.where(free, self._free_point, 0.0),
+            tolerance=self._inner.tolerance,
+            most=max(1, self._inner.most - self.steps),
+            progress=_progress_of_all(self._inner.progress, self.steps, held, share),
         )
         self.steps += found.iterations
-        self._point = np.where(free, found.values, held)
-        return self._exchange(free)
+        self._free_point = np.where(free, found.values, held)
+        self.changes, self._rounds = self._exchange(free), self._rounds + 1
+        if self.changes < self._fewest:
+            self._fewest, self._patience = self.changes, PIVOTING_PATIENCE
+        else:
+            self._patience -= 1
 
     def _exchange(self, free: Flags) -> int:
-        past = np.where(free, self._past(), 0)
-        slope = -self._equations.transposed(self._right - self._equations.times(self._point))
-        least = SLOPE * float(np.abs(slope).max(initial=0.0))
+        past = np.where(free, self._violation(), 0)
+        slope = -self._equations.transpose_times(
+            self._right - self._equations.times(self._free_point)
+        )
+        least = LEAVING_SLOPE_SHARE * float(np.abs(slope).max(initial=0.0))
         leaving = (self._end != 0) & (self._low < self._high) & (slope * self._end > least)
         changed = (past != 0) | leaving
         self._end = np.where(changed, np.sign(past), self._end).astype(np.int8)
         return int(changed.sum())
 
-    def _past(self) -> Floats:
+    def _violation(self) -> Floats:
         """By how much each value is past an end of the box: negative below, positive above it."""
-        slack = OUTSIDE * np.maximum(1.0, np.abs(self._point))
-        above = np.where(self._point > self._high + slack, self._point - self._high, 0.0)
-        return np.where(self._point < self._low - slack, self._point - self._low, above)
-
-    def solved(self) -> Solved:
-        """The point moved into the box, and how far its equations are from holding."""
-        values = np.clip(self._point, self._low, self._high)
-        residual = relative_residual(self._equations, self._right * self._equations.lengths)
-        return Solved(values, residual(values), self.steps, converged=False)
+        slack = BOX_SLACK * np.maximum(1.0, np.abs(self._free_point))
+        above = np.where(self._free_point > self._high + slack, self._free_point - self._high, 0.0)
+        return np.where(self._free_point < self._low - slack, self._free_point - self._low, above)
 
 
-def _shown(progress: Progress | None, done: int, held: Floats, share: float) -> Progress | None:
+def _progress_of_all(
+    progress: Progress | None, done: int, held: Floats, share: float
+) -> Progress | None:
     """Progress of the free values, told as that of all of them."""
     if progress is None:
         return None

@@ -1,45 +1,29 @@
-"""Decoding by linear programs: answers with noise of any size on a few, or within a bound on all.
+"""Decoding by programs: answers with any noise on a few or bounded noise on all, and whole values.
 
-Source     Source document 002, "Solving the equations", for answers with noise. The least sum of
-           absolute residuals is C. Dwork, F. McSherry and K. Talwar, "The price of privacy and the
-           limits of LP decoding", STOC 2007; a point within the noise bound is I. Dinur and
-           K. Nissim, "Revealing information while preserving privacy", PODS 2003.
+Source     Source document 002, "Solving the equations", for answers with noise or some that are
+           junk. The least sum of absolute residuals is C. Dwork, F. McSherry and K. Talwar, "The
+           price of privacy and the limits of LP decoding", STOC 2007; a point within the noise
+           bound is I. Dinur and K. Nissim, "Revealing information while preserving privacy", PODS
+           2003. "Incorporating background knowledge": whole unknowns make the problem an integer
+           program, which can be solved where it is small.
 Method     HiGHS. The least sum is found in its dual form, which has a row for each
            unknown and not one for each answer, by the interior-point method; the values are the
            multipliers of its rows. What they lose against the dual bound is checked, and where it
            is too much the simplex method finishes. Residuals count in units of `spread`.
 Cost       Grows with the cube of the number of unknowns: 256 of them with 1,024 dense answers take
-           0.2 s (0.3 s in the primal form), and least squares a hundredth of that.
-
-Least absolute deviations: answers that are plainly wrong are outvoted, not averaged in.
-
-Source     Source document 002, "Solving the equations", for published numbers some of which are
-           junk; decoding by least absolute deviations is C. Dwork, F. McSherry and K. Talwar, "The
-           price of privacy and the limits of LP decoding", STOC 2007.
-Method     Reweighted least squares: each round weighs an equation by the inverse of what was left
-           of it, at least a floor that falls from round to round; each round starts where the last
-           one ended.
-
-The whole values that fit answers best of all, for a few dozen unknowns.
-
-Source     Source document 002, "Incorporating background knowledge": whole unknowns make the
-           problem an integer program, which can be solved where it is small.
-Method     A mixed-integer program in HiGHS: the least sum of absolute residuals, in units of
-           `spread`, from a point that is good already (`whole_decoding`). Answers without noise
-           are the case in which that sum is 0.
-Cost       Exponential in the worst case. Half subsets, four for each unknown: 40 unknowns take 1 s
+           0.2 s (0.3 s in the primal form), and least squares a hundredth of that. Whole values are
+           exponential in the worst case. Half subsets, four for each unknown: 40 unknowns take 1 s
            and 60 take 5 to 14 s with noise; without noise both take a hundredth of that.
-Limit      When the time is up the best point so far is given, and `proved` is False.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from casemate.attack.solvers.answer_loss import AnswerLaw, Noisy, spreads
 from casemate.attack.solvers.box_squares import box_squares
-from casemate.attack.solvers.iteration import Progress, Solved, norm, relative_residual
-from casemate.attack.solvers.laws import AnswerLaw, Noisy, plain_sums, spreads
-from casemate.attack.solvers.least_squares import Weighted, least_squares
+from casemate.attack.solvers.iteration import Progress, Solved, iterate, norm, relative_residual
+from casemate.attack.solvers.least_squares import EquationView, least_squares
 from casemate.attack.solvers.watched_program import (
     Program,
     ProgramOutcome,
@@ -47,13 +31,13 @@ from casemate.attack.solvers.watched_program import (
     as_sparse,
     run,
 )
-from casemate.attack.solvers.whole_decoding import rounded, whole_ends
-from casemate.exact import Floats, Passes, Rows, Status, ends
+from casemate.attack.solvers.whole_decoding import nearest_whole, whole_ends
+from casemate.exact import Floats, Passes, Rows, Status, box_ends
 
-GAP = 1e-6
+MOST_DUALITY_GAP = 1e-6
 """Values that lose at most this, relative to the least, are called the best."""
 
-KEPT = 1e-6
+BOUND_SLACK = 1e-6
 """A bound that is exceeded by at most this, relative to the answers, is kept."""
 
 SHOWN_STEPS = 100
@@ -82,14 +66,14 @@ def least_absolute(
     >>> least_absolute(rows, np.array([5.0, 5.0, 5.0, 90.0])).values.round(3).tolist()
     [5.0]
     """
-    scales, box = spreads(spread, equations.height), ends(low, high, equations.width)
+    scales, box = spreads(spread, equations.height), box_ends(low, high, equations.width)
     program = _dual(equations, right, scales, box)
     watch = _watcher(equations, right, box, progress)
 
     def values(found: ProgramOutcome) -> tuple[Floats, bool]:
         point = np.clip(-found.multipliers[: equations.width], *box)
-        loss = float(np.abs((right - plain_sums(equations, point)) / scales).sum())
-        close = loss + found.cost <= GAP * (1 + abs(loss))
+        loss = float(np.abs((right - equations.sums(point)) / scales).sum())
+        close = loss + found.cost <= MOST_DUALITY_GAP * (1 + abs(loss))
         return point, found.status is Status.OPTIMAL and close
 
     found = run(program, watch=watch, solver="ipm", run_crossover="off")
@@ -97,7 +81,7 @@ def least_absolute(
     if not proved:
         found = run(program, watch=watch, solver="simplex")
         point, proved = values(found)
-    return _solved(equations, right, point, found.steps, proved)
+    return _outcome(equations, right, point, found.steps, proved)
 
 
 def _dual(equations: Rows, right: Floats, scales: Floats, box: Box) -> Program:
@@ -139,19 +123,19 @@ def within_noise(
     >>> found.values.round(6).tolist()
     [1.0, 1.0]
     """
-    bounds, box = np.broadcast_to(bound, equations.height), ends(low, high, equations.width)
+    bounds, box = np.broadcast_to(bound, equations.height), box_ends(low, high, equations.width)
     if not (bounds >= 0).all():
         raise ValueError("a bound on the noise must not be negative")
     sides = right - bounds, right + bounds
     program = Program(np.zeros(equations.width), *box, *sides, as_sparse(equations))
     watch = _watcher(equations, right, box, progress)
-    slack = KEPT * (1 + float(np.abs(right).max(initial=0.0)))
+    slack = BOUND_SLACK * (1 + float(np.abs(right).max(initial=0.0)))
     found = run(program, watch=watch, solver="ipm", run_crossover="off")
     for solver in ("simplex", None):
         values = np.clip(found.point, *box)
-        left = np.abs(right - plain_sums(equations, values))
+        left = np.abs(right - equations.sums(values))
         if found.status is Status.OPTIMAL and (left <= bounds + slack).all():
-            return _solved(equations, right, values, found.steps, done=True)
+            return _outcome(equations, right, values, found.steps, done=True)
         if solver is None or found.status is Status.INFEASIBLE:
             break
         found = run(program, watch=watch, solver=solver)
@@ -170,16 +154,20 @@ def _watcher(equations: Rows, right: Floats, box: Box, progress: Progress | None
     return lambda steps, _: progress(steps, shown.residual, shown.values)
 
 
-def _solved(equations: Rows, right: Floats, values: Floats, steps: int, done: bool) -> Solved:
+def _outcome(equations: Rows, right: Floats, values: Floats, steps: int, done: bool) -> Solved:
     residual = relative_residual(equations, right)
     return Solved(values, residual(values), steps, converged=done)
 
 
-# Robust -----------------------------------------------------------------------------------------
+# Least absolute deviations without a program ----------------------------------------------------
+#
+# Answers that are plainly wrong are outvoted, not averaged in. Reweighted least squares: each round
+# weighs an equation by the inverse of what was left of it, at least a floor that falls from round
+# to round; each round starts where the last one ended.
 
 
-ROUNDS = 40
-FALL = 0.6
+MOST_REWEIGHTINGS = 40
+FLOOR_DECAY = 0.6
 """The floor of residuals, from round to round."""
 
 
@@ -188,7 +176,7 @@ def least_deviations(
     right: Floats,
     *,
     tolerance: float = 1e-6,
-    rounds: int = ROUNDS,
+    rounds: int = MOST_REWEIGHTINGS,
     progress: Progress | None = None,
 ) -> Solved:
     """A point at which the absolute residuals of the equations add up to about the least.
@@ -199,31 +187,54 @@ def least_deviations(
     >>> least_deviations(rows, np.array([5.0, 5.0, 5.0, 90.0])).values.round(3).tolist()
     [5.0]
     """
-    target = right / equations.lengths
-    size = norm(target)
-    found = least_squares(equations, right, tolerance=tolerance)
-    steps, floor, settled = found.iterations, np.inf, False
-    for _ in range(rounds):
-        left = np.abs(target - equations.times(found.values))
-        floor = min(FALL * floor, float(np.median(left)))
-        settled = settled or floor <= tolerance * size / max(1.0, np.sqrt(len(left)))
-        if settled:
-            break
-        weighted = Weighted(equations, 1 / np.sqrt(np.maximum(left, floor)))
-        before = found.values
-        found = least_squares(weighted, right, start=before, tolerance=tolerance)
-        steps += found.iterations
-        if progress is not None:
-            progress(steps, float(np.linalg.norm(left)) / size, found.values)
-        settled = bool(np.abs(found.values - before).max(initial=0) <= tolerance)
-    left = target - equations.times(found.values)
-    return Solved(found.values, float(np.linalg.norm(left)) / size, steps, converged=settled)
+    work = _Reweighted(equations, right, tolerance)
+    found = iterate(work, tolerance, rounds, progress)
+    return replace(found, iterations=work.inner_steps)
 
 
-# Exact decoding ---------------------------------------------------------------------------------
+class _Reweighted:
+    """The least squares of equations weighted by what the last round left of them."""
+
+    def __init__(self, equations: Passes, right: Floats, tolerance: float) -> None:
+        self._equations, self._right, self._tolerance = equations, right, tolerance
+        self._target = right / equations.lengths
+        self.steps = self.inner_steps = 0
+        self._floor, self._moved = np.inf, np.inf
+        self._solve(equations, None)
+
+    def _solve(self, equations: Passes, start: Floats | None) -> None:
+        found = least_squares(equations, self._right, start=start, tolerance=self._tolerance)
+        self.point, self.inner_steps = found.values, self.inner_steps + found.iterations
+        self._left = np.abs(self._target - self._equations.times(self.point))
+        self._floor = min(FLOOR_DECAY * self._floor, float(np.median(self._left)))
+
+    @property
+    def residual(self) -> float:
+        """How far the equations are from holding, relative to their right sides."""
+        return float(np.linalg.norm(self._left)) / norm(self._target)
+
+    def is_done(self, tolerance: float) -> bool:
+        """Whether the point came to rest, or most equations hold."""
+        flat = tolerance * norm(self._target) / max(1.0, np.sqrt(len(self._left)))
+        return self._moved <= tolerance or self._floor <= flat
+
+    def step(self) -> None:
+        """Weigh the equations, and solve them again."""
+        before = self.point
+        weights = 1 / np.sqrt(np.maximum(self._left, self._floor))
+        self._solve(EquationView(self._equations, weights), before)
+        self._moved = float(np.abs(self.point - before).max(initial=0))
+        self.steps += 1
 
 
-EXACTLY = {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-7}
+# The whole values that fit answers best of all, for a few dozen unknowns ------------------------
+#
+# A mixed-integer program: the least sum of absolute residuals, in units of `spread`, from a point
+# that is good already (`whole_decoding`). Answers without noise are the case in which that sum is
+# 0. When the time is up the best point so far is given, and `proved` is False.
+
+
+NO_MIP_GAP = {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-7}
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,28 +269,20 @@ def exact_decoding(
     """
     box = whole_ends(low, high, equations.width)
     answers = Noisy.of(equations, right, AnswerLaw.LAPLACE, spread)
-    start = rounded(start, *box)
+    start = nearest_whole(start, *box)
     found = run(
         _program(answers, box),
-        start=_extended(answers, start),
-        watch=_exact_watcher(answers, start, progress),
+        start=_with_slacks(answers, start),
+        watch=_incumbent_watcher(answers, start, progress),
         seconds=seconds,
-        **EXACTLY,
+        **NO_MIP_GAP,
     )
     candidates = [start]
     if found.status is not Status.STOPPED or len(found.point):
-        candidates.append(rounded(found.point[: equations.width], *box))
-    deviation, best = min(((_deviation(answers, each), each) for each in candidates), key=_first)
-    return Exact(best, deviation, proved=found.status is Status.OPTIMAL)
-
-
-def _first(pair: tuple[float, Floats]) -> float:
-    return pair[0]
-
-
-def _deviation(answers: Noisy, point: Floats) -> float:
-    """The sum of absolute residuals, in spreads."""
-    return answers.loss(answers.left(point))
+        candidates.append(nearest_whole(found.point[: equations.width], *box))
+    deviations = [answers.loss(answers.residuals(each)) for each in candidates]
+    best = int(np.argmin(deviations))
+    return Exact(candidates[best], deviations[best], proved=found.status is Status.OPTIMAL)
 
 
 def _program(answers: Noisy, box: tuple[Floats, Floats]) -> Program:
@@ -299,19 +302,19 @@ def _program(answers: Noisy, box: tuple[Floats, Floats]) -> Program:
     )
 
 
-def _extended(answers: Noisy, point: Floats) -> Floats:
+def _with_slacks(answers: Noisy, point: Floats) -> Floats:
     """A point of the program from whole values."""
-    left = answers.left(point) * answers.spread
+    left = answers.residuals(point) * answers.spread
     return np.concatenate([point, np.maximum(left, 0), np.maximum(-left, 0)])
 
 
-def _exact_watcher(answers: Noisy, start: Floats, progress: Progress | None) -> Watcher | None:
+def _incumbent_watcher(answers: Noisy, start: Floats, progress: Progress | None) -> Watcher | None:
     """Tell of the steps, and of the best values so far."""
     if progress is None:
         return None
 
     def watch(steps: int, point: Floats | None) -> None:
         values = start if point is None else point[: len(start)]
-        progress(steps, answers.residual(answers.left(values)), values)
+        progress(steps, answers.residual(answers.residuals(values)), values)
 
     return watch

@@ -8,9 +8,6 @@ import numpy as np
 
 from casemate.exact import Floats, Passes
 
-FLAT = 1e-13
-"""A slope so much smaller than the first one is rounding."""
-
 Progress = Callable[[int, float, Floats], None]
 """Called with the steps made, the relative residual, and the point."""
 

@@ -7,9 +7,7 @@ Method     Conjugate gradients on the normal equations of rows scaled to length 
 Cost       Two passes over the equations a step; the number of steps grows with the condition
            number, and is a few dozen for random subsets.
 Departure  Rows are scaled, which changes nothing where the equations can all hold; where they
-           cannot, long and short rows count alike.
-
-Equations seen in another way: some of their unknowns only, or weighted; nothing is copied.
+           cannot, long and short rows count alike, unless an `EquationView` weighs them.
 """
 
 from dataclasses import dataclass
@@ -17,8 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.solvers.iteration import FLAT, Progress, Solved, iterate, norm
+from casemate.attack.solvers.iteration import Progress, Solved, iterate, norm
 from casemate.exact import Floats, Passes
+
+ROUNDING_SLOPE = 1e-13
+"""A slope so much smaller than the first one is rounding."""
 
 
 def least_squares(
@@ -53,7 +54,7 @@ class _ConjugateGradients:
         self.point = np.zeros(equations.width) if start is None else start.astype(np.float64)
         self._left = right - equations.times(self.point)
         self._size = norm(right)
-        self._direction = equations.transposed(self._left)
+        self._direction = equations.transpose_times(self._left)
         self._steepness = self._first = float(self._direction @ self._direction)
         self.steps = 0
 
@@ -65,7 +66,7 @@ class _ConjugateGradients:
     def is_done(self, tolerance: float) -> bool:
         """Whether the equations hold, or no direction leads nearer to that."""
         slope = float(np.sqrt(self._steepness)) / self._size
-        flat = self._steepness <= FLAT**2 * self._first
+        flat = self._steepness <= ROUNDING_SLOPE**2 * self._first
         return flat or self.residual <= tolerance or slope <= tolerance * self.residual
 
     def step(self) -> None:
@@ -74,21 +75,23 @@ class _ConjugateGradients:
         length = self._steepness / float(image @ image)
         self.point += length * self._direction
         self._left -= length * image
-        gradient = self._equations.transposed(self._left)
+        gradient = self._equations.transpose_times(self._left)
         before, self._steepness = self._steepness, float(gradient @ gradient)
         self._direction *= self._steepness / before
         self._direction += gradient
         self.steps += 1
 
 
-# Views ------------------------------------------------------------------------------------------
+# Equations seen in another way: some of their unknowns only, or weighted; nothing is copied -----
 
 
 @dataclass(frozen=True, eq=False)
 class EquationView:
-    """Equations behind others, of the same size and lengths."""
+    """Equations multiplied by weights, in the unknowns that are free; the others count as 0."""
 
     equations: Passes
+    weights: Floats | float = 1.0
+    free: NDArray[np.bool_] | bool = True
 
     @property
     def height(self) -> int:
@@ -102,40 +105,13 @@ class EquationView:
 
     @property
     def lengths(self) -> Floats:
-        """What right sides are to be divided by."""
-        return self.equations.lengths
-
-
-@dataclass(frozen=True, eq=False)
-class Freed(EquationView):
-    """Equations in the unknowns that are free; the others count as 0, and lengths stay."""
-
-    free: NDArray[np.bool_]
-
-    def times(self, point: Floats) -> Floats:
-        """What each equation comes to at a point."""
-        return self.equations.times(np.where(self.free, point, 0.0))
-
-    def transposed(self, weights: Floats) -> Floats:
-        """The equations multiplied by weights and added up, where they are free."""
-        return np.where(self.free, self.equations.transposed(weights), 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Weighted(EquationView):
-    """Equations multiplied by weights."""
-
-    weights: Floats
-
-    @property
-    def lengths(self) -> Floats:
-        """What right sides are to be divided by."""
+        """What right sides are to be divided by; those of unknowns that are not free count."""
         return self.equations.lengths / self.weights
 
     def times(self, point: Floats) -> Floats:
         """What each weighted equation comes to at a point."""
-        return self.weights * self.equations.times(point)
+        return self.weights * self.equations.times(np.where(self.free, point, 0.0))
 
-    def transposed(self, weights: Floats) -> Floats:
-        """The weighted equations multiplied by weights and added up."""
-        return self.equations.transposed(self.weights * weights)
+    def transpose_times(self, weights: Floats) -> Floats:
+        """The weighted equations multiplied by weights and added up, where they are free."""
+        return np.where(self.free, self.equations.transpose_times(self.weights * weights), 0.0)

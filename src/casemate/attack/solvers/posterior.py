@@ -1,48 +1,45 @@
-"""The chance of every value of every whole unknown, given noisy answers.
+"""The chance of every value of every whole unknown, given noisy answers: Gibbs sampling.
 
 Source     Source document 002, "Incorporating background knowledge": values that are whole numbers,
            answers that carry noise. The threshold that it is measured at is that of I. Dinur and
            K. Nissim, "Revealing information while preserving privacy", PODS 2003.
-Method     Two chains of `gibbs`, one from the start given and one from anywhere, which is cooled
+Method     Two chains, one from the start given and one from anywhere, which is cooled
            during the warm-up (S. Kirkpatrick et al., "Optimization by simulated annealing",
            Science 220, 1983); noise with a hard bound begins with a soft wall, which is closed once
            every bound is kept. Chances are averages of conditional chances, not counts. A chain
            whose likelihood stays plainly below the other's is stuck and does not count.
+           In a chain each unknown is drawn anew given the others. Where sums are known well, no
+           value can change alone, so a sweep also takes a unit from each unknown and puts it
+           elsewhere: at a place drawn from a Gaussian stand-in, accepted by Metropolis and
+           Hastings; without room for the stand-in, offered to an unknown of the same equation.
 Guarantee  Where both chains have forgotten their starts, a value given the chance p is right with
            probability p over values drawn alike from their ranges. `agreement` compares the
            chains, and `converged` says whether they agree and keep every bound.
 Cost       Two chains, each a warm-up and as many sweeps again: 4,096 unknowns in 16,384 half
-           subsets take 0.15 s a sweep.
-
-A chain of whole points, each drawn from the last, that forgets where it started.
-
-Method     Gibbs sampling: each unknown is drawn anew given the others. Where sums are known well,
-           no value can change alone, so a sweep also takes a unit from each unknown and puts it
-           elsewhere: at a place drawn from a Gaussian stand-in, accepted by Metropolis and
-           Hastings; without room for the stand-in, offered to an unknown of the same equation.
-Cost       A sweep reads every entry twice and, with a stand-in, every pair of unknowns twice; the
-           stand-in takes 4 bytes for each pair.
-
-Compiled sweeps of the sampler: one unknown at a time, then one unit from place to place.
-
-Arguments come in groups: `system` is that of `law_kernel`; `chain` is (point, left, fields);
-`setting` is (low, high, curvature, its diagonal, sharpness). Fields are the slopes of
-the Gaussian stand-in, and curvature is how they change; sharpness is how much the likelihood
-counts. A curvature without rows is absent.
+           subsets take 0.15 s a sweep. A sweep reads every entry twice and, with a stand-in, every
+           pair of unknowns twice; the stand-in takes 4 bytes for each pair.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.attack.solvers.answer_loss import (
+    GAUSSIAN_LOSS,
+    AnswerLaw,
+    LossColumns,
+    Noisy,
+    change,
+    loss_saved,
+    parabola,
+)
 from casemate.attack.solvers.iteration import Progress
-from casemate.attack.solvers.laws import GAUSSIAN, AnswerLaw, Noisy, change, parabola, saved
 from casemate.attack.solvers.watched_program import as_sparse
-from casemate.attack.solvers.whole_decoding import rounded, whole_ends
+from casemate.attack.solvers.whole_decoding import nearest_whole, whole_ends
 from casemate.compiled import compiled
 from casemate.exact import Floats, Rows
 
@@ -58,7 +55,7 @@ BATCH_ENTRIES = 2**24
 DENSE_ADVANTAGE = 200.0
 """A dense product does this many multiplications in the time of one sparse one."""
 
-RENEWAL = 16
+SWEEPS_PER_RENEWAL = 16
 """Sweeps after which sums that were kept up to date are computed afresh."""
 
 
@@ -88,18 +85,17 @@ class PosteriorModel:
         """Whether there is room for the Gaussian stand-in."""
         return self.unknowns**2 <= MOST_PAIRS
 
-    def fields(self, left: Floats) -> Floats:
+    def fields(self, residuals: Floats) -> Floats:
         """The slope of the stand-in for each unknown."""
         if not self.has_stand_in:
             return np.zeros(0)
         answers = self.answers
-        weights = left / answers.spread / answers.law.variance
-        return answers.equations.transposed(weights * answers.equations.lengths)
+        weights = residuals / answers.spread / answers.law.variance
+        return answers.equations.transpose_times(weights * answers.equations.lengths)
 
-    def setting(self, sharpness: float) -> Any:
+    def setting(self, sharpness: float) -> "ChainSetting":
         """What compiled sweeps need besides the answers."""
-        stand_in = self._curvature, self._diagonal
-        return (self.low, self.high, *stand_in, sharpness)
+        return ChainSetting(self.low, self.high, self._curvature, self._diagonal, sharpness)
 
 
 def gram(equations: Rows, weights: Floats) -> NDArray[np.float32]:
@@ -139,13 +135,13 @@ class MarkovChain:
         self._renew()
 
     def _renew(self) -> None:
-        self.left = self._model.answers.left(self.point)
-        self._fields = self._model.fields(self.left)
+        self.residuals = self._model.answers.residuals(self.point)
+        self._fields = self._model.fields(self.residuals)
 
     @property
     def loss(self) -> float:
         """The negative log-likelihood of the point, up to a constant."""
-        return self._model.answers.loss(self.left)
+        return self._model.answers.loss(self.residuals)
 
     @property
     def chances(self) -> Floats:
@@ -160,43 +156,42 @@ class MarkovChain:
 
     def sweep(self, sharpness: float, tally: Floats | None = None) -> None:
         """Draw each unknown anew, then offer each a swap."""
-
         model, random, unknowns = self._model, self._random, len(self.point)
-        system, setting = model.answers.system, model.setting(sharpness)
-        chain = self.point, self.left, self._fields
-        draws = random.permutation(unknowns), random.random(unknowns), random.random(unknowns)
+        system, setting = model.answers.columns, model.setting(sharpness)
+        chain = ChainState(self.point, self.residuals, self._fields)
+        draws = ValueDraws(random.permutation(unknowns), *random.random((2, unknowns)))
         values_sweep(system, chain, setting, draws, np.zeros((0, 0)) if tally is None else tally)
         # Not each unknown once: a swap can be undone from its other end only, so only a free choice
         # of where to begin leaves the posterior as it is.
-        offers = (random.integers(0, unknowns, unknowns), *random.random((4, unknowns)))
+        offers = SwapDraws(random.integers(0, unknowns, unknowns), *random.random((4, unknowns)))
         if model.has_stand_in:
             swaps_sweep(system, chain, setting, offers)
         else:
             rows = model.answers.equations.starts, model.answers.equations.columns
             neighbour_swaps_sweep(system, rows, chain, setting, offers)
         self._done += 1
-        if self._done % RENEWAL == 0:
+        if self._done % SWEEPS_PER_RENEWAL == 0:
             self._renew()
 
 
-# Posterior --------------------------------------------------------------------------------------
+# The posterior from two chains ------------------------------------------------------------------
 
 
-COOL = 0.7
+COOLING_SHARE = 0.7
 """The part of the warm-up in which the likelihood gains its weight."""
 
-HOT = 0.1
+FIRST_SHARPNESS = 0.1
 """How much of the likelihood counts where the second chain begins."""
 
-WALL = 30.0
+SOFT_WALL_STEEPNESS = 30.0
 """How steep the wall around a hard bound gets, in nats per half width, before it is closed."""
 
-CLOSED = 1e9
+CLOSED_WALL_STEEPNESS = 1e9
 
-OPEN = 15.0
+OPEN_WALL_STEEPNESS = 15.0
 """How steep it stays where no point that keeps every bound was met."""
 
-AGREED = 0.9
+CONVERGED_AGREEMENT = 0.9
 """Chains that agree this much have converged."""
 
 
@@ -280,16 +275,16 @@ def posterior(
     model = PosteriorModel(answers, *box)
     chains = _chains(model, start, random)
     for sweep in range(warm_up):
-        levels = _cooling(law, min(1.0, sweep / (COOL * warm_up)))
+        levels = _cooling(law, min(1.0, sweep / (COOLING_SHARE * warm_up)))
         for chain, level in zip(chains, levels, strict=True):
             chain.sweep(level)
-        _tell(progress, sweep + 1, answers, chains[0])
-    levels = (_final(law, chains[0]), _final(law, chains[1]))
+        _report(progress, sweep + 1, answers, chains[0])
+    levels = (_final_sharpness(law, chains[0]), _final_sharpness(law, chains[1]))
     for sweep in range(sweeps):
         for chain, level in zip(chains, levels, strict=True):
             chain.count(level)
-        _tell(progress, warm_up + sweep + 1, answers, chains[0])
-    return _combined(model, chains, warm_up + sweeps)
+        _report(progress, warm_up + sweep + 1, answers, chains[0])
+    return _combine_chains(model, chains, warm_up + sweeps)
 
 
 def _chains(
@@ -298,7 +293,7 @@ def _chains(
     """One from the start, and one from anywhere."""
     low, high = model.low, model.high
     anywhere = random.integers(low.astype(np.int64), high.astype(np.int64), endpoint=True)
-    return MarkovChain(model, rounded(start, low, high), random), MarkovChain(
+    return MarkovChain(model, nearest_whole(start, low, high), random), MarkovChain(
         model, anywhere, random
     )
 
@@ -306,23 +301,23 @@ def _chains(
 def _cooling(law: AnswerLaw, share: float) -> tuple[float, float]:
     """How much the likelihood counts in each chain after this share of the cooling."""
     if law is AnswerLaw.UNIFORM:
-        return WALL**share, WALL**share
-    return 1.0, HOT ** (1 - share)
+        return SOFT_WALL_STEEPNESS**share, SOFT_WALL_STEEPNESS**share
+    return 1.0, FIRST_SHARPNESS ** (1 - share)
 
 
-def _final(law: AnswerLaw, chain: MarkovChain) -> float:
+def _final_sharpness(law: AnswerLaw, chain: MarkovChain) -> float:
     """How much it counts from then on: bounds that are kept are closed."""
     if law is not AnswerLaw.UNIFORM:
         return 1.0
-    return CLOSED if chain.loss == 0 else OPEN
+    return CLOSED_WALL_STEEPNESS if chain.loss == 0 else OPEN_WALL_STEEPNESS
 
 
-def _tell(progress: Progress | None, sweep: int, answers: Noisy, chain: MarkovChain) -> None:
+def _report(progress: Progress | None, sweep: int, answers: Noisy, chain: MarkovChain) -> None:
     if progress is not None:
-        progress(sweep, answers.residual(chain.left), chain.point)
+        progress(sweep, answers.residual(chain.residuals), chain.point)
 
 
-def _combined(
+def _combine_chains(
     model: PosteriorModel, chains: tuple[MarkovChain, MarkovChain], sweeps: int
 ) -> Posterior:
     """The chances of both chains, or of the better one where the other is plainly stuck."""
@@ -334,22 +329,60 @@ def _combined(
         better = one if gap > 0 else other
         return Posterior(model.low, better, 1 - apart, converged=False, sweeps=sweeps)
     kept = model.answers.law is not AnswerLaw.UNIFORM or max(chain.loss for chain in chains) == 0
-    agreed = 1 - apart >= AGREED and kept
+    agreed = 1 - apart >= CONVERGED_AGREEMENT and kept
     return Posterior(model.low, (one + other) / 2, 1 - apart, converged=agreed, sweeps=sweeps)
 
 
-# Gibbs kernel -----------------------------------------------------------------------------------
+# Compiled sweeps: one unknown at a time, then one unit from place to place ----------------------
+#
+# Fields are the slopes of the Gaussian stand-in, and curvature is how they change.
 
 
-WINDOW = 64
+VALUES_PER_WINDOW = 64
 """So many values of an unknown are weighed at a time."""
 
-FAR = -30.0
+LEAST_LOG_WEIGHT = -30.0
 """Log-weights this far below the largest count as none."""
 
 
+class ChainState(NamedTuple):
+    """Where a chain is, and what follows from it; kernels change all three."""
+
+    point: Floats
+    residuals: Floats
+    fields: Floats  # none without a stand-in
+
+
+class ChainSetting(NamedTuple):
+    """What stays as it is during a sweep."""
+
+    low: Floats
+    high: Floats
+    curvature: NDArray[np.float32]  # without rows: no stand-in
+    diagonal: Floats
+    sharpness: float  # how much the likelihood counts
+
+
+class ValueDraws(NamedTuple):
+    """The order of the unknowns, and uniform draws for each: of its value and of its window."""
+
+    order: NDArray[np.int64]
+    values: Floats
+    windows: Floats
+
+
+class SwapDraws(NamedTuple):
+    """Unknowns to take a unit from, and uniform draws for each of these offers."""
+
+    order: NDArray[np.int64]
+    directions: Floats
+    partners: Floats
+    acceptances: Floats
+    equations: Floats
+
+
 @compiled
-def drawn(weights: Any, count: Any, draw: Any) -> Any:
+def draw_weighted(weights: Floats, count: int, draw: float) -> tuple[int, float]:
     """Turn log-weights into weights, in place, and draw one of them; also their total."""
     best = -np.inf
     for i in range(count):
@@ -357,7 +390,7 @@ def drawn(weights: Any, count: Any, draw: Any) -> Any:
     total = 0.0
     for i in range(count):
         rest = weights[i] - best
-        weights[i] = exp(rest) if rest > FAR else 0.0
+        weights[i] = exp(rest) if rest > LEAST_LOG_WEIGHT else 0.0
         total += weights[i]
     left, chosen = draw * total, -1
     for i in range(count):
@@ -370,11 +403,17 @@ def drawn(weights: Any, count: Any, draw: Any) -> Any:
 
 
 @compiled
-def move(system: Any, chain: Any, curvature: Any, unknown: Any, step: Any) -> None:
+def move(
+    system: LossColumns,
+    chain: ChainState,
+    curvature: NDArray[np.float32],
+    unknown: int,
+    step: float,
+) -> None:
     """Let one unknown change by `step`, and everything that follows from it."""
-    point, left, fields = chain
+    point, residuals, fields = chain
     point[unknown] += step
-    change(system, left, unknown, step)
+    change(system, residuals, unknown, step)
     if curvature.shape[0] > 0:
         own = curvature[unknown]
         for i in range(fields.shape[0]):
@@ -382,23 +421,35 @@ def move(system: Any, chain: Any, curvature: Any, unknown: Any, step: Any) -> No
 
 
 @compiled
-def weigh(system: Any, chain: Any, unknown: Any, window: Any, weights: Any) -> None:
+def log_weights(
+    system: LossColumns,
+    chain: ChainState,
+    unknown: int,
+    window: tuple[float, int],
+    weights: Floats,
+) -> None:
     """The log-likelihood of each value of a window, relative to the present one."""
-    point, left, _ = chain
+    point, residuals, _ = chain
     first, count = window
-    if system[-1] == GAUSSIAN:
-        slope, curve = parabola(system, left, unknown)
+    if system.law == GAUSSIAN_LOSS:
+        slope, curve = parabola(system, residuals, unknown)
         for place in range(count):
             step = first + place - point[unknown]
             weights[place] = slope * step - 0.5 * curve * step * step
         return
     for place in range(count):
         step = first + place - point[unknown]
-        weights[place] = 0.0 if step == 0 else saved(system, left, unknown, step)
+        weights[place] = 0.0 if step == 0 else loss_saved(system, residuals, unknown, step)
 
 
 @compiled
-def values_sweep(system: Any, chain: Any, setting: Any, draws: Any, tally: Any) -> None:
+def values_sweep(
+    system: LossColumns,
+    chain: ChainState,
+    setting: ChainSetting,
+    draws: ValueDraws,
+    tally: Floats,
+) -> None:
     """Draw each unknown anew given all the others; add its chances to a tally that has rows.
 
     A window of a wide range starts at a random distance below the present value, so that every
@@ -406,19 +457,19 @@ def values_sweep(system: Any, chain: Any, setting: Any, draws: Any, tally: Any) 
     """
     low, high, curvature, _, sharpness = setting
     order, chosen, placed = draws
-    point = chain[0]
-    weights = np.empty(WINDOW)
+    point = chain.point
+    weights = np.empty(VALUES_PER_WINDOW)
     for turn in range(order.shape[0]):
         j = order[turn]
         first, last = low[j], high[j]
-        if last - first >= WINDOW:
-            start = point[j] - np.floor(placed[turn] * WINDOW)
-            first, last = max(first, start), min(last, start + WINDOW - 1)
+        if last - first >= VALUES_PER_WINDOW:
+            start = point[j] - np.floor(placed[turn] * VALUES_PER_WINDOW)
+            first, last = max(first, start), min(last, start + VALUES_PER_WINDOW - 1)
         count = int(last - first) + 1
-        weigh(system, chain, j, (first, count), weights)
+        log_weights(system, chain, j, (first, count), weights)
         base = int(first - low[j])
         weights[:count] *= sharpness
-        place, total = drawn(weights, count, chosen[turn])
+        place, total = draw_weighted(weights, count, chosen[turn])
         if tally.shape[0] > 0:
             tally[j, base : base + count] += weights[:count] / total
         if first + place != point[j]:
@@ -426,7 +477,9 @@ def values_sweep(system: Any, chain: Any, setting: Any, draws: Any, tally: Any) 
 
 
 @compiled
-def partners(chain: Any, setting: Any, taken: Any, step: Any, weights: Any) -> None:
+def partner_log_weights(
+    chain: ChainState, setting: ChainSetting, taken: int, step: float, weights: Floats
+) -> None:
     """The stand-in's log-weight of every place for a unit that was taken from one unknown."""
     point, _, fields = chain
     low, high, curvature, diagonal, sharpness = setting
@@ -440,24 +493,28 @@ def partners(chain: Any, setting: Any, taken: Any, step: Any, weights: Any) -> N
 
 
 @compiled
-def pair_saved(system: Any, left: Any, taken: Any, given: Any, step: Any) -> Any:
-    """How much loss goes away when a unit goes from one unknown to another; `left` is kept."""
-    total = saved(system, left, taken, -step)
-    change(system, left, taken, -step)
-    total += saved(system, left, given, step)
-    change(system, left, taken, step)
+def pair_saved(
+    system: LossColumns, residuals: Floats, taken: int, given: int, step: float
+) -> float:
+    """How much loss goes away when a unit goes from one unknown to another; all stays in place."""
+    total = loss_saved(system, residuals, taken, -step)
+    change(system, residuals, taken, -step)
+    total += loss_saved(system, residuals, given, step)
+    change(system, residuals, taken, step)
     return total
 
 
 @compiled
-def swaps_sweep(system: Any, chain: Any, setting: Any, draws: Any) -> None:
+def swaps_sweep(
+    system: LossColumns, chain: ChainState, setting: ChainSetting, draws: SwapDraws
+) -> None:
     """Take units from unknowns drawn at random, and put each where the stand-in and the law agree.
 
     The stand-in draws from its own exact conditional, so a move is accepted by the ratio of the
     law to the stand-in (Metropolis and Hastings).
     """
     order, coins, chosen, accepted, _ = draws
-    point, left, fields = chain
+    point, residuals, fields = chain
     low, high, curvature, diagonal, sharpness = setting
     gentle = min(1.0, sharpness)
     weights = np.empty(point.shape[0])
@@ -466,44 +523,51 @@ def swaps_sweep(system: Any, chain: Any, setting: Any, draws: Any) -> None:
         step = 1.0 if coins[turn] < 0.5 else -1.0
         if not low[k] <= point[k] - step <= high[k]:
             continue
-        partners(chain, setting, k, step, weights)
-        i, _ = drawn(weights, weights.shape[0], chosen[turn])
+        partner_log_weights(chain, setting, k, step, weights)
+        i, _ = draw_weighted(weights, weights.shape[0], chosen[turn])
         if i == k:
             continue
         stays = step * fields[k] + 0.5 * diagonal[k]
         goes = step * fields[i] + curvature[k, i] - 0.5 * diagonal[i]
-        gain = sharpness * pair_saved(system, left, k, i, step) - gentle * (goes - stays)
+        gain = sharpness * pair_saved(system, residuals, k, i, step) - gentle * (goes - stays)
         if gain >= 0 or accepted[turn] < exp(gain):
             move(system, chain, curvature, k, -step)
             move(system, chain, curvature, i, step)
 
 
 @compiled
-def neighbour_swaps_sweep(system: Any, rows: Any, chain: Any, setting: Any, draws: Any) -> None:
+def neighbour_swaps_sweep(
+    system: LossColumns,
+    rows: tuple[NDArray[np.int64], NDArray[np.uint32]],
+    chain: ChainState,
+    setting: ChainSetting,
+    draws: SwapDraws,
+) -> None:
     """Offer to take a unit from unknowns drawn at random to one that shares an equation.
 
     The pair is as likely to be offered from either side, and so is the way back.
     """
     order, coins, chosen, accepted, picked = draws
-    point, left, _ = chain
+    point, residuals, _ = chain
     low, high, _, _, sharpness = setting
-    starts, equations = system[0], system[1]
+    starts, equations = system.starts, system.rows
+    row_starts, row_columns = rows
     for turn in range(order.shape[0]):
         k = order[turn]
         degree = starts[k + 1] - starts[k]
         if degree == 0:
             continue
         row = equations[starts[k] + int(picked[turn] * degree)]
-        length = rows[0][row + 1] - rows[0][row]
-        i = rows[1][rows[0][row] + int(chosen[turn] * length)]
+        length = row_starts[row + 1] - row_starts[row]
+        i = row_columns[row_starts[row] + int(chosen[turn] * length)]
         step = 1.0 if coins[turn] < 0.5 else -1.0
         if i == k or not low[k] <= point[k] - step <= high[k]:
             continue
         if not low[i] <= point[i] + step <= high[i]:
             continue
-        gain = sharpness * pair_saved(system, left, k, i, step)
+        gain = sharpness * pair_saved(system, residuals, k, i, step)
         if gain >= 0 or accepted[turn] < exp(gain):
             point[k] -= step
             point[i] += step
-            change(system, left, k, -step)
-            change(system, left, i, step)
+            change(system, residuals, k, -step)
+            change(system, residuals, i, step)

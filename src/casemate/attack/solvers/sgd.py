@@ -5,18 +5,15 @@ Source     Source document 002, "Handling many queries": x = l + (u - l) sigmoid
 Method     By default the step is as long as makes the equation hold, as far as the slopes of the
            sigmoids tell, which is the same for rows of any length; it is cut where some z would
            move further than 1. `rate=0.01` is the document's. Without a sigmoid z is x, and the
-           step is Kaczmarz's. The averaged form is for equations that contradict; see `kaczmarz`.
+           step is Kaczmarz's. The averaged form is for equations that contradict; see
+           `RandomPasses` of `kaczmarz`.
 Departure  The document's constant step leaves noisy answers wandering, and long rows may make it
            grow without end: `test_the_documents_constant_step_is_too_long_for_long_rows`. A value
            with one end only is kept on its side by clipping, as a sigmoid needs two ends.
-
-A value between two ends is low + span * sigmoid(z); one with an end that is not finite is z itself,
-kept on its side. `place` is (low, high, span), the span being 0 where an end is not finite; a path
-is (behind, point, sums): z, the values, and sums as in `kaczmarz`.
 """
 
 import math
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,18 +21,16 @@ from numpy.typing import NDArray
 from casemate.attack.solvers.iteration import Progress, Solved, iterate
 from casemate.attack.solvers.kaczmarz import (
     NO_TRAIL,
+    BoxedPoint,
     Order,
     RandomPasses,
-    at,
     coefficient,
-    own,
+    row_value,
+    row_values,
     shuffled_rows,
 )
 from casemate.compiled import compiled
-from casemate.exact import Floats, Rows, ends
-
-INSIDE = 1e-12
-"""A start is kept so far from the ends of the box, as a share of it."""
+from casemate.exact import Floats, RowArrays, Rows, box_ends
 
 
 def sgd(
@@ -62,69 +57,21 @@ def sgd(
     >>> sgd(rows, np.array([5.0, 2.0]), random=draws, low=0, high=9).values.round(2).tolist()
     [3.0, 2.0]
     """
-    behind = _Behind(ends(low, high, equations.width), start)
-    sweeper = _StochasticDescent(equations, right, behind, rate)
-    work = RandomPasses(sweeper, equations, right, lambda: order(equations, random), averaged)
+    boxed = BoxedPoint(box_ends(low, high, equations.width), start)
+    pace, right = _check_rate(rate), right.astype(np.float64)
+    box = SigmoidBox(boxed.low, boxed.high, boxed.span)
+
+    def one_pass(relaxation: float, sums: Floats) -> int:
+        turns = StepTurns(order(equations, random), StepRule(pace, relaxation))
+        path = SigmoidPath(boxed.variables, boxed.point, sums, 1.0)
+        sweep(equations.arrays, right, turns, path, box)
+        return len(turns.order)
+
+    work = RandomPasses(boxed, one_pass, equations, right, averaged)
     return iterate(work, tolerance, most, progress)
 
 
-class _Behind:
-    """The values, and the variables behind them."""
-
-    def __init__(
-        self, box: tuple[Floats, Floats], start: Floats | None, sigmoid: bool = True
-    ) -> None:
-        self._low, self._high = low, high = box
-        both = np.isfinite(low) & np.isfinite(high) & sigmoid
-        self._span: Floats = np.where(both, high - np.where(both, low, 0.0), 0.0)
-        middle = np.where(both, low + self._span / 2, np.clip(0.0, low, high))
-        self.jump(middle if start is None else start)
-
-    @property
-    def place(self) -> tuple[Floats, Floats, Floats]:
-        """What the compiled steps take."""
-        return self._low, self._high, self._span
-
-    @property
-    def state(self) -> tuple[Floats, Floats]:
-        """The variables and the values, which the compiled steps change."""
-        return self._variables, self.point
-
-    def jump(self, point: Floats) -> None:
-        """Go to a point, or as near to it as the inside of the box allows."""
-        inside = self._span > 0
-        self.point: Floats = np.clip(point.astype(np.float64), self._low, self._high)
-        share = (self.point[inside] - self._low[inside]) / self._span[inside]
-        share = np.clip(share, INSIDE, 1 - INSIDE)
-        self._variables: Floats = self.point.copy()
-        self._variables[inside] = np.log(share / (1 - share))
-        self.point[inside] = self._low[inside] + self._span[inside] * share
-
-
-class _StochasticDescent:
-    """Steps along the gradient of one equation after another."""
-
-    def __init__(self, equations: Rows, right: Floats, behind: _Behind, rate: float | None) -> None:
-        self._equations, self._right = equations, right.astype(np.float64)
-        self._behind, self._rate = behind, _checked(rate)
-
-    @property
-    def point(self) -> Floats:
-        """The values."""
-        return self._behind.point
-
-    def sweep(self, order: NDArray[np.int64], relaxed: float, sums: Floats) -> int:
-        """One step for each row of the order."""
-        turns, path = (order, self._rate, relaxed), (*self._behind.state, sums)
-        sweep(self._equations.compiled, self._right, turns, path, self._behind.place)
-        return len(order)
-
-    def jump(self, point: Floats) -> None:
-        """Go on from another point."""
-        self._behind.jump(point)
-
-
-def _checked(rate: float | None) -> float:
+def _check_rate(rate: float | None) -> float:
     if rate is not None and not rate > 0:
         raise ValueError(f"a rate of descent must be above 0, not {rate}")
     return rate or 0.0
@@ -155,25 +102,27 @@ class EquationStream:
         rate: float | None = None,
         averaged: bool = False,
     ) -> None:
-        self._behind = _Behind(ends(low, high, width), start, sigmoid)
-        self._rate = _checked(rate)
+        self._boxed = BoxedPoint(box_ends(low, high, width), start, sigmoid)
+        self._rate = _check_rate(rate)
         self._trail = PathAverage(width) if averaged else None
 
     @property
     def point(self) -> Floats:
         """Where it is now, or on average."""
-        last = self._behind.point
+        last = self._boxed.point
         return last if self._trail is None else self._trail.average(last)
 
     def see(
         self, columns: NDArray[np.integer], answer: float, values: Floats | None = None
     ) -> None:
         """Take in one equation: the unknowns it adds up, their coefficients (1), and the answer."""
-        behind = self._behind
-        trail = (NO_TRAIL, 0.0) if self._trail is None else self._trail.next(behind.point)
+        boxed = self._boxed
+        sums, before = (NO_TRAIL, 0.0) if self._trail is None else self._trail.next(boxed.point)
         factors = None if values is None else values.astype(np.float64)
-        equation, path = (columns.astype(np.uint32), factors), (*behind.state, *trail)
-        step(equation, float(answer), (self._rate, 1.0), path, behind.place)
+        path = SigmoidPath(boxed.variables, boxed.point, sums, before)
+        box = SigmoidBox(boxed.low, boxed.high, boxed.span)
+        equation, rule = SparseRow(columns.astype(np.uint32), factors), StepRule(self._rate, 1.0)
+        step(equation, float(answer), rule, path, box)
 
 
 class PathAverage:
@@ -215,84 +164,126 @@ class PathAverage:
         return point - self._sums / self._moves
 
 
-# Kernels ----------------------------------------------------------------------------------------
+# Compiled steps ---------------------------------------------------------------------------------
 
 
-LONGEST = 1.0
+LONGEST_STEP = 1.0
 """No z moves further than this in one step."""
 
-FARTHEST = 30.0
+FARTHEST_VARIABLE = 30.0
 """Nor further away from 0 than this, where a value is at its end up to 1e-13 of the span."""
 
 
+class SigmoidBox(NamedTuple):
+    """A value is low + span * sigmoid(z); z itself, kept on its side, where the span is 0."""
+
+    low: Floats
+    high: Floats
+    span: Floats  # 0 where an end is not finite
+
+
+class StepRule(NamedTuple):
+    """A positive rate is the factor of the gradient; else a step makes its equation hold."""
+
+    rate: float
+    relaxation: float  # the part of the step that is gone
+
+
+class StepTurns(NamedTuple):
+    """The rows of a pass, and the rule of its steps."""
+
+    order: NDArray[np.int64]
+    rule: StepRule
+
+
+class SigmoidPath(NamedTuple):
+    """The variables z, the values before them, and sums as in `kaczmarz`."""
+
+    variables: Floats
+    point: Floats
+    sums: Floats
+    before: float  # points before the next move
+
+
+class SparseRow(NamedTuple):
+    """One equation."""
+
+    columns: NDArray[np.uint32]
+    values: Floats | None  # None: all of them are 1
+
+
 @compiled
-def _slope(j: Any, point: Any, place: Any) -> Any:
+def _slope(j: int, point: Floats, box: SigmoidBox) -> float:
     """By how much a value changes with the variable behind it."""
-    low, high, span = place
+    low, high, span = box
     if span[j] == 0.0:
         return 1.0 if low[j] < high[j] else 0.0
-    return (point[j] - low[j]) * (high[j] - point[j]) / span[j]
+    slope: float = (point[j] - low[j]) * (high[j] - point[j]) / span[j]
+    return slope
 
 
 @compiled
-def _gain(columns: Any, values: Any, rest: Any, point: Any, place: Any) -> Any:
+def _gain(equation: SparseRow, residual: float, point: Floats, box: SigmoidBox) -> float:
     """The factor of the gradient that makes an equation hold as far as slopes tell.
 
     It is cut where a value behind a sigmoid would move too far.
     """
+    columns, values = equation
     squared, largest = 0.0, 0.0
     for k in range(columns.shape[0]):
         j = columns[k]
-        part = _slope(j, point, place) * coefficient(values, k)
+        part = _slope(j, point, box) * coefficient(values, k)
         squared += part * part
-        if place[2][j] > 0.0:
+        if box.span[j] > 0.0:
             largest = max(largest, abs(part))
     if squared == 0.0:
         return 0.0
-    gain = rest / squared
-    return gain if abs(gain) * largest <= LONGEST else math.copysign(LONGEST / largest, gain)
+    gain = residual / squared
+    too_long = abs(gain) * largest > LONGEST_STEP
+    return math.copysign(LONGEST_STEP / largest, gain) if too_long else gain
 
 
 @compiled
-def step(equation: Any, answer: Any, steps: Any, path: Any, place: Any) -> None:
-    """One step along the gradient of one equation's squared residual.
-
-    `equation` is (columns, values), `steps` (rate, relaxed), and `path` (behind, point, sums,
-    before). A positive rate is the factor of that gradient; else the step makes the equation hold.
-    """
+def step(
+    equation: SparseRow, answer: float, rule: StepRule, path: SigmoidPath, box: SigmoidBox
+) -> None:
+    """One step along the gradient of one equation's squared residual."""
     columns, values = equation
-    rate, relaxed = steps
-    behind, point, sums, before = path
-    trailed = sums.shape[0] > 0
-    rest = answer - at(columns, values, point)
-    gain = 2 * rate * rest if rate > 0 else _gain(columns, values, rest, point, place)
+    rate, relaxation = rule
+    variables, point, sums, before = path
+    averaged = sums.shape[0] > 0
+    residual = answer - row_value(columns, values, point)
+    gain = 2 * rate * residual if rate > 0 else _gain(equation, residual, point, box)
     for k in range(columns.shape[0]):
         j = columns[k]
-        part = relaxed * gain * coefficient(values, k) * _slope(j, point, place)
-        moved = _value(j, part, behind, place)
-        if trailed:
+        part = relaxation * gain * coefficient(values, k) * _slope(j, point, box)
+        moved = _moved_value(j, part, variables, box)
+        if averaged:
             sums[j] += before * (moved - point[j])
         point[j] = moved
 
 
 @compiled
-def _value(j: Any, part: Any, behind: Any, place: Any) -> Any:
+def _moved_value(j: int, part: float, variables: Floats, box: SigmoidBox) -> float:
     """Move one variable, and give the value in front of it."""
-    low, high, span = place
+    low, high, span = box
     if span[j] == 0.0:
-        behind[j] = min(max(behind[j] + part, low[j]), high[j])
-        return behind[j]
-    behind[j] = min(max(behind[j] + part, -FARTHEST), FARTHEST)
-    return low[j] + span[j] / (1.0 + math.exp(-behind[j]))
+        variables[j] = min(max(variables[j] + part, low[j]), high[j])
+        value: float = variables[j]
+    else:
+        variables[j] = min(max(variables[j] + part, -FARTHEST_VARIABLE), FARTHEST_VARIABLE)
+        value = low[j] + span[j] / (1.0 + math.exp(-variables[j]))
+    return value
 
 
 @compiled
-def sweep(rows: Any, right: Any, turns: Any, path: Any, place: Any) -> None:
-    """One step for each row of an order; `turns` is (order, rate, relaxed)."""
+def sweep(
+    rows: RowArrays, right: Floats, turns: StepTurns, path: SigmoidPath, box: SigmoidBox
+) -> None:
+    """One step for each row of an order."""
     starts, columns, values, _ = rows
-    order, rate, relaxed = turns
-    behind, point, sums = path
-    for turn in range(order.shape[0]):
-        i = order[turn]
-        equation = (columns[starts[i] : starts[i + 1]], own(starts, values, i))
-        step(equation, right[i], (rate, relaxed), (behind, point, sums, turn + 1.0), place)
+    for turn in range(turns.order.shape[0]):
+        i = turns.order[turn]
+        equation = SparseRow(columns[starts[i] : starts[i + 1]], row_values(starts, values, i))
+        now = SigmoidPath(path.variables, path.point, path.sums, path.before + turn)
+        step(equation, right[i], turns.rule, now, box)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from casemate.exact import Floats, Rows, Status
+from casemate.exact import Floats, Rows, Status, load_highs, status_of
 
-LOOK = 0.05
+WATCH_INTERVAL_SECONDS = 0.05
 """Seconds from one call of the watcher to the next."""
 
 Watcher = Callable[[int, Floats | None], None]
@@ -62,11 +62,11 @@ def run(
     **options: Any,
 ) -> ProgramOutcome:
     """Solve a program with these options of HiGHS, from a point that keeps its ends if given."""
-    highs = loaded(program, time_limit=float(seconds), **options)
+    highs = load_program(program, time_limit=float(seconds), **options)
     if start is not None:
         _set_start(highs, start)
-    kinds, stop = _kinds(), threading.Event()
-    seen = _Seen(kinds[-1], stop)
+    kinds, stop = _callback_kinds(), threading.Event()
+    seen = _CallbackState(kinds[-1], stop)
     highs.setCallback(lambda kind, _, out, into, __: seen.look(kind, out, into), None)
     for kind in kinds:
         highs.startCallback(kind)
@@ -74,7 +74,7 @@ def run(
     thread.start()
     try:
         while thread.is_alive():
-            thread.join(LOOK)
+            thread.join(WATCH_INTERVAL_SECONDS)
             if watch is not None:
                 watch(seen.steps, seen.point)
     finally:
@@ -83,7 +83,7 @@ def run(
     return _outcome(highs, seen)
 
 
-class _Seen:
+class _CallbackState:
     """What the solver has shown of itself so far."""
 
     def __init__(self, better: Any, stop: threading.Event) -> None:
@@ -100,7 +100,7 @@ class _Seen:
             into.user_interrupt = True
 
 
-def _kinds() -> tuple[Any, ...]:
+def _callback_kinds() -> tuple[Any, ...]:
     """When HiGHS calls: three times it can be stopped, the last brings a better solution."""
     import highspy
 
@@ -113,28 +113,12 @@ def _kinds() -> tuple[Any, ...]:
     )
 
 
-def loaded(program: Program, **options: Any) -> Any:
-    """The program in HiGHS, which keeps silent and to one thread."""
-    import highspy
-
-    highs = highspy.Highs()
-    for name, value in {"output_flag": False, "threads": 1, **options}.items():
-        highs.setOptionValue(name, value)
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = len(program.cost), len(program.row_low)
-    model.col_cost_, model.col_lower_, model.col_upper_ = program.cost, program.low, program.high
-    model.row_lower_, model.row_upper_ = program.row_low, program.row_high
-    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+def load_program(program: Program, **options: Any) -> Any:
+    """The program in HiGHS."""
     matrix = program.matrix.tocsc()
-    model.a_matrix_.start_ = matrix.indptr.astype(np.int32)
-    model.a_matrix_.index_ = matrix.indices.astype(np.int32)
-    model.a_matrix_.value_ = matrix.data
-    if program.whole:
-        kinds = highspy.HighsVarType
-        others = len(program.cost) - program.whole
-        model.integrality_ = [kinds.kInteger] * program.whole + [kinds.kContinuous] * others
-    highs.passModel(model)
-    return highs
+    ends = program.low, program.high, program.row_low, program.row_high
+    entries = matrix.indptr, matrix.indices, matrix.data
+    return load_highs(program.cost, ends, entries, program.whole, **options)
 
 
 def _set_start(highs: Any, start: Floats) -> None:
@@ -145,19 +129,11 @@ def _set_start(highs: Any, start: Floats) -> None:
     highs.setSolution(solution)
 
 
-def _outcome(highs: Any, seen: _Seen) -> ProgramOutcome:
-    import highspy
-
-    statuses = {
-        highspy.HighsModelStatus.kOptimal: Status.OPTIMAL,
-        highspy.HighsModelStatus.kModelEmpty: Status.OPTIMAL,
-        highspy.HighsModelStatus.kInfeasible: Status.INFEASIBLE,
-        highspy.HighsModelStatus.kUnbounded: Status.UNBOUNDED,
-    }
+def _outcome(highs: Any, seen: _CallbackState) -> ProgramOutcome:
     info, solution = highs.getInfo(), highs.getSolution()
     steps = max(info.simplex_iteration_count, info.ipm_iteration_count, seen.steps)
     return ProgramOutcome(
-        statuses.get(highs.getModelStatus(), Status.STOPPED),
+        status_of(highs),
         np.array(solution.col_value, np.float64),
         np.array(solution.row_dual, np.float64),
         float(info.objective_function_value),

@@ -11,7 +11,7 @@ Cost       The ranges of a connected part of the records, once for each person i
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -20,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.ranges import is_near, tightened
+from casemate.audit.checks.ranges import is_near, tighten_box
 from casemate.audit.region.bounds import Bounds, bounds
-from casemate.audit.region.second import components, part
+from casemate.audit.region.second import components, hold, part
 from casemate.audit.result import Approximate, InsiderExposed
-from casemate.exact import Box, Region
+from casemate.exact import Region
 from casemate.published import true_values
 from casemate.query.language import Scalar
 from casemate.query.records import Category, Cut
 
-SECONDS = 60.0
+INSIDER_SEARCH_SECONDS = 60.0
 """How long the search may take."""
 
 Secret = tuple[int, str]
@@ -52,36 +52,35 @@ Listed = tuple[Scalar, str]
 """A record, and a private column."""
 
 
-def approximated(
+def approximate_disclosure(
     case: Case,
-    left: Bounds,
-    known: Collection[Listed],
-    near: Collection[Listed],
+    ranges: Bounds,
+    already_exposed: Collection[Listed],
+    already_tight: Collection[Listed],
     *,
     protect: Fraction,
-    seconds: float = SECONDS,
+    seconds: float = INSIDER_SEARCH_SECONDS,
 ) -> Approximated:
     """Look through everybody's eyes in turn, as far as the time allows.
 
-    What is `known` to everybody or to insiders is not listed again, nor what is `near` already.
+    What is `already_exposed` to everybody or to insiders is not listed again, nor what is
+    `already_tight` for everybody.
     """
-    if left.contradiction:
+    if ranges.contradiction:
         return Approximated()
     deadline = time.monotonic() + seconds
-    search = _InsiderSearch(case, left, protect, frozenset(known), frozenset(near))
+    search = _InsiderSearch(
+        case, ranges, protect, frozenset(already_exposed), frozenset(already_tight)
+    )
     skipped = 0
-    for insider in search.insiders:
+    for own in search.insiders:
         late = time.monotonic() >= deadline
-        skipped += late or not search.look(insider, deadline)
-    return search.result(skipped)
-
-
-@dataclass(frozen=True, eq=False)
-class _Insider:
-    """A person, and the columns of theirs that are not known to everybody."""
-
-    owner: int
-    columns: list[int]
+        skipped += late or not search.look(own, deadline)
+    listed = [search.nearest[secret][1] for secret in sorted(search.nearest.keys() - search.exact)]
+    exact = [search.exact[secret] for secret in sorted(search.exact)]
+    count = len(search.insiders)
+    note = f"what insiders nearly learn was searched for {count - skipped} of {count} people"
+    return Approximated(tuple(listed), tuple(exact), (note,) if skipped else ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,17 +88,12 @@ class _InsiderSearch:
     """The records' parts, and what insiders came to so far."""
 
     case: Case
-    left: Bounds
+    ranges: Bounds
     protect: Fraction
-    known: frozenset[Listed]
-    near: frozenset[Listed]
+    already_exposed: frozenset[Listed]
+    already_tight: frozenset[Listed]
     nearest: dict[Secret, tuple[Fraction, Approximate]] = field(default_factory=dict)
     exact: dict[Secret, InsiderExposed] = field(default_factory=dict)
-
-    @cached_property
-    def region(self) -> Region:
-        """What is left of everything, with all that is published."""
-        return self.case.region.within(tightened(self.case.region.box, self.left))
 
     @cached_property
     def true(self) -> dict[int, Fraction]:
@@ -110,74 +104,66 @@ class _InsiderSearch:
     @cached_property
     def parts(self) -> list[tuple[NDArray[np.int64], Region]]:
         """The columns that are not fixed, in parts that share no equation."""
-        fixed = np.zeros(self.region.system.columns, np.bool_)
-        fixed[self.left.fixed] = True
-        label = components(self.region.system, ~fixed)
+        region = self.case.region.within(tighten_box(self.case.region.box, self.ranges))
+        free = np.ones(region.system.columns, np.bool_)
+        free[self.ranges.fixed] = False
+        label = components(region.system, free)
         each = (np.flatnonzero(label == which) for which in np.unique(label[label >= 0]))
-        return [(columns, part(self.region, columns)) for columns in each if len(columns) > 1]
+        return [(columns, part(region, columns)) for columns in each if len(columns) > 1]
 
     @cached_property
-    def insiders(self) -> list[_Insider]:
-        """Everybody who shares a part with others, those of the largest values first."""
+    def insiders(self) -> list[set[int]]:
+        """The columns of everybody who shares a part with others, those of large values first."""
         equations = self.case.equations
-        owned: dict[int, list[int]] = {}
+        owned: dict[int, set[int]] = {}
         for columns, _ in self.parts:
             for column in columns.tolist():
                 owner = int(equations.people.first[equations.record[column]])
-                owned.setdefault(owner, []).append(column)
-        people = [_Insider(owner, columns) for owner, columns in owned.items()]
-        return sorted(people, key=self._largest, reverse=True)
+                owned.setdefault(owner, set()).add(column)
+        return sorted(
+            owned.values(), key=lambda own: max(abs(self.true[c]) for c in own), reverse=True
+        )
 
-    def _largest(self, insider: _Insider) -> Fraction:
-        return max(abs(self.true[column]) for column in insider.columns)
-
-    def look(self, insider: _Insider, deadline: float) -> bool:
+    def look(self, own: set[int], deadline: float) -> bool:
         """Note what is left of the others for one insider; False if that was not decided."""
-        own, decided = set(insider.columns), True
+        decided = True
         for columns, region in self.parts:
             mine = [place for place, column in enumerate(columns.tolist()) if column in own]
             if not mine:
                 continue
             values = {place: self.true[int(columns[place])] for place in mine}
             seconds = max(0.0, deadline - time.monotonic())
-            found = bounds(region.within(_fixed(region.box, values)), seconds=seconds)
+            found = bounds(region.within(hold(region.box, values)), seconds=seconds)
             decided &= not found.contradiction and not found.unchecked
-            self._note(insider, columns, found)
+            self._note(own, columns, found)
         return decided
 
-    def _note(self, insider: _Insider, columns: NDArray[np.int64], found: Bounds) -> None:
+    def _note(self, own: set[int], columns: NDArray[np.int64], found: Bounds) -> None:
         """Keep what one insider knows of others, where it is more than everybody or others know."""
-        equations, own = self.case.equations, set(insider.columns)
+        equations, record = self.case.equations, self.case.equations.people.record
         rows = sorted({int(equations.record[column]) for column in own})
-        knows = tuple(equations.people.record(row) for row in rows)
+        knows = tuple(record(row) for row in rows)
         fixed: dict[Secret, Known] = {}
         for place, column in enumerate(columns.tolist()):
             low, high = found.low[place], found.high[place]
+            secret = int(equations.record[column]), self.case.secret(column)
             if column in own or low is None or high is None:
                 continue
-            secret = int(equations.record[column]), self.case.secret(column)
             if low == high:
                 fixed.setdefault(secret, {})[self.case.unknown(column).category] = low
-            else:
-                self._near(column, Approximate(*self._listed(secret), knows, low, high))
+            elif self.case.is_number(column):
+                entry = Approximate(record(secret[0]), secret[1], knows, low, high)
+                self._near(secret, self.true[column], entry)
         for secret, values in fixed.items():
-            listed = self._listed(secret)
-            if (
-                secret not in self.exact
-                and listed not in self.known
-                and self._follows(secret, values)
-            ):
+            listed = record(secret[0]), secret[1]
+            new = secret not in self.exact and listed not in self.already_exposed
+            if new and self._follows(secret, values):
                 self.exact[secret] = InsiderExposed(*listed, knows)
 
-    def _listed(self, secret: Secret) -> Listed:
-        return self.case.equations.people.record(secret[0]), secret[1]
-
-    def _near(self, column: int, entry: Approximate) -> None:
+    def _near(self, secret: Secret, true: Fraction, entry: Approximate) -> None:
         """Keep the insider who comes nearest to a number, if near enough."""
-        true, listed = self.true[column], (entry.record, entry.column)
-        if listed in self.known or listed in self.near or not self.case.is_number(column):
+        if (entry.record, entry.column) in self.already_exposed | self.already_tight:
             return
-        secret = int(self.case.equations.record[column]), entry.column
         away = max(entry.high - true, true - entry.low)
         better = secret not in self.nearest or away < self.nearest[secret][0]
         if better and is_near(entry.low, entry.high, true, self.protect):
@@ -185,48 +171,22 @@ class _InsiderSearch:
 
     def _follows(self, secret: Secret, values: Known) -> bool:
         """Whether what has one value now, and what had before, says what the secret is."""
-        known: Known = {
-            self.case.unknown(column).category: self.left.low[column] or Fraction(0)
-            for column in self._public.get(secret, ())
-        }
-        known |= values
-        if None in known:
-            return bool(known[None]) or self._is_there(secret)
-        others = [value for category, value in known.items() if isinstance(category, Category)]
-        declared = self.case.declared(secret[1])
+        values_known = self._public.get(secret, {}) | values
+        if None in values_known:  # 0 is a value where a number cannot be missing
+            column = self.case.policy.column(secret[1])
+            return bool(values_known[None]) or column is None or not column.nullable
+        others = [
+            value for category, value in values_known.items() if isinstance(category, Category)
+        ]
+        declared = self.case.declared_values(secret[1])
         return bool(declared) and (1 in others or len(others) >= len(declared) - 1)
 
-    def _is_there(self, secret: Secret) -> bool:
-        """Whether a number cannot be missing, so that 0 is a value."""
-        column = self.case.policy.column(secret[1])
-        return column is None or not column.nullable
-
     @cached_property
-    def _public(self) -> dict[Secret, list[int]]:
-        """The columns that have one value for everybody, by secret."""
-        found: dict[Secret, list[int]] = {}
-        for column in self.left.fixed:
+    def _public(self) -> dict[Secret, Known]:
+        """What has one value for everybody, by secret."""
+        found: dict[Secret, Known] = {}
+        for column in self.ranges.fixed:
             secret = int(self.case.equations.record[column]), self.case.secret(column)
-            found.setdefault(secret, []).append(column)
+            value = self.ranges.low[column] or Fraction(0)
+            found.setdefault(secret, {})[self.case.unknown(column).category] = value
         return found
-
-    def result(self, skipped: int) -> Approximated:
-        """What was found, in the order of the records."""
-        near = {secret: entry for secret, (_, entry) in self.nearest.items()}
-        listed = [near[secret] for secret in sorted(near) if secret not in self.exact]
-        exact = [self.exact[secret] for secret in sorted(self.exact)]
-        return Approximated(tuple(listed), tuple(exact), tuple(self._notes(skipped)))
-
-    def _notes(self, skipped: int) -> Iterator[str]:
-        if skipped:
-            yield (
-                f"what insiders nearly learn was searched for {len(self.insiders) - skipped} of "
-                f"{len(self.insiders)} people"
-            )
-
-
-def _fixed(box: Box, values: Mapping[int, Fraction]) -> Box:
-    """The box of somebody who knows these values."""
-    low = tuple(values.get(place, end) for place, end in enumerate(box.low))
-    high = tuple(values.get(place, end) for place, end in enumerate(box.high))
-    return Box(low, high, box.integer)

@@ -1,20 +1,17 @@
-"""Whether equations contradict each other, and which of them do.
+"""Answers that cannot all be true: which of them contradict each other, and the audit of the rest.
 
-Source     Source document 002, "Which records are exposed?", condition 1: rank(A) = rank([A | b]).
+Source     Source document 002, "Which records are exposed?", condition 1: rank(A) = rank([A | b]),
+           for exact answers; with types, bounds and rounding, whether a linear program has any
+           solution.
 Method     Take what the equations add up to as one more column. The equations contradict each other
            iff that column is determined, and a certificate of it is a minimal contradictory set:
            multiples of the equations that add up to 0 on the left and not on the right.
-
-Answers that cannot all be true: which statements they belong to, and the audit of the rest.
-
-Source     Source document 002, "Which records are exposed?", condition 1, for exact answers;
-           with types, bounds and rounding, whether a linear program has any solution.
-Method     While some answers contradict each other, those among them that the table itself does
+           While some answers contradict each other, those among them that the table itself does
            not give are left out; if it gives them all, or is no help, the last of them is.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import lcm
 
@@ -26,7 +23,7 @@ from casemate.audit.checks.totals import impossible
 from casemate.audit.order.audit import Ordered
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.time_limit import Clock
-from casemate.exact import Certificate, RandomBytes, System, certify, exposure, within
+from casemate.exact import Certificate, RandomBytes, System, certify, determine, within
 from casemate.published import Equations, RefusedQuery, true_values
 
 
@@ -37,7 +34,7 @@ def consistent(system: System, random: RandomBytes | None = None) -> bool:
     True
     """
     extended = with_answers(system)
-    return not exposure(extended, random).determined[-1]
+    return not determine(extended, random).determined[-1]
 
 
 def contradiction(system: System, random: RandomBytes | None = None) -> Certificate | None:
@@ -49,7 +46,7 @@ def contradiction(system: System, random: RandomBytes | None = None) -> Certific
     {0: -2, 1: 1}
     """
     extended = with_answers(system)
-    found = exposure(extended, random)
+    found = determine(extended, random)
     columns = [extended.columns - 1] if found.determined[-1] else []
     return next(certify(extended, found.block, columns), None)
 
@@ -73,33 +70,27 @@ def with_answers(system: System) -> System:
     )
 
 
-# Contradiction ----------------------------------------------------------------------------------
+# Answers left out of a case ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Agreed:
-    """The case without the answers that were left out, its ranges, and whether none had to be."""
+def without_contradictions(case: Case, clock: Clock) -> tuple[Case, Bounds, bool | None]:
+    """Leave out answers until the others can all be true, or only the table's own are left.
 
-    case: Case
-    ranges: Bounds
-    consistent: bool | None
-
-
-def without_contradictions(case: Case, clock: Clock) -> Agreed:
-    """Leave out answers until the others can all be true, or only the table's own are left."""
-    told = {column.query for column in case.publication.columns if column.told}
-    if not told:
-        fine = True if case.publication.told else None  # of extremes and medians alone
-        return Agreed(case, ranges(case, clock.seconds_left), fine)
-    fine = True
+    The case without the answers that were left out, its ranges, and whether none had to be.
+    """
+    answered_queries = {column.query for column in case.publication.columns if column.told}
+    if not answered_queries:
+        consistent_so_far = True if case.publication.told else None  # of extremes and medians alone
+        return case, ranges(case, clock.seconds_left), consistent_so_far
+    consistent_so_far = True
     while True:
         rows, found = _conflict(case, clock)
         queries = {case.equations.places[row].query for row in rows if row < _count(case)}
-        blamed = _blamed(case, rows, queries & told)
+        blamed = _statements_to_blame(case, rows, queries & answered_queries)
         if not blamed:
-            left = ranges(case, clock.seconds_left) if found is None else found
-            return Agreed(case, left, fine and not rows)
-        case, fine = _without(case, blamed, queries), False
+            remaining = ranges(case, clock.seconds_left) if found is None else found
+            return case, remaining, consistent_so_far and not rows
+        case, consistent_so_far = _without(case, blamed, queries), False
 
 
 def _conflict(case: Case, clock: Clock) -> tuple[Collection[int], Bounds | None]:
@@ -127,9 +118,11 @@ def _by_rank(case: Case) -> Collection[int]:
     return exact.rows if found is None else [exact.rows[row] for row in found.coefficients]
 
 
-def _blamed(case: Case, rows: Iterable[int], told: Collection[int]) -> set[int]:
+def _statements_to_blame(
+    case: Case, rows: Iterable[int], answered_queries: Collection[int]
+) -> set[int]:
     """Of statements whose answers contradict each other, those to be left out."""
-    if not told:
+    if not answered_queries:
         return set()
     equations = case.equations
     true = true_values(equations, range(equations.system.columns), case.source)
@@ -139,7 +132,7 @@ def _blamed(case: Case, rows: Iterable[int], told: Collection[int]) -> set[int]:
         for row in rows
         if row < _count(case) and not _gives(case, row, values)
     }
-    return (wrong & set(told)) or {max(told)}
+    return (wrong & set(answered_queries)) or {max(answered_queries)}
 
 
 def _gives(case: Case, row: int, values: Sequence[Fraction]) -> bool:

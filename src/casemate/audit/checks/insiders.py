@@ -1,18 +1,16 @@
 """Insiders: whose values follow for somebody who knows everything private about a few records.
 
+Null vectors say what coalitions learn, certificates prove it, and `Learners` turns parts that are
+learned into whole values: a number, or a category out of its 0/1 parts.
+
 Guarantee  What a single person learns from values one by one is decided for everybody, by the
            exact numbers alone; every claim is proved in integers. What follows only from several
            values together, and larger coalitions, are searched within a budget, and what was not
            is said. Bounds and types are left to `approximate`.
-
-From parts that insiders learn to whole values: a number, or a category out of its 0/1 parts.
-
-What a few records give away together: totals of small groups, and values that insiders learn.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
@@ -20,116 +18,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.groups import (
+from casemate.audit.checks.rank import DeterminedByRank
+from casemate.audit.checks.secret_parts import (
     Proofs,
     SecretParts,
     Weights,
-    claimed_groups,
-    parts,
-    proofs,
-    proved_groups,
     splits,
-    whole,
 )
-from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.region.bounds import Bounds
-from casemate.audit.region.coalition import BUDGET, Kin, coalitions, kin, vectors_for
-from casemate.audit.result import Exposed, Group, InsiderExposed
-from casemate.exact import Exposure, NullVectors, more_null_vectors
+from casemate.audit.region.coalition import (
+    COALITION_BUDGET_POINTS,
+    LearnedPart,
+    Ratios,
+    coalitions,
+    vectors_for,
+)
+from casemate.audit.result import Exposed, InsiderExposed
+from casemate.exact import (
+    Determined,
+    NullVectors,
+    more_null_vectors,
+)
 from casemate.published import column_values
 from casemate.query.language import Scalar
 
-LISTED = 20
+MAX_INSIDERS_LISTED = 20
 """At most so many insiders are listed for one value."""
 
-MOST_VECTORS = 32
+MAX_NULL_VECTORS = 32
 
 
-@dataclass(frozen=True)
-class LearnedPart:
-    """People who learn a part from parts of theirs."""
-
-    knows: frozenset[int]
-    part: int
-    shares: Mapping[int, Fraction] = field(hash=False, compare=False)
-
-    @property
-    def claim(self) -> Weights:
-        """What has to be proved."""
-        return whole(self.shares, self.part)
+def family_claims(family: Ratios) -> dict[int, Weights]:
+    """What has to be proved of each member of a family but the first."""
+    first, *others = family
+    knows = frozenset[int]()
+    return {part: LearnedPart(knows, part, {first: family[part]}).claim for part in others}
 
 
-@dataclass(frozen=True)
-class ProportionalParts:
-    """Parts in proportion to each other; the first has the ratio 1."""
-
-    ratios: Mapping[int, Fraction]
-
-    def claims(self) -> dict[int, Weights]:
-        """What has to be proved of each member but the first."""
-        first, *others = self.ratios
-        return {part: whole({first: self.ratios[part]}, part) for part in others}
-
-
-@dataclass(frozen=True, eq=False)
-class ClaimedInsiders:
-    """Families of parts of which each gives away the others, and what else is learned."""
-
-    families: tuple[ProportionalParts, ...]
-    facts: tuple[LearnedPart, ...]
-    notes: tuple[str, ...]
-    unread: int
-
-    def claims(self) -> list[Weights]:
-        """What has to be proved: each member of a family in terms of its first, and the facts."""
-        leading = [claim for each in self.families for claim in each.claims().values()]
-        return [*leading, *(fact.claim for fact in self.facts)]
-
-
-def families(found: Exposure) -> tuple[list[ProportionalParts], int]:
-    """The parts that give each other away, and how often a ratio was too large to be read."""
-    readable: list[ProportionalParts] = []
-    unread = 0
-    for each in kin(found):
-        led: dict[int, dict[int, Fraction]] = {}
-        for place, column in enumerate(each.columns):
-            _join(led, each, place, column)
-        readable += [ProportionalParts(ratios) for ratios in led.values() if len(ratios) > 1]
-        unread += len(led) - 1
-    return readable, unread
-
-
-def _join(led: dict[int, dict[int, Fraction]], kin: Kin, place: int, column: int) -> None:
-    """Put a member with the first leader to whom its ratio can be read, or make it one."""
-    for leader, members in led.items():
-        ratio = kin.ratio(place, leader)
-        if ratio is not None:
-            members[column] = ratio
-            return
-    led[place] = {column: Fraction(1)}
-
-
-def claimed_insiders(
-    case: Case, known: DeterminedByRank, parts: SecretParts, found: Exposure, most: int
-) -> ClaimedInsiders:
-    """What null vectors say that up to `most` people learn together."""
-    related, unread = families(found) if most else ([], 0)
+def learned_facts(
+    case: Case, by_rank: DeterminedByRank, parts: SecretParts, found: Determined, max_insiders: int
+) -> tuple[list[LearnedPart], list[str]]:
+    """What null vectors say that up to `most` people learn only together, and remarks."""
     facts: list[LearnedPart] = []
     notes: list[str] = []
-    together = list(_together(case, known, parts, found))
-    for size in range(1, most + 1):
+    together = list(_together(case, by_rank, parts, found))
+    for size in range(1, max_insiders + 1):
         for indices in together:
             if size == 1 and not _several(parts, indices):
                 continue  # nobody has two values that count here: families say it all
-            learned, complete = _searched(known, parts, indices, size)
-            facts += [fact for fact in learned if fact.shares]
-            unread += sum(not fact.shares for fact in learned)
+            learned, complete = _search_coalitions(by_rank, parts, indices, size)
+            facts += learned
             if not complete:
-                notes.append(_unsearched(size))
-    return ClaimedInsiders(tuple(related), tuple(facts), tuple(dict.fromkeys(notes)), unread)
+                notes.append(_insiders_unsearched(size))
+    return facts, list(dict.fromkeys(notes))
 
 
-def _unsearched(size: int) -> str:
+def _insiders_unsearched(size: int) -> str:
     if size == 1:
         return (
             "what somebody learns from several values of theirs together was not searched in full"
@@ -138,11 +82,11 @@ def _unsearched(size: int) -> str:
 
 
 def _together(
-    case: Case, known: DeterminedByRank, parts: SecretParts, found: Exposure
+    case: Case, by_rank: DeterminedByRank, parts: SecretParts, found: Determined
 ) -> Iterator[list[int]]:
     """The undetermined parts that can have to do with each other."""
     free = np.flatnonzero(~found.determined).tolist()
-    if not splits(case, known):
+    if not splits(case, by_rank):
         yield free
         return
     kinds: dict[object, list[int]] = {}
@@ -154,92 +98,84 @@ def _together(
 
 def _several(parts: SecretParts, indices: Sequence[int]) -> int:
     """The most parts that one person has more than one of, or 0."""
-    most = int(np.unique(parts.owner[list(indices)], return_counts=True)[1].max(initial=0))
-    return most if most > 1 else 0
+    most_owned = int(np.unique(parts.owner[list(indices)], return_counts=True)[1].max(initial=0))
+    return most_owned if most_owned > 1 else 0
 
 
-def _searched(
-    known: DeterminedByRank, parts: SecretParts, indices: Sequence[int], size: int
-) -> tuple[tuple[LearnedPart, ...], bool]:
+def _search_coalitions(
+    by_rank: DeterminedByRank, parts: SecretParts, indices: Sequence[int], size: int
+) -> tuple[list[LearnedPart], bool]:
     """What coalitions of one size learn of these parts, and whether all of it was searched."""
     count = vectors_for(size, max(1, _several(parts, indices)))
-    if count > MOST_VECTORS or len(indices) > BUDGET:
-        return (), False
-    null = parts.points(more_null_vectors(known.collapsed.system, known.found, count))
+    if count > MAX_NULL_VECTORS or len(indices) > COALITION_BUDGET_POINTS:
+        return [], False
+    null = parts.points(more_null_vectors(by_rank.collapsed.system, by_rank.found, count))
     chosen = NullVectors(null.prime, null.rank, null.vectors[:, list(indices)])
-    search = coalitions(chosen, parts.owner[list(indices)], size)
-    facts = tuple(
-        LearnedPart(
-            frozenset(each.knows),
-            indices[each.point],
-            {indices[k]: share for k, share in (each.shares or {}).items()},
-        )
-        for each in search.found
-    )
-    return facts, not search.undecided
+    learned, complete = coalitions(chosen, parts.owner[list(indices)], size)
+    facts = [
+        LearnedPart(each.knows, indices[each.part], {indices[k]: x for k, x in each.shares.items()})
+        for each in learned
+    ]
+    return facts, complete
 
 
-# What of it is proved -------------------------------------------------------------------------
+# What of it is proved ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class InsiderFindings:
-    """For each part who learns it, and how many claims could not be proved."""
-
-    by_part: Mapping[int, tuple[LearnedPart, ...]]
-    unproved: int
-    shortened: bool
+Learned = dict[int, list[LearnedPart]]
+"""For each part who learns it."""
 
 
 def proved_insiders(
-    claimed: ClaimedInsiders, parts: SecretParts, proofs: Proofs
-) -> InsiderFindings:
-    """Keep what is proved, the smallest coalitions for each part."""
-    found: dict[int, list[LearnedPart]] = {}
-    unproved, shortened = claimed.unread, False
-    for family in claimed.families:
-        failed = {part for part, claim in family.claims().items() if not proofs.holds(claim)}
+    families: Sequence[Ratios], facts: Sequence[LearnedPart], parts: SecretParts, proofs: Proofs
+) -> tuple[Learned, int, bool]:
+    """Keep what is proved, the smallest coalitions for each part; how many claims were not.
+
+    And whether some family is too large for all of its members to be listed.
+    """
+    found: Learned = {}
+    unproved, shortened = 0, False
+    for family in families:
+        failed = {part for part, claim in family_claims(family).items() if not proofs.holds(claim)}
         unproved += len(failed)
-        members = {part: ratio for part, ratio in family.ratios.items() if part not in failed}
-        for part, facts in _mutual(members, parts).items():
-            found.setdefault(part, []).extend(facts)
-        shortened |= len(members) > LISTED + 1
-    for fact in claimed.facts:
-        if not proofs.holds(fact.claim):
+        members = {part: ratio for part, ratio in family.items() if part not in failed}
+        for part, learned in _mutual(members, parts).items():
+            found.setdefault(part, []).extend(learned)
+        shortened |= len(members) > MAX_INSIDERS_LISTED + 1
+    for fact in facts:
+        if not fact.shares or not proofs.holds(fact.claim):
             unproved += 1
         elif not any(other.knows <= fact.knows for other in found.get(fact.part, ())):
             found.setdefault(fact.part, []).append(fact)
-    return InsiderFindings(
-        {part: tuple(facts) for part, facts in found.items()}, unproved, shortened
-    )
+    return found, unproved, shortened
 
 
-def _mutual(members: Mapping[int, Fraction], parts: SecretParts) -> dict[int, list[LearnedPart]]:
+def _mutual(members: Ratios, parts: SecretParts) -> Learned:
     """Each member of a family learned by each other one, up to a number."""
-    first = list(members)[: LISTED + 1]
-    found: dict[int, list[LearnedPart]] = {}
+    first = list(members)[: MAX_INSIDERS_LISTED + 1]
+    found: Learned = {}
     for part in members:
         owner = parts.listed[part].owner
         others = [each for each in first if each != part and parts.listed[each].owner != owner]
         found[part] = [
             LearnedPart(frozenset({parts.listed[o].owner}), part, {o: members[part] / members[o]})
-            for o in others[:LISTED]
+            for o in others[:MAX_INSIDERS_LISTED]
         ]
     return found
 
 
-def unions(facts: Sequence[LearnedPart], most: int) -> list[frozenset[int]]:
+def unions(facts: Sequence[LearnedPart], max_insiders: int) -> list[frozenset[int]]:
     """The coalitions that learn something, and those that put together what they learn."""
     found = dict.fromkeys(fact.knows for fact in facts)
-    for size in range(2, most + 1):
-        for some in combinations(list(found)[:LISTED], size):
-            together = frozenset().union(*some)
-            if len(together) <= most:
+    for size in range(2, max_insiders + 1):
+        for coalition in combinations(list(found)[:MAX_INSIDERS_LISTED], size):
+            together = frozenset().union(*coalition)
+            if len(together) <= max_insiders:
                 found.setdefault(together)
     return sorted(found, key=lambda each: (len(each), sorted(each)))
 
 
-# Learned ----------------------------------------------------------------------------------------
+# From parts to whole values ---------------------------------------------------------------------
 
 
 Secret = tuple[int, str]
@@ -253,59 +189,56 @@ class Learners:
     case: Case
     parts: SecretParts
     determined: NDArray[np.bool_]
-    left: Bounds
+    ranges: Bounds
 
-    def listed(
-        self, learning: InsiderFindings, most: int, shown: Sequence[Exposed]
+    def list_exposed(
+        self, learned: Learned, max_insiders: int, exposed: Sequence[Exposed]
     ) -> tuple[tuple[InsiderExposed, ...], bool]:
         """Everybody whose value follows for insiders, and whether some of those were left out."""
-        seen = {(each.record, each.column) for each in shown}
+        people, already_exposed = (
+            self.case.equations.people,
+            {(each.record, each.column) for each in exposed},
+        )
+        about: dict[Secret, list[LearnedPart]] = {}
+        for index, facts in learned.items():
+            part = self.parts.listed[index]
+            if not all(self.case.is_known_beforehand(column) for column in part.columns):
+                about.setdefault((part.record, part.unknown.column), []).extend(facts)
         found: list[InsiderExposed] = []
         cut = False
-        for (record, name), facts in sorted(self._by_secret(learning).items()):
-            if (self.case.equations.people.record(record), name) not in seen:
-                entries = list(self._entries((record, name), facts, most))
-                cut |= len(entries) > LISTED
-                found += entries[:LISTED]
+        for record, name in sorted(about):
+            if (people.record(record), name) not in already_exposed:
+                entries = list(self._entries((record, name), about[record, name], max_insiders))
+                cut |= len(entries) > MAX_INSIDERS_LISTED
+                found += entries[:MAX_INSIDERS_LISTED]
         return tuple(found), cut
 
-    def _by_secret(self, learning: InsiderFindings) -> dict[Secret, list[LearnedPart]]:
-        about: dict[Secret, list[LearnedPart]] = {}
-        for index, facts in learning.by_part.items():
-            part = self.parts.listed[index]
-            if not all(self.case.settled(column) for column in part.columns):
-                about.setdefault((part.record, part.unknown.column), []).extend(facts)
-        return about
-
     def _entries(
-        self, secret: Secret, facts: Sequence[LearnedPart], most: int
+        self, secret: Secret, facts: Sequence[LearnedPart], max_insiders: int
     ) -> Iterator[InsiderExposed]:
         """The smallest coalitions that learn the value."""
+        record = self.case.equations.people.record
         done: list[frozenset[int]] = []
-        for knows in unions(facts, most):
+        for knows in unions(facts, max_insiders):
             used = [fact for fact in facts if fact.knows <= knows]
             smaller = any(each <= knows for each in done)
             if not smaller and self._follows(secret, {fact.part for fact in used}):
                 done.append(knows)
-                yield self._entry(secret, used)
-
-    def _entry(self, secret: Secret, used: Sequence[LearnedPart]) -> InsiderExposed:
-        people = self.case.equations.people
-        rows = {self.parts.listed[part].record for fact in used for part in fact.shares}
-        names = tuple(people.record(row) for row in sorted(rows))
-        return InsiderExposed(people.record(secret[0]), secret[1], names)
+                rows = {self.parts.listed[part].record for fact in used for part in fact.shares}
+                names = tuple(record(row) for row in sorted(rows))
+                yield InsiderExposed(record(secret[0]), secret[1], names)
 
     def _follows(self, secret: Secret, learned: set[int]) -> bool:
         """Whether a value follows from the parts learned, and those that everybody knows."""
-        own = [(index, self.parts.listed[index].unknown) for index in self._own[secret]]
-        value = self._true(secret[1])[self.case.equations.people.record(secret[0])]
-        if own[0][1].category is None:  # 0 may also stand for a missing number
-            column = self.parts.listed[own[0][0]].columns[0]
+        parts = [(index, self.parts.listed[index].unknown) for index in self._own[secret]]
+        value = self._true[secret[1]][self.case.equations.people.record(secret[0])]
+        if parts[0][1].category is None:  # 0 may also stand for a missing number
+            column = self.parts.listed[parts[0][0]].columns[0]
             return bool(value) or not self.case.may_be_missing(column)
-        known = [
-            unknown.of(value) for index, unknown in own if index in learned or self._public(index)
+        indicators = [
+            unknown.of(value) for index, unknown in parts if index in learned or self._public(index)
         ]
-        return 1 in known or len(known) >= len(self.case.declared(secret[1])) - 1
+        return 1 in indicators or len(indicators) >= len(self.case.declared_values(secret[1])) - 1
 
     @cached_property
     def _own(self) -> dict[Secret, list[int]]:
@@ -317,66 +250,13 @@ class Learners:
 
     def _public(self, index: int) -> bool:
         """Whether a part is known to everybody."""
-        low, high = self.left.low, self.left.high
+        low, high = self.ranges.low, self.ranges.high
         columns = self.parts.listed[index].columns
         fixed = all(low[column] is not None and low[column] == high[column] for column in columns)
         return fixed or bool(self.determined[index])
 
-    def _true(self, name: str) -> dict[Scalar, Scalar]:
-        """What the table says of a category: it decides how much a part gives away."""
-        if name not in self._read:
-            self._read[name] = column_values(name, self.case.source)
-        return self._read[name]
-
     @cached_property
-    def _read(self) -> dict[str, dict[Scalar, Scalar]]:
-        return {}
-
-
-# Together ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Together:
-    """Totals, who learns what from whom, and sentences about what was not searched."""
-
-    groups: tuple[Group, ...] = ()
-    insiders: tuple[InsiderExposed, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def together(
-    case: Case,
-    known: DeterminedByRank,
-    left: Bounds,
-    shown: Sequence[Exposed],
-    *,
-    group_size: int,
-    insiders: int,
-) -> Together:
-    """Look for groups of up to so many people, and for so many insiders."""
-    small = parts(case, known, max(group_size, insiders + 1))
-    if not small.listed:
-        return Together()
-    found = small.exposure(known.found)
-    groups = claimed_groups(small, found, group_size)
-    inside = claimed_insiders(case, known, small, found, insiders)
-    proved = proofs(case, known, small, [*groups.claims(), *inside.claims()])
-    learning = proved_insiders(inside, small, proved)
-    learners = Learners(case, small, found.determined, left)
-    listed, cut = learners.listed(learning, insiders, shown)
-    return Together(
-        proved_groups(case, small, groups, proved, shown),
-        listed,
-        (*groups.notes, *inside.notes, *_more_notes(learning, cut)),
-    )
-
-
-def _more_notes(learning: InsiderFindings, cut: bool) -> Iterator[str]:
-    if learning.unproved:
-        yield (
-            f"values that insiders may learn and that are left out, because the multiples that "
-            f"would prove them have too many digits: {learning.unproved}"
-        )
-    if cut or learning.shortened:
-        yield f"of the insiders who learn one value at most {LISTED} are listed"
+    def _true(self) -> dict[str, dict[Scalar, Scalar]]:
+        """What the table says of a category: it decides how much a part gives away."""
+        names = {part.unknown.column for part in self.parts.listed}
+        return {name: column_values(name, self.case.source) for name in names}

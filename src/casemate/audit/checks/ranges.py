@@ -1,28 +1,289 @@
-"""What is left of every private number: ranges from propagation and linear programs, proved.
+"""What is left of every private number: proved ranges, and what only being whole gives away.
 
-Whole numbers beyond linear programming: what only their being whole gives away.
+`ranges` are from propagation and linear programs, which bound whole numbers from outside only.
+`whole_numbers` decides whether somebody has a second possible value by showing one (an exchange, a
+whole vertex, a table that CP-SAT finds) or by CP-SAT's proof that there is none.
 
-A linear program bounds whole numbers from outside. Whether somebody has a second possible value is
-decided by showing one (an exchange, a whole vertex, a table that CP-SAT finds) or by CP-SAT's proof
-that there is none; who is neither within the limit is undecided, and counts as not safe.
+Exact      Ranges are proved in exact arithmetic and solutions are re-checked in integers. That
+           there is no other whole solution is CP-SAT's proof.
+Limit      Who is neither within the limit is undecided, and counts as not safe.
 """
 
-from collections.abc import Collection, Sequence
+import math
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.whole import Whole, decidable, decide, whole_solution
 from casemate.audit.region.bounds import Bounds, Proof, bounds
-from casemate.audit.region.second import Change, RegionSolution, components, part
+from casemate.audit.region.collapse import free_columns
+from casemate.audit.region.second import (
+    Change,
+    RegionSolution,
+    components,
+    cut,
+    exchanges,
+    part,
+    witness,
+)
 from casemate.audit.result import RemainingInterval
-from casemate.audit.time_limit import Clock
+from casemate.audit.time_limit import CP_SAT_LARGEST_VALUE, Clock, SearchLimit
 from casemate.exact import Bound, Box, Region
 from casemate.published import column_values, true_values
 from casemate.query.records import Unknown
+
+if TYPE_CHECKING:
+    from casemate.audit.order.solver import IntegerModel
+
+FIRST_ROUND_SECONDS = 2.0
+"""Seconds for each part in the first round; twice as many in every later one."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Columns with one possible value, those not decided, and changes that move all the others."""
+
+    fixed: frozenset[int]
+    undecided: frozenset[int]
+    changes: tuple[Change, ...]
+
+
+def backbone(
+    solution: RegionSolution,
+    columns: Iterable[int],
+    width: Sequence[int],
+    seconds: float = float("inf"),
+) -> Whole:
+    """Let CP-SAT settle whether each column can differ from the solution by at least its width.
+
+    It starts from the known solution and moves as many columns as it can; those that moved are
+    free, and when it proves that no solution moves any of the rest, they are the backbone: the same
+    in every solution. Columns that no equation links are settled apart, small parts first, with
+    more patience in each round; those still open when the time is up are undecided.
+
+    >>> from casemate.exact.system import System
+    >>> region = Region.of(System.of([[1, 1, 0], [0, 0, 2]], [1, 2]), Box.of(3, 0, 1, integer=True))
+    >>> known = RegionSolution(region, [Fraction(value) for value in (1, 0, 1)])
+    >>> sorted(backbone(known, range(3), [1, 1, 1]).fixed)
+    [2]
+    """
+    _check_size(solution.region)
+    if seconds <= 0:
+        return Whole(frozenset(), frozenset(columns), ())
+    box = solution.region.box.inward()
+    label = components(solution.region.system, free_columns(box))
+    asked: dict[int, set[int]] = {}
+    for column in columns:
+        asked.setdefault(int(label[column]), set()).add(column)
+    fixed = asked.pop(-1, set())
+    parts = [
+        _WholePart(solution, np.flatnonzero(label == name), asked_here, width)
+        for name, asked_here in sorted(asked.items())
+    ]
+    pending = sorted(parts, key=lambda part: len(part.names))
+    clock, patience = Clock(SearchLimit(seconds=seconds)), FIRST_ROUND_SECONDS
+    while pending and not clock.over:
+        pending = [part for part in pending if part.settle(clock, patience)]
+        patience *= 2
+    return Whole(
+        frozenset(fixed.union(*(part.fixed for part in parts))),
+        frozenset[int]().union(*(part.open for part in parts)),
+        tuple(change for part in parts for change in part.changes),
+    )
+
+
+class _WholePart:
+    """Columns that equations link, and what is shown of them so far."""
+
+    def __init__(
+        self,
+        solution: RegionSolution,
+        columns: NDArray[np.int64],
+        asked: set[int],
+        width: Sequence[int],
+    ) -> None:
+        self.names, self.open, self._width = columns.tolist(), asked, width
+        self.fixed: set[int] = set()
+        self.changes: list[Change] = []
+        values = [solution.values[column] for column in self.names]
+        self._solution = RegionSolution(part(solution.region, columns), values)
+
+    def settle(self, clock: Clock, patience: float) -> bool:
+        """Maximise how many columns move; whether some of them are still open."""
+        from casemate.audit.order.solver import settle, values_of
+
+        if clock.over:
+            return True
+        model = _model(self._solution.region, self._solution.values)
+        asked = {i: name for i, name in enumerate(self.names) if name in self.open}
+        literals = {i: model.move_literal(i, self._width[name]) for i, name in asked.items()}
+        moved = {i: literal for i, literal in literals.items() if literal is not None}
+
+        def accept(solver: Any) -> NDArray[np.bool_]:
+            self._keep(*values_of(solver, model.variables))
+            return np.array([asked[i] not in self.open for i in moved], np.bool_)
+
+        settled = settle(model.model, moved, accept, clock, patience)
+        stuck = [*(literals.keys() - moved.keys()), *settled.unmovable.tolist()]
+        self.fixed |= {asked[i] for i in stuck}
+        self.open -= self.fixed
+        return bool(self.open)
+
+    def _keep(self, places: NDArray[np.int64], values: NDArray[Any]) -> None:
+        pairs = zip(places.tolist(), map(Fraction, values.tolist()), strict=True)
+        change = {i: value for i, value in pairs if value != self._solution.values[i]}
+        if not self._solution.allows(change):
+            raise ArithmeticError("CP-SAT returned values that break an equation or a bound")
+        widths = {i: Fraction(self._width[self.names[i]]) for i in change}
+        newly_moved = self.open.intersection(
+            self.names[i] for i in self._solution.far(change, widths)
+        )
+        if newly_moved:
+            self.open -= newly_moved
+            self.changes.append({self.names[i]: value for i, value in change.items()})
+
+
+def whole_solution(
+    region: Region, seconds: float = float("inf"), hint: Sequence[Fraction] | None = None
+) -> list[Fraction] | None:
+    """Some solution in whole numbers, or None if there is none; TimeoutError if undecided.
+
+    With a `hint` the search starts near those values.
+    """
+    from ortools.sat.python import cp_model
+
+    _check_size(region)
+    low = [end or Fraction(0) for end in region.box.inward().low]
+    model = _model(region, low if hint is None else hint)
+    solver = Clock(SearchLimit(seconds=max(seconds, 1e-3), workers=1)).solver(math.inf)
+    status = solver.solve(model.model)
+    if status == cp_model.INFEASIBLE:
+        return None
+    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        raise TimeoutError("CP-SAT found no solution and no contradiction in the time it was given")
+    found = {column: Fraction(solver.value(v)) for column, v in model.variables.items()}
+    return [found.get(column, end) for column, end in enumerate(low)]
+
+
+def _model(region: Region, start: Sequence[Fraction]) -> "IntegerModel":
+    """A region of whole numbers as a CP-SAT model, which starts at these values."""
+    from ortools.sat.python import cp_model
+
+    from casemate.audit.order.solver import IntegerModel
+
+    box = region.box.inward()
+    low, high = (np.array([int(end or 0) for end in side]) for side in (box.low, box.high))
+    model = IntegerModel(low, high, np.array([math.floor(value) for value in start]))
+    for line, least, most in zip(region.equations, region.low, region.high, strict=True):
+        total = cp_model.LinearExpr.weighted_sum(
+            [model.value(j) for j, _ in line], [a for _, a in line]
+        )
+        first = cp_model.INT_MIN if least is None else math.ceil(least)
+        last = cp_model.INT_MAX if most is None else math.floor(most)
+        model.model.add_linear_constraint(total, first, last)
+    return model
+
+
+def decidable(region: Region) -> bool:
+    """Whether a region is one of whole numbers, in bounds that a solver's integers can hold."""
+    return not _obstacle(region)
+
+
+def _check_size(region: Region) -> None:
+    obstacle = _obstacle(region)
+    if obstacle:
+        raise ValueError(f"whole-number solutions need {obstacle}")
+
+
+def _obstacle(region: Region) -> str:
+    """What a region lacks for a search over whole numbers, or nothing."""
+    box = region.box
+    if not all(box.integer) or None in box.low or None in box.high:
+        return "whole numbers with finite bounds throughout"
+    ends = {end for side in (box.low, box.high, region.low, region.high) for end in side}
+    largest = max((abs(value) for value in region.system.value.tolist()), default=0)
+    if largest > CP_SAT_LARGEST_VALUE or any(
+        end is not None and abs(end) > CP_SAT_LARGEST_VALUE for end in ends
+    ):
+        return f"numbers of at most {CP_SAT_LARGEST_VALUE}"
+    return ""
+
+
+# Columns of a region with whole numbers ---------------------------------------------------------
+# The cheapest second solutions first: exchanges between columns that no equation tells apart, then
+# whole vertices of linear programs; CP-SAT decides what they leave, where every column is a whole
+# number between finite ends. Elsewhere the lack of a second solution proves nothing, and a column
+# that none was found for is undecided.
+
+
+VERTEX_SEARCH_SECONDS = 5.0
+"""Seconds that linear programs may take before CP-SAT has its turn, where it can decide."""
+
+
+def decide(
+    solution: RegionSolution,
+    columns: Iterable[int],
+    width: Sequence[Fraction],
+    seconds: float = float("inf"),
+) -> Whole:
+    """Settle whether each column can differ from the known solution by at least its width.
+
+    In a box that was cut to be finite CP-SAT can only show columns to be free.
+
+    >>> from casemate.exact.system import System
+    >>> triangle = System.of([[1, 1, 0, 1], [0, 1, 1, 1], [1, 0, 1, 1]], [2, 2, 2])
+    >>> region = Region.of(triangle, Box.of(4, 0, 1, integer=True))
+    >>> known = RegionSolution(region, [Fraction(v) for v in (1, 1, 1, 0)])
+    >>> sorted(decide(known, range(4), [Fraction(1)] * 4).fixed)
+    [0, 1, 2, 3]
+    """
+    deadline = time.monotonic() + seconds
+    region, open_columns = solution.region, set(columns)
+    changes = exchanges(solution, open_columns, width) if seconds > 0 else []
+    for change in changes:
+        open_columns -= solution.far(change, width)
+    finite = region.within(cut(region.box, solution.values, width))
+    cp_sat_decides = decidable(finite)
+    vertex_seconds = min(VERTEX_SEARCH_SECONDS, seconds) if cp_sat_decides else seconds
+    vertices = witness(region, solution.values, open_columns, width, seconds=vertex_seconds)
+    changes += [solution.change_to(table) for table in vertices.tables]
+    if not vertices.open or not cp_sat_decides:
+        return Whole(frozenset(), vertices.open, tuple(changes))
+    whole_widths = [max(1, math.ceil(each)) for each in width]
+    start = RegionSolution(finite, solution.values)
+    found = backbone(start, vertices.open, whole_widths, deadline - time.monotonic())
+    fixed = found.fixed if decidable(region) else frozenset[int]()
+    undecided = found.undecided | (found.fixed - fixed)
+    return Whole(fixed, undecided, (*changes, *found.changes))
+
+
+def decide_part(
+    region: Region,
+    columns: NDArray[np.int64],
+    values: Sequence[Fraction] | Mapping[int, Fraction],
+    asked: NDArray[np.bool_],
+    width: Sequence[Fraction] | Mapping[int, Fraction],
+    *,
+    seconds: float,
+) -> Whole:
+    """The same for some columns that no equation links to others, in the numbers of all."""
+    names = columns.tolist()
+    solution = RegionSolution(part(region, columns), [values[column] for column in names])
+    places = np.flatnonzero(asked[columns]).tolist()
+    found = decide(solution, places, [width[column] for column in names], max(0.0, seconds))
+    return Whole(
+        frozenset(names[i] for i in found.fixed),
+        frozenset(names[i] for i in found.undecided),
+        tuple({names[i]: value for i, value in each.items()} for each in found.changes),
+    )
+
+
+# Ranges of a case -------------------------------------------------------------------------------
 
 
 def ranges(case: Case, seconds: float = float("inf")) -> Bounds:
@@ -79,7 +340,7 @@ def is_near(low: Fraction, high: Fraction, true: Fraction, protect: Fraction) ->
     return max(high - true, true - low) <= protect * abs(true)
 
 
-# Integers ---------------------------------------------------------------------------------------
+# Whole numbers of a case ------------------------------------------------------------------------
 
 
 ONE = Fraction(1)
@@ -95,32 +356,68 @@ class WholeNumbers:
     impossible: bool = False  # no whole numbers give the answers at all
 
 
-def whole_numbers(case: Case, found: Bounds, known: Collection[int], clock: Clock) -> WholeNumbers:
+def whole_numbers(
+    case: Case, ranges: Bounds, by_rank: Collection[int], clock: Clock
+) -> WholeNumbers:
     """Decide the columns that share equations with whole numbers and are not yet fixed.
 
-    `known` are columns that follow by rank. Where nothing bounds a whole number the rank decides:
+    `by_rank` are columns that follow by rank. Where nothing bounds a whole number the rank decides:
     a multiple of any other solution of the equations is whole.
     """
-    region = case.region.within(tightened(case.region.box, found))
-    if found.contradiction or not any(region.box.integer):
-        return WholeNumbers(found)
+    region = case.region.within(tighten_box(case.region.box, ranges))
+    if ranges.contradiction or not any(region.box.integer):
+        return WholeNumbers(ranges)
     skipped = np.zeros(region.system.columns, np.bool_)
-    skipped[[*known, *found.fixed]] = True
-    search = _IntegerSearch(case, region, found, clock)
+    skipped[[*by_rank, *ranges.fixed]] = True
+    fixed: dict[int, Fraction] = {}
+    undecided, changes, impossible = set[int](), list[Change](), False
     for columns in _kinds(region, skipped):
-        search.settle(columns, [c for c in columns.tolist() if not skipped[c]])
-    undecided, changes = frozenset(search.undecided), tuple(search.changes)
-    return WholeNumbers(search.ranges(), undecided, changes, search.impossible)
+        smaller = part(region, columns)
+        try:
+            values = _solution(case, smaller, columns, clock)
+            impossible |= values is None
+        except TimeoutError:
+            values = None
+        if values is None:
+            undecided.update(columns[~skipped[columns]].tolist())
+            continue
+        solution, real_width = dict(zip(columns.tolist(), values, strict=True)), _least(smaller)
+        width = {column: ONE if region.box.integer[column] else real_width for column in solution}
+        decided = decide_part(
+            region, columns, solution, ~skipped, width, seconds=clock.seconds_left
+        )
+        fixed |= {column: solution[column] for column in decided.fixed}
+        undecided |= decided.undecided
+        changes += decided.changes
+    low, high, proof = list(ranges.low), list(ranges.high), list(ranges.proof)
+    for column, value in fixed.items():
+        low[column] = high[column] = value
+        proof[column] = "integer"
+    ranges = replace(ranges, low=tuple(low), high=tuple(high), proof=tuple(proof))
+    return WholeNumbers(ranges, frozenset(undecided), tuple(changes), impossible)
 
 
-def tightened(box: Box, found: Bounds) -> Box:
+def _solution(
+    case: Case, region: Region, columns: NDArray[np.int64], clock: Clock
+) -> list[Fraction] | None:
+    """The custodian's own values; where the answers are others, some whole solution, or None."""
+    true = true_values(case.equations, columns.tolist(), case.source)
+    values = [true[column] for column in columns.tolist()]
+    if region.contains(values):
+        return values
+    if clock.over or not decidable(region):
+        raise TimeoutError("nothing is known to start from")
+    return whole_solution(region, clock.seconds_left, hint=values)
+
+
+def tighten_box(box: Box, ranges: Bounds) -> Box:
     """The box with the ranges that are proved; the box's own ends where nothing is."""
-    checked = [kind != "unchecked" for kind in found.proof]
+    checked = [kind != "unchecked" for kind in ranges.proof]
 
     def side(own: tuple[Bound, ...], proved: tuple[Bound, ...]) -> tuple[Bound, ...]:
         return tuple(b if sure else a for a, b, sure in zip(own, proved, checked, strict=True))
 
-    return Box(side(box.low, found.low), side(box.high, found.high), box.integer)
+    return Box(side(box.low, ranges.low), side(box.high, ranges.high), box.integer)
 
 
 def _kinds(region: Region, skipped: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
@@ -137,7 +434,7 @@ def _kinds(region: Region, skipped: NDArray[np.bool_]) -> list[NDArray[np.int64]
 def kinds(region: Region, marks: Sequence[NDArray[np.bool_]]) -> list[NDArray[np.int64]]:
     """The parts that have a column of each mark: those of whole numbers alone, and the others."""
     box = region.box
-    label = components(region.system, np.array(list(map(_moves, box.low, box.high)), np.bool_))
+    label = components(region.system, free_columns(box))
     inside = label >= 0
 
     def parts(mark: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -146,65 +443,6 @@ def kinds(region: Region, marks: Sequence[NDArray[np.bool_]]) -> list[NDArray[np
     wanted = np.logical_and.reduce([inside, *map(parts, marks)])
     pure = wanted & ~parts(~np.array(box.integer, np.bool_))
     return [np.flatnonzero(each) for each in (pure, wanted & ~pure) if each.any()]
-
-
-def _moves(low: Bound, high: Bound) -> bool:
-    return low is None or low != high
-
-
-class _IntegerSearch:
-    """What is shown so far, in the numbers of all columns."""
-
-    def __init__(self, case: Case, region: Region, found: Bounds, clock: Clock) -> None:
-        self.undecided: set[int] = set()
-        self.changes: list[Change] = []
-        self.impossible = False
-        self._fixed: dict[int, Fraction] = {}
-        self._case, self._region, self._found, self._clock = case, region, found, clock
-
-    def settle(self, columns: NDArray[np.int64], asked: list[int]) -> None:
-        """Decide the columns asked for, among those of some parts."""
-        smaller = part(self._region, columns)
-        solution = self._known(smaller, columns)
-        if solution is None:
-            self.undecided.update(asked)
-            return
-        place = {column: i for i, column in enumerate(columns.tolist())}
-        widths = [ONE if whole else _least(smaller) for whole in smaller.box.integer]
-        left = max(0.0, self._clock.seconds_left)
-        self._note(decide(solution, [place[c] for c in asked], widths, left), solution, columns)
-
-    def _known(self, smaller: Region, columns: NDArray[np.int64]) -> RegionSolution | None:
-        """The custodian's own values; where the answers are others, some whole solution."""
-        true = true_values(self._case.equations, columns.tolist(), self._case.source)
-        values = [true[column] for column in columns.tolist()]
-        if smaller.contains(values):
-            return RegionSolution(smaller, values)
-        left = self._clock.seconds_left
-        if left <= 0 or not decidable(smaller):
-            return None
-        try:
-            found = whole_solution(smaller, left, hint=values)
-        except TimeoutError:
-            return None
-        if found is None:
-            self.impossible = True
-            return None
-        return RegionSolution(smaller, [Fraction(each) for each in found])
-
-    def _note(self, shown: Whole, solution: RegionSolution, columns: NDArray[np.int64]) -> None:
-        name = columns.tolist()
-        self.undecided |= {name[c] for c in shown.undecided}
-        self._fixed |= {name[c]: solution.values[c] for c in shown.fixed}
-        self.changes += [{name[c]: v for c, v in each.items()} for each in shown.changes]
-
-    def ranges(self) -> Bounds:
-        """The ranges, with a single value where whole numbers leave one."""
-        low, high, proof = list(self._found.low), list(self._found.high), list(self._found.proof)
-        for column, value in self._fixed.items():
-            low[column] = high[column] = value
-            proof[column] = "integer"
-        return replace(self._found, low=tuple(low), high=tuple(high), proof=tuple(proof))
 
 
 def _least(region: Region) -> Fraction:

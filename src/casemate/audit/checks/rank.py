@@ -1,6 +1,6 @@
-"""What the exact equations determine by rank alone, one value at a time.
+"""What the exact equations determine by rank alone, one value at a time, with certificates.
 
-Certificates for a reader: short ones for the first who are exposed, whole ones for the rest.
+Certificates are for a reader: short ones for the first who are exposed, whole ones for the rest.
 
 Guarantee  Every certificate is checked in integers, and irreducible: its equations are independent,
            so no term can be left out and no other combination of them does the same.
@@ -8,6 +8,7 @@ Guarantee  Every certificate is checked in integers, and irreducible: its equati
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import gcd, lcm
 
 import numpy as np
@@ -17,15 +18,16 @@ from casemate.audit.region.collapse import CollapsedSystem, collapse
 from casemate.audit.result import CertificateTerm, Exposed, Proof, PublishedCertificate
 from casemate.exact import (
     Certificate,
-    Exposure,
+    Determined,
     Target,
     certify,
     certify_targets,
-    exposure,
+    determine,
     prove,
-    short,
-    tipped_by,
+    short_certificates,
+    tipping_equations,
 )
+from casemate.published import Place
 from casemate.query.language import Scalar
 from casemate.query.records import Category
 
@@ -34,65 +36,58 @@ from casemate.query.records import Category
 class DeterminedByRank:
     """What follows by rank: the statement that tipped each column, and how each is put together.
 
-    A column in `by` that is not in `singles` is proved together with the others: its own
+    A column in `tipped_by` that is not in `singles` is proved together with the others: its own
     combination has too many digits for anybody to read. `collapsed` and `found` are what it was
     decided on: columns that no equation tells apart, and their elimination.
     """
 
-    by: dict[int, int]
+    tipped_by: dict[int, int]
     singles: dict[int, Certificate]
     collapsed: CollapsedSystem
-    found: Exposure
+    found: Determined
     jointly: bool = False
 
     def proved_jointly(self) -> bool:
         """Whether one proof holds for everything that is determined, readable or not."""
-        return self.jointly or _proved(self.collapsed, self.found)
+        return self.jointly or _is_proved_jointly(self.collapsed, self.found)
 
 
-def determined(case: Case) -> DeterminedByRank:
+def determine_by_rank(case: Case) -> DeterminedByRank:
     """Decide by rank, for all columns at once."""
-    kept = case.exact
-    collapsed = collapse(kept.system)
-    found = exposure(collapsed.system)
-    alone = np.flatnonzero(found.determined & (collapsed.sizes == 1)).tolist()
+    exact = case.exact
+    collapsed = collapse(exact.system)
+    found = determine(collapsed.system)
+    single_groups = np.flatnonzero(found.determined & (collapsed.sizes == 1)).tolist()
     combinations = {
-        c.column: in_terms_of(kept.rows, c) for c in certify(collapsed.system, found.block, alone)
+        c.column: in_terms_of(exact.rows, c)
+        for c in certify(collapsed.system, found.block, single_groups)
     }
-    jointly = len(combinations) < len(alone) and _proved(collapsed, found)
+    jointly = len(combinations) < len(single_groups) and _is_proved_jointly(collapsed, found)
     if not jointly:
-        alone = [group for group in alone if group in combinations]
-    column = {group: members[0] for group, members in _members(collapsed, alone).items()}
-    tipping = tipped_by(found.block, alone)
+        single_groups = [group for group in single_groups if group in combinations]
+    column = np.empty(len(collapsed.sizes), np.int64)  # of each group, its last: or its only one
+    column[collapsed.group] = np.arange(len(collapsed.group))
+    tipping = tipping_equations(found.block, single_groups)
     places = case.equations.places
     return DeterminedByRank(
-        {column[group]: places[kept.rows[row]].query for group, row in tipping.items()},
-        {column[group]: combinations[group] for group in alone if group in combinations},
+        {int(column[group]): places[exact.rows[row]].query for group, row in tipping.items()},
+        {int(column[g]): combinations[g] for g in single_groups if g in combinations},
         collapsed,
         found,
         jointly,
     )
 
 
-def _proved(collapsed: CollapsedSystem, found: Exposure) -> bool:
+def _is_proved_jointly(collapsed: CollapsedSystem, found: Determined) -> bool:
     return prove(collapsed.system, found.block.rows, found.determined) is not None
 
 
-def _members(collapsed: CollapsedSystem, groups: Sequence[int]) -> dict[int, list[int]]:
-    wanted = set(groups)
-    members: dict[int, list[int]] = {group: [] for group in groups}
-    for column, group in enumerate(collapsed.group.tolist()):
-        if group in wanted:
-            members[group].append(column)
-    return members
-
-
 def certificates_of(
-    case: Case, known: DeterminedByRank, targets: Sequence[Target]
+    case: Case, by_rank: DeterminedByRank, targets: Sequence[Target]
 ) -> dict[int, Certificate]:
     """Readable certificates for combinations of groups, by the place of each among the targets."""
     place = {id(target): which for which, target in enumerate(targets)}
-    found = certify_targets(known.collapsed.system, known.found.block, targets)
+    found = certify_targets(by_rank.collapsed.system, by_rank.found.block, targets)
     return {place[id(each.target)]: in_terms_of(case.exact.rows, each) for each in found}
 
 
@@ -105,68 +100,73 @@ def in_terms_of(rows: Sequence[int], combination: Certificate) -> Certificate:
 def in_numbers(case: Case, combination: Certificate) -> PublishedCertificate:
     """A combination of equations as one of the numbers that were published, in lowest terms."""
     factor = case.equations.factor
-    terms = sorted(combination.coefficients.items())
-    weights = {row: w * factor[row].numerator // factor[row].denominator for row, w in terms}
-    common = gcd(combination.divisor, *weights.values())
-    places = case.equations.places
-    lowest = tuple(
-        CertificateTerm(places[row], weight // common) for row, weight in weights.items()
-    )
-    return PublishedCertificate(lowest, combination.divisor // common)
+    weights = {row: weight * factor[row] for row, weight in combination.coefficients.items()}
+    return lowest_terms(weights, combination.divisor, case.equations.places)
 
 
-# Certificates -----------------------------------------------------------------------------------
+def lowest_terms(
+    weights: Mapping[int, Fraction], divisor: int, places: Sequence[Place]
+) -> PublishedCertificate:
+    """Multiples of published numbers that give so many times a value, as small whole numbers."""
+    scale = lcm(*(weight.denominator for weight in weights.values()))
+    multiples = {number: int(weight * scale) for number, weight in sorted(weights.items())}
+    common = gcd(divisor * scale, *multiples.values())
+    terms = (CertificateTerm(places[number], each // common) for number, each in multiples.items())
+    return PublishedCertificate(tuple(terms), divisor * scale // common)
 
 
-SECONDS = 10.0
+# Short certificates for the first who are exposed -----------------------------------------------
+
+
+SHORT_CERTIFICATE_SECONDS = 10.0
 """How long short certificates may take."""
 
-BRIEF = 2
+BRIEF_CERTIFICATE_TERMS = 2
 """A certificate of so many terms is short already."""
 
 Columns = tuple[int, ...]
 
 
-def certified(
+def with_short_certificates(
     case: Case,
-    known: DeterminedByRank,
-    shown: Sequence[Exposed],
+    by_rank: DeterminedByRank,
+    exposed: Sequence[Exposed],
     first: int,
-    seconds: float = SECONDS,
+    seconds: float = SHORT_CERTIFICATE_SECONDS,
 ) -> tuple[Exposed, ...]:
     """The same values, the first of them with certificates as short as the time allows."""
-    columns = _columns_behind(case, known, shown)
-    better = {place: _sum_of(known, own) for place, own in columns.items() if len(own) > 1}
-    before = {place: _sum_of(known, own) for place, own in columns.items() if place < first}
-    wanted = [place for place in sorted(before) if not _is_brief(before[place])]
-    group = known.collapsed.group
+    columns = _columns_behind(case, by_rank, exposed)
+    better = {place: _sum_of(by_rank, own) for place, own in columns.items() if len(own) > 1}
+    before = {place: _sum_of(by_rank, own) for place, own in columns.items() if place < first}
+    wanted = [
+        place
+        for place, old in sorted(before.items())
+        if old is None or len(old.coefficients) > BRIEF_CERTIFICATE_TERMS
+    ]
+    group = by_rank.collapsed.group
     targets = [{int(group[column]): 1 for column in columns[place]} for place in wanted]
-    found = short(known.collapsed.system, targets, seconds)
+    found = short_certificates(by_rank.collapsed.system, targets, seconds)
     for place, other in zip(wanted, found, strict=True):
         old = before[place]
         if other is not None and (old is None or _size(other) < _size(old)):
             better[place] = in_terms_of(case.exact.rows, other)
     return tuple(
-        each if (best := better.get(place)) is None else _with(case, each, best)
-        for place, each in enumerate(shown)
+        each if best is None else replace(each, certificate=in_numbers(case, best))
+        for each, best in ((each, better.get(place)) for place, each in enumerate(exposed))
     )
 
 
-def _with(case: Case, exposed: Exposed, certificate: Certificate) -> Exposed:
-    return replace(exposed, certificate=in_numbers(case, certificate))
-
-
 def _columns_behind(
-    case: Case, known: DeterminedByRank, shown: Sequence[Exposed]
+    case: Case, by_rank: DeterminedByRank, exposed: Sequence[Exposed]
 ) -> dict[int, Columns]:
     """For each value that follows by rank the columns that say so: 0 each, for a last value."""
     by_secret: dict[tuple[Scalar, str], dict[object, int]] = {}
-    for column in sorted(known.by):
+    for column in sorted(by_rank.tipped_by):
         own = by_secret.setdefault((case.name(column), case.secret(column)), {})
         own[case.unknown(column).category] = column
     behind = {
         place: _own(case, each, by_secret.get((each.record, each.column), {}))
-        for place, each in enumerate(shown)
+        for place, each in enumerate(exposed)
         if each.proof is Proof.RANK and not each.total
     }
     return {place: columns for place, columns in behind.items() if columns}
@@ -174,7 +174,7 @@ def _columns_behind(
 
 def _own(case: Case, exposed: Exposed, columns: Mapping[object, int]) -> Columns:
     """The column of a number, or of a category's value; all others for the last value."""
-    *others, last = case.declared(exposed.column) or (None,)
+    *others, last = case.declared_values(exposed.column) or (None,)
     if not others:
         number = columns.get(None)
         return () if number is None or exposed.value is None else (number,)
@@ -185,22 +185,18 @@ def _own(case: Case, exposed: Exposed, columns: Mapping[object, int]) -> Columns
     return found if len(found) == len(others) else ()
 
 
-def _sum_of(known: DeterminedByRank, columns: Columns) -> Certificate | None:
+def _sum_of(by_rank: DeterminedByRank, columns: Columns) -> Certificate | None:
     """The certificates of some columns added up: over independent equations, it is the only one."""
-    own = [known.singles[column] for column in columns if column in known.singles]
-    if len(own) < len(columns) or not own:
+    certificates = [by_rank.singles[column] for column in columns if column in by_rank.singles]
+    if len(certificates) < len(columns) or not certificates:
         return None
-    divisor = lcm(*(each.divisor for each in own))
+    divisor = lcm(*(each.divisor for each in certificates))
     total: dict[int, int] = {}
-    for each in own:
+    for each in certificates:
         for row, weight in each.coefficients.items():
             total[row] = total.get(row, 0) + weight * (divisor // each.divisor)
     kept = {row: weight for row, weight in sorted(total.items()) if weight}
     return Certificate(dict.fromkeys(columns, 1), kept, divisor)
-
-
-def _is_brief(certificate: Certificate | None) -> bool:
-    return certificate is not None and len(certificate.coefficients) <= BRIEF
 
 
 def _size(certificate: Certificate) -> tuple[int, int]:

@@ -1,4 +1,7 @@
-"""Why nobody can be called safe although no value was found: what the equations do not say.
+"""Why nobody can be called safe although no value was found, and remarks on single statements.
+
+`with_reservations` is about what the equations do not say; the rest is what a reader should look at
+again, and values that would follow if rounded numbers were exact.
 
 Missing  A private value may be missing although the policy says that none is. Such a record was
          audited as if it had a value that adds nothing; whoever knows that it has none knows more
@@ -6,19 +9,6 @@ Missing  A private value may be missing although the policy says that none is. S
 Digits   A sum that weighs one number far more than another tells both by its digits, if they are
          whole or have few digits after the point, and so does a chain of such sums. Whole numbers
          within bounds are searched for; others are not.
-
-Rows of a GROUP BY whose keys are not shown: audited as if they were, which is the worst case.
-
-What such a statement shows is a function of its rows with their keys. So whoever is not exposed by
-labelled rows is not exposed by these; whoever is may be one whom an outsider cannot point to.
-
-Statements that are about nobody: a mistake in their conditions, more often than not.
-
-Values that would follow if rounded numbers were exact, and how far off they may be.
-
-Rounding hides a value only as far as it blurs it: a combination of published numbers that would
-give a value exactly gives it to within half a unit of each number, times what that is multiplied
-by. Whoever is pinned down all the same, by bounds or by being whole, is plainly exposed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,15 +18,15 @@ from fractions import Fraction
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.checks.rank import determined, in_numbers
+from casemate.audit.checks.rank import determine_by_rank, in_numbers
 from casemate.audit.order.audit import Ordered
 from casemate.audit.result import Audited, Exposed, ExposedIfExact, Verdict
 from casemate.exact import Certificate
 from casemate.published import Equations, Publication, with_sides
-from casemate.query.engines import PROTECTED, quote, tables
+from casemate.query.engines import PROTECTED, tables
 from casemate.query.records import Unknown
 from casemate.table import ColumnType, Policy
-from casemate.table.sources import Source
+from casemate.table.sources import Source, quote_name
 
 LARGEST_RATIO = 10**6
 """Of the largest to the smallest coefficient of a number in one equation, or in several at once."""
@@ -65,7 +55,7 @@ def _missing(policy: Policy, source: Source) -> list[str]:
     if not columns:
         return []
     counts = ", ".join(
-        f"count(*) - count({quote(PROTECTED)}.{quote(name)}) AS m{place}"
+        f"count(*) - count({quote_name(PROTECTED)}.{quote_name(name)}) AS m{place}"
         for place, name in enumerate(columns)
     )
     frame = source.read(f"SELECT {counts} FROM {tables(source, ())}")
@@ -90,7 +80,7 @@ def _digits(system: Equations, policy: Policy) -> list[str]:
 
 
 def _unequal(found: Equations, policy: Policy) -> Iterator[int]:
-    system, together = found.system, Fraction(1)
+    system, combined_ratio = found.system, Fraction(1)
     kinds = [each.category is None and _is_open(each, policy) for each in found.unknowns]
     open_ = np.array(kinds, np.bool_)[found.unknown][system.column]
     if not open_.any():
@@ -101,10 +91,10 @@ def _unequal(found: Equations, policy: Policy) -> Iterator[int]:
     smallest = np.minimum.reduceat(sizes, starts).tolist()
     for row, most, least in zip(rows.tolist(), largest, smallest, strict=True):
         ratio = Fraction(int(most), int(least))
-        if ratio > NOTICED_RATIO and ratio * together > LARGEST_RATIO:
+        if ratio > NOTICED_RATIO and ratio * combined_ratio > LARGEST_RATIO:
             yield row
         elif ratio > NOTICED_RATIO:
-            together *= ratio
+            combined_ratio *= ratio
 
 
 def _is_open(unknown: Unknown, policy: Policy) -> bool:
@@ -115,7 +105,10 @@ def _is_open(unknown: Unknown, policy: Policy) -> bool:
     return column.low is None or column.high is None
 
 
-# Unlabelled -------------------------------------------------------------------------------------
+# Rows of a GROUP BY whose keys are not shown ----------------------------------------------------
+# They are audited as if they were, which is the worst case: what such a statement shows is a
+# function of its rows with their keys. So whoever is not exposed by labelled rows is not exposed by
+# these; whoever is may be one whom an outsider cannot point to.
 
 
 def as_if_labelled(publication: Publication) -> tuple[str, ...]:
@@ -127,7 +120,7 @@ def as_if_labelled(publication: Publication) -> tuple[str, ...]:
     )
 
 
-# Nobody -----------------------------------------------------------------------------------------
+# Statements that are about nobody: more often than not a mistake in their conditions ------------
 
 
 def about_nobody(case: Case, ordered: Iterable[Ordered]) -> tuple[str, ...]:
@@ -143,7 +136,10 @@ def about_nobody(case: Case, ordered: Iterable[Ordered]) -> tuple[str, ...]:
     )
 
 
-# If exact ---------------------------------------------------------------------------------------
+# Values that would follow if rounded numbers were exact -----------------------------------------
+# Rounding hides a value only as far as it blurs it: a combination of published numbers that would
+# give a value exactly gives it to within half a unit of each number, times what that is multiplied
+# by. Whoever is pinned down all the same, by bounds or by being whole, is plainly exposed.
 
 
 def exposed_if_exact(case: Case, exposed: Iterable[Exposed]) -> tuple[ExposedIfExact, ...]:
@@ -156,16 +152,20 @@ def exposed_if_exact(case: Case, exposed: Iterable[Exposed]) -> tuple[ExposedIfE
     middle = tuple(low + each for low, each in zip(equations.low, half, strict=True))
     high = tuple(None if high is None else m for m, (_, high) in zip(middle, ends, strict=True))
     exact = replace(case, equations=with_sides(equations, middle, high, equations.open_ends))
-    seen = {(each.record, each.column) for each in exposed}
-    return tuple(each for each in _listed(exact, half) if (each.record, each.column) not in seen)
+    already_exposed = {(each.record, each.column) for each in exposed}
+    return tuple(
+        each
+        for each in _values_if_exact(exact, half)
+        if (each.record, each.column) not in already_exposed
+    )
 
 
-def _listed(exact: Case, half: list[Fraction]) -> Iterator[ExposedIfExact]:
-    known = determined(exact)
-    for column, by in sorted(known.by.items()):
-        if not exact.is_number(column) or exact.settled(column):
+def _values_if_exact(exact: Case, half: list[Fraction]) -> Iterator[ExposedIfExact]:
+    by_rank = determine_by_rank(exact)
+    for column, by in sorted(by_rank.tipped_by.items()):
+        if not exact.is_number(column) or exact.is_known_beforehand(column):
             continue
-        single = known.singles.get(column)
+        single = by_rank.singles.get(column)
         yield ExposedIfExact(
             exact.name(column),
             exact.person(column),

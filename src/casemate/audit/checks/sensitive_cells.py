@@ -25,7 +25,7 @@ from casemate.query.language import Scalar
 
 P_PERCENT, DOMINANCE = "p-percent", "dominance"
 Key = tuple[tuple[str, Scalar], ...] | None
-SAFE = 2**62
+INT64_SAFE_TOTAL = 2**62
 """Totals below this are exact in 64 bits."""
 
 
@@ -54,30 +54,17 @@ def read_dominance(text: str) -> Dominance:
     return found
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The cells that a rule calls sensitive, and a sentence about those that have no such rule."""
-
-    cells: tuple[SensitiveCell, ...]
-    notes: tuple[str, ...]
-
-
-def sensitive_cells(case: Case, protect: Fraction, dominance: Dominance) -> Judged:
-    """Judge every published cell by itself; each is listed once."""
+def sensitive_cells(
+    case: Case, protect: Fraction, dominance: Dominance
+) -> tuple[tuple[SensitiveCell, ...], int]:
+    """The cells that a rule calls sensitive, each once; how many cells no rule can judge."""
     cells = _Contributions.of(case)
     found: dict[tuple[int, str, Key], dict[str, None]] = {}
-    for place, rules in cells.judged(protect, dominance):
+    for place, rules in cells.broken_rules(protect, dominance):
         shown, column = case.equations.places[cells.rows[place]], cells.columns[place]
         found.setdefault((shown.query, column, shown.key), {}).update(dict.fromkeys(rules))
     listed = tuple(SensitiveCell(*cell, tuple(rules)) for cell, rules in found.items())
-    return Judged(listed, (_negative(cells.negative),) if cells.negative else ())
-
-
-def _negative(count: int) -> str:
-    return (
-        f"published sums and averages that were not judged by themselves, because somebody in them "
-        f"adds less than nothing: {count}"
-    )
+    return listed, cells.negative
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,32 +89,34 @@ class _Contributions:
         columns = [case.equations.unknowns[which].column for which in kind[rows].tolist()]
         return cls(rows.tolist(), columns, starts, amount[kept], len(below))
 
-    def judged(self, protect: Fraction, dominance: Dominance) -> Iterator[tuple[int, list[str]]]:
+    def broken_rules(
+        self, protect: Fraction, dominance: Dominance
+    ) -> Iterator[tuple[int, list[str]]]:
         """The cells that break a rule, and which."""
         if not self.rows:
             return
-        total = np.add.reduceat(self.amounts, self.starts).tolist()
+        totals = np.add.reduceat(self.amounts, self.starts).tolist()
         largest = self._largest(max(2, dominance.largest))
-        for place, whole in enumerate(total):
+        for place, total in enumerate(totals):
             top = [int(line[place]) for line in largest]
             rules = []
-            if whole - top[0] - top[1] < protect * top[0]:
+            if total - top[0] - top[1] < protect * top[0]:
                 rules.append(P_PERCENT)
-            if sum(top[: dominance.largest]) > dominance.share * whole:
+            if sum(top[: dominance.largest]) > dominance.share * total:
                 rules.append(DOMINANCE)
             if rules:
                 yield place, rules
 
     def _largest(self, count: int) -> list[NDArray[Any]]:
         """The largest contribution to each cell, the second largest, and so on; 0 where none is."""
-        left, found = self.amounts.copy(), []
-        lengths = np.diff([*self.starts, len(left)])
+        remaining, found = self.amounts.copy(), []
+        lengths = np.diff([*self.starts, len(remaining)])
         cell = np.repeat(np.arange(len(lengths)), lengths)
         for _ in range(count):
-            peak = np.maximum.reduceat(left, self.starts)
+            peak = np.maximum.reduceat(remaining, self.starts)
             found.append(peak)
-            at = np.flatnonzero(left == peak[cell])
-            left[at[np.unique(cell[at], return_index=True)[1]]] = 0
+            at = np.flatnonzero(remaining == peak[cell])
+            remaining[at[np.unique(cell[at], return_index=True)[1]]] = 0
         return found
 
 
@@ -151,7 +140,7 @@ def _amounts(case: Case) -> tuple[NDArray[np.int64], NDArray[Any]]:
     values = _whole_values(case)
     reach = max(map(abs, values.tolist()), default=0)
     weight = max((abs(int(each)) for each in np.unique(system.value)), default=0)
-    fits = max(1, reach) * weight * max(1, system.columns) < SAFE
+    fits = max(1, reach) * weight * max(1, system.columns) < INT64_SAFE_TOTAL
     kind = np.int64 if fits else object
     amount = system.value.astype(kind) * values.astype(kind)[system.column]
     owner = equations.people.first[equations.record[system.column]]

@@ -1,21 +1,8 @@
-"""What all rows of a person come to, where a private column varies from row to row.
+"""Whose totals follow: what all rows of a person come to, where a column varies from row to row.
 
 No single row of somebody with several may be exposed while their total is, and with it the mean,
 since everybody knows how many rows there are. A category counts: how often each value occurs.
-
-Totals of whole numbers: what only their being whole gives away about a person.
-
-A total is free where a second table changes it: one that was found for the rows, an exchange with
-somebody whom no published number tells apart, or one that is looked for with the total as one more
-column. CP-SAT proves that there is none.
-
-Whose totals the published numbers give away, by rank, within bounds, and among whole numbers.
-
-Rounded sums of whole numbers: whole themselves, so often exact.
-
-The average of four ages to one decimal gives their sum away: only one whole number rounds to it.
-A row of whole numbers with whole coefficients is a multiple of what divides all its coefficients,
-and its ends move inwards to such multiples.
+`exposed_totals` decides by rank, within bounds, and among whole numbers.
 """
 
 import math
@@ -28,17 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.checks.ranges import WholeNumbers, kinds, tightened
+from casemate.audit.checks.ranges import ONE, WholeNumbers, decide_part, kinds, tighten_box
 from casemate.audit.checks.rank import DeterminedByRank, certificates_of, in_numbers
-from casemate.audit.checks.whole import decide
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.region.collapse import collapse_region
-from casemate.audit.region.groups import Combinations, single_values, spanned
-from casemate.audit.region.second import Change, RegionSolution, part
+from casemate.audit.region.groups import (
+    Combinations,
+    in_row_space,
+    single_values,
+    with_combinations,
+)
+from casemate.audit.region.second import Change
 from casemate.audit.result import Exposed, Proof, PublishedCertificate
 from casemate.audit.time_limit import Clock
-from casemate.exact import Bound, Box, Region, System, Target
-from casemate.published import Equations, about_people, exact, true_values, with_sides
+from casemate.exact import Bound, Region, Target
+from casemate.published import about_people, exact, true_values, with_sides
 from casemate.query.language import Scalar
 from casemate.query.records import Category
 
@@ -69,7 +60,7 @@ def totals(case: Case) -> Iterator[PersonTotal]:
         return
     for name in dict.fromkeys(unknown.column for unknown in case.equations.unknowns):
         if name not in people.constant:
-            yield from (_counts if case.declared(name) else _sums)(case, name)
+            yield from (_counts if case.declared_values(name) else _sums)(case, name)
 
 
 def _sums(case: Case, name: str) -> Iterator[PersonTotal]:
@@ -80,7 +71,7 @@ def _sums(case: Case, name: str) -> Iterator[PersonTotal]:
         rows = people.rows(first).tolist()
         asked = set(case.equations.record[columns].tolist())
         others = [row for row in rows if row not in asked]
-        prior = all(case.settled(column) for column in columns.tolist())
+        prior = all(case.is_known_beforehand(column) for column in columns.tolist())
         if all(row in settled for row in others) and not prior:
             offset = sum((settled[row] for row in others), Fraction(0))
             yield PersonTotal(first, name, None, dict.fromkeys(columns.tolist(), 1), 1, offset)
@@ -89,8 +80,8 @@ def _sums(case: Case, name: str) -> Iterator[PersonTotal]:
 def _settled_elsewhere(case: Case, name: str) -> Mapping[int, Fraction]:
     """The rows whose number was known before anything was published."""
     people = case.equations.people
-    known = about_people(name, case.knowledge, people).known if case.knowledge.known else {}
-    places = {people.place(record): ends for record, ends in known.items()}
+    known_ranges = about_people(name, case.knowledge, people).known if case.knowledge.known else {}
+    places = {people.place(record): ends for record, ends in known_ranges.items()}
     return {
         place: low
         for place, (low, high) in places.items()
@@ -116,45 +107,49 @@ def _columns(case: Case, name: str, category: Category | None) -> dict[int, NDAr
 
 def _counts(case: Case, name: str) -> Iterator[PersonTotal]:
     """How often each value of a category occurs in each person's rows, and their sum."""
-    *values, last = case.declared(name)
+    *values, last = case.declared_values(name)
     columns = [_columns(case, name, Category(value)) for value in values]
     people = case.equations.people
     for first in sorted(set().union(*columns)):
         rows = int(people.sizes[first])
-        own = [each.get(first, np.zeros(0, np.int64)) for each in columns]
-        whole = [len(each) == rows for each in own]
-        for value, mine, complete in zip(values, own, whole, strict=True):
-            if complete:
-                yield PersonTotal(first, name, Category(value), dict.fromkeys(mine.tolist(), 1))
-        if all(whole) and len(values) > 1:
-            others = dict.fromkeys(np.concatenate(own).tolist(), 1)
+        columns_by_value = [each.get(first, np.zeros(0, np.int64)) for each in columns]
+        complete = [len(each) == rows for each in columns_by_value]
+        for value, value_columns, is_complete in zip(
+            values, columns_by_value, complete, strict=True
+        ):
+            if is_complete:
+                yield PersonTotal(
+                    first, name, Category(value), dict.fromkeys(value_columns.tolist(), 1)
+                )
+        if all(complete) and len(values) > 1:
+            others = dict.fromkeys(np.concatenate(columns_by_value).tolist(), 1)
             yield PersonTotal(first, name, Category(last), others, -1, Fraction(rows))
             if all(_is_number(value) for value in (*values, last)):
-                yield _weighted(first, name, own, [*values, last])
+                yield _weighted_total(first, name, columns_by_value, [*values, last])
 
 
 def _is_number(value: Scalar) -> bool:
     return not isinstance(value, bool | str | None) and not hasattr(value, "isoformat")
 
 
-def _weighted(
-    first: int, name: str, own: Sequence[NDArray[np.int64]], values: Sequence[Scalar]
+def _weighted_total(
+    first: int, name: str, columns_by_value: Sequence[NDArray[np.int64]], values: Sequence[Scalar]
 ) -> PersonTotal:
     """The sum of a category of numbers: the last value for each row, and what the others add."""
     *more, last = (exact(value) for value in values)
     scale = lcm(*((value - last).denominator for value in more))
     target = {
         column: int((value - last) * scale)
-        for value, columns in zip(more, own, strict=True)
+        for value, columns in zip(more, columns_by_value, strict=True)
         for column in columns.tolist()
     }
-    return PersonTotal(first, name, None, target, scale, last * len(own[0]))
+    return PersonTotal(first, name, None, target, scale, last * len(columns_by_value[0]))
 
 
-# Whole totals -----------------------------------------------------------------------------------
-
-
-ONE = Fraction(1)
+# Totals of whole numbers ------------------------------------------------------------------------
+# A total is free where a second table changes it: one that was found for the rows, an exchange with
+# somebody whom no published number tells apart, or one that is looked for with the total as one
+# more column. CP-SAT proves that there is none.
 
 
 @dataclass(eq=False)
@@ -184,12 +179,9 @@ def whole_totals(
     if not region.contains(values):  # the answers are not the table's: nothing to start from
         found.undecided |= set(listed)
         return found
-    exchange = _Exchange(region, values)
-    for total in listed:
-        if _is_changed(total, changes, values) or exchange.changes(total):
-            found.free.add(total)
-    left = [total for total in listed if total not in found.free]
-    _search(_Longer(region, values, left), found, clock)
+    traded = _exchangeable_totals(region, values, listed)
+    found.free |= {total for total in listed if _is_changed(total, changes, values)} | traded
+    _search(region, values, [each for each in listed if each not in found.free], found, clock)
     return found
 
 
@@ -201,114 +193,58 @@ def _is_changed(total: PersonTotal, changes: Sequence[Change], values: Sequence[
     )
 
 
-class _Exchange:
-    """Columns that no equation tells apart, whose values may be exchanged or moved by one."""
+def _exchangeable_totals(
+    region: Region, values: Sequence[Fraction], wanted: Iterable[PersonTotal]
+) -> set[PersonTotal]:
+    """The totals that move when columns that no equation tells apart give and take."""
+    group = collapse_region(region).group.tolist()
+    members: dict[int, list[int]] = {}
+    for column, which in enumerate(group):
+        members.setdefault(which, []).append(column)
 
-    def __init__(self, region: Region, values: Sequence[Fraction]) -> None:
-        self._box, self._values = region.box, values
-        self._group = collapse_region(region).group
-        self._members: dict[int, list[int]] = {}
-        for column, group in enumerate(self._group.tolist()):
-            self._members.setdefault(group, []).append(column)
+    def moves(column: int, other: int) -> bool:
+        low, high, value = region.box.low[column], region.box.high[column], values[column]
+        inside = (low is None or low < value) and (high is None or value < high)
+        return inside or value != values[other]
 
-    def changes(self, total: PersonTotal) -> bool:
-        """Whether giving or taking with somebody else's column moves the total."""
-        return any(
-            self._moves(column, other)
+    return {
+        total
+        for total in wanted
+        if any(
+            moves(column, other)
             for column, weight in total.target.items()
-            if self._group[column] >= 0
-            for other in self._members[int(self._group[column])]
+            if group[column] >= 0
+            for other in members[group[column]]
             if total.target.get(other, 0) != weight
         )
-
-    def _moves(self, column: int, other: int) -> bool:
-        low, high, value = self._box.low[column], self._box.high[column], self._values[column]
-        if value != self._values[other]:
-            return True
-        return (low is None or low < value) and (high is None or value < high)
+    }
 
 
-# With the totals as columns -------------------------------------------------------------------
-
-
-class _Longer:
-    """A region with one more column for each total, and the values of all columns."""
-
-    def __init__(
-        self, region: Region, values: Sequence[Fraction], wanted: Sequence[PersonTotal]
-    ) -> None:
-        system, size = region.system, region.system.columns
-        entries = list(_defining(wanted, system.rows, size))
-        rows, columns, weights = (
-            np.array(each, np.int64)
-            for each in (zip(*entries, strict=True) if entries else [[]] * 3)
-        )
-        ends = [_ends(total, region.box) for total in wanted]
-        box, zeros = region.box, (Fraction(0),) * len(wanted)
-        amounts = [
-            sum((w * values[c] for c, w in total.target.items()), Fraction(0)) for total in wanted
-        ]
-        self.first, self.wanted, self.values = size, wanted, [*values, *amounts]
-        self.region = Region(
-            System(
-                system.rows + len(wanted),
-                size + len(wanted),
-                np.concatenate([system.row, rows]),
-                np.concatenate([system.column, columns]),
-                np.concatenate([system.value, weights]),
-            ),
-            Box(
-                (*box.low, *(low for low, _ in ends)),
-                (*box.high, *(high for _, high in ends)),
-                (*box.integer, *(True for _ in wanted)),
-            ),
-            (*region.low, *zeros),
-            (*region.high, *zeros),
-        )
-
-
-def _defining(
-    wanted: Sequence[PersonTotal], rows: int, columns: int
-) -> Iterator[tuple[int, int, int]]:
-    """The entries of the equations that say what each total is."""
-    for k, total in enumerate(wanted):
-        yield from ((rows + k, column, weight) for column, weight in total.target.items())
-        yield rows + k, columns + k, -1
-
-
-def _ends(total: PersonTotal, box: Box) -> tuple[Bound, Bound]:
-    """The least and the greatest that the ranges of a total's columns allow."""
-    low, high = Fraction(0), Fraction(0)
-    open_low = open_high = False
-    for column, weight in total.target.items():
-        ends = (box.low[column], box.high[column])[:: 1 if weight > 0 else -1]
-        open_low, open_high = open_low or ends[0] is None, open_high or ends[1] is None
-        low, high = low + weight * (ends[0] or 0), high + weight * (ends[1] or 0)
-    return None if open_low else low, None if open_high else high
-
-
-def _search(longer: _Longer, found: WholeTotals, clock: Clock) -> None:
+def _search(
+    region: Region,
+    values: Sequence[Fraction],
+    wanted: Sequence[PersonTotal],
+    found: WholeTotals,
+    clock: Clock,
+) -> None:
     """Look for second tables in which totals differ, or for the proof that there are none."""
-    if not longer.wanted:
+    if not wanted:
         return
-    asked = np.zeros(len(longer.values), np.bool_)
-    asked[longer.first :] = True
-    for columns in kinds(longer.region, [asked]):
-        smaller = part(longer.region, columns)
-        solution = RegionSolution(smaller, [longer.values[c] for c in columns.tolist()])
-        mine = {i: c for i, c in enumerate(columns.tolist()) if c >= longer.first}
-        shown = decide(solution, mine, [ONE] * len(columns), max(0.0, clock.seconds_left))
-        for place, column in mine.items():
-            total = longer.wanted[column - longer.first]
-            if place in shown.fixed:
-                found.values[total] = longer.values[column]
-            elif place in shown.undecided:
+    first, targets = len(values), [total.target for total in wanted]
+    amounts = [sum((w * values[c] for c, w in t.items()), Fraction(0)) for t in targets]
+    longer, known = with_combinations(region, targets, whole=True), [*values, *amounts]
+    asked = np.arange(len(known)) >= first
+    for columns in kinds(longer, [asked]):
+        ones, seconds = [ONE] * len(known), clock.seconds_left
+        shown = decide_part(longer, columns, known, asked, ones, seconds=seconds)
+        for column in columns[columns >= first].tolist():
+            total = wanted[column - first]
+            if column in shown.fixed:
+                found.values[total] = known[column]
+            elif column in shown.undecided:
                 found.undecided.add(total)
             else:
                 found.free.add(total)
-
-
-# Exposed totals ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -326,16 +262,18 @@ Found = tuple[tuple[Exposed, ...], tuple[Scalar, ...]]
 """Whose totals follow, and for whom that was not decided, named by the person's first row."""
 
 
-def exposed_totals(case: Case, known: DeterminedByRank, whole: WholeNumbers, clock: Clock) -> Found:
+def exposed_totals(
+    case: Case, by_rank: DeterminedByRank, whole_numbers: WholeNumbers, clock: Clock
+) -> Found:
     """Whose totals follow, where not every row by itself does."""
-    singles = {*known.by, *whole.ranges.fixed}
+    singles = {*by_rank.tipped_by, *whole_numbers.ranges.fixed}
     wanted = [each for each in totals(case) if not singles.issuperset(each.target)]
     if not wanted:
         return (), ()
-    facts, unproved = _by_rank(case, known, wanted)
-    if _bounds_say_more(case, known, whole.ranges):
+    facts, unproved = _by_rank(case, by_rank, wanted)
+    if _bounds_say_more(case, by_rank, whole_numbers.ranges):
         rest = [each for each in wanted if each not in facts]
-        more, undecided = _by_bounds(case, whole, rest, clock)
+        more, undecided = _by_bounds(case, whole_numbers, rest, clock)
         facts, unproved = facts | more, unproved - more.keys() | undecided
     people = case.equations.people
     unsure = sorted({total.first for total in unproved})
@@ -343,20 +281,20 @@ def exposed_totals(case: Case, known: DeterminedByRank, whole: WholeNumbers, clo
     return tuple(entries), tuple(people.record(first) for first in unsure)
 
 
-# Which of them follow -------------------------------------------------------------------------
+# Which totals follow ----------------------------------------------------------------------------
 
 
 Decided = tuple[dict[PersonTotal, ImpliedTotal], set[PersonTotal]]
 """The totals that follow, and those of which that is not proved."""
 
 
-def _by_rank(case: Case, known: DeterminedByRank, wanted: Sequence[PersonTotal]) -> Decided:
+def _by_rank(case: Case, by_rank: DeterminedByRank, wanted: Sequence[PersonTotal]) -> Decided:
     """Totals with a checked certificate, and those that follow without a readable one."""
     combinations = Combinations.of([each.target for each in wanted])
-    inside, determined = spanned(combinations, known.collapsed, known.found)
+    inside, determined = in_row_space(combinations, by_rank.collapsed, by_rank.found)
     chosen = np.flatnonzero(determined).tolist()
     facts: dict[PersonTotal, ImpliedTotal] = {}
-    certificates = certificates_of(case, known, [inside.target(i) for i in chosen])
+    certificates = certificates_of(case, by_rank, [inside.target(i) for i in chosen])
     for place, combination in certificates.items():
         total = wanted[chosen[place]]
         value = total.value(combination.value(case.equations.low))
@@ -365,29 +303,31 @@ def _by_rank(case: Case, known: DeterminedByRank, wanted: Sequence[PersonTotal])
     return facts, {wanted[i] for i in chosen} - facts.keys()
 
 
-def _bounds_say_more(case: Case, known: DeterminedByRank, left: Bounds) -> bool:
+def _bounds_say_more(case: Case, by_rank: DeterminedByRank, ranges: Bounds) -> bool:
     """Whether bounds leave less than the equations do: they fix columns, or there are ranges."""
     region, box = case.region, case.box
-    ranges = any(low != high for low, high in zip(region.low, region.high, strict=True))
+    rounded = any(low != high for low, high in zip(region.low, region.high, strict=True))
     bounded = any(end is not None for end in (*box.low, *box.high))
-    return bounded and not left.contradiction and (ranges or not known.by.keys() >= {*left.fixed})
+    more = rounded or not by_rank.tipped_by.keys() >= {*ranges.fixed}
+    return bounded and not ranges.contradiction and more
 
 
 def _by_bounds(
-    case: Case, whole: WholeNumbers, wanted: Sequence[PersonTotal], clock: Clock
+    case: Case, whole_numbers: WholeNumbers, wanted: Sequence[PersonTotal], clock: Clock
 ) -> Decided:
     """Totals that have one value within what is left of every range, and among whole numbers."""
-    region = case.region.within(tightened(case.box, whole.ranges))
-    found = single_values(region, Combinations.of([each.target for each in wanted]))
-    proofs = {wanted[i]: (amount, Proof.BOUNDS) for i, amount in found.values.items()}
-    rest = [each for i, each in enumerate(wanted) if i not in found.values]
-    second = whole_totals(case, region, rest, whole.changes, clock)
+    region = case.region.within(tighten_box(case.box, whole_numbers.ranges))
+    targets = Combinations.of([each.target for each in wanted])
+    values, undecided = single_values(region, targets)
+    proofs = {wanted[i]: (amount, Proof.BOUNDS) for i, amount in values.items()}
+    rest = [each for i, each in enumerate(wanted) if i not in values]
+    second = whole_totals(case, region, rest, whole_numbers.changes, clock)
     proofs |= {total: (amount, Proof.INTEGER) for total, amount in second.values.items()}
     facts = {
         total: ImpliedTotal(total, total.value(amount), None, None, proof)
         for total, (amount, proof) in proofs.items()
     }
-    unproved = {wanted[i] for i in found.undecided} - second.free - facts.keys()
+    unproved = {wanted[i] for i in undecided} - second.free - facts.keys()
     return facts, unproved | second.undecided
 
 
@@ -401,23 +341,19 @@ def _entries(case: Case, facts: Sequence[ImpliedTotal]) -> list[Exposed]:
         grouped.setdefault((fact.total.first, fact.total.column), []).append(fact)
     entries = []
     for (first, name), about in grouped.items():
-        value = _shown(case, about)
+        value = _shown_value(case, about)
         if value is not None:
-            entries.append(_entry(case.equations.people.person(first), name, value, about[0]))
+            person, proof = case.equations.people.person(first), about[0]
+            by = proof.certificate, proof.by, proof.proof
+            entries.append(Exposed(None, person, name, value, *by, total=True))
     return entries
 
 
-def _entry(
-    person: Scalar, name: str, value: Fraction | tuple[Scalar, ...], fact: ImpliedTotal
-) -> Exposed:
-    return Exposed(None, person, name, value, fact.certificate, fact.by, fact.proof, total=True)
-
-
-def _shown(case: Case, about: Sequence[ImpliedTotal]) -> Fraction | tuple[Scalar, ...] | None:
+def _shown_value(case: Case, about: Sequence[ImpliedTotal]) -> Fraction | tuple[Scalar, ...] | None:
     """The values that occur as often as is known, else the sum; None if only absences follow."""
     total = about[0].total
     counts = {f.total.counted: int(f.value) for f in about if f.total.counted is not None}
-    declared = case.declared(total.column)
+    declared = case.declared_values(total.column)
     if len(declared) == 2 and counts:
         rows = int(case.equations.people.sizes[total.first])
         counts[Category(declared[1])] = rows - counts[Category(declared[0])]
@@ -426,12 +362,17 @@ def _shown(case: Case, about: Sequence[ImpliedTotal]) -> Fraction | tuple[Scalar
     return values or (sums[0] if sums else None)
 
 
-# Whole rows -------------------------------------------------------------------------------------
+# Rounded sums of whole numbers: whole themselves, so often exact --------------------------------
+# The average of four ages to one decimal gives their sum away: only one whole number rounds to it.
+# A row of whole numbers with whole coefficients is a multiple of what divides all its coefficients,
+# and its ends move inwards to such multiples.
 
 
 def with_whole_rows(case: Case) -> Case:
     """The case with rounded rows of whole numbers as narrow as that makes them."""
-    equations, rounded = case.equations, _rounded(case.equations)
+    equations = case.equations
+    sides = zip(equations.low, equations.high, strict=True)
+    rounded = [row for row, (low, high) in enumerate(sides) if low != high]
     if not rounded:
         return case
     low, high, ends = list(equations.low), list(equations.high), list(equations.open_ends)
@@ -456,11 +397,6 @@ def impossible(case: Case) -> list[int]:
         for row, step in _divisors(case).items()
         if _inside(equations.low[row], equations.high[row], equations.open_ends[row], step) is None
     ]
-
-
-def _rounded(equations: Equations) -> list[int]:
-    ends = zip(equations.low, equations.high, strict=True)
-    return [row for row, (low, high) in enumerate(ends) if low != high]
 
 
 def _divisors(case: Case) -> dict[int, int]:

@@ -1,22 +1,22 @@
-"""Auditing questions before they are answered, so that refusals give nothing away.
+"""The online auditor: it decides question by question what may be answered exactly.
 
 Source     Source document 002, "Which records are exposed?" and "Beyond linear queries";
            simulatable auditing after Kenthapadi, Mishra and Nissim (2005).
 Guarantee  Whether a question is refused follows from the questions, the public columns and the
-           answers that were given: the asker could work it out alone. What is answered determines
-           nobody's value. Sums and averages are decided by rank, which no answer changes; a
-           minimum or maximum is refused when any possible answer would determine somebody.
-           One family for each component of linked records: SUM{1,2} = 14 and MAX{1,2} = 7 are
-           harmless alone and together say that both are 7.
+           answers that were given: the asker could work it out alone, so refusals give nothing
+           away. What is answered determines nobody's value. Sums and averages are decided by rank,
+           which no answer changes; a minimum or maximum is refused when any possible answer would
+           determine somebody. One family for each component of linked records: SUM{1,2} = 14 and
+           MAX{1,2} = 7 are harmless alone and together say that both are 7.
 Weights    Whole numbers could be read off the digits of a sum that weighs one record far more than
            another, or off a chain of such sums; how far weights go, over all sums together, is
            limited.
 Assumes    Any number is possible as a value, and nothing else is known. With bounds or finitely
            many values the same decisions would give values away, so such a column is refused.
            The table is one snapshot, and all askers together are one.
-Cost       Below `LARGE` records the records behind each question are read and kept. From there on
-           a plain sum or average is decided by what one scan adds up beside its answer
-           (`online_scan`), under the assumption stated in `online_fingerprints`.
+Cost       Below `SCAN_MIN_RECORDS` the records behind each question are read and kept. From there
+           on a plain sum or average is decided by what one scan adds up beside its answer
+           (`scan`), under the assumption stated at `FingerprintedTable` in `sums`.
 Departure  Which records such a sum links is not known then, so all records are linked by it: about
            a column that was added up, minima and maxima are refused.
            `test_a_sum_by_scans_links_all_records` shows it.
@@ -31,8 +31,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from casemate.audit.online.answers import answered
-from casemate.audit.online.fingerprints import MOST_COLUMNS, FingerprintedTable
 from casemate.audit.online.questions import (
     ExtremeQuestion,
     Family,
@@ -40,25 +38,30 @@ from casemate.audit.online.questions import (
     StatementQuestions,
     weighing,
 )
-from casemate.audit.online.scan import Scan, Scanned, ridden_columns
-from casemate.audit.online.summed_space import Components
-from casemate.audit.online.sums import OnlineScans, OnlineSums, would_expose
+from casemate.audit.online.scan import Scan, Scanned, answer_statement, ridden_columns
+from casemate.audit.online.sums import (
+    MAX_COLUMNS,
+    Components,
+    FingerprintedTable,
+    OnlineSums,
+    would_expose,
+)
 from casemate.audit.order.online import OnlineExtremes
 from casemate.errors import Misconfigured, Refused, Unsupported
 from casemate.exact import RandomBytes
 from casemate.published import People, check_constant, exact
 from casemate.query import Statement
-from casemate.query.engines import PROTECTED, StatementAnswer, answers, quote, tables, values
+from casemate.query.engines import PROTECTED, StatementAnswer, answers, tables, values
 from casemate.query.language import LARGEST_DOUBLE, NUMBERS
 from casemate.query.parse import DIALECT, parse_statement
 from casemate.query.records import all_records
 from casemate.table import NO_PRIVATE, Column, Policy, Table
-from casemate.table.sources import Source
+from casemate.table.sources import Source, quote_name
 
-LARGE = 100_000
+SCAN_MIN_RECORDS = 100_000
 """From so many records on, sums are decided by scans."""
 
-MOST_WEIGHING = 1_000
+MAX_WEIGHT_RATIO = 1_000
 """How many times more one record may be weighed than another, over all sums that are answered."""
 
 PUBLIC = "it asks about public columns only"
@@ -66,8 +69,8 @@ HARMLESS = "with everything that was answered it determines nobody's value"
 BY_SUM = "with the sums that were answered it would determine a value, whatever its answer is"
 BY_EXTREME = "with what was answered, some possible answer to it would determine a value"
 WEIGHED = (
-    f"with what was answered it weighs some records more than {MOST_WEIGHING:,} times as much as "
-    f"others, which could give a value away by its digits; ask for plain sums"
+    f"with what was answered it weighs some records more than {MAX_WEIGHT_RATIO:,} times as much "
+    f"as others, which could give a value away by its digits; ask for plain sums"
 )
 MIXED = (
     "sums and extremes about linked records can give values away together; ask about them by one "
@@ -127,7 +130,7 @@ answers and refusals give values away; exact answers under audit need a column w
         history: Iterable[Recorded] = (),
         random: RandomBytes | None = None,
         dialect: str = DIALECT,
-        scans_from: int = LARGE,
+        scans_from: int = SCAN_MIN_RECORDS,
     ) -> None:
         """Begin with a table, or where one is, and the statements that were answered already.
 
@@ -142,7 +145,7 @@ answers and refusals give values away; exact answers under audit need a column w
             if not isinstance(table, Table):
                 table = opening.enter_context(Table.open(table, private=names, decimals=True))
             self._policy = table.policy
-            self._snapshot = _snapshot(table, _followed(names, table.policy))
+            self._snapshot = _snapshot(table, _audited_columns(names, table.policy))
             self._parts: Components[Family] = Components(self._snapshot.size)
             self._sums = _sums(self._snapshot, scans_from, random)
             self._with_extremes: set[int] = set()  # columns
@@ -170,14 +173,14 @@ answers and refusals give values away; exact answers under audit need a column w
 
     def would_expose(self, query: str) -> Decision:
         """Decide whether a statement may be answered, without looking at anything private."""
-        return self._considered(query).decision
+        return self._consider_once(query).decision
 
-    def record(self, query: str, given: Sequence[Fraction] | None = None) -> None:
+    def record(self, query: str, extremes: Sequence[Fraction] | None = None) -> None:
         """Take note that a statement was answered; raises Refused if it must not be.
 
         `given` are the minima and maxima that were shown; by default those of the table.
         """
-        self._take(self._considered(query), given)
+        self._take(self._consider_once(query), extremes)
 
     def ask(self, query: str) -> StatementAnswer:
         """Answer a statement and take note of it; raises Refused if it must not be answered.
@@ -190,7 +193,9 @@ answers and refusals give values away; exact answers under audit need a column w
             return considered.scanned.answer
         if considered.statement is None:
             raise ValueError("a statement that could not be read was allowed")
-        return answered(considered.statement, considered.questions.cells, self._snapshot.source)
+        return answer_statement(
+            considered.statement, considered.questions.cells, self._snapshot.source
+        )
 
     def close(self) -> None:
         """Let go of the table if this auditor opened it."""
@@ -209,7 +214,7 @@ answers and refusals give values away; exact answers under audit need a column w
 
     # Deciding -----------------------------------------------------------------------------------
 
-    def _considered(self, query: str) -> _Considered:
+    def _consider_once(self, query: str) -> _Considered:
         """A statement asked about and then recorded is read and decided once."""
         if self._last is None or self._last.sql != query:
             self._last = self._consider(query)
@@ -218,35 +223,33 @@ answers and refusals give values away; exact answers under audit need a column w
     def _consider(self, query: str, answered: bool = False) -> _Considered:
         try:
             statement = parse_statement(query, self._policy, self._dialect)
-            scanned = self._scanned(statement, answered)
+            scanned = self._scan(statement, answered)
             if scanned is not None:
-                return _Considered(
-                    query, self._decided_by_scan(scanned), statement, scanned=scanned
-                )
+                return _Considered(query, self._decide_by_scan(scanned), statement, scanned=scanned)
             questions = self._snapshot.questions(statement)
-            return _Considered(query, self._decided(questions), statement, questions)
+            return _Considered(query, self._decide(questions), statement, questions)
         except Unsupported as error:
             return _Considered(query, Decision(False, error.reason))
         except Refused as error:
             return _Considered(query, Decision(False, str(error)))
 
-    def _scanned(self, statement: Statement, answered: bool) -> Scanned | None:
+    def _scan(self, statement: Statement, answered: bool) -> Scanned | None:
         """What one scan says of a statement, unless the records behind it must be known."""
-        if not isinstance(self._sums, OnlineScans):
+        if self._sums.table is None:
             return None
         columns = ridden_columns(statement, self._snapshot.names)
         if columns is None or self._with_extremes & {each.column for each in columns}:
             return None
         scan = Scan(statement, columns, self._sums.table, self._sums.outside)
-        return scan.answered() if answered else scan.decided_about()
+        return scan.answer() if answered else scan.read_sums()
 
-    def _decided_by_scan(self, scanned: Scanned) -> Decision:
-        if not scanned.sums or not isinstance(self._sums, OnlineScans):
+    def _decide_by_scan(self, scanned: Scanned) -> Decision:
+        if not scanned.sums:
             return Decision(True, PUBLIC)
-        exposing = self._sums.sums_would_expose(scanned.sums)
+        exposing = self._sums.would_expose(scanned.sums)
         return Decision(not exposing, BY_SUM if exposing else HARMLESS, Family.SUMS)
 
-    def _decided(self, questions: StatementQuestions) -> Decision:
+    def _decide(self, questions: StatementQuestions) -> Decision:
         if not questions.families:
             return Decision(True, PUBLIC)
         if len(questions.families) > 1:
@@ -254,7 +257,7 @@ answers and refusals give values away; exact answers under audit need a column w
         (family,) = questions.families
         if self._would_mix(questions, family):
             return Decision(False, MIXED, family)
-        if family is Family.SUMS and self._weighing(questions) > MOST_WEIGHING:
+        if family is Family.SUMS and self._weighing(questions) > MAX_WEIGHT_RATIO:
             return Decision(False, WEIGHED, family)
         if family is Family.SUMS:
             exposing, reason = self._sums.would_expose(questions.sums), BY_SUM
@@ -279,11 +282,11 @@ answers and refusals give values away; exact answers under audit need a column w
 
     # Recording ----------------------------------------------------------------------------------
 
-    def _take(self, considered: _Considered, given: Sequence[Fraction] | None = None) -> None:
+    def _take(self, considered: _Considered, extremes: Sequence[Fraction] | None = None) -> None:
         if not considered.decision.allowed:
             raise Refused(f"this must not be answered: {considered.decision.reason}")
         questions = considered.questions
-        shown = self._shown(questions.extremes) if given is None else tuple(given)
+        shown = self._true_extremes(questions.extremes) if extremes is None else tuple(extremes)
         if len(shown) != len(questions.extremes):
             raise ValueError(
                 f"need the {len(questions.extremes)} minima and maxima that the statement shows, "
@@ -303,13 +306,13 @@ answers and refusals give values away; exact answers under audit need a column w
 
     def _take_scanned(self, scanned: Scanned) -> None:
         """Sums of which only totals are known link every record of their column."""
-        if isinstance(self._sums, OnlineScans) and scanned.sums:
-            self._sums.record_sums(scanned.sums)
+        if scanned.sums:
+            self._sums.record(scanned.sums)
         self._linked |= {each.column for each in scanned.sums}
 
     # Answers ------------------------------------------------------------------------------------
 
-    def _shown(self, asked: Sequence[ExtremeQuestion]) -> tuple[Fraction, ...]:
+    def _true_extremes(self, asked: Sequence[ExtremeQuestion]) -> tuple[Fraction, ...]:
         """The table's own answers."""
         needed = list(dict.fromkeys(each.aggregate for each in asked))
         found = dict(zip(needed, answers(needed, self._snapshot.source), strict=True))
@@ -333,7 +336,7 @@ def _snapshot(table: Table, names: tuple[str, ...]) -> Snapshot:
     people = People.of(all_records(table.source), table.policy, table.source)
     check_constant(names, people, table.policy, table.source)
     _check_values(names, table.policy, table.source)
-    return Snapshot(table.source, people, names)
+    return Snapshot(table.source, table.policy, people, names)
 
 
 def _check_values(names: Sequence[str], policy: Policy, source: Source) -> None:
@@ -342,7 +345,7 @@ def _check_values(names: Sequence[str], policy: Policy, source: Source) -> None:
     A failure while a question is answered would say something about the values in it.
     """
     columns = [column for column in policy.columns if column.name in names]
-    written = [f"{quote(PROTECTED)}.{quote(column.name)}" for column in columns]
+    written = [f"{quote_name(PROTECTED)}.{quote_name(column.name)}" for column in columns]
     asked = ", ".join(
         f"sum({name}) FILTER (WHERE {name} > 0) AS p{i}, "
         f"sum({name}) FILTER (WHERE {name} < 0) AS q{i}, count(*) - count({name}) AS m{i}"
@@ -360,18 +363,16 @@ def _check_values(names: Sequence[str], policy: Policy, source: Source) -> None:
             raise Misconfigured(f"{column.name} adds up to more than a double can hold; rescale it")
 
 
-def _sums(
-    snapshot: Snapshot, scans_from: int, random: RandomBytes | None
-) -> OnlineSums | OnlineScans:
+def _sums(snapshot: Snapshot, scans_from: int, random: RandomBytes | None) -> OnlineSums:
     """The form in which sums are followed; scans need one row for each person."""
     large = snapshot.records >= scans_from and snapshot.people.alone
-    if not large or len(snapshot.names) > MOST_COLUMNS:
-        return OnlineSums(snapshot.persons, random)
+    if not large or len(snapshot.names) > MAX_COLUMNS:
+        return OnlineSums.by_records(snapshot.persons, random)
     table = FingerprintedTable(snapshot.source, snapshot.people.records, random)
-    return OnlineScans(table, len(snapshot.names), random)
+    return OnlineSums.by_scans(table, len(snapshot.names), random)
 
 
-def _followed(names: Sequence[str], policy: Policy) -> tuple[str, ...]:
+def _audited_columns(names: Sequence[str], policy: Policy) -> tuple[str, ...]:
     """The private columns that questions may be about, each fit to be asked about."""
     if not policy.private():
         raise Misconfigured(NO_PRIVATE)

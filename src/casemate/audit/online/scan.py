@@ -1,51 +1,62 @@
-"""A statement's answer and what decides about it, in one scan.
+"""A statement's answer and what decides about it, in one scan; answers in exact arithmetic.
 
 Statements whose private columns are each a sum or an average of one private number, over records
 that a public predicate chooses, are asked with two results more: the sum of the secret numbers of
 the records in each cell, and which records of a small sample are there. The decision uses these
 two alone; the answers beside them are dropped where it is a refusal.
+
+Answers are computed from the form that was decided about, never from the asker's expression
+(`answer_statement`). A sum is its coefficients times the private numbers, added up in exact
+arithmetic and rounded once. A column that combines several such sums is computed in exact
+arithmetic too, so what is shown is a function of the combination that was decided about, and of
+nothing else.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
 from math import fsum
 from typing import Any
 
 import numpy as np
 
-from casemate.audit.online.answers import (
-    RIDING,
-    ShownCells,
-    is_private_sum,
-    result,
-    shown_values,
-    sql_results,
+from casemate.audit.online.questions import (
+    EXTREMES,
+    CellUnknowns,
+    SecretColumn,
+    SumColumn,
+    counted_form,
+    public_form,
+    results,
+    secret_columns,
+    shown_keys,
 )
-from casemate.audit.online.columns import SecretColumn, SumColumn, secret_columns
-from casemate.audit.online.fingerprints import CellTally, FingerprintedTable, Place, among
-from casemate.audit.online.questions import shown_keys
 from casemate.audit.online.summed_space import Names
-from casemate.audit.online.sums import PlainSum
-from casemate.published import exact, presence
-from casemate.query import Aggregate, Function, Select, Statement
+from casemate.audit.online.sums import CellTally, FingerprintedTable, Place, PlainSum, among
+from casemate.published import exact, exact_value, presence
+from casemate.query import Aggregate, Function, Output, Select, Statement
 from casemate.query.engines import (
     Key,
     StatementAnswer,
     answers,
+    average,
     batches,
-    grouped,
+    group_by,
     rows,
     shown_rows,
     values,
 )
 from casemate.query.language import (
+    LARGEST_DOUBLE,
     TRUE,
     Call,
     ColumnRef,
     Expression,
     Literal,
     Operation,
+    ResultRef,
     Scalar,
     all_of,
     columns_of,
@@ -53,7 +64,174 @@ from casemate.query.language import (
 )
 from casemate.query.records import ONE, Term, linear_form
 from casemate.table import ColumnType
-from casemate.table.sources import Frame
+from casemate.table.sources import Frame, Source
+
+PRINTED = Context(prec=28)
+"""Digits of a decimal that does not end."""
+
+Totals = Mapping[Key, Fraction | None]
+
+
+def answer_statement(
+    statement: Statement, cells: CellUnknowns | None, source: Source
+) -> StatementAnswer:
+    """What a statement shows, given the cells behind its sums of private numbers."""
+    names = tuple(output.name for output in statement.selects[0].outputs)
+    rows = (row for select in statement.selects for row in _rows(select, cells, source))
+    return StatementAnswer(names, tuple(rows))
+
+
+def _rows(
+    select: Select, cells: CellUnknowns | None, source: Source
+) -> Iterable[tuple[Scalar, ...]]:
+    private = [each for each in select.aggregates if is_private_sum(each)]
+    public = {each: public_form(each) or each for each in select.aggregates if each not in private}
+    counts = {each: form for each in private if (form := counted_form(each)) is not None}
+    needed = list(dict.fromkeys([presence(select), *counts.values(), *public.values()]))
+    found = dict(zip(needed, answers(needed, source), strict=True))
+    keys = found[presence(select)]
+    shown_values: dict[Aggregate, Mapping[Key, Scalar]] = {
+        a: found[form] for a, form in public.items()
+    }
+    exact: dict[Aggregate, Totals] = {}
+    for each in private:
+        counted = found[counts[each]] if each in counts else dict.fromkeys(keys, 1)
+        numbers = {key: int(str(counted.get(key) or 0)) for key in keys}
+        shown_values[each], exact[each] = _private_sums(each, numbers, cells)
+    return output_rows(select, keys, shown_values, exact).values()
+
+
+def _private_sums(
+    aggregate: Aggregate, counts: Mapping[Key, int], cells: CellUnknowns | None
+) -> tuple[Mapping[Key, Scalar], Totals]:
+    """What a private sum shows in each cell of so many rows, and exactly; NULL over none."""
+    shown: dict[Key, Scalar] = {}
+    exact: dict[Key, Fraction | None] = {}
+    for key, count in counts.items():
+        total = cells.total(aggregate, key) if cells is not None and count else None
+        shown[key] = result(aggregate, total, count)
+        averaged = aggregate.function is Function.AVG
+        exact[key] = total / count if averaged and total is not None else total
+    return shown, exact
+
+
+def is_private_sum(aggregate: Aggregate) -> bool:
+    """Whether an aggregate adds up something private."""
+    return public_form(aggregate) is None and aggregate.function not in EXTREMES
+
+
+def result(aggregate: Aggregate, total: Fraction | None, count: int) -> Scalar:
+    """A sum or an average as a value of its type, rounded once."""
+    kind = ColumnType.INTEGER if aggregate.argument is None else aggregate.argument.type
+    value = as_type(total, kind)
+    return average(value, count) if aggregate.function is Function.AVG else value
+
+
+def as_type(value: Fraction | None, kind: ColumnType) -> Scalar:
+    """An exact number as a value of a type."""
+    if value is None:
+        return None
+    if kind is ColumnType.INTEGER and value.denominator == 1:
+        return value.numerator
+    if kind is ColumnType.DOUBLE:
+        return float(value) if abs(value) <= LARGEST_DOUBLE else None
+    ends = _decimal_digits(value.denominator)
+    if ends is None:
+        return PRINTED.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return Decimal(value.numerator * 10**ends // value.denominator).scaleb(-ends, Context(prec=400))
+
+
+def _decimal_digits(denominator: int) -> int | None:
+    """How many digits after the point a fraction needs; None if they do not end."""
+    rest, digits = denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest, power = rest // prime, power + 1
+        digits = max(digits, power)
+    return digits if rest == 1 and digits <= 60 else None
+
+
+def output_rows(
+    select: Select,
+    keys: Iterable[Key],
+    shown: Mapping[Aggregate, Mapping[Key, Scalar]],
+    exact: Mapping[Aggregate, Totals],
+) -> dict[Key, tuple[Scalar, ...]]:
+    """What a select shows of these cells; what combines private sums, from their exact values."""
+    return {
+        key: tuple(
+            _combination_value(select, output, key, shown, exact)
+            if _is_combination(select, output, exact)
+            else value
+            for output, value in zip(select.outputs, row, strict=True)
+        )
+        for key, row in shown_rows(select, keys, shown).items()
+    }
+
+
+def _is_combination(select: Select, output: Output, exact: Mapping[Aggregate, Totals]) -> bool:
+    """Whether an output combines several private sums, of which it must not show more."""
+    used = {select.aggregates[index] for index in results(output.expression)}
+    return len(used.intersection(exact)) > 1
+
+
+def _combination_value(
+    select: Select,
+    output: Output,
+    key: Key,
+    shown: Mapping[Aggregate, Mapping[Key, Scalar]],
+    exact: Mapping[Aggregate, Totals],
+) -> Scalar:
+    def number(reference: ResultRef) -> Fraction | None:
+        aggregate = select.aggregates[reference.index]
+        if aggregate in exact:
+            return exact[aggregate][key]
+        counts = aggregate.function in (Function.COUNT, Function.COUNT_DISTINCT)
+        public: Any = shown[aggregate].get(key, 0 if counts else None)
+        return None if public is None else Fraction(public)
+
+    return as_type(exact_value(output.expression, number), output.expression.type)
+
+
+# What aggregates come to in a scan --------------------------------------------------------------
+
+
+ADDED = (Function.SUM, Function.AVG)
+RIDING = (*ADDED, Function.COUNT)
+"""What is computed beside the numbers of records."""
+
+ShownCells = dict[Key, Scalar]
+
+
+def sql_results(index: int, aggregate: Aggregate) -> Iterator[tuple[str, str]]:
+    """The SQL aggregates that one of ours is computed from."""
+    if aggregate.function in ADDED:
+        yield f"r{index}", f"sum(a{index})"
+    if aggregate.function is not Function.SUM:
+        name = _count_name(index, aggregate)
+        yield name, "count(*)" if name == "n" else f"count(a{index})"
+
+
+def _count_name(index: int, aggregate: Aggregate) -> str:
+    """Rows are counted once for all: of a private number that is averaged none is missing."""
+    averaged = aggregate.function is Function.AVG and aggregate.private_argument
+    return "n" if aggregate.argument is None or averaged else f"n{index}"
+
+
+def shown_values(index: int, aggregate: Aggregate, frame: Frame) -> Iterable[Scalar]:
+    """What an aggregate comes to in each cell."""
+    if aggregate.function is Function.COUNT:
+        return values(frame[_count_name(index, aggregate)])
+    totals = values(frame[f"r{index}"])
+    if aggregate.function is Function.AVG:
+        return map(average, totals, values(frame[_count_name(index, aggregate)]))
+    whole = aggregate.argument is not None and aggregate.argument.type is ColumnType.INTEGER
+    return [int(str(each)) if whole and each is not None else each for each in totals]
+
+
+# The scans of one statement ---------------------------------------------------------------------
+
 
 KEYS = (ColumnType.INTEGER, ColumnType.TEXT, ColumnType.BOOLEAN, ColumnType.DECIMAL)
 """Types of keys whose values come back from an engine as they went in."""
@@ -108,7 +286,7 @@ def _private_term(column: SecretColumn) -> Term | None:
     return term if plain and everybody else None
 
 
-def _added(aggregate: Aggregate) -> tuple[ColumnRef, Expression | None]:
+def _summand(aggregate: Aggregate) -> tuple[ColumnRef, Expression | None]:
     """The private column that a plain sum adds up, and what is added to it in every row."""
     (column,) = (ref for ref in columns_of(aggregate.argument or ONE) if ref.private)
     terms = linear_form(aggregate, wide=True) or ()
@@ -119,7 +297,7 @@ def _added(aggregate: Aggregate) -> tuple[ColumnRef, Expression | None]:
 def _arguments(index: int, aggregate: Aggregate) -> Iterator[tuple[str, Expression]]:
     """What of each row is added up; of a private number the column itself, and an offset."""
     if is_private_sum(aggregate):
-        column, offset = _added(aggregate)
+        column, offset = _summand(aggregate)
         yield f"a{index}", column
         if offset is not None:
             yield f"o{index}", offset
@@ -142,20 +320,22 @@ class Scan:
         self._table, self._also = table, also
         self._secret = {_place(each.aggregate): each.aggregate for each in columns}
 
-    def decided_about(self) -> Scanned:
+    def read_sums(self) -> Scanned:
         """The sums alone, without reading anything private."""
         found = {place: self._read(each, ())[1] for place, each in self._secret.items()}
         selects = {each.select for each in self._columns if each.select.having != TRUE}
         shown = {each: shown_keys(each, self._table.source) for each in selects}
         return Scanned(self._sums(found, shown), None)
 
-    def answered(self) -> Scanned:
+    def answer(self) -> Scanned:
         """The sums and the answer together."""
         selects, wanted = self._statement.selects, self._statement.aggregates
         riding = [each for each in wanted if self._rides(each)]
-        rest = [each for each in wanted if not self._rides(each)]
-        rest += [presence(each) for each in selects if _place(presence(each)) not in self._secret]
-        results = dict(zip(rest, answers(rest, self._table.source), strict=True))
+        unscanned = [each for each in wanted if not self._rides(each)]
+        unscanned += [
+            presence(each) for each in selects if _place(presence(each)) not in self._secret
+        ]
+        results = dict(zip(unscanned, answers(unscanned, self._table.source), strict=True))
         found: Found = {}
         for batch in ([riding[i] for i in each] for each in batches(riding)):
             read, found[_place(batch[0])] = self._read(batch[0], batch)
@@ -190,28 +370,28 @@ class Scan:
     ) -> tuple[dict[Aggregate, ShownCells], dict[Key, CellTally]]:
         """Results that share predicate and keys with the first, and the records behind them."""
         place = _place(first)
-        known = self._table.known(place)
-        if known is not None and not batch:
-            return {}, self._with_others(known, first)
-        frame = self._table.source.read(self._written(first, batch, known is None))
+        cells = self._table.known_cells(place)
+        if cells is not None and not batch:
+            return {}, self._with_others(cells, first)
+        frame = self._table.source.read(self._sql(first, batch, cells is None))
         keys = _keys_of(frame, len(first.keys))
-        if known is None:
-            known = _cells(keys, frame)
-            self._table.check(each.members for each in known.values())
-            self._table.keep(place, known)
+        if cells is None:
+            cells = _cells(keys, frame)
+            self._table.check(each.members for each in cells.values())
+            self._table.keep(place, cells)
         shown = {
-            each: dict(zip(keys, self._shown(i, each, frame, keys), strict=True))
+            each: dict(zip(keys, self._aggregate_values(i, each, frame, keys), strict=True))
             for i, each in enumerate(batch)
         }
-        return shown, self._with_others(known, first)
+        return shown, self._with_others(cells, first)
 
-    def _shown(
+    def _aggregate_values(
         self, index: int, aggregate: Aggregate, frame: Frame, keys: Sequence[Key]
     ) -> Iterable[Scalar]:
         """What an aggregate comes to in each cell; private numbers are added up exactly."""
         if not is_private_sum(aggregate):
             return shown_values(index, aggregate, frame)
-        column, offset = _added(aggregate)
+        column, offset = _summand(aggregate)
         offsets = [0] * len(keys) if offset is None else values(frame[f"o{index}"])
         if column.type is ColumnType.DOUBLE:
             found = self._sums_of_doubles(aggregate, column)
@@ -233,16 +413,16 @@ class Scan:
         if not keys:
             return {(): fsum(numbers.tolist())} if len(numbers) else {}
         cells: dict[Key, list[float]] = defaultdict(list)
-        there = [
+        present_keys = [
             key
             for key, gone in zip(_keys_of(frame, len(keys)), frame["a"].missing, strict=True)
             if not gone
         ]
-        for key, number in zip(there, numbers.tolist(), strict=True):
+        for key, number in zip(present_keys, numbers.tolist(), strict=True):
             cells[key].append(number)
-        return {key: fsum(some) for key, some in cells.items()}
+        return {key: fsum(cell_numbers) for key, cell_numbers in cells.items()}
 
-    def _written(self, first: Aggregate, batch: Sequence[Aggregate], deciding: bool) -> str:
+    def _sql(self, first: Aggregate, batch: Sequence[Aggregate], deciding: bool) -> str:
         keys = {f"k{i}": key for i, key in enumerate(first.keys)}
         arguments = dict(part for i, each in enumerate(batch) for part in _arguments(i, each))
         inner = rows(self._table.source, (), first.predicate, {**keys, **arguments})
@@ -250,14 +430,14 @@ class Scan:
         results |= {name: f"sum({name})" for name in arguments if name.startswith("o")}
         if deciding:
             inner, results = (
-                self._table.numbered(inner, [*keys, *arguments]),
+                self._table.with_numbers(inner, [*keys, *arguments]),
                 results | self._extra(),
             )
-        return grouped(inner, list(keys), results)
+        return group_by(inner, list(keys), results)
 
     def _extra(self) -> dict[str, str]:
         """What the decision needs of a cell."""
-        return {"t": "sum(v)", "m": _listed(f" FILTER (WHERE v < {self._table.below})")}
+        return {"t": "sum(v)", "m": _list_numbers_sql(f" FILTER (WHERE v < {self._table.below})")}
 
     def _with_others(self, cells: dict[Key, CellTally], first: Aggregate) -> dict[Key, CellTally]:
         """The cells with the further records that are in them."""
@@ -273,9 +453,9 @@ class Scan:
         """Which of the further records are in each cell."""
         keys = {f"k{i}": key for i, key in enumerate(first.keys)}
         inner = rows(self._table.source, (), first.predicate, keys)
-        numbered = self._table.numbered(inner, list(keys))
+        numbered = self._table.with_numbers(inner, list(keys))
         chosen = f"SELECT * FROM ({numbered}) AS c WHERE {among(self._also)}"
-        frame = self._table.source.read(grouped(chosen, list(keys), {"m": _listed()}))
+        frame = self._table.source.read(group_by(chosen, list(keys), {"m": _list_numbers_sql()}))
         found = _keys_of(frame, len(keys))
         return {key: _numbers(m) for key, m in zip(found, values(frame["m"]), strict=True)}
 
@@ -316,7 +496,7 @@ def _cell_predicate(aggregate: Aggregate, key: Key) -> Expression:
     return all_of(aggregate.predicate, *same)
 
 
-def _listed(chosen: str = "") -> str:
+def _list_numbers_sql(chosen: str = "") -> str:
     """Numbers one after the other, as text; an engine sends no lists."""
     return f"array_to_string(array_agg(v){chosen}, ' ')"
 

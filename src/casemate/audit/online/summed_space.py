@@ -1,20 +1,15 @@
 """Equations known by sums: is this one new, and whose value does it give away?
 
-The same question as `rank.RowSpace` answers, for equations that nobody writes out. An equation
+The same question as `exact.RowSpace` answers, for equations that nobody writes out. An equation
 comes as the total of secret random fingerprints of its unknowns, which a database adds up beside
 the answer; single coefficients are asked for where they are needed: on the pivots of earlier
 equations, and on the candidates for a new pivot.
 
-Guarantee  That of `pivot_basis` modulo each of two random secret primes; an unknown counts as
+Guarantee  That of `exact.PivotBasis` modulo each of two random secret primes; an unknown counts as
            determined when either says so. Both see the same fingerprints, so a coincidence among
            those (about 2^-50 a test, for fingerprints of more bits than the primes) can take a
            new equation for one that follows; nothing is missed otherwise.
-Cost       As for `rank`, and whatever it takes to look up the coefficients asked for.
-
-Which unknowns are linked by the questions about them, as questions come in.
-
-Cost  A question costs the number of its unknowns, and of the components it joins; unknowns that
-      nobody asked about cost nothing.
+Cost       As for `exact.RowSpace`, and whatever it takes to look up the coefficients asked for.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.exact import (
-    PRIMES,
-    WIDE,
+    PRIME_COUNT,
+    WIDE_PRIME_BITS,
     Added,
     Pivot,
     PivotBasis,
@@ -96,7 +91,9 @@ class SummedSpace(Generic[Sum]):
         primes: tuple[int, ...] | None = None,
     ) -> None:
         self._unknowns = unknowns
-        self._views = tuple(_View(each) for each in primes or random_primes(PRIMES, WIDE, random))
+        self._views = tuple(
+            _View(each) for each in primes or random_primes(PRIME_COUNT, WIDE_PRIME_BITS, random)
+        )
         self._kept: list[Sum] = []
         self._last: tuple[Sum, list[RankStep]] | None = None
 
@@ -210,59 +207,3 @@ class _View:
                     name = int(batch.names[place])
                     return Pivot(name, asked.unknowns.fingerprint(name), own, lines[place])
         raise ValueError("the equation differs from the kept ones at no unknown")
-
-
-# Components -------------------------------------------------------------------------------------
-
-
-Mark = TypeVar("Mark")
-
-
-class Components(Generic[Mark]):
-    """Components of linked unknowns, each with the mark of the questions that link it.
-
-    >>> parts: Components[str] = Components(4)
-    >>> parts.join(np.array([0, 1]), "sums")
-    >>> parts.join(np.array([2, 3]), "extremes")
-    >>> parts.marks(np.array([1, 2])) == {"sums", "extremes"}
-    True
-    """
-
-    def __init__(self, size: int) -> None:
-        self._label = np.full(size, -1, np.int64)  # -1: nobody asked about it
-        self._parent: list[int] = []
-        self._mark: list[Mark] = []
-
-    def marks(self, members: NDArray[np.int64]) -> set[Mark]:
-        """The marks of the components that these unknowns belong to."""
-        return {self._mark[root] for root in self._roots(members)}
-
-    def join(self, members: NDArray[np.int64], mark: Mark) -> None:
-        """Link these unknowns by a question with this mark."""
-        root = len(self._parent)
-        self._parent.append(root)
-        self._mark.append(mark)
-        for other in self._roots(members):
-            self._parent[other] = root
-        self._label[members] = root
-
-    def component(self, member: int) -> int:
-        """A number that all unknowns of a component share, for as long as nothing is joined."""
-        return self._root(int(self._label[member]))
-
-    def copy(self) -> "Components[Mark]":
-        """Another one with the same components, which goes its own way from here."""
-        twin: Components[Mark] = Components(0)
-        twin._label = self._label.copy()
-        twin._parent, twin._mark = list(self._parent), list(self._mark)
-        return twin
-
-    def _roots(self, members: NDArray[np.int64]) -> set[int]:
-        labels = np.unique(self._label[members]).tolist()
-        return {self._root(label) for label in labels if label >= 0}
-
-    def _root(self, label: int) -> int:
-        while self._parent[label] != label:
-            self._parent[label] = self._parent[self._parent[label]]  # shorter next time
-            label = self._parent[label]
-        return label

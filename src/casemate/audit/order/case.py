@@ -1,8 +1,6 @@
-"""One audit in integers: the questions, what is known beforehand, and the custodian's own table.
+"""One order audit in integers: the case, what is said of each record, and the bounds it implies.
 
 Reals are multiplied by a common denominator, so that every comparison below is one of integers.
-
-What an audit says of each record, and the second tables that show it.
 """
 
 import math
@@ -15,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact import THRESHOLDS, Domain, Exact, OrderQuestion, denominator_of, integers
+from casemate.exact import THRESHOLDS, Domain, Exact, OrderQuestion, denominator_of, integer_array
 
-REFINEMENT = 2  # reals are looked for on a grid this much finer than the published numbers
+GRID_REFINEMENT = 2  # reals are looked for on a grid this much finer than the published numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +76,7 @@ class IntegerCase:
         touched = self.incidence.touching(changed)
         return all(self.questions[which].holds(table) for which in touched)
 
-    def unscaled(self, value: int) -> Exact:
+    def unscale(self, value: int) -> Exact:
         """A value as the caller wrote it."""
         return int(value) if self.scale == 1 else Fraction(int(value), self.scale)
 
@@ -93,11 +91,11 @@ def case_of(
     widths = list(width) if isinstance(width, Sequence) else [width] * len(domain)
     _check(questions, domain, truth, widths)
     scale = 1 if domain.integer else _fine_denominator(questions, domain, truth, widths)
-    asked = [question.scaled(scale) for question in questions]
-    table = integers([int(value * scale) for value in truth])
+    asked = [question.rescale(scale) for question in questions]
+    table = integer_array([int(value * scale) for value in truth])
     low, high = _bounds(domain, scale, _beyond(asked, domain, table, widths, scale))
     _check_inside(table, low, high)
-    answered, contradicted = _answered(asked, table)
+    answered, contradicted = _split_by_truth(asked, table)
     case = IntegerCase(
         answered,
         table,
@@ -105,7 +103,7 @@ def case_of(
         high,
         _are_known(domain.low),
         _are_known(domain.high),
-        integers([max(1, math.ceil(each * scale)) for each in widths]),
+        integer_array([max(1, math.ceil(each * scale)) for each in widths]),
         domain.integer,
         scale,
     )
@@ -116,14 +114,14 @@ def _bounds(domain: Domain, scale: int, beyond: int) -> tuple[NDArray[Any], NDAr
     """The least and the largest integer that each record may have."""
     low = [-beyond if each is None else math.ceil(each * scale) for each in domain.low]
     high = [beyond if each is None else math.floor(each * scale) for each in domain.high]
-    return integers(low), integers(high)
+    return integer_array(low), integer_array(high)
 
 
 def _are_known(ends: Sequence[Exact | None]) -> NDArray[np.bool_]:
     return np.array([end is not None for end in ends], bool)
 
 
-def _answered(
+def _split_by_truth(
     asked: Sequence[OrderQuestion], table: NDArray[Any]
 ) -> tuple[tuple[OrderQuestion, ...], tuple[int, ...]]:
     """The questions that the table answers, and the places of those it contradicts."""
@@ -164,7 +162,7 @@ def _fine_denominator(
 ) -> int:
     """A denominator that leaves room between any two numbers."""
     asked = {each for q in questions for each in (q.low, q.high, q.value)}
-    return REFINEMENT * denominator_of({*asked, *domain.low, *domain.high, *truth, *widths})
+    return GRID_REFINEMENT * denominator_of({*asked, *domain.low, *domain.high, *truth, *widths})
 
 
 def _beyond(
@@ -186,7 +184,7 @@ def _beyond(
     return 4 * (math.ceil(largest) + len(table) + 2)
 
 
-# Order verdict ----------------------------------------------------------------------------------
+# What an audit says of each record, and the second tables that show it --------------------------
 
 
 Proof = Literal["order", "bounds", "integer"]
@@ -301,7 +299,7 @@ class OrderFindings:
         if len(fresh):
             self.free[fresh] = True
             self._witness_of[fresh] = len(self._witnesses)
-            self._witnesses.append(Witness(records, tuple(map(case.unscaled, values.tolist()))))
+            self._witnesses.append(Witness(records, tuple(map(case.unscale, values.tolist()))))
         return True
 
     def give_up(self, bound: int) -> None:
@@ -317,8 +315,128 @@ class OrderFindings:
 
     def _verdict(self, record: int) -> Verdict:
         if self.exposed[record]:
-            truth = self.case.unscaled(self.case.truth[record])
+            truth = self.case.unscale(self.case.truth[record])
             return ExposedValue(truth, self._proof[record])
         if self.free[record]:
             return Free(int(self._witness_of[record]))
         return Tight() if self.narrow[record] else Undecided()
+
+
+# Bounds that sums and extremes imply ------------------------------------------------------------
+# For reals, and for values without declared bounds. Each step is a consequence of one question and
+# the bounds so far, so stopping early only leaves the bounds wider.
+
+
+MAX_PROPAGATION_ROUNDS = 20
+Bound = Exact | None  # None: nothing is known
+
+
+class Intervals:
+    """The lower and upper bound of each record so far."""
+
+    def __init__(self, case: IntegerCase) -> None:
+        self._integer = case.integer
+        self.low = _known_bounds(case.low, case.known_low)
+        self.high = _known_bounds(case.high, case.known_high)
+        self._changed = True
+        for _ in range(MAX_PROPAGATION_ROUNDS):
+            if self._changed:
+                self._changed = False
+                for question in case.questions:
+                    self._press(question)
+
+    def _press(self, question: OrderQuestion) -> None:
+        """Apply one question."""
+        members = question.members.tolist()
+        if question.kind == "max":
+            for each in members:
+                self._set(each, None, question.high)
+        elif question.kind == "min":
+            for each in members:
+                self._set(each, question.low, None)
+        elif question.kind in ("sum", "avg"):
+            self._press_sum(question, members)
+        elif question.kind == "step":
+            self._press_step(question, *members)
+
+    def _press_sum(self, question: OrderQuestion, members: list[int]) -> None:
+        size = len(members) if question.kind == "avg" else 1
+        factors = [1] * len(members)
+        if question.coefficients is not None:
+            factors = question.coefficients.tolist()
+        pairs = [pair for pair in zip(members, factors, strict=True) if pair[1]]
+        ranges = [self._range(*pair) for pair in pairs]
+        lows, highs = _Total([low for low, _ in ranges]), _Total([high for _, high in ranges])
+        for (record, factor), (low, high) in zip(pairs, ranges, strict=True):
+            most = _less(question.high * size, lows.without(low))
+            least = _less(question.low * size, highs.without(high))
+            self._set(record, *_divide_bounds(least, most, factor))
+
+    def _press_step(self, question: OrderQuestion, record: int, reached: int) -> None:
+        """What reaching a threshold says of a value, and the other way round."""
+        low, high = self.low[record], self.high[record]
+        if low is not None and question.reach(low):
+            self._set(reached, question.high, None)
+        if high is not None and not question.reach(high):
+            self._set(reached, None, 0)
+        least, most = self.low[reached], self.high[reached]
+        if least is not None and least > 0:
+            self._set(record, _next(question, self._integer), None)
+        elif most is not None and most < question.high:
+            self._set(record, None, _last(question, self._integer))
+
+    def _range(self, record: int, factor: int) -> tuple[Bound, Bound]:
+        """The bounds of a record times its coefficient."""
+        ends = (self.low[record], self.high[record])
+        low, high = (None if end is None else end * factor for end in ends)
+        return (low, high) if factor > 0 else (high, low)
+
+    def _set(self, record: int, low: Bound, high: Bound) -> None:
+        if self._integer:
+            low = None if low is None else math.ceil(low)
+            high = None if high is None else math.floor(high)
+        before_low, before_high = self.low[record], self.high[record]
+        if low is not None and (before_low is None or low > before_low):
+            self.low[record], self._changed = low, True
+        if high is not None and (before_high is None or high < before_high):
+            self.high[record], self._changed = high, True
+
+
+class _Total:
+    """A sum of bounds from which one can be taken away."""
+
+    def __init__(self, ends: list[Bound]) -> None:
+        self._unknown = sum(end is None for end in ends)
+        self._known: Exact = sum((end for end in ends if end is not None), 0)
+
+    def without(self, end: Bound) -> Bound:
+        """The sum of all but this one; None where another is unknown."""
+        if self._unknown > (end is None):
+            return None
+        return self._known - (end or 0)
+
+
+def _next(question: OrderQuestion, integer: bool) -> Bound:
+    """The least value that reaches a threshold, or nearly so."""
+    past = question.strict and integer and question.value is not None
+    return math.floor(question.value) + 1 if past and question.value is not None else question.value
+
+
+def _last(question: OrderQuestion, integer: bool) -> Bound:
+    """The greatest value that does not reach a threshold, or nearly so."""
+    if not integer or question.strict or question.value is None:
+        return question.value
+    return math.ceil(question.value) - 1
+
+
+def _known_bounds(ends: NDArray[Any], known: NDArray[np.bool_]) -> list[Bound]:
+    return [end if sure else None for end, sure in zip(ends.tolist(), known.tolist(), strict=True)]
+
+
+def _less(total: Exact, others: Bound) -> Bound:
+    return None if others is None else total - others
+
+
+def _divide_bounds(low: Bound, high: Bound, factor: int) -> tuple[Bound, Bound]:
+    ends = [None if end is None else Fraction(end) / factor for end in (low, high)]
+    return (ends[0], ends[1]) if factor > 0 else (ends[1], ends[0])

@@ -1,9 +1,10 @@
-"""Logs of exact maxima and minima, duplicates allowed: clauses, propagation, moves, a solver.
+"""Decide whose values a log of sums, averages, extremes, medians and counts gives away.
 
-Whose values a log of sums, averages, extremes, medians and counts gives away.
+A log of exact maxima and minima, duplicates allowed, goes through clauses, propagation, moves and a
+solver (`audit_extremes`); `audit_order` decides any log.
 
 Source     source document 002, "Beyond linear queries".
-Guarantee  `Exposed` is a proof and `Free` comes with a second table that was re-evaluated
+Guarantee  `ExposedValue` is a proof and `Free` comes with a second table that was re-evaluated
            against every answer. `Undecided` means that the limit came first. Over integers in
            bounds every record is decided when the limit allows; over reals a log of exact
            maxima and minima is, and other mixtures may leave records undecided.
@@ -16,11 +17,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.order.case import OrderFindings, Verdicts, case_of
-from casemate.audit.order.clauses import ExtremeClauses, UnitPropagation, clauses_of
-from casemate.audit.order.interval import Intervals
-from casemate.audit.order.moves import Moves, swap
-from casemate.audit.region.second import linked
+from casemate.audit.order.case import Intervals, OrderFindings, Verdicts, case_of
+from casemate.audit.order.extremes import ExtremeClauses, Moves, UnitPropagation, clauses_of, swap
+from casemate.audit.region.second import linked_components
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.exact import Domain, Exact, OrderQuestion
 
@@ -41,7 +40,7 @@ def audit_extremes(
     moves = Moves(findings, clauses, propagation.forced, records)
     moves.run(clock)
     if moves.wanted.any():
-        from casemate.audit.order.literals import settle_literals
+        from casemate.audit.order.solver import settle_literals
 
         settle_literals(findings, clauses, propagation, moves, clock)
 
@@ -59,7 +58,7 @@ def is_extreme(question: OrderQuestion) -> bool:
     return question.kind in ("max", "min") and question.exact
 
 
-# Decide -----------------------------------------------------------------------------------------
+# Any log ----------------------------------------------------------------------------------------
 
 
 def audit_order(
@@ -94,7 +93,7 @@ def _audit_mixture(findings: OrderFindings, clock: Clock) -> None:
     clauses = clauses_of(extremes, case.low, case.high)
     propagation = UnitPropagation(clauses)
     expose_forced(findings, clauses, propagation)
-    part = linked(len(case.truth), (question.members for question in case.questions))
+    part = linked_components(len(case.truth), (question.members for question in case.questions))
     more = {int(part[q.members[0]]) for q in case.questions if len(q.members) and not is_extreme(q)}
     plain = ~np.isin(part, list(more))
     alone = [each for each in extremes if plain[each.members[0]]]
@@ -108,7 +107,7 @@ def _audit_mixture(findings: OrderFindings, clock: Clock) -> None:
 def _judge_parts(
     findings: OrderFindings, part: NDArray[np.int64], mixed: NDArray[np.int64], clock: Clock
 ) -> None:
-    from casemate.audit.order.judge import Judge
+    from casemate.audit.order.solver import Judge
 
     names, where = np.unique(part[mixed], return_inverse=True)
     judge = Judge(findings, Intervals(findings.case), clock)

@@ -23,13 +23,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.order.case import IntegerCase, OrderFindings
-from casemate.audit.order.clauses import BOTTOM, TOP, ExtremeClauses, UnitPropagation, clauses_of
 from casemate.audit.order.decide import audit_extremes
+from casemate.audit.order.extremes import (
+    BOTTOM,
+    TOP,
+    Contradictory,
+    ExtremeClauses,
+    UnitPropagation,
+    clauses_of,
+)
 from casemate.audit.time_limit import Clock, SearchLimit
-from casemate.exact import Contradictory, Exact, OrderQuestion
+from casemate.exact import Exact, OrderQuestion
 
 Extreme = Literal["max", "min"]
-WORK = 5.0  # of a solver, on one candidate answer; repeatable, so that a refusal is too
+CANDIDATE_WORK_LIMIT = (
+    5.0  # of a solver, on one candidate answer; repeatable, so that a refusal is too
+)
 
 
 class OnlineExtremes:
@@ -53,10 +62,10 @@ class OnlineExtremes:
         asked = self._question(kind, members, 0)
         if not len(asked.members):
             return False
-        past = self._connected(asked.members)
+        past = self._connected_questions(asked.members)
         answers = sorted({question.low for question in past})
         return any(
-            _exposes(_ranked(past, answers), asked, candidate)
+            _exposes(_rank_answers(past, answers), asked, candidate)
             for candidate in range(0, 4 * len(answers) + 2, 2)
         )
 
@@ -66,7 +75,7 @@ class OnlineExtremes:
         They are the past ones, one between any two, one below all and one above all; some may be
         impossible.
         """
-        past = self._connected(np.fromiter(members, np.int64))
+        past = self._connected_questions(np.fromiter(members, np.int64))
         known = sorted({question.low for question in past})
         if not known:
             return [0]
@@ -76,8 +85,8 @@ class OnlineExtremes:
     def is_possible(self, kind: Extreme, members: Iterable[int], answer: Exact) -> bool:
         """Whether some table gives this answer beside the past ones; False if that stays open."""
         asked = self._question(kind, members, answer)
-        past = [*self._connected(asked.members), asked]
-        return _is_possible(_ranked(past, sorted({question.low for question in past})))
+        past = [*self._connected_questions(asked.members), asked]
+        return _is_possible(_rank_answers(past, sorted({question.low for question in past})))
 
     def copy(self) -> "OnlineExtremes":
         """Another one with the same past, which goes its own way from here."""
@@ -100,7 +109,7 @@ class OnlineExtremes:
             raise ValueError(f"need a max or min of positions among the {self._size} records")
         return question
 
-    def _connected(self, members: NDArray[np.int64]) -> list[OrderQuestion]:
+    def _connected_questions(self, members: NDArray[np.int64]) -> list[OrderQuestion]:
         """The past questions that are linked to these records, directly or through others."""
         seen, work = set(members.tolist()), members.tolist()
         found: dict[int, OrderQuestion] = {}
@@ -114,7 +123,9 @@ class OnlineExtremes:
         return [found[place] for place in sorted(found)]
 
 
-def _ranked(questions: Sequence[OrderQuestion], answers: Sequence[Exact]) -> list[OrderQuestion]:
+def _rank_answers(
+    questions: Sequence[OrderQuestion], answers: Sequence[Exact]
+) -> list[OrderQuestion]:
     """The questions with their answers replaced by 2, 6, 10, ... in the same order.
 
     Candidates are 0, 2, 4, ...: each of these, and one between any two. The odd numbers are left
@@ -131,7 +142,7 @@ def _exposes(past: Sequence[OrderQuestion], asked: OrderQuestion, candidate: int
     """Whether the past with one more answer is possible and determines somebody."""
     local = _local([*past, OrderQuestion(asked.kind, asked.members, candidate, candidate)])
     try:
-        clauses, propagation = _propagated(local)
+        clauses, propagation = _propagate(local)
     except Contradictory:
         return False
     determined = bool(propagation.forced.any() or (clauses.low == clauses.high).any())
@@ -143,11 +154,11 @@ def _exposes(past: Sequence[OrderQuestion], asked: OrderQuestion, candidate: int
 
 def _is_possible(log: Sequence[OrderQuestion]) -> bool:
     """Whether some table gives all these answers."""
-    from casemate.audit.order.literals import any_table
+    from casemate.audit.order.solver import any_table
 
     try:
-        clauses, propagation = _propagated(_local(log))
-        clock = Clock(SearchLimit(seconds=math.inf, work=WORK, workers=1))
+        clauses, propagation = _propagate(_local(log))
+        clock = Clock(SearchLimit(seconds=math.inf, work=CANDIDATE_WORK_LIMIT, workers=1))
         return any_table(clauses, propagation, clock) is not None
     except (Contradictory, TimeoutError):
         return False
@@ -163,7 +174,7 @@ def _local(log: Sequence[OrderQuestion]) -> list[OrderQuestion]:
     ]
 
 
-def _propagated(local: Sequence[OrderQuestion]) -> tuple[ExtremeClauses, UnitPropagation]:
+def _propagate(local: Sequence[OrderQuestion]) -> tuple[ExtremeClauses, UnitPropagation]:
     """What the answers force, with bounds beyond all of them; raises if they cannot be."""
     known = 1 + max(int(each.members.max()) for each in local)
     beyond = np.full(known, 8 * (len(local) + 1), np.int64)
@@ -197,9 +208,9 @@ def _search(
     determined: bool,
 ) -> bool:
     """Decide with a solver; what stays open counts as exposing."""
-    from casemate.audit.order.literals import any_table
+    from casemate.audit.order.solver import any_table
 
-    clock = Clock(SearchLimit(seconds=math.inf, work=WORK, workers=1))
+    clock = Clock(SearchLimit(seconds=math.inf, work=CANDIDATE_WORK_LIMIT, workers=1))
     try:
         table = any_table(clauses, propagation, clock)
     except TimeoutError:

@@ -1,39 +1,34 @@
-"""Insiders: whose values follow for a few owners who put what they know together.
+"""What owners learn from what they know: a single one about others, and a few together.
 
-Guarantee  A value follows from others iff its point (`projective`) lies in their span. Each size of
-           coalition is searched in full within a budget, or it is reported as undecided. One found
-           wrongly, by chance, has no certificate for the combination that it comes with.
-Method     Modulo the span of all owners but one, what the last of them learns is in proportion to
-           what he knows; an owner of several values learns whatever lies in the span of his own.
-Limit      Needs two null vectors more than a coalition has values (`vectors_for`).
+An unknown is a point modulo a prime: what random null vectors have in its place. Whatever holds for
+all null vectors holds for these few, and the other way round up to chance.
 
-Points modulo a prime: which are in one proportion, and which lie in the span of others.
-
-An unknown is a point: what random null vectors have in its place. Whatever holds for all null
-vectors holds for these few, and the other way round up to chance.
-
-Unknowns that determine each other: pairs, and what a single insider learns about the others.
-
-Guarantee  Two undetermined unknowns are kin iff some combination of the two is determined, that is
+Guarantee  A value follows from others iff its point lies in their span. Each size of coalition is
+           searched in full within a budget, or it is reported as undecided. One found wrongly, by
+           chance, has no certificate for the combination that it comes with.
+           Two undetermined unknowns are kin iff some combination of the two is determined, that is
            iff in all random null vectors their values are in one proportion; then whoever knows one
            knows the other. Decided for all pairs at once, by any of the primes of full rank.
            Two that are not kin are taken for it with probability about 1/p^2 a pair.
+Method     Modulo the span of all owners but one, what the last of them learns is in proportion to
+           what he knows; an owner of several values learns whatever lies in the span of his own.
+Limit      Needs two null vectors more than a coalition has values (`vectors_for`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, islice
-from math import comb, gcd, isqrt
+from math import comb, gcd, isqrt, lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.region.second import linked
-from casemate.exact import Exposure, NullVectors, rational
+from casemate.audit.region.second import linked_components
+from casemate.exact import Determined, NullVectors, reconstruct_rational
 
-_NARROW = 2**31  # products of smaller residues fit in 64 bits
+_INT64_SAFE_PRIME = 2**31  # products of smaller residues fit in 64 bits
 
 Point = Sequence[int]
 
@@ -65,16 +60,16 @@ def inverses(numbers: Sequence[int], prime: int) -> list[int]:
     for number in numbers:
         running.append(product)
         product = product * number % prime
-    left, found = pow(product, -1, prime), [0] * len(numbers)
+    suffix_inverse, found = pow(product, -1, prime), [0] * len(numbers)
     for place in range(len(numbers) - 1, -1, -1):
-        found[place] = left * running[place] % prime
-        left = left * numbers[place] % prime
+        found[place] = suffix_inverse * running[place] % prime
+        suffix_inverse = suffix_inverse * numbers[place] % prime
     return found
 
 
 def wide(numbers: NDArray[Any], prime: int) -> NDArray[Any]:
     """The same residues in a type that holds the product of two."""
-    return numbers.astype(np.int64 if prime < _NARROW else object)
+    return numbers.astype(np.int64 if prime < _INT64_SAFE_PRIME else object)
 
 
 def seen_from(vectors: NDArray[Any], known: Sequence[int], prime: int) -> NDArray[Any]:
@@ -105,15 +100,15 @@ def echelon(points: Sequence[Point], prime: int) -> tuple[list[list[int]], list[
     lines: list[list[int]] = []
     pivots: list[int] = []
     for point in points:
-        rest = [int(value) % prime for value in point]
+        remainder = [int(value) % prime for value in point]
         for line, pivot in zip(lines, pivots, strict=True):
-            rest = _less(rest, line, rest[pivot], prime)
-        lead = next((place for place, value in enumerate(rest) if value), None)
+            remainder = _less(remainder, line, remainder[pivot], prime)
+        lead = next((place for place, value in enumerate(remainder) if value), None)
         if lead is None:
             continue
-        scale = pow(rest[lead], -1, prime)
-        rest = [value * scale % prime for value in rest]
-        lines = [*(_less(line, rest, line[lead], prime) for line in lines), rest]
+        scale = pow(remainder[lead], -1, prime)
+        remainder = [value * scale % prime for value in remainder]
+        lines = [*(_less(line, remainder, line[lead], prime) for line in lines), remainder]
         pivots.append(lead)
     return lines, pivots
 
@@ -138,34 +133,33 @@ def shares(points: Sequence[Point], target: Point, prime: int) -> list[int] | No
     return found
 
 
-# Coalition --------------------------------------------------------------------------------------
+# Coalitions -------------------------------------------------------------------------------------
 
 
-BUDGET = 1_000_000
-MOST_FOUND = 20_000
+COALITION_BUDGET_POINTS = 1_000_000
+MAX_COALITIONS_FOUND = 20_000
 
 Owners = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class CoalitionFinding:
+class LearnedPart:
     """Owners who learn one value: some multiples of theirs, and a number that is determined.
 
-    `shares` is read off residues, so it is a proposal that a certificate must confirm; it is None
+    `shares` is read off residues, so it is a proposal that a certificate must confirm; it is empty
     where the multiples are too large for that.
     """
 
-    knows: Owners
-    point: int
-    shares: Mapping[int, Fraction] | None
+    knows: frozenset[int]
+    part: int
+    shares: Mapping[int, Fraction] = field(hash=False, compare=False)
 
-
-@dataclass(frozen=True)
-class Coalitions:
-    """The smallest coalitions found, and the sizes that were not searched in full."""
-
-    found: tuple[CoalitionFinding, ...]
-    undecided: tuple[int, ...]
+    @property
+    def claim(self) -> dict[int, int]:
+        """What has to be proved: the part less the shares of others, in whole numbers."""
+        common = lcm(1, *(share.denominator for share in self.shares.values()))
+        weights = {other: -int(share * common) for other, share in self.shares.items()}
+        return {**weights, self.part: common}
 
 
 def vectors_for(size: int, most_owned: int) -> int:
@@ -174,14 +168,14 @@ def vectors_for(size: int, most_owned: int) -> int:
 
 
 def coalitions(
-    null: NullVectors, owner: NDArray[np.int64], size: int, budget: int = BUDGET
-) -> Coalitions:
-    """What exactly `size` owners learn together and no fewer of them do."""
+    null: NullVectors, owner: NDArray[np.int64], size: int, budget: int = COALITION_BUDGET_POINTS
+) -> tuple[list[LearnedPart], bool]:
+    """What exactly `size` owners learn together and no fewer do; whether that is all of it."""
     search = _CoalitionSearch(null, owner)
     if search.cost(size) > budget:
-        return Coalitions((), (size,))
-    found = tuple(islice(search.run(size), MOST_FOUND + 1))
-    return Coalitions(found[:MOST_FOUND], (size,) if len(found) > MOST_FOUND else ())
+        return [], False
+    found = list(islice(search.run(size), MAX_COALITIONS_FOUND + 1))
+    return found[:MAX_COALITIONS_FOUND], len(found) <= MAX_COALITIONS_FOUND
 
 
 class _CoalitionSearch:
@@ -199,22 +193,22 @@ class _CoalitionSearch:
         seats = comb(len(self._owned), size - 1)
         return seats * (1 + len(self._several)) * int(self._vectors.shape[1])
 
-    def run(self, size: int) -> Iterator[CoalitionFinding]:
+    def run(self, size: int) -> Iterator[LearnedPart]:
         """Every coalition of one size that learns something only together."""
         for others in combinations(sorted(self._owned), size - 1):
-            left = seen_from(self._vectors, self._points(others), self._prime)
-            for last, points in self._last(left, others):
+            residues = seen_from(self._vectors, self._points(others), self._prime)
+            for last, points in self._last(residues, others):
                 knows = tuple(sorted((*others, last)))
                 for point in points:
                     if self._all_needed(knows, point):
-                        yield CoalitionFinding(knows, point, self._shares(knows, point))
+                        yield LearnedPart(frozenset(knows), point, self._shares(knows, point))
 
     def _points(self, owners: Sequence[int]) -> list[int]:
         return [point for each in owners for point in self._owned[each]]
 
-    def _last(self, left: NDArray[np.int64], others: Owners) -> Iterator[tuple[int, list[int]]]:
+    def _last(self, residues: NDArray[np.int64], others: Owners) -> Iterator[tuple[int, list[int]]]:
         """Who completes a coalition, each met once, and what it then learns."""
-        labels = proportional(left, self._prime)
+        labels = proportional(residues, self._prime)
         members: dict[int, list[int]] = {}
         for point in np.flatnonzero(labels >= 0).tolist():
             members.setdefault(int(labels[point]), []).append(point)
@@ -223,8 +217,8 @@ class _CoalitionSearch:
                 continue
             own = self._owned[last]
             if len(own) > 1:
-                known = seen_from(left, own, self._prime)
-                learned = np.flatnonzero(~known.any(axis=0) & (labels >= 0)).tolist()
+                remaining = seen_from(residues, own, self._prime)
+                learned = np.flatnonzero(~remaining.any(axis=0) & (labels >= 0)).tolist()
             else:
                 learned = members.get(int(labels[own[0]]), [])
             yield last, [point for point in learned if int(self._owner[point]) != last]
@@ -235,56 +229,63 @@ class _CoalitionSearch:
         return all(self._residues(points, point) is None for points in smaller)
 
     def _residues(self, points: Sequence[int], point: int) -> list[int] | None:
-        known = self._vectors[:, list(points)].T.tolist()
+        basis = self._vectors[:, list(points)].T.tolist()
         target = self._vectors[:, point].tolist()
-        if not known:
+        if not basis:
             return None if any(target) else []
-        return shares(known, target, self._prime)
+        return shares(basis, target, self._prime)
 
-    def _shares(self, knows: Owners, point: int) -> Mapping[int, Fraction] | None:
-        """The multiples as fractions, where the prime is large enough to tell them."""
+    def _shares(self, knows: Owners, point: int) -> Mapping[int, Fraction]:
+        """The multiples as fractions, where the prime is large enough to tell them all."""
         points, bound = self._points(knows), isqrt(self._prime // 2)
         residues = self._residues(points, point) or []
-        read = [rational(residue, self._prime, bound) for residue in residues]
+        read = [reconstruct_rational(residue, self._prime, bound) for residue in residues]
         named = {p: Fraction(*each) for p, each in zip(points, read, strict=True) if each}
-        return None if None in read else {p: share for p, share in named.items() if share}
+        return {} if None in read else {p: share for p, share in named.items() if share}
 
 
-# Kinship ----------------------------------------------------------------------------------------
+# Kin: unknowns that determine each other --------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Kin:
-    """Two or more unknowns of which each determines all others.
+Ratios = dict[int, Fraction]
+"""Unknowns of which each determines all others, with their ratios to the first of them."""
 
-    x_j - ratio x_first is determined for each, and `residues` has its ratio modulo `modulus`.
+
+def kin(found: Determined) -> tuple[list[Ratios], int]:
+    """All kin of a system whose null vectors are known; how often a ratio could not be read.
+
+    One that is much too large may be taken for another; no certificate confirms that.
     """
-
-    columns: tuple[int, ...]
-    residues: tuple[int, ...]
-    modulus: int
-
-    def ratio(self, one: int, other: int) -> Fraction | None:
-        """By what the unknown in one place moves with that in another; None if too large to read.
-
-        One that is much too large may be taken for another; no certificate confirms that.
-        """
-        if gcd(self.residues[other], self.modulus) != 1:
-            return None  # in one proportion for some of the primes only: not kin after all
-        residue = self.residues[one] * pow(self.residues[other], -1, self.modulus) % self.modulus
-        read = rational(residue, self.modulus, 1 << (2 * self.modulus.bit_length() // 5))
-        return None if read is None else Fraction(*read)
-
-
-def kin(found: Exposure) -> tuple[Kin, ...]:
-    """All kin of a system whose null vectors are known."""
     sound = [null for null in found.null if null.rank == found.rank]
     related = [each for null in sound for each in _proportional(null, found.determined)]
-    label = linked(len(found.determined), related)
-    families: dict[int, list[int]] = {}
+    label = linked_components(len(found.determined), related)
+    linked_columns: dict[int, list[int]] = {}
     for column in sorted({int(column) for each in related for column in each}):
-        families.setdefault(int(label[column]), []).append(column)
-    return tuple(_named(members, sound) for members in families.values())
+        linked_columns.setdefault(int(label[column]), []).append(column)
+    families, unread = list[Ratios](), 0
+    for columns in linked_columns.values():
+        residues, modulus = _ratios(columns, sound)
+        led: dict[int, Ratios] = {}  # by the place of the first member
+        for place, column in enumerate(columns):
+            for leader, family in led.items():
+                ratio = _read(residues[place], residues[leader], modulus)
+                if ratio is not None:
+                    family[column] = ratio
+                    break
+            else:
+                led[place] = {column: Fraction(1)}
+        families += [family for family in led.values() if len(family) > 1]
+        unread += len(led) - 1
+    return families, unread
+
+
+def _read(one: int, other: int, modulus: int) -> Fraction | None:
+    """By what one unknown moves with another, given both ratios; None if too large to read."""
+    if gcd(other, modulus) != 1:
+        return None  # in one proportion for some of the primes only: not kin after all
+    residue = one * pow(other, -1, modulus) % modulus
+    read = reconstruct_rational(residue, modulus, 1 << (2 * modulus.bit_length() // 5))
+    return None if read is None else Fraction(*read)
 
 
 def _proportional(null: NullVectors, determined: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
@@ -298,8 +299,8 @@ def _proportional(null: NullVectors, determined: NDArray[np.bool_]) -> list[NDAr
     return [part for part in np.split(columns[order], starts) if len(part)]
 
 
-def _named(members: list[int], sound: Sequence[NullVectors]) -> Kin:
-    """The ratios to the first member, from all primes together."""
+def _ratios(members: list[int], sound: Sequence[NullVectors]) -> tuple[list[int], int]:
+    """The ratios to the first member, modulo the product of all primes."""
     modulus, residues = 1, [0] * len(members)
     for null in sound:
         lead = next(k for k, value in enumerate(null.vectors[:, members[0]].tolist()) if value)
@@ -310,4 +311,4 @@ def _named(members: list[int], sound: Sequence[NullVectors]) -> Kin:
             r + (value * scale - r) * step for r, value in zip(residues, values, strict=True)
         ]
         modulus *= null.prime
-    return Kin(tuple(members), tuple(residue % modulus for residue in residues), modulus)
+    return [residue % modulus for residue in residues], modulus

@@ -40,7 +40,7 @@ def collapse(system: System, random: RandomBytes | None = None) -> CollapsedSyst
     """
     entries = _Entries(system)
     while True:  # until no two different columns have one hash, which is next to always at once
-        group, leaders = _numbered(entries.hashes(random or os.urandom))
+        group, leaders = _number_groups(entries.hashes(random or os.urandom))
         if entries.all_equal(leaders[group]):
             break
     kept = leaders[group[system.column]] == system.column
@@ -55,7 +55,7 @@ def collapse(system: System, random: RandomBytes | None = None) -> CollapsedSyst
     return CollapsedSystem(smaller, group, np.bincount(group, minlength=len(leaders)))
 
 
-def _numbered(hashes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _number_groups(hashes: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The group of each column, and the first column of each group."""
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -94,7 +94,7 @@ class _Entries:
         return bool((self.row == self.row[twin]).all() and (self.code == self.code[twin]).all())
 
 
-# Regions ----------------------------------------------------------------------------------------
+# Twins of a region ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,14 +120,19 @@ class TwinRegion:
         return tighter(floor, least, max), tighter(ceiling, most, min)
 
 
+def free_columns(box: Box) -> NDArray[np.bool_]:
+    """The columns that have more than one possible value."""
+    ends = zip(box.low, box.high, strict=True)
+    return np.array([low is None or low != high for low, high in ends], np.bool_)
+
+
 def collapse_region(region: Region) -> TwinRegion:
     """Group the columns with equal coefficients and bounds, and drop those with one value."""
     system, box = region.system, region.box
-    free = [low is None or low != high for low, high in zip(box.low, box.high, strict=True)]
     alike = collapse(system).group.tolist()
     groups: dict[tuple[int, Bound, Bound, bool], int] = {}
     group = np.full(system.columns, -1, np.int64)
-    for column in np.flatnonzero(free).tolist():
+    for column in np.flatnonzero(free_columns(box)).tolist():
         key = alike[column], box.low[column], box.high[column], box.integer[column]
         group[column] = groups.setdefault(key, len(groups))
     kept = np.flatnonzero(group >= 0)

@@ -1,57 +1,51 @@
 """Second solutions: values that keep every equation, bound and type, yet differ from the true ones.
 
-A column is shown to be free by a solution in which it differs from its true value by a stated
-width. One vertex of the region shows that for many columns at once; where columns have no ends,
-the region is cut some way from the truth first. Each vertex is solved exactly from its basis and
-re-checked in rationals; one that is not whole where it must be is tried again as many times as far
-from the truth as makes it so, and one that fails the check is dropped: its columns stay open.
+`witness` shows columns to be free by vertices of the region, `exchanges` by columns that give and
+take, and `Freedom` says in doubles whether a solution can move at all. What is found is kept, and
+checked in exact arithmetic, as the change of a `RegionSolution`.
 
-A known solution of a region, and the changes that lead from it to others.
-
-A second solution usually differs from the known one in few columns, so it is kept, and checked
-in exact arithmetic, as what it changes: only the equations that the change touches are read.
-
-Second solutions by exchange: columns that no equation tells apart give and take.
-
-Two columns with the same coefficients everywhere may move by the same amount in opposite ways, as
-far as their bounds allow. That costs one sort, and shows most columns of a large table to be free.
-
-Whether a solution can move: in one direction, with every column going where it has to go.
-
-A solution of equations that lies at an end of some column's range shows that column's value if all
-other solutions have it at that end too. It does not iff there is a direction in which the column
-leaves its end, no other column passes its own, and no equation changes; and if there is such a
-direction for each of some columns, their sum is one for all of them. So columns whose direction
-has a given sign, at least 1 in size, and equations that stay at 0, are a linear program without an
-objective; it is kept while equations come, and one that would leave no direction is turned away.
-
-Exact      Nothing here is: the program is in doubles, and its answers say what to try. Whoever
-           relies on them checks what comes of it.
+Method     A column is shown to be free by a solution in which it differs from its true value by a
+           stated width. One vertex of the region shows that for many columns at once; where columns
+           have no ends, the region is cut some way from the truth first. Each vertex is solved
+           exactly from its basis and re-checked in rationals; one that is not whole where it must
+           be is tried again as many times as far from the truth as makes it so, and one that fails
+           the check is dropped: its columns stay open.
 """
 
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.region.collapse import collapse
-from casemate.exact import Bound, Box, LinearProgram, Region, Scaled, Status, System, Vertex, within
+from casemate.audit.region.collapse import collapse, free_columns
+from casemate.exact import (
+    Bound,
+    Box,
+    LinearProgram,
+    Region,
+    Scaled,
+    Status,
+    System,
+    Vertex,
+    load_highs,
+    status_of,
+    within,
+)
 
-REACH = 64
+SEARCH_REACH_WIDTHS = 64
 """A column without an end is first looked for within this many widths of the truth."""
 
 
 @dataclass(frozen=True)
 class Witnesses:
-    """Checked second solutions, for each column the index of one that differs enough, the rest."""
+    """Checked second solutions, and the columns in which none of them differs enough."""
 
     tables: tuple[tuple[Fraction, ...], ...]
-    shown_by: dict[int, int]
     open: frozenset[int]
 
 
@@ -65,12 +59,12 @@ def witness(
 ) -> Witnesses:
     """Find, for as many of the columns as possible, a solution that differs by at least its width.
 
-    >>> from casemate.exact.box import Box
+    >>> from casemate.exact import Box
     >>> from casemate.exact.system import System
     >>> region = Region.of(System.of([[1, 1, 0], [0, 0, 1]], [7, 2]), Box.of(3, 0, 9))
     >>> found = witness(region, [Fraction(3), Fraction(4), Fraction(2)], range(3), Fraction(2))
-    >>> sorted(found.shown_by), sorted(found.open)
-    ([0, 1], [2])
+    >>> len(found.tables), sorted(found.open)
+    (1, [2])
     """
     widths = [width] * len(true) if isinstance(width, Fraction) else list(width)
     if min(widths, default=1) <= 0 or not region.contains(true):
@@ -78,18 +72,25 @@ def witness(
     search = _SecondSearch(region, true, columns, widths, time.monotonic() + seconds)
     for box in dict.fromkeys((cut(region.box, true, widths), region.box)):
         search.within(box)
-    return Witnesses(tuple(search.tables), search.shown_by, frozenset(search.left))
+    return Witnesses(tuple(search.tables), frozenset(search.open_columns))
 
 
 def cut(box: Box, true: Sequence[Fraction], width: Sequence[Fraction]) -> Box:
     """The box with ends where it has none: whole numbers, some way from the truth."""
 
     def end(own: Bound, column: int, way: int) -> Bound:
-        far = true[column] + way * REACH * max(Fraction(1), width[column])
+        far = true[column] + way * SEARCH_REACH_WIDTHS * max(Fraction(1), width[column])
         return Fraction(math.ceil(far)) if own is None else own
 
     low = tuple(end(own, column, -1) for column, own in enumerate(box.low))
     high = tuple(end(own, column, 1) for column, own in enumerate(box.high))
+    return Box(low, high, box.integer)
+
+
+def hold(box: Box, values: Mapping[int, Fraction]) -> Box:
+    """The box of somebody who knows these values."""
+    low = tuple(values.get(column, end) for column, end in enumerate(box.low))
+    high = tuple(values.get(column, end) for column, end in enumerate(box.high))
     return Box(low, high, box.integer)
 
 
@@ -105,15 +106,14 @@ class _SecondSearch:
         deadline: float,
     ) -> None:
         self.tables: list[tuple[Fraction, ...]] = []
-        self.shown_by: dict[int, int] = {}
-        self.left = set(columns)
+        self.open_columns = set(columns)
         self._region, self._true, self._width, self._deadline = region, true, width, deadline
         self._float_true = np.array([float(value) for value in true])
         self._float_width = np.array([float(value) for value in width])
 
     def within(self, box: Box) -> None:
         """Look for solutions in a box that may be smaller than the region's own."""
-        if not self.left or time.monotonic() >= self._deadline:
+        if not self.open_columns or time.monotonic() >= self._deadline:
             return
         self._box = box
         self._scaled = Scaled.of(self._region.within(box.inward()))
@@ -129,9 +129,9 @@ class _SecondSearch:
 
     def one_by_one(self) -> None:
         """Send each column that is still open as far as it goes, both ways."""
-        for column in sorted(self.left):
+        for column in sorted(self.open_columns):
             for sign in (1.0, -1.0):
-                if column in self.left and time.monotonic() < self._deadline:
+                if column in self.open_columns and time.monotonic() < self._deadline:
                     costs = np.zeros(self._scaled.columns)
                     costs[column] = sign
                     self._run(costs)
@@ -140,7 +140,7 @@ class _SecondSearch:
         """Costs that push each open column towards an end that is far enough from the truth."""
         costs = np.zeros(self._scaled.columns)
         box = self._box
-        for column in self.left:
+        for column in self.open_columns:
             low, high, true = box.low[column], box.high[column], self._true[column]
             above = high is not None and high - true >= self._width[column]
             below = low is not None and true - low >= self._width[column]
@@ -176,13 +176,12 @@ class _SecondSearch:
         exact = vertex.exact_point()
         if exact is None:
             return False
-        table = self._whole([vertex.scaled.restored(value) for value in exact])
-        shown = {c for c in self.left if abs(table[c] - self._true[c]) >= self._width[c]}
+        table = self._whole([vertex.scaled.to_region_unit(value) for value in exact])
+        shown = {c for c in self.open_columns if abs(table[c] - self._true[c]) >= self._width[c]}
         if not shown or not self._region.contains(table):
             return False
-        self.shown_by.update(dict.fromkeys(shown, len(self.tables)))
         self.tables.append(table)
-        self.left -= shown
+        self.open_columns -= shown
         return True
 
     def _whole(self, table: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -197,12 +196,14 @@ class _SecondSearch:
     def _promises(self, vertex: Vertex) -> bool:
         """Whether the doubles say that an open column differs enough; spares exact work."""
         per_unit = float(vertex.scaled.unit * vertex.scaled.shrink)
-        columns = sorted(self.left)
+        columns = sorted(self.open_columns)
         away = np.abs(vertex.point[columns] / per_unit - self._float_true[columns])
         return bool((away >= self._float_width[columns] * (1 - 1e-6)).any())
 
 
-# Second -----------------------------------------------------------------------------------------
+# A known solution, and the changes that lead from it to others ----------------------------------
+# A second solution usually differs from the known one in few columns, so it is kept, and checked in
+# exact arithmetic, as what it changes: only the equations that the change touches are read.
 
 
 Change = dict[int, Fraction]
@@ -212,7 +213,7 @@ Change = dict[int, Fraction]
 class RegionSolution:
     """A solution of a region.
 
-    >>> from casemate.exact.box import Box
+    >>> from casemate.exact import Box
     >>> region = Region.of(System.of([[1, 1, 1]], [9]), Box.of(3, 0, 9))
     >>> known = RegionSolution(region, [Fraction(2), Fraction(3), Fraction(4)])
     >>> known.allows({0: Fraction(3), 1: Fraction(2)}), known.allows({0: Fraction(3)})
@@ -252,7 +253,7 @@ class RegionSolution:
         pairs = enumerate(zip(self.values, values, strict=True))
         return {column: Fraction(new) for column, (old, new) in pairs if old != new}
 
-    def far(self, change: Change, width: Sequence[Fraction]) -> set[int]:
+    def far(self, change: Change, width: Sequence[Fraction] | Mapping[int, Fraction]) -> set[int]:
         """The columns that a change moves by their width or more."""
         return {c for c, value in change.items() if abs(value - self.values[c]) >= width[c]}
 
@@ -274,18 +275,18 @@ def components(system: System, counts: NDArray[np.bool_]) -> NDArray[np.int64]:
     while True:
         least = np.full(system.rows, system.columns)
         np.minimum.at(least, row, label[column])
-        fresh = label.copy()
-        np.minimum.at(fresh, column, least[row])
-        fresh = fresh[fresh]
-        if (fresh == label).all():
+        lower = label.copy()
+        np.minimum.at(lower, column, least[row])
+        lower = lower[lower]
+        if (lower == label).all():
             return np.where(counts, label, -1)
-        label = fresh
+        label = lower
 
 
-def linked(size: int, groups: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
+def linked_components(size: int, groups: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
     """The smallest member of each one's part, where the members of a group belong together.
 
-    >>> linked(5, [np.array([1, 2]), np.array([2, 4])]).tolist()
+    >>> linked_components(5, [np.array([1, 2]), np.array([2, 4])]).tolist()
     [0, 1, 1, 3, 1]
     """
     members = list(groups)
@@ -323,72 +324,83 @@ def part(region: Region, columns: NDArray[np.int64]) -> Region:
             tuple(box.high[c] for c in own),
             tuple(box.integer[c] for c in own),
         ),
-        _shifted([region.low[row] for row in rows.tolist()], shift),
-        _shifted([region.high[row] for row in rows.tolist()], shift),
+        _shift([region.low[row] for row in rows.tolist()], shift),
+        _shift([region.high[row] for row in rows.tolist()], shift),
     )
 
 
-def _shifted(ends: Sequence[Bound], shift: Sequence[Fraction]) -> tuple[Bound, ...]:
+def _shift(ends: Sequence[Bound], shift: Sequence[Fraction]) -> tuple[Bound, ...]:
     return tuple(None if e is None else e - s for e, s in zip(ends, shift, strict=True))
 
 
-# Exchange ---------------------------------------------------------------------------------------
+# Exchanges between columns that no equation tells apart -----------------------------------------
+# Two columns with the same coefficients everywhere may move by the same amount in opposite ways, as
+# far as their bounds allow. That costs one sort, and shows most columns of a large table to be
+# free.
 
 
-TURNS = 4  # how many ways of pairing up are tried
+PAIRING_TURNS = 4  # how many ways of pairing up are tried
 
 
 def exchanges(
-    known: RegionSolution, columns: Iterable[int], width: Sequence[Fraction]
+    solution: RegionSolution, columns: Iterable[int], width: Sequence[Fraction]
 ) -> list[Change]:
     """Changes that move many of the columns by their width, each a second solution.
 
-    >>> from casemate.exact.box import Box, Region
+    >>> from casemate.exact import Box, Region
     >>> from casemate.exact.system import System
     >>> region = Region.of(System.of([[1, 1, 0], [1, 1, 1]], [5, 6]), Box.of(3, 0, 9))
     >>> known = RegionSolution(region, [Fraction(2), Fraction(3), Fraction(1)])
     >>> exchanges(known, range(3), [Fraction(1)] * 3)
     [{0: Fraction(5, 1), 1: Fraction(0, 1)}]
     """
-    groups = [group for group in _alike(known) if len(group) > 1]
-    left = set(columns)
+    groups = [group for group in _alike(solution) if len(group) > 1]
+    open_columns = set(columns)
     found: list[Change] = []
-    for turn in range(TURNS):
+    for turn in range(PAIRING_TURNS):
         change: Change = {}
         for group in groups:
-            change |= _paired(known, group, left, width, turn)
-        shown = known.far(change, width) & left
-        if shown and known.allows(change):
+            change |= _pair_up(solution, group, open_columns, width, turn)
+        shown = solution.far(change, width) & open_columns
+        if shown and solution.allows(change):
             found.append(change)
-            left -= shown
+            open_columns -= shown
     return found
 
 
-def _alike(known: RegionSolution) -> list[list[int]]:
+def _alike(solution: RegionSolution) -> list[list[int]]:
     """Columns with room to move, by their coefficients, each group in the order of its values."""
-    box, groups = known.region.box, defaultdict[int, list[int]](list)
-    for column, key in enumerate(collapse(known.region.system).group.tolist()):
-        if box.low[column] is None or box.low[column] != box.high[column]:
-            groups[key].append(column)
-    return [sorted(group, key=known.values.__getitem__) for group in groups.values()]
+    groups, group = defaultdict[int, list[int]](list), collapse(solution.region.system).group
+    for column in np.flatnonzero(free_columns(solution.region.box)).tolist():
+        groups[int(group[column])].append(column)
+    return [sorted(group, key=solution.values.__getitem__) for group in groups.values()]
 
 
-def _paired(
-    known: RegionSolution, group: list[int], left: set[int], width: Sequence[Fraction], turn: int
+def _pair_up(
+    solution: RegionSolution,
+    group: list[int],
+    open_columns: set[int],
+    width: Sequence[Fraction],
+    turn: int,
 ) -> Change:
     """Columns still to be moved, each with a partner of its group that some turn decides."""
     change: Change = {}
     step = max(1, len(group) // 2 - turn)
     for place, column in enumerate(group):
         partner = group[(place + step) % len(group)]
-        if column in left and column != partner and column not in change and partner not in change:
-            change |= _traded(known, column, partner, max(width[column], width[partner]))
+        if (
+            column in open_columns
+            and column != partner
+            and column not in change
+            and partner not in change
+        ):
+            change |= _trade(solution, column, partner, max(width[column], width[partner]))
     return change
 
 
-def _traded(known: RegionSolution, one: int, other: int, width: Fraction) -> Change:
+def _trade(solution: RegionSolution, one: int, other: int, width: Fraction) -> Change:
     """As much as two columns can trade, one way or the other."""
-    box, values = known.region.box, known.values
+    box, values = solution.region.box, solution.values
     up = _least(_room(values[one], box.high[one]), _room(values[other], box.low[other]), width)
     down = _least(_room(values[one], box.low[one]), _room(values[other], box.high[other]), width)
     amount = max(up, down)
@@ -412,12 +424,21 @@ def _least(one: Bound, other: Bound, width: Fraction) -> Fraction:
     return min(one, other)
 
 
-# Freedom ----------------------------------------------------------------------------------------
+# Whether a solution can move --------------------------------------------------------------------
+# In one direction, with every column going where it has to go. A solution of equations that lies at
+# an end of some column's range shows that column's value if all other solutions have it at that end
+# too. It does not iff there is a direction in which the column leaves its end, no other column
+# passes its own, and no equation changes; and if there is such a direction for each of some
+# columns, their sum is one for all of them. So columns whose direction has a given sign, at least 1
+# in size, and equations that stay at 0, are a linear program without an objective; it is kept while
+# equations come, and one that would leave no direction is turned away. Nothing here is exact: the
+# program is in doubles, and its answers say what to try. Whoever relies on them checks what comes
+# of it.
 
 
 Floats = NDArray[np.float64]
 
-STILL = 1e-9
+SUM_CHANGE_TOLERANCE = 1e-9
 """A sum that changes by less, in units of its own size, does not change."""
 
 
@@ -441,20 +462,18 @@ class Freedom:
     """
 
     def __init__(self, low: Floats, high: Floats) -> None:
-        import highspy
-
         self._low, self._high = low, high
         self._now = np.clip(np.zeros(len(low)), low, high)  # the direction at present
-        self._highs = highspy.Highs()
-        options = {"output_flag": False, "presolve": "off", "threads": 1, "solver": "simplex"}
-        for name, value in options.items():
-            self._highs.setOptionValue(name, value)
-        self._optimal = highspy.HighsModelStatus.kOptimal
-        self._highs.addVars(len(low), low, high)
+        nothing = np.zeros(0)
+        no_entries = np.zeros(len(low) + 1), nothing, nothing
+        ends = low, high, nothing, nothing
+        self._highs = load_highs(
+            np.zeros(len(low)), ends, no_entries, presolve="off", solver="simplex"
+        )
 
     def admit(self, sums: Sequence[HeldSum]) -> bool:
         """Hold some more sums, unless no direction would be left."""
-        scaled = [_scaled(each) for each in sums]
+        scaled = [_normalise(each) for each in sums]
         if any(self._impossible(each) for each in scaled):
             return False
         before, basis = self._highs.getNumRow(), self._highs.getBasis()
@@ -464,7 +483,7 @@ class Freedom:
         if all(self._is_held(each) for each in scaled):
             return True
         self._highs.run()
-        if self._highs.getModelStatus() == self._optimal:
+        if status_of(self._highs) is Status.OPTIMAL:
             self._now = np.array(self._highs.getSolution().col_value, np.float64)
             return True
         added = np.arange(before, self._highs.getNumRow(), dtype=np.int32)
@@ -479,14 +498,14 @@ class Freedom:
         low, high = self._low[held.columns], self._high[held.columns]
         least = _product(up, low) + _product(down, high)
         most = _product(up, high) + _product(down, low)
-        return least > held.high + STILL or most < held.low - STILL
+        return least > held.high + SUM_CHANGE_TOLERANCE or most < held.low - SUM_CHANGE_TOLERANCE
 
     def _is_held(self, held: HeldSum) -> bool:
         change = float(held.weights @ self._now[held.columns])
-        return held.low - STILL <= change <= held.high + STILL
+        return held.low - SUM_CHANGE_TOLERANCE <= change <= held.high + SUM_CHANGE_TOLERANCE
 
 
-def _scaled(held: HeldSum) -> HeldSum:
+def _normalise(held: HeldSum) -> HeldSum:
     """The same, with weights of at most 1: an end that is not 0 is moved with them."""
     size = float(np.abs(held.weights).max(initial=0.0)) or 1.0
     return HeldSum(held.columns, held.weights / size, held.low / size, held.high / size)

@@ -1,12 +1,7 @@
-"""What may be published, decided by auditing it: rows that take part in an exposure go.
+"""The repair: a small set of rows to withhold so that nobody is exposed, written as SQL.
 
-While the audit of what is left exposes somebody, or does not decide about somebody, rows are taken
-out that are about these people: those of a certificate where there is one, and otherwise the rows
-of which most of the people are exposed, the smallest first. Each round takes twice as many for each
-person as the round before it, so that few audits are needed; what was taken out in vain is given
-back in the end, in batches.
-
-The repair: a small set of rows to withhold so that nobody is exposed, written as SQL.
+`Trials` audits what is left and takes rows out, `choose_rows` is a first choice of rows that can be
+published together, and `repair` writes the statements that are left and audits them as they stand.
 
 Source     Source document 002, "Which records are exposed?": what is not published cannot be
            combined. The document audits; withholding what would expose somebody is our addition.
@@ -14,98 +9,72 @@ Guarantee  The text was written to a file, read back and audited as it stands, w
            and the limits that it was made for; the verdict of that audit comes with it.
 Choice     Rows are withheld, never rounded: a rounded sum still bounds everybody in it, and a
            value that is known to within the step of a rounding is as good as known.
-
-Which rows can be published together, one after the other: by rank, and by room to move.
-
-A row is admitted if, with those before it, its numbers determine nobody and leave everybody whose
-value is at an end of its range room to move away from it. For numbers that need not be whole that
-is all there is to it, so a row that is turned away once can never come back while the others stay:
-one pass gives a choice to which no row can be added, and the order of the pass decides how many it
-has. Large rows first loses least. What only whole numbers or extremes give away is not seen here,
-and the room to move is computed in doubles: the audit of what is chosen decides.
 """
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casemate.audit.case import Case
-from casemate.audit.exposure import Audit
+from casemate.audit.decide_exposure import Audit
 from casemate.audit.findings import AuditOptions
-from casemate.audit.result import Audited, Exposed, Repaired, Verdict
-from casemate.audit.statements import (
+from casemate.audit.repair.stakes import Stakes, swappable
+from casemate.audit.repair.statements import (
     AuditedStatements,
     LoggedStatement,
     RowEvidence,
-    Withheld,
     rows_shown,
 )
-from casemate.audit.witness.stakes import Stakes, swappable
+from casemate.audit.result import Audited, Exposed, Repaired, Verdict, Withheld
 from casemate.errors import Misconfigured
-from casemate.exact import WIDE, Equation, RowSpace, random_prime
+from casemate.exact import WIDE_PRIME_BITS, Equation, RowSpace, random_prime
 from casemate.published import (
     Knowledge,
     People,
-    exact_ranges,
+    evidence_of,
     is_large,
-    publication,
     verified_equations,
 )
 from casemate.query.language import Scalar
 from casemate.query.parse import DIALECT, Logged, Queries, Unread, read_queries
 from casemate.table import Table, opened_table
 
-MOST_GIVEN_BACK = 100
+MAX_AUDITS_GIVING_BACK = 100
 """Audits that giving back may cost."""
 
-PATIENCE = 2
+MAX_OPEN_AUDITS = 2
 """Audits that may leave somebody undecided before rows are looked for that are easy to decide."""
 
 Auditing = Callable[[Sequence[Logged]], Audited]
 
 
-@dataclass(frozen=True, eq=False)
-class Members:
-    """Which records, by their positions, each of some rows is about."""
-
-    rows: tuple[Withheld, ...]
-    people: People
-    records: Mapping[Withheld, NDArray[np.int64]]
-
-    @cached_property
-    def _touching(self) -> Mapping[int, list[Withheld]]:
-        found: dict[int, list[Withheld]] = {}
-        for row in self.rows:
-            for record in self.records[row].tolist():
-                found.setdefault(record, []).append(row)
-        return found
-
-    def touching(self, record: int) -> list[Withheld]:
-        """The rows that are about a record."""
-        return self._touching.get(record, [])
-
-    def share(self, row: Withheld, some: NDArray[np.bool_]) -> float:
-        """Which part of the records of a row are among some."""
-        return float(some[self.records[row]].sum()) / max(1, len(self.records[row]))
-
-    def size(self, row: Withheld) -> int:
-        """How many records a row is about."""
-        return len(self.records[row])
-
-
 class Trials:
-    """Audits of the statements without some of their rows."""
+    """Audits of the statements without some of their rows: those that take part in an exposure go.
 
-    def __init__(self, statements: AuditedStatements, members: Members, audit: Auditing) -> None:
-        self._statements, self._members, self._audit = statements, members, audit
-        self._rows = members.rows
+    While the audit of what is left exposes somebody, or does not decide about somebody, rows are
+    taken out that are about these people: those of a certificate where there is one, and otherwise
+    the rows of which most of the people are exposed, the smallest first. Each round takes twice as
+    many for each person as the round before it, so that few audits are needed; what was taken out
+    in vain is given back in the end, in batches.
+    """
+
+    def __init__(
+        self,
+        statements: AuditedStatements,
+        rows: Mapping[Withheld, RowEvidence],
+        people: People,
+        audit: Auditing,
+    ) -> None:
+        self._statements, self._rows, self._people, self._audit = statements, rows, people, audit
+        self._touching: dict[int, list[Withheld]] = {}
+        for row, shown in rows.items():
+            for record in shown.records.tolist():
+                self._touching.setdefault(record, []).append(row)
 
     def of(self, kept: Iterable[Withheld]) -> Audited:
         """Audit what is published if these rows are, and no others."""
@@ -122,81 +91,92 @@ class Trials:
 
         Where audits cannot decide, they go on with rows that are easy to decide about.
         """
-        left, most, open_ = list(kept), 1, 0
-        while left:
-            found = self.of(left)
+        remaining, rows_per_person, open_audits = list(kept), 1, 0
+        while remaining:
+            found = self.of(remaining)
             if found.verdict is Verdict.NONE_EXPOSED:
                 break
-            open_ += bool(found.undecided or found.unchecked)
-            if open_ == PATIENCE:
-                left, most, open_ = list(easy()), 1, PATIENCE + 1
+            open_audits += bool(found.undecided or found.unchecked)
+            if open_audits == MAX_OPEN_AUDITS:
+                remaining, rows_per_person, open_audits = list(easy()), 1, MAX_OPEN_AUDITS + 1
             else:
-                left, most = self.narrowed(found, left, most), 2 * most
-        return left
+                remaining, rows_per_person = (
+                    self.without_blamed(found, remaining, rows_per_person),
+                    2 * rows_per_person,
+                )
+        return remaining
 
-    def narrowed(self, found: Audited, kept: Sequence[Withheld], most: int = 1) -> list[Withheld]:
+    def without_blamed(
+        self, found: Audited, kept: Sequence[Withheld], rows_per_person: int = 1
+    ) -> list[Withheld]:
         """These rows without some that are to blame for what was found, so many for each person."""
-        blamed = self._blamed(found, set(kept), most)
-        return self._listed(set(kept) - blamed) if blamed else []
+        blamed = self._rows_to_blame(found, set(kept), rows_per_person)
+        return self._in_order(set(kept) - blamed) if blamed else []
 
-    def given_back(
+    def give_back(
         self, kept: Sequence[Withheld], others: Sequence[Withheld], seconds: float = float("inf")
     ) -> list[Withheld]:
         """Add as many of the other rows as can be had in so many seconds, in batches.
 
         A batch that does no harm is followed by one twice as large, any other by a quarter of it.
         """
-        left, pending, size = set(kept), list(others), len(others)
+        published, pending, size = set(kept), list(others), len(others)
         deadline = time.monotonic() + seconds
-        for _ in range(MOST_GIVEN_BACK):
+        for _ in range(MAX_AUDITS_GIVING_BACK):
             if not pending or time.monotonic() >= deadline:
                 break
             batch = pending[:size]
-            if self.of(left.union(batch)).verdict is Verdict.NONE_EXPOSED:
-                left |= set(batch)
+            if self.of(published.union(batch)).verdict is Verdict.NONE_EXPOSED:
+                published |= set(batch)
                 pending, size = pending[size:], 2 * size
             elif size == 1:
                 pending = pending[1:]
             else:
                 size = max(1, min(size, len(pending)) // 4)
-        return self._listed(left)
+        return self._in_order(published)
 
-    def _listed(self, kept: set[Withheld]) -> list[Withheld]:
+    def _in_order(self, kept: set[Withheld]) -> list[Withheld]:
         return [row for row in self._rows if row in kept]
 
     # Who is to blame ------------------------------------------------------------------------------
 
-    def _blamed(self, found: Audited, kept: set[Withheld], most: int) -> set[Withheld]:
+    def _rows_to_blame(
+        self, found: Audited, kept: set[Withheld], rows_per_person: int
+    ) -> set[Withheld]:
         """Up to so many rows for each person about whom something follows, or may follow."""
         queries = list(self._texts(kept))
-        bad = np.zeros(len(self._members.people.records), np.bool_)
+        bad = np.zeros(len(self._people.records), np.bool_)
         suspects: list[tuple[Exposed | None, list[int]]] = []
         suspects += [(each, self._places(each)) for each in found.exposed]
-        suspects += [(None, self._named(name)) for name in (*found.undecided, *found.unchecked)]
+        suspects += [
+            (None, self._positions_named(name)) for name in (*found.undecided, *found.unchecked)
+        ]
         for _, places in suspects:
             bad[places] = True
-        guilt = {row: (-self._members.share(row, bad), self._members.size(row)) for row in kept}
+        about = {row: self._rows[row].records for row in kept}
+        guilt = {
+            row: (-bad[some].sum() / max(1, len(some)), len(some)) for row, some in about.items()
+        }
         blamed: set[Withheld] = set()
         for exposed, places in suspects:
             rows = self._proving(exposed, queries, kept) or self._about(places, kept)
-            if not blamed.intersection(rows) or most > 1:
-                blamed.update(sorted(rows, key=guilt.__getitem__)[:most])
+            if not blamed.intersection(rows) or rows_per_person > 1:
+                blamed.update(sorted(rows, key=guilt.__getitem__)[:rows_per_person])
         return blamed
 
     def _places(self, exposed: Exposed) -> list[int]:
         """The positions of the records that an exposed value is about."""
         if exposed.record is not None:
-            return self._named(exposed.record)
-        people = self._members.people
-        first = people.first_of(exposed.person)
-        return [] if first is None else people.rows(first).tolist()
+            return self._positions_named(exposed.record)
+        first = self._people.first_of(exposed.person)
+        return [] if first is None else self._people.rows(first).tolist()
 
-    def _named(self, record: Scalar) -> list[int]:
-        place = self._members.people.place(record)
+    def _positions_named(self, record: Scalar) -> list[int]:
+        place = self._people.place(record)
         return [] if place is None else [place]
 
     def _about(self, places: Iterable[int], kept: set[Withheld]) -> list[Withheld]:
-        found = (row for place in places for row in self._members.touching(place))
+        found = (row for place in places for row in self._touching.get(place, ()))
         return [row for row in dict.fromkeys(found) if row in kept]
 
     def _proving(
@@ -210,47 +190,43 @@ class Trials:
         return [row for row in self._rows if row in kept and (row.query, row.cell) in named]
 
 
-# Search -----------------------------------------------------------------------------------------
+# Rows that can be published together ------------------------------------------------------------
+# One after the other, by rank, and by room to move. A row is admitted if, with those before it, its
+# numbers determine nobody and leave everybody whose value is at an end of its range room to move
+# away from it. For numbers that need not be whole that is all there is to it, so a row that is
+# turned away once can never come back while the others stay: one pass gives a choice to which no
+# row can be added, and the order of the pass decides how many it has. Large rows first loses least.
+# What only whole numbers or extremes give away is not seen here, and the room to move is computed
+# in doubles: the audit of what is chosen decides.
 
 
-SEVERAL_ORDERS = 3_000
+MAX_ROWS_FOR_SEVERAL_ORDERS = 3_000
 """Rows up to which more than one order is tried, where nobody needs room to move."""
 
-SEVERAL_PROGRAMS = 300
+MAX_ROWS_FOR_SEVERAL_PROGRAMS = 300
 """The same where somebody does: each row is then a linear program."""
 
 
-@dataclass(frozen=True)
-class Offer:
-    """A row, the equations that it publishes, and how many records they are about."""
-
-    row: Withheld
-    equations: tuple[int, ...]
-    size: int
-
-
-def chosen(stakes: Stakes, offers: Sequence[Offer]) -> list[Offer]:
+def choose_rows(stakes: Stakes, rows: Mapping[Withheld, RowEvidence]) -> list[Withheld]:
     """As many rows as one of several orders lets be published together, in their own order."""
-    best: list[Offer] = []
-    most = SEVERAL_ORDERS if stakes.freedom() is None else SEVERAL_PROGRAMS
-    for order in _orders(offers)[: 1 if len(offers) > most else None]:
-        admission = Admission(stakes)
-        kept = [offers[i] for i in order if admission.admit(offers[i])]
-        best = max(best, kept, key=lambda some: (len(some), sum(each.size for each in some)))
-        if len(best) == len(offers):
-            break
-    rows = {offer.row for offer in best}
-    return [offer for offer in offers if offer.row in rows]
-
-
-def _orders(offers: Sequence[Offer]) -> list[list[int]]:
-    """Large rows first, by classes of size or by size itself, and as they come."""
-    places = range(len(offers))
-    return [
-        sorted(places, key=lambda i: -offers[i].size.bit_length()),
-        sorted(places, key=lambda i: -offers[i].size),
-        list(places),
+    size = {row: len(shown.records) for row, shown in rows.items()}
+    orders = [  # large rows first, by classes of size or by size itself, and as they come
+        sorted(rows, key=lambda row: -size[row].bit_length()),
+        sorted(rows, key=lambda row: -size[row]),
+        list(rows),
     ]
+    best: list[Withheld] = []
+    most = (
+        MAX_ROWS_FOR_SEVERAL_ORDERS if stakes.freedom() is None else MAX_ROWS_FOR_SEVERAL_PROGRAMS
+    )
+    for order in orders[: 1 if len(rows) > most else None]:
+        admission = Admission(stakes)
+        kept = [row for row in order if admission.admit(rows[row].equations)]
+        best = max(best, kept, key=lambda some: (len(some), sum(size[row] for row in some)))
+        if len(best) == len(rows):
+            break
+    chosen = set(best)
+    return [row for row in rows if row in chosen]
 
 
 class Admission:
@@ -258,18 +234,19 @@ class Admission:
 
     def __init__(self, stakes: Stakes) -> None:
         self._stakes, self._freedom = stakes, stakes.freedom()
-        self._space = RowSpace(stakes.columns, primes=(random_prime(WIDE),))
+        self._space = RowSpace(stakes.columns, primes=(random_prime(WIDE_PRIME_BITS),))
 
-    def admit(self, offer: Offer) -> bool:
-        """Publish a row, unless that would expose somebody."""
-        exact = [self._stakes.lines[i] for i in offer.equations if self._stakes.is_exact(i)]
+    def admit(self, equations: Sequence[int]) -> bool:
+        """Publish the equations of a row, unless that would expose somebody."""
+        exact = [self._stakes.lines[i] for i in equations if self._stakes.is_exact(i)]
         lines = [line for line in exact if len(line.columns)]
         if self._expose(lines):
             return False
-        if self._freedom is not None:
-            held = [self._stakes.held(i) for i in offer.equations]
-            if not self._freedom.admit(held):
-                return False
+        held_sums = (
+            [self._stakes.held_sum(i) for i in equations] if self._freedom is not None else []
+        )
+        if self._freedom is not None and not self._freedom.admit(held_sums):
+            return False
         for line in lines:
             self._space.add(line)
         return True
@@ -289,7 +266,7 @@ class Admission:
         return self._stakes.exposes(space.would_determine(line), space.determined)
 
 
-# Repair -----------------------------------------------------------------------------------------
+# The repair of a log ----------------------------------------------------------------------------
 
 
 FILE = "repaired.sql"
@@ -318,13 +295,12 @@ def repair(
     ([(2, (('Gender', 'Male'),))], 'none-exposed')
     """
     with opened_table(table, private) as opened:
-        log = [_unanswered(entry) for entry in read_queries(queries, dialect)]
+        log = [
+            entry if isinstance(entry, Unread) else Logged(entry.sql, entry.line)
+            for entry in read_queries(queries, dialect)
+        ]
         wanted = replace(options or AuditOptions(), witness=False, approximate=False)
         return _Repair(log, opened, knowledge or Knowledge(), wanted, dialect).run()
-
-
-def _unanswered(entry: Logged | Unread) -> Logged | Unread:
-    return entry if isinstance(entry, Unread) else Logged(entry.sql, entry.line)
 
 
 class _Repair:
@@ -341,10 +317,11 @@ class _Repair:
         self._table, self._dialect = table, dialect
         self._knowledge, self._options = knowledge, options
         source = table.source
-        policy = exact_ranges(log, table.policy, knowledge, source, dialect).policy
-        refused = {each.query: each.reason for each in publication(log, policy, dialect).refused}
+        read = evidence_of(log, table.policy, knowledge, source, dialect)
+        refused = {each.query: each.reason for each in read.publication.refused}
         sound = [_left_out(n, entry, refused) for n, entry in enumerate(log, start=1)]
-        found = publication(sound, policy, dialect)
+        read = evidence_of(sound, read.policy, knowledge, source, dialect)
+        found, policy = read.publication, read.policy
         if is_large(found, policy, source):
             raise Misconfigured("this log is too large to be repaired; repair a part of it")
         system, found = verified_equations(found, policy, source)
@@ -359,35 +336,34 @@ class _Repair:
     def run(self) -> Repaired:
         """Choose rows, audit them, give back what was taken in vain, and audit the file."""
         shown = rows_shown(self._case, self._statements)
-        offers, stakes = offered(shown), Stakes(self._case)
-        members = Members(tuple(shown), self._case.equations.people, _records(shown))
+        stakes, people = Stakes(self._case), self._case.equations.people
         brief = replace(self._options, group_size=1, insiders=0, certificates=0)
-        trials = Trials(self._statements, members, lambda log: self._audit(log, brief))
-        first = [offer.row for offer in chosen(stakes, offers)]
+        trials = Trials(self._statements, shown, people, lambda log: self._audit(log, brief))
+        first = choose_rows(stakes, shown)
         kept = trials.safe(first, lambda: swappable(self._case, shown))
         if len(kept) < len(first):
-            others = _admissible(stakes, offers, kept)
-            kept = trials.given_back(kept, others, self._options.seconds)
+            others = _admissible(stakes, shown, kept)
+            kept = trials.give_back(kept, others, self._options.seconds)
         while True:
-            found = self._written(kept, tuple(shown))
+            found = self._write(kept, tuple(shown))
             if found.audited.verdict is Verdict.NONE_EXPOSED or not kept:
                 return found
-            kept = trials.narrowed(found.audited, kept)
+            kept = trials.without_blamed(found.audited, kept)
 
     def _audit(self, log: Sequence[Logged] | Path, options: AuditOptions) -> Audited:
         return Audit.of(
             log, self._table, knowledge=self._knowledge, options=options, dialect=self._dialect
         )
 
-    def _written(self, kept: Sequence[Withheld], rows: Sequence[Withheld]) -> Repaired:
+    def _write(self, kept: Sequence[Withheld], rows: Sequence[Withheld]) -> Repaired:
         """The file that shows these rows, and the audit of it."""
-        left = set(kept)
-        there = self._statements.texts([row for row in rows if row not in left])
-        withheld = tuple(row for row in rows if row not in left or row.query not in there)
+        published = set(kept)
+        texts = self._statements.texts([row for row in rows if row not in published])
+        withheld = tuple(row for row in rows if row not in published or row.query not in texts)
         sql = self._statements.script(withheld)
         numbers = range(1, self._case.publication.queries + 1)
-        dropped = tuple(number for number in numbers if number not in there)
-        return Repaired(withheld, dropped, sql, self._read_back(sql, bool(there)), len(rows))
+        dropped = tuple(number for number in numbers if number not in texts)
+        return Repaired(withheld, dropped, sql, self._read_back(sql, bool(texts)), len(rows))
 
     def _read_back(self, sql: str, anything: bool) -> Audited:
         if not anything:
@@ -405,22 +381,12 @@ def _left_out(number: int, entry: Logged | Unread, refused: Mapping[int, str]) -
     return Unread(entry.sql, entry.line, refused[number])
 
 
-def offered(shown: Mapping[Withheld, RowEvidence]) -> list[Offer]:
-    """The rows as they are offered to be published."""
-    return [Offer(row, tuple(each.equations), len(each.records)) for row, each in shown.items()]
-
-
-def _records(shown: Mapping[Withheld, RowEvidence]) -> dict[Withheld, NDArray[np.int64]]:
-    return {row: each.records for row, each in shown.items()}
-
-
 def _admissible(
-    stakes: Stakes, offers: Sequence[Offer], kept: Sequence[Withheld]
+    stakes: Stakes, rows: Mapping[Withheld, RowEvidence], kept: Sequence[Withheld]
 ) -> list[Withheld]:
     """The other rows that could be published beside these as far as rank and room go."""
-    admission, there = Admission(stakes), set(kept)
-    for offer in offers:
-        if offer.row in there:
-            admission.admit(offer)
-    largest = sorted(offers, key=lambda offer: -offer.size)
-    return [each.row for each in largest if each.row not in there and admission.admit(each)]
+    admission, published = Admission(stakes), set(kept)
+    for row in kept:
+        admission.admit(rows[row].equations)
+    largest = sorted(rows, key=lambda row: -len(rows[row].records))
+    return [r for r in largest if r not in published and admission.admit(rows[r].equations)]

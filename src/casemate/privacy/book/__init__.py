@@ -1,6 +1,7 @@
 """One hash-chained, append-only book: in memory, in an SQLite file, or in PostgreSQL.
 
-`book` is its form, its chain and its stores; `files` and `postgres_session` are the two engines.
+`chain` is its form and its hashes, `book` its stores; `files` and `postgres_session` are the two
+engines, and `files` also opens files that only their owner may use.
 """
 
 from typing import TYPE_CHECKING
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
         open_book,
     )
     from casemate.privacy.book.chain import START, Form, Head
-    from casemate.privacy.book.files import connected, locked, make_durable, open_private
+    from casemate.privacy.book.files import (
+        connect_sqlite,
+        make_durable,
+        open_private,
+        write_transaction,
+    )
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -7,63 +7,24 @@ used once), and the version, so that a book of another version is refused.
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from casemate.errors import Misconfigured
 from casemate.privacy.book.chain import Chained, Entry, Form
 from casemate.privacy.book.files import SqliteSession
 
+if TYPE_CHECKING:
+    from casemate.privacy.book.postgres_session import PostgresSession
+
+    BookSession = SqliteSession | PostgresSession
+
 IN_MEMORY = ":memory:"
 """Where a book is that ends with the process: for simulations, which promise nothing."""
 
 Result = TypeVar("Result")
-
-
-class Book(Protocol[Entry]):
-    """The entries of one book, inside a transaction where it is written to."""
-
-    def newest(self) -> Entry | None:
-        """The last entry."""
-        ...
-
-    def find(self, *identity: str) -> Entry | None:
-        """The entry of this identity; there is at most one."""
-        ...
-
-    def latest(self, *group: str) -> Entry | None:
-        """The newest entry of this group."""
-        ...
-
-    def rows(self, first: int, count: int) -> Sequence[Entry]:
-        """At most `count` entries in order, from number `first`."""
-        ...
-
-    def of_kinds(self, kinds: Sequence[str], first: int) -> Sequence[Entry]:
-        """Every entry of these kinds in order, from number `first`."""
-        ...
-
-    def append(self, entry: Entry) -> None:
-        """Write the next entry."""
-        ...
-
-
-class Store(Protocol[Entry]):
-    """Something that keeps a book."""
-
-    def read(self, look: Callable[[Book[Entry]], Result]) -> Result:
-        """Look at what is durable."""
-        ...
-
-    def run(self, work: Callable[[Book[Entry]], Result]) -> Result:
-        """Do the work alone and all or nothing; return its result once that is durable."""
-        ...
-
-    def close(self) -> None:
-        """Let go of files and connections."""
-        ...
 
 
 # In memory --------------------------------------------------------------------------------------
@@ -78,12 +39,12 @@ class MemoryBook(Generic[Entry]):
         self._one = len(form.identity) == 1, len(form.group) == 1
         self._cut([])
 
-    def read(self, look: Callable[[Book[Entry]], Result]) -> Result:
+    def read(self, look: Callable[["Book[Entry]"], Result]) -> Result:
         """Look while nobody writes."""
         with self._lock:
             return look(self)
 
-    def run(self, work: Callable[[Book[Entry]], Result]) -> Result:
+    def run(self, work: Callable[["Book[Entry]"], Result]) -> Result:
         """Do the work while nobody else does any, and take it back if it fails."""
         with self._lock:
             length = len(self._rows)
@@ -133,52 +94,13 @@ class MemoryBook(Generic[Entry]):
 # In a database ----------------------------------------------------------------------------------
 
 
-class BookSession(Protocol):
-    """A connection of either engine, used by one thread at a time; parameters stand at `?`."""
-
-    prefix: str
-    types: ClassVar[dict[str, str]]
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """What is done in the block is durable when it has ended, or undone."""
-        ...
-
-    def translated(self) -> AbstractContextManager[None]:
-        """Say what went wrong with the database in casemate's own errors."""
-        ...
-
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
-        """Run one statement and return a cursor."""
-        ...
-
-    def executemany(self, sql: str, parameters: Sequence[Sequence[Any]], /) -> object:
-        """Run one statement for each row of parameters."""
-        ...
-
-    def has(self, table: str) -> bool:
-        """Whether there is a table of this name."""
-        ...
-
-    def lock(self, name: str) -> None:
-        """Wait until nobody else holds the lock of this name, and hold it to the end."""
-        ...
-
-    def protect(self, table: str, what: str, unless: str = "") -> None:
-        """Have the database refuse to delete rows, and to update them (only `unless` that)."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the connection."""
-        ...
-
-
 class SqlBook(Generic[Entry]):
     """The entries as one transaction of a database sees them.
 
     New ones are kept back and written together, since each statement may be a journey to a server.
     """
 
-    def __init__(self, session: BookSession, form: Form[Entry]) -> None:
+    def __init__(self, session: "BookSession", form: Form[Entry]) -> None:
         self._session, self._form = session, form
         self._table, self._names = session.prefix + form.table, ", ".join(form.names)
         self._unwritten: list[Entry] = []
@@ -245,18 +167,22 @@ def _texts(entry: Chained, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(getattr(entry, name)) for name in names)
 
 
+Book = MemoryBook[Entry] | SqlBook[Entry]
+"""The entries of one book, inside a transaction where it is written to."""
+
+
 class SqlStore(Generic[Entry]):
     """A book in a database; threads wait for each other, and processes for a lock."""
 
-    def __init__(self, session: BookSession, form: Form[Entry]) -> None:
+    def __init__(self, session: "BookSession", form: Form[Entry]) -> None:
         self._session, self._form, self._lock = session, form, threading.RLock()
 
-    def read(self, look: Callable[[Book[Entry]], Result]) -> Result:
+    def read(self, look: Callable[["Book[Entry]"], Result]) -> Result:
         """Look at what is durable, without the lock."""
-        with self._lock, self._session.translated():
+        with self._lock, self._session.translate_errors():
             return look(SqlBook(self._session, self._form))
 
-    def run(self, work: Callable[[Book[Entry]], Result]) -> Result:
+    def run(self, work: Callable[["Book[Entry]"], Result]) -> Result:
         """Do the work under the lock, and return its result once that is durable."""
         with self._lock, self._session.transaction():
             self._session.lock(self._session.prefix + self._form.table)
@@ -271,11 +197,14 @@ class SqlStore(Generic[Entry]):
             self._session.close()
 
 
+Store = MemoryBook[Entry] | SqlStore[Entry]
+"""Something that keeps a book: work is done alone and all or nothing, and is then durable."""
+
 VERSIONS = "book_versions"
 
 
 @contextmanager
-def open_book(where: str | Path, form: Form[Entry]) -> Iterator[BookSession]:
+def open_book(where: str | Path, form: Form[Entry]) -> Iterator["BookSession"]:
     """A session on the database of a book, in one transaction that makes the book if it is new."""
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
         from casemate.privacy.book.postgres_session import PostgresSession
@@ -293,7 +222,7 @@ def open_book(where: str | Path, form: Form[Entry]) -> Iterator[BookSession]:
         raise
 
 
-def _require_version(session: BookSession, form: Form[Entry]) -> None:
+def _require_version(session: "BookSession", form: Form[Entry]) -> None:
     """Refuse a book of another version; where there is none, make an empty one."""
     versions, table = session.prefix + VERSIONS, session.prefix + form.table
     if not session.has(table):

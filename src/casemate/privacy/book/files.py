@@ -1,14 +1,13 @@
-"""One SQLite file shared by the processes of a host: durable commits, one writer at a time.
+"""One SQLite file shared by the processes of a host, and files that only their owner may use.
 
-Switching on the write-ahead log needs patience of its own: SQLite waits for a lock when a
-transaction begins, but not when the kind of journal changes, and of two who open a new file at the
-same moment one would be told that it is locked.
+Commits are durable, one writer at a time. Switching on the write-ahead log needs patience of its
+own: SQLite waits for a lock when a transaction begins, but not when the kind of journal changes,
+and of two who open a new file at the same moment one would be told that it is locked.
 
-Files that only their owner may use, opened so that nobody can put another in their place.
-
-A name that is a symbolic link is not followed: whoever can write to the folder could point it at
-a file of their choice, which would then be read as a secret or written over. A file that belongs
-to somebody else is not used either, since its owner reads and changes it at will.
+A private file is opened so that nobody can put another in its place. A name that is a symbolic link
+is not followed: whoever can write to the folder could point it at a file of their choice, which
+would then be read as a secret or written over. A file that belongs to somebody else is not used
+either, since its owner reads and changes it at will.
 """
 
 import os
@@ -23,42 +22,44 @@ from typing import Any, ClassVar
 from casemate.errors import LedgerUnavailable, Misconfigured
 from casemate.privacy.book.chain import Form
 
-PATIENCE = 30.0
+LOCK_TIMEOUT_SECONDS = 30.0
 """Seconds to wait for another process that holds the write lock."""
 
-PAUSE = 0.01
+RETRY_PAUSE_SECONDS = 0.01
 """Seconds from one attempt to the next."""
 
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def write_ahead(connection: sqlite3.Connection, patience: float) -> None:
+def write_ahead(connection: sqlite3.Connection, timeout_seconds: float) -> None:
     """Switch a file to the write-ahead log, for so many seconds if others do the same."""
-    until = time.monotonic() + patience
+    until = time.monotonic() + timeout_seconds
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as reason:
             if reason.sqlite_errorcode & 0xFF not in IN_USE or time.monotonic() > until:
                 raise
-            time.sleep(PAUSE)
+            time.sleep(RETRY_PAUSE_SECONDS)
         else:
             return
 
 
-def connected(path: Path) -> sqlite3.Connection:
+def connect_sqlite(path: Path) -> sqlite3.Connection:
     """A connection that any thread may use, whose transactions are begun and ended by hand."""
-    return sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(
+        path, timeout=LOCK_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+    )
 
 
 def make_durable(connection: sqlite3.Connection) -> None:
     """From now on a commit returns after the log was flushed to the disk."""
     connection.execute("PRAGMA synchronous = FULL")
-    write_ahead(connection, PATIENCE)
+    write_ahead(connection, LOCK_TIMEOUT_SECONDS)
 
 
 @contextmanager
-def locked(connection: sqlite3.Connection) -> Iterator[None]:
+def write_transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """A transaction that takes the one write lock before anything is read."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -70,7 +71,7 @@ def locked(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-# Private file -----------------------------------------------------------------------------------
+# Files for their owner alone --------------------------------------------------------------------
 
 
 EVERYBODY_ELSE = 0o077
@@ -125,8 +126,8 @@ class SqliteSession:
                 f"the {form.name} {path} cannot be opened ({reason.strerror}); name a file that "
                 f"can be written"
             ) from reason
-        with self.translated():
-            self._connection = connected(path)
+        with self.translate_errors():
+            self._connection = connect_sqlite(path)
             try:
                 make_durable(self._connection)
                 self._require_alone()
@@ -146,11 +147,11 @@ class SqliteSession:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """What is done in the block is durable when it has ended, or undone."""
-        with self.translated(), locked(self._connection):
+        with self.translate_errors(), write_transaction(self._connection):
             yield
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Say what went wrong with the file in casemate's own errors."""
         try:
             yield

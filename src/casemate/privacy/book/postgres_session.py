@@ -64,21 +64,21 @@ class PostgresSession:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """What is done in the block is durable when it has ended, or undone."""
-        with self.translated(), self._connected().transaction():
+        with self.translate_errors(), self._live_connection().transaction():
             yield
 
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> "psycopg.Cursor[Any]":
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         """Run one statement; ? marks a parameter."""
-        return self._connected().execute(_with_percents(sql), parameters, binary=True)
+        return self._live_connection().execute(_with_percents(sql), parameters, binary=True)
 
     def executemany(self, sql: str, parameters: Sequence[Sequence[Any]], /) -> None:
         """Run one statement for each row, in one journey to the server."""
-        with self._connected().cursor() as cursor:
+        with self._live_connection().cursor() as cursor:
             cursor.executemany(_with_percents(sql), parameters)
 
     def has(self, table: str) -> bool:
         """Whether there is a table of this name."""
-        return self.execute("SELECT to_regclass(?)::text", (table,)).fetchone() != (None,)
+        return bool(self.execute("SELECT to_regclass(?)::text", (table,)).fetchone() != (None,))
 
     def lock(self, name: str) -> None:
         """Wait until nobody else holds the lock of this name, and hold it to the end."""
@@ -107,7 +107,7 @@ class PostgresSession:
             self._connection.close()
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Say what went wrong with the database in casemate's own errors, without its address."""
         try:
             yield
@@ -122,7 +122,7 @@ class PostgresSession:
                 f"nothing left; see to it and {self._form.again}"
             ) from None  # its text may quote the address
 
-    def _connected(self) -> "psycopg.Connection[Any]":
+    def _live_connection(self) -> "psycopg.Connection[Any]":
         if self._connection is None or self._connection.closed:
             self._connection = self._psycopg.connect(self._address, autocommit=True)
             self._connection.isolation_level = self._psycopg.IsolationLevel.READ_COMMITTED

@@ -1,23 +1,158 @@
-"""The rows of a ledger: what each says, the bytes that are hashed, and the chain they form.
+"""The rows of a ledger: its terms, its charges and totals, and the chain by which it grows.
 
 A ledger is a list of rows that only grows. Row 0 states the terms; every other row is a charge,
 the output of a charge, or amended terms. Each row's hash is SHA-256 over the previous row's hash
 and the row's own fields, so a row cannot change without every later hash changing too. Each row
-also carries the exact totals after it, so the newest row is all that a charge has to look at.
-
-How a ledger grows by one row, and how a whole ledger is checked by growing it again.
+also carries the exact totals after it, in rationals, so the newest row is all that a charge has to
+look at. A whole ledger is checked by growing it again.
 """
 
+import json
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import Self, TypeVar
 
-from casemate.errors import LedgerDamaged
+from casemate.errors import LedgerDamaged, Misconfigured
 from casemate.privacy.book.chain import START, Form, Head
-from casemate.privacy.cost import Concentrated, Cost, Currency, Pure, Unbounded, price
-from casemate.privacy.ledger.terms import FORMAT, NOTHING, Terms, Total
+from casemate.privacy.cost import Concentrated, Cost, Currency, Pure, Unbounded, price, rho_of
+
+UNIT = Fraction(1, 10**12)
+"""What one integer of the store is worth, in epsilon or in rho.
+
+Totals are exact rationals; beside each the store keeps its whole units, rounded up, so that a
+CHECK of the database itself refuses an overspending. Rounding the total once, not each charge,
+lets n charges of budget/n fill a budget exactly.
+"""
+
+LARGEST_EPSILON = 10**6
+"""No budget may be larger: it protects nobody, and its units must fit into 63 bits."""
+
+FORMAT = "casemate.ledger/2"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What one ledger is about; only the policy's hash and the budget may be amended later."""
+
+    dataset: str
+    policy: str
+    neighbours: str
+    protects: str
+    epsilon: Fraction
+    delta: Fraction
+    budget: Fraction  # epsilon itself, or the rho it is worth at delta
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        dataset: str,
+        policy: str,
+        neighbours: str,
+        protects: str,
+        epsilon: Fraction,
+        delta: Fraction,
+    ) -> Self:
+        """State the terms, converting (epsilon, delta) to rho when delta is not 0."""
+        _require_word("neighbours", neighbours, ("add-remove", "replace"))
+        _require_word("protects", protects, ("person", "private-columns"))
+        require_text("dataset", dataset, 1, 500)
+        require_text("policy", policy, 0, 500)
+        exact = isinstance(epsilon, Fraction) and isinstance(delta, Fraction)
+        if not exact or not 0 < epsilon <= LARGEST_EPSILON or not 0 <= delta < 1:
+            raise ValueError(
+                f"a budget needs Fractions with 0 < epsilon <= {LARGEST_EPSILON} and "
+                f"0 <= delta < 1, got {epsilon!r} and {delta!r}"
+            )
+        budget = rho_of(epsilon, delta) if delta else epsilon
+        return cls(dataset, policy, neighbours, protects, epsilon, delta, budget)
+
+    @property
+    def currency(self) -> Currency:
+        """Pure epsilon when delta is 0, rho otherwise."""
+        return Currency.RHO if self.delta else Currency.EPSILON
+
+    def to_text(self) -> str:
+        """The terms as one line of JSON, always the same for the same terms."""
+        facts = {name: str(value) for name, value in asdict(self).items()}
+        return json.dumps({"format": FORMAT, **facts}, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read back what `to_text` wrote."""
+        facts = json.loads(text)
+        written = facts.pop("format")
+        if written != FORMAT:
+            raise Misconfigured(
+                f"this ledger has the format {written!r} and this version of casemate reads "
+                f"{FORMAT!r}; open it with the version that wrote it"
+            )
+        numbers = {name: Fraction(facts[name]) for name in ("epsilon", "delta", "budget")}
+        return cls(**(facts | numbers))
+
+
+@dataclass(frozen=True)
+class Total:
+    """A sum of costs in the budget's currency, and the first row that made it infinite, if any."""
+
+    amount: Fraction = Fraction(0)
+    infinite_since: int | None = None
+
+    @property
+    def infinite(self) -> bool:
+        """Whether something left without noise, so that no finite guarantee is left."""
+        return self.infinite_since is not None
+
+    def plus(self, amount: Fraction) -> Self:
+        """Add a price; past 512 bits the sum is rounded up, so that a ledger cannot be clogged."""
+        total = self.amount + amount
+        if total.denominator.bit_length() > 512:
+            total = Fraction(-(-(total.numerator << 256) // total.denominator), 1 << 256)
+        return replace(self, amount=total)
+
+    @property
+    def units(self) -> int:
+        """The finite part in whole units, rounded up."""
+        return whole_units(self.amount)
+
+    def to_text(self) -> str:
+        """The total as it is stored."""
+        return str(self.amount) + (f" infinite {self.infinite_since}" if self.infinite else "")
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """Read back what `to_text` wrote."""
+        amount, _, since = text.partition(" infinite ")
+        return cls(Fraction(amount), int(since) if since else None)
+
+
+def whole_units(amount: Fraction) -> int:
+    """The amount in the integer units of the store, rounded up."""
+    return -(-amount // UNIT)
+
+
+NOTHING = Total()
+
+
+def require_text(name: str, value: str, least: int, most: int) -> None:
+    """Demand text that every store can keep."""
+    if not isinstance(value, str) or not least <= len(value) <= most or "\0" in value:
+        raise ValueError(f"{name} must be text of {least} to {most} characters without NUL")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} must be text that UTF-8 can express") from None
+
+
+def _require_word(name: str, word: str, allowed: tuple[str, ...]) -> None:
+    if word not in allowed:
+        raise Misconfigured(f"{name} must be one of {', '.join(allowed)}, got {word!r}")
+
+
+# One row ----------------------------------------------------------------------------------------
+
 
 Parsed = TypeVar("Parsed")
 
@@ -73,7 +208,7 @@ class LedgerEntry:
         except (ValueError, ArithmeticError, TypeError) as reason:
             raise damaged(self.number, "it cannot be read") from reason
 
-    def chained(self, previous: bytes) -> Self:
+    def with_hash(self, previous: bytes) -> Self:
         """The same row with the hash that follows `previous`."""
         return replace(self, hash=FORM.digest(self, previous))
 
@@ -130,7 +265,7 @@ def cost_from_text(text: str) -> Cost:
     raise ValueError("a stored cost is pure, zcdp or unbounded")
 
 
-# Ledger chain -----------------------------------------------------------------------------------
+# How a ledger grows by a row, and is checked by growing again -----------------------------------
 
 
 @dataclass(frozen=True)
@@ -162,11 +297,11 @@ class Draft:
     output: bytes = b""
 
 
-def extended(state: State, draft: Draft, principal_total: Total) -> tuple[LedgerEntry, State]:
+def next_row(state: State, draft: Draft, principal_total: Total) -> tuple[LedgerEntry, State]:
     """The row that the draft becomes after `state`, and the state after it."""
     number = state.number + 1
-    total = _after(state.total, draft.cost, number, state.currency)
-    own = _after(principal_total, draft.cost, number, state.currency)
+    total = _add_cost(state.total, draft.cost, number, state.currency)
+    own_total = _add_cost(principal_total, draft.cost, number, state.currency)
     entry = LedgerEntry(
         number=number,
         kind=draft.kind.value,
@@ -176,14 +311,14 @@ def extended(state: State, draft: Draft, principal_total: Total) -> tuple[Ledger
         cost_text="" if draft.cost is None else cost_to_text(draft.cost),
         output=draft.output,
         total_text=total.to_text(),
-        principal_total_text=own.to_text(),
+        principal_total_text=own_total.to_text(),
         units=total.units,
         at=draft.at,
-    ).chained(state.hash)
-    return entry, _moved(state, entry, total)
+    ).with_hash(state.hash)
+    return entry, _advance(state, entry, total)
 
 
-def _after(total: Total, cost: Cost | None, number: int, currency: Currency) -> Total:
+def _add_cost(total: Total, cost: Cost | None, number: int, currency: Currency) -> Total:
     if cost is None:
         return total
     if isinstance(cost, Unbounded):
@@ -194,7 +329,7 @@ def _after(total: Total, cost: Cost | None, number: int, currency: Currency) -> 
     return total.plus(paid)
 
 
-def _moved(state: State, entry: LedgerEntry, total: Total) -> State:
+def _advance(state: State, entry: LedgerEntry, total: Total) -> State:
     state = replace(state, number=entry.number, hash=entry.hash, total=total)
     if entry.kind == RowKind.TERMS:
         terms = Terms.from_text(entry.purpose)
@@ -217,8 +352,8 @@ class Walk:
         FORM.require_chained(self.state.number + 1, self.state.hash, entry)
         if entry.number == 0 and entry.kind != RowKind.TERMS:
             raise damaged(0, "it does not state the terms")
-        again, self.state = _again(self.state, entry, before)
-        if again != entry or self.state.left < 0:
+        rewritten, self.state = _rewrite(self.state, entry, before)
+        if rewritten != entry or self.state.left < 0:
             raise damaged(entry.number, "its totals do not follow from the rows before it")
         if charge:
             self._totals[entry.principal] = entry.principal_total
@@ -238,7 +373,7 @@ class Walk:
         return Head(self.state.number, self.state.hash.hex())
 
 
-def _again(state: State, entry: LedgerEntry, principal_total: Total) -> tuple[LedgerEntry, State]:
+def _rewrite(state: State, entry: LedgerEntry, principal_total: Total) -> tuple[LedgerEntry, State]:
     """Write the row once more, from what it says alone."""
     try:
         draft = Draft(
@@ -250,19 +385,19 @@ def _again(state: State, entry: LedgerEntry, principal_total: Total) -> tuple[Le
             entry.cost,
             entry.output,
         )
-        return extended(state, draft, principal_total)
+        return next_row(state, draft, principal_total)
     except (ValueError, ArithmeticError, LookupError, TypeError) as reason:
         raise damaged(entry.number, "it cannot be read") from reason
 
 
 def require_newest(stored: State, newest: LedgerEntry | None) -> None:
     """Refuse a store whose head does not name its newest row: rows were cut off or slipped in."""
-    found = State() if newest is None else _at(stored, newest)
+    found = State() if newest is None else _state_at(stored, newest)
     if (stored.number, stored.hash, stored.total) != (found.number, found.hash, found.total):
         raise damaged(
             found.number + 1, f"the head counts {stored.number + 1} rows up to another newest one"
         )
 
 
-def _at(stored: State, newest: LedgerEntry) -> State:
+def _state_at(stored: State, newest: LedgerEntry) -> State:
     return replace(stored, number=newest.number, hash=newest.hash, total=newest.total)

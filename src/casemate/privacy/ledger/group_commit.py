@@ -8,9 +8,9 @@ Guarantee  A result is handed out only after its transaction committed. Work tha
            its own caller alone. When the store fails, every caller of that transaction is told
            that the outcome is not known; keys make it safe to try again.
 Waiting    A caller alone is served at once. After a transaction with n callers the next one waits
-           for n to come back (half as many after each smaller one), at most `PAUSE` seconds after
-           the last arrival and `PATIENCE` in all: those just released usually return sooner than
-           the disk would be done without them.
+           for n to come back (half as many after each smaller one), at most
+           `ARRIVAL_WAIT_SECONDS` after the last arrival and `BATCH_WAIT_SECONDS` in all: those
+           just released usually return sooner than the disk would be done without them.
 Stopping   A programming error inside a piece of work stops the ledger: whoever waits, and whoever
            asks later, gets `LedgerUnavailable`.
 """
@@ -27,21 +27,21 @@ from typing import Any, Generic, TypeVar
 from casemate.errors import CasemateError, LedgerDamaged, LedgerUnavailable
 from casemate.privacy.book.book import Result
 
-Given = TypeVar("Given")  # what work is done on: a book
-PAUSE, PATIENCE = 0.002, 0.02
-MOST = 4096
+BookView = TypeVar("BookView")  # what work is done on: a book
+ARRIVAL_WAIT_SECONDS, BATCH_WAIT_SECONDS = 0.002, 0.02
+LARGEST_BATCH = 4096
 """Pieces of work in one transaction."""
 
 Work = Callable[[Any], Any]
 Ticket = tuple[Work, "Future[Any]"]
 
 
-class GroupCommit(Generic[Given]):
+class GroupCommit(Generic[BookView]):
     """A store that shares each of its transactions among all the callers that wait for one."""
 
     def __init__(
         self,
-        transaction: Callable[[], AbstractContextManager[Given]],
+        transaction: Callable[[], AbstractContextManager[BookView]],
         finish: Callable[[], None],
     ) -> None:
         self.commits = 0
@@ -52,12 +52,12 @@ class GroupCommit(Generic[Given]):
         self._thread = threading.Thread(target=self._serve, name="ledger commits", daemon=True)
         self._thread.start()
 
-    def run(self, work: Callable[[Given], Result]) -> Result:
+    def run(self, work: Callable[[BookView], Result]) -> Result:
         """Do the work in the next transaction, and return its result once that is durable."""
         result: Result = self.submit(work).result()
         return result
 
-    def submit(self, work: Callable[[Given], Result]) -> "Future[Result]":
+    def submit(self, work: Callable[[BookView], Result]) -> "Future[Result]":
         """Queue the work; the future is done when its transaction is durable, or failed."""
         if os.getpid() != self._process:
             raise LedgerUnavailable("this ledger was opened before a fork; open it again after it")
@@ -79,7 +79,7 @@ class GroupCommit(Generic[Given]):
 
     def _serve(self) -> None:
         try:
-            while batch := self._gathered():
+            while batch := self._gather_batch():
                 self._commit(batch)
         finally:
             with self._lock:
@@ -87,14 +87,14 @@ class GroupCommit(Generic[Given]):
             _fail(self._left_over(), "the ledger has stopped")
             self._finish()
 
-    def _gathered(self) -> list[Ticket]:
+    def _gather_batch(self) -> list[Ticket]:
         """Wait for work, then for those who can be expected to bring more of it."""
         first = self._waiting.get()
-        batch, deadline = [] if first is None else [first], time.monotonic() + PATIENCE
-        while batch and len(batch) < MOST:
-            enough = len(batch) >= self._expected or time.monotonic() >= deadline
+        batch, deadline = [] if first is None else [first], time.monotonic() + BATCH_WAIT_SECONDS
+        while batch and len(batch) < LARGEST_BATCH:
+            complete = len(batch) >= self._expected or time.monotonic() >= deadline
             try:
-                ticket = self._waiting.get(timeout=0 if enough else PAUSE)
+                ticket = self._waiting.get(timeout=0 if complete else ARRIVAL_WAIT_SECONDS)
             except queue.Empty:
                 break
             if ticket is None:

@@ -20,8 +20,6 @@ Damage     Rows are hash-chained and a head row names the newest, so a changed, 
            where they cannot reach it and pass it to `verify`; then that is found too.
 Amended    A policy may change its budget: the new terms become a row. The guarantee is then the
            largest budget that was ever in force.
-
-What a ledger allows: pure decisions about a cost, a quota, and the terms it is opened with.
 """
 
 import threading
@@ -37,12 +35,16 @@ from casemate.privacy.book.book import IN_MEMORY
 from casemate.privacy.book.chain import Head
 from casemate.privacy.cost import Cost, Unbounded, epsilon_of, price
 from casemate.privacy.ledger.entry import (
+    NOTHING,
     Draft,
     LedgerEntry,
     RowKind,
     State,
+    Terms,
+    Total,
     Walk,
     cost_to_text,
+    require_text,
 )
 from casemate.privacy.ledger.store import (
     LedgerBook,
@@ -51,7 +53,8 @@ from casemate.privacy.ledger.store import (
     open_postgres,
     open_sqlite,
 )
-from casemate.privacy.ledger.terms import NOTHING, Terms, Total, require_text
+
+# What a ledger allows: pure decisions about a cost, a quota and its terms -----------------------
 
 
 def permit(cost: Cost, state: State, *, allow_unbounded: bool) -> None:
@@ -66,18 +69,19 @@ def permit(cost: Cost, state: State, *, allow_unbounded: bool) -> None:
             return
         raise Refused(
             f"this would leave without noise ({cost.reason}) and make the dataset's total "
-            f"infinite for ever; {_left(state)}: add noise, or open the ledger to allow it"
+            f"infinite for ever; {_describe_remaining(state)}: add noise, or open the ledger to "
+            f"allow it"
         )
     asked = price(cost, state.currency)
     if asked is None:
         raise Refused(
             f"a zCDP cost has no finite epsilon at delta = 0, and this budget has delta = 0; "
-            f"{_left(state)}: use a pure mechanism, or state a delta in the policy"
+            f"{_describe_remaining(state)}: use a pure mechanism, or state a delta in the policy"
         )
     _afford(state.total, asked, state.budget, state.currency.value)
 
 
-def _left(state: State) -> str:
+def _describe_remaining(state: State) -> str:
     return f"{float(state.left):.6g} of {state.currency} is left"
 
 
@@ -124,13 +128,13 @@ def _require_same_promise(terms: Terms, stored: Terms) -> None:
             )
 
 
-# Ledger -----------------------------------------------------------------------------------------
+# The ledger -------------------------------------------------------------------------------------
 
 
-PAGE = 1000
+ROWS_PER_PAGE = 1000
 """Rows read at a time when the whole history is walked."""
 
-MOST_OUTPUT = 1 << 28
+OUTPUT_BYTES_LIMIT = 1 << 28
 """Bytes of one stored output; more belongs into a file whose hash is stored."""
 
 
@@ -146,7 +150,7 @@ class Receipt:
     output: bytes | None
 
 
-class _Own(threading.local):
+class _ThreadTotal(threading.local):
     """What each thread has charged."""
 
     amount = Fraction(0)
@@ -179,7 +183,7 @@ class Ledger:
     ) -> None:
         self.quotas = {} if quotas is None else quotas
         self._store, self._allow_unbounded, self._clock = store, allow_unbounded, clock
-        self._own = _Own()
+        self._charged_here = _ThreadTotal()
         self._walk(expected_heads)
         store.run(lambda book: self._agree(book, terms))
 
@@ -197,7 +201,7 @@ class Ledger:
         require_text("cost", cost_to_text(cost), 1, 10_000)
         draft = Draft(RowKind.CHARGE, key, self._clock(), principal, purpose, cost)
         receipt, amount = self._store.run(lambda book: self._charge(book, draft, cost))
-        self._own.amount += amount
+        self._charged_here.amount += amount
         return receipt
 
     @property
@@ -206,13 +210,13 @@ class Ledger:
 
         What others spend in the meantime is not in it, nor is a charge that was found stored.
         """
-        return self._own.amount
+        return self._charged_here.amount
 
     def record_output(self, key: str, output: bytes) -> bytes:
         """Store the output of a charge, once, and return what is stored: the first writer's."""
         require_text("key", key, 1, 500)
-        if len(output) > MOST_OUTPUT:
-            raise ValueError(f"an output has at most {MOST_OUTPUT} bytes, got {len(output)}")
+        if len(output) > OUTPUT_BYTES_LIMIT:
+            raise ValueError(f"an output has at most {OUTPUT_BYTES_LIMIT} bytes, got {len(output)}")
         draft = Draft(RowKind.OUTPUT, key, self._clock(), output=bytes(output))
         return self._store.run(lambda book: _record(book, draft))
 
@@ -304,7 +308,7 @@ class Ledger:
                 walk.add(entry)
 
     def _page(self, first: int) -> tuple[Sequence[LedgerEntry], State]:
-        return self._store.run(lambda book: (book.rows.rows(first, PAGE), book.state))
+        return self._store.run(lambda book: (book.rows.rows(first, ROWS_PER_PAGE), book.state))
 
     # Opening and closing ----------------------------------------------------------------------
 

@@ -33,10 +33,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from casemate.errors import LedgerDamaged, Misconfigured
-from casemate.privacy.book.book import Book, BookSession, MemoryBook, Result, SqlBook, open_book
+from casemate.privacy.book.book import Book, MemoryBook, Result, SqlBook, open_book
 from casemate.privacy.book.chain import START, Head
 from casemate.privacy.book.files import WRITTEN_BY_OTHERS, open_private, require_private
 from casemate.privacy.cost import Currency
@@ -45,11 +45,15 @@ from casemate.privacy.ledger.entry import (
     Draft,
     LedgerEntry,
     State,
-    extended,
+    Total,
+    next_row,
     require_newest,
+    whole_units,
 )
 from casemate.privacy.ledger.group_commit import GroupCommit
-from casemate.privacy.ledger.terms import Total, whole_units
+
+if TYPE_CHECKING:
+    from casemate.privacy.book.book import BookSession
 
 
 class LedgerBook:
@@ -60,29 +64,9 @@ class LedgerBook:
 
     def extend(self, draft: Draft, principal_total: Total) -> LedgerEntry:
         """Write the next row."""
-        entry, self.state = extended(self.state, draft, principal_total)
+        entry, self.state = next_row(self.state, draft, principal_total)
         self.rows.append(entry)
         return entry
-
-
-class LedgerStore(Protocol):
-    """Something that keeps a ledger."""
-
-    @property
-    def commits(self) -> int:
-        """How many transactions were committed so far."""
-        ...
-
-    def run(self, work: Callable[[LedgerBook], Result]) -> Result:
-        """Do the work in a transaction, and return its result once that is durable.
-
-        Work that is refused raises before it writes anything, never after.
-        """
-        ...
-
-    def close(self) -> None:
-        """Finish what was begun and let go of files and connections."""
-        ...
 
 
 class LedgerInMemory:
@@ -101,6 +85,13 @@ class LedgerInMemory:
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+
+LedgerStore = LedgerInMemory | GroupCommit[LedgerBook]
+"""Runs work in a transaction and returns its result once that is durable.
+
+Work that is refused raises before it writes anything, never after.
+"""
 
 
 # In a database ----------------------------------------------------------------------------------
@@ -174,7 +165,7 @@ class LedgerDatabase:
             ) from reason
 
 
-def _require_durable(session: BookSession) -> None:
+def _require_durable(session: "BookSession") -> None:
     if session.execute("SELECT current_setting('fsync')").fetchone() != ("on",):
         raise Misconfigured(
             "this PostgreSQL server runs with fsync = off, so no charge would be durable; "

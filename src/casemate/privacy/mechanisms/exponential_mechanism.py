@@ -35,7 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.privacy.cost import Concentrated, Pure
-from casemate.privacy.noise.noise import Bits, uniform_below
+from casemate.privacy.noise.noise import uniform_below
+from casemate.privacy.noise.tape import Bits
 
 Utilities = Sequence[int] | Sequence[Fraction] | NDArray[np.integer[Any]]
 
@@ -72,21 +73,21 @@ class ExponentialMechanism:
 
     def choose(self, utilities: Utilities, bits: Bits | None = None) -> int:
         """Return the position of the chosen candidate."""
-        listed, levels = _levels(utilities)
+        candidates, levels = _levels(utilities)
         chosen = _draw_level(levels, self.rate, bits)
         rank = int(uniform_below(levels[chosen], 1, bits)[0])
-        return next(islice((i for i, u in enumerate(listed) if u == chosen), rank, None))
+        return next(islice((i for i, u in enumerate(candidates) if u == chosen), rank, None))
 
     def probabilities(
         self, utilities: Utilities, precision: int = FIRST_PRECISION
     ) -> list[tuple[Fraction, Fraction]]:
         """Return two rationals for each candidate, with its exact probability between them."""
-        listed, levels = _levels(utilities)
+        candidates, levels = _levels(utilities)
         weights = _weights(levels, self.rate, precision)
-        near = [(levels[level], *weight) for level, weight in weights.items()]
-        least = sum(count * low for count, low, _ in near)
-        most = sum(count * high for count, _, high in near) + _out_of_reach(levels, weights)
-        enclosed = (weights.get(utility, (0, 1)) for utility in listed)
+        within_reach = [(levels[level], *weight) for level, weight in weights.items()]
+        least = sum(count * low for count, low, _ in within_reach)
+        most = sum(count * high for count, _, high in within_reach) + _out_of_reach(levels, weights)
+        enclosed = (weights.get(utility, (0, 1)) for utility in candidates)
         return [(Fraction(low, most), Fraction(high, least)) for low, high in enclosed]
 
     def error_bound(self, candidates: int, beta: float, best: int = 1) -> float:
@@ -121,14 +122,14 @@ def exponential(
 
 def _levels(utilities: Utilities) -> tuple[Sequence[Any], Counter[Any]]:
     """The candidates in order, and how many share each utility."""
-    listed = utilities.tolist() if isinstance(utilities, np.ndarray) else utilities
-    levels = Counter(listed)
+    candidates = utilities.tolist() if isinstance(utilities, np.ndarray) else utilities
+    levels = Counter(candidates)
     if not levels:
         raise ValueError("there must be at least one candidate, got none")
     for kind in set(map(type, levels)):
         if not issubclass(kind, int | Fraction):
             raise ValueError(f"utilities must be integers or Fractions, got a {kind.__name__}")
-    return listed, levels
+    return candidates, levels
 
 
 def _draw_level(levels: Counter[Any], rate: Fraction, bits: Bits | None) -> Any:
@@ -158,9 +159,9 @@ def _weights(levels: Counter[Any], rate: Fraction, precision: int) -> dict[Any, 
     """
     best = max(levels)
     reach = math.floor(best - precision / rate)
-    near = sorted((level for level in levels if level >= reach), reverse=True)
+    within_reach = sorted((level for level in levels if level >= reach), reverse=True)
     weights, steps = {best: (2**precision, 2**precision)}, dict[Any, tuple[int, int]]()
-    for before, level in pairwise(near):
+    for before, level in pairwise(within_reach):
         step = before - level
         if step not in steps:
             steps[step] = _enclose(rate * step, precision)

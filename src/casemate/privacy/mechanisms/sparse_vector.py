@@ -2,16 +2,24 @@
 
 A run draws one noise on the threshold and one on every comparison. As long as the answers are
 "below" it goes on at no further cost; it halts after its last positive answer. Everything is an
-integer: values and thresholds on a grid of the caller's, noise from a discrete Laplace law.
+integer: values and thresholds on a grid of the caller's, noise from a discrete Laplace law. A
+`Calibration` says how much noise a run takes, what it costs, and how accurate that leaves it.
 
 Only value - threshold matters, so the threshold is a public number that comes with the question
 and may change from one to the next. The noise on it is the one secret that outlives a question:
 `state` and `restore` carry it over a restart. The state changes when a run is opened and at each
 positive answer, never at a "below". The caller asks one question of a run at a time.
 
-What must survive a restart of a sparse vector: secrets, as plain values that no repr shows.
+Source     The noise of AboveThreshold and NumericSparse behind source document 003 (Theorem 3.28
+           as recalled there), and of the form without resampling: Lyu, Su and Li, "Understanding
+           the Sparse Vector Technique for Differential Privacy", PVLDB 10(6), 2017, Algorithm 1.
+Guarantee  The cost is computed from the scales in use, never from the epsilon that was asked for.
+Cost       Constant time; floats choose a split or state an error, only rationals state a cost.
+Departure  Noise is a discrete Laplace on the integers, so every error bound is an integer from
+           that law's exact tail. docs/derivations/sparse_vector.md has the proofs.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
@@ -21,9 +29,126 @@ from typing import Any, Self
 
 from casemate.errors import PositivesSpent
 from casemate.privacy.cost import Concentrated, Pure
-from casemate.privacy.mechanisms.calibration import Calibration
 from casemate.privacy.noise.law import noise_bound, round_up
 from casemate.privacy.noise.noise import Noise, draw
+
+SHARE_STEPS = 4096  # a split chosen by a formula is a multiple of 1 / SHARE_STEPS
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The noise of one run, for queries that move by at most `sensitivity` between neighbours.
+
+    `monotone` promises that between two neighbours all queries move in the same direction.
+
+    >>> Calibration.of(Fraction(1))
+    Calibration(threshold=Fraction(2, 1), query=Fraction(4, 1), positives=1, sensitivity=1, \
+monotone=False)
+    """
+
+    threshold: Fraction  # scale of the noise drawn once, on the threshold
+    query: Fraction  # scale of the noise drawn for every comparison
+    positives: int = 1  # c: positive answers before the run halts
+    sensitivity: int = 1
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        if self.threshold <= 0 or self.query <= 0:
+            raise ValueError(f"scales must be positive, got {self.threshold} and {self.query}")
+        if self.positives < 1 or self.sensitivity < 1:
+            raise ValueError(
+                f"need positives >= 1 and sensitivity >= 1, "
+                f"got {self.positives} and {self.sensitivity}"
+            )
+
+    @classmethod
+    def of(
+        cls,
+        epsilon: Fraction,
+        share: Fraction = Fraction(1, 2),
+        *,
+        positives: int = 1,
+        sensitivity: int = 1,
+        monotone: bool = False,
+    ) -> Self:
+        """Spend at most `epsilon`, and `share` of it on the threshold; one half is the source's."""
+        if epsilon <= 0 or not 0 < share < 1:
+            raise ValueError(f"need epsilon > 0 and 0 < share < 1, got {epsilon} and {share}")
+        shifts = _shifts(positives, monotone)
+        threshold = round_up(sensitivity / (Fraction(epsilon) * share))
+        query = round_up(shifts * sensitivity / (Fraction(epsilon) * (1 - share)))
+        return cls(threshold, query, positives, sensitivity, monotone)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The exact worst-case loss of a run, gaps included."""
+        shifts = _shifts(self.positives, self.monotone)
+        return self.sensitivity * (1 / self.threshold + shifts / self.query)
+
+    @property
+    def cost(self) -> Pure:
+        """What opening a run costs, whether or not it ever fires."""
+        return Pure(self.epsilon)
+
+    @property
+    def concentrated_cost(self) -> Concentrated:
+        """The same in zCDP: an epsilon-private step is epsilon^2/2-concentrated."""
+        return Concentrated(self.epsilon**2 / 2)
+
+    def error_bound(self, comparisons: int, beta: float, runs: int = 1) -> int:
+        """Bound every error of `runs` runs at once, except with probability `beta`.
+
+        A positive answer then means value >= threshold - bound, a negative one value <
+        threshold + bound, and threshold + gap is within bound of the value. A two-sided question
+        is two comparisons.
+        """
+        return noise_bound(self.threshold, runs, beta / 2) + noise_bound(
+            self.query, comparisons, beta / 2
+        )
+
+    def error_bound_at(self, question: int, beta: float, runs: int = 1, sides: int = 2) -> int:
+        """Bound the error at question 1, 2, 3, ... without knowing how many there will be.
+
+        All of these hold at once except with probability `beta`: question i may fail with
+        beta/(2 i^2), which adds up to beta pi^2/12, and the thresholds with beta/6.
+        """
+        if question < 1:
+            raise ValueError(f"questions are numbered from 1, got {question}")
+        return noise_bound(self.threshold, runs, beta / 6) + noise_bound(
+            self.query, sides, beta / (2 * question**2)
+        )
+
+
+def accuracy_share(
+    comparisons: int, beta: float, *, positives: int = 1, runs: int = 1, monotone: bool = False
+) -> Fraction:
+    """Return the threshold's share of epsilon that makes `error_bound` least."""
+    threshold = math.log(2 * runs / beta)
+    query = _shifts(positives, monotone) * math.log(2 * comparisons / beta)
+    return _on_grid(math.sqrt(threshold) / (math.sqrt(threshold) + math.sqrt(query)))
+
+
+def run_epsilon(rho: Fraction, runs: int) -> Fraction:
+    """Return the most epsilon each of `runs` runs may spend within a total of `rho`, rounded down.
+
+    >>> round(float(run_epsilon(Fraction(2436, 100_000), 30)), 4)
+    0.0403
+    """
+    if rho <= 0 or runs < 1:
+        raise ValueError(f"need rho > 0 and runs >= 1, got {rho} and {runs}")
+    return Fraction(math.isqrt(math.floor(2 * Fraction(rho) / runs * 4**40)), 2**40)
+
+
+def _shifts(positives: int, monotone: bool) -> int:
+    """How many sensitivities the noise of the positive answers must hide."""
+    return positives if monotone else 2 * positives
+
+
+def _on_grid(share: float) -> Fraction:
+    return Fraction(min(max(round(share * SHARE_STEPS), 1), SHARE_STEPS - 1), SHARE_STEPS)
+
+
+# State: secrets as plain values that no repr shows ----------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -75,7 +200,7 @@ def _calibration(plain: Mapping[str, Any]) -> Calibration:
     return Calibration(**{**plain, **scales})
 
 
-# Sparse vector ----------------------------------------------------------------------------------
+# The mechanisms ---------------------------------------------------------------------------------
 
 
 class Side(Enum):
@@ -156,7 +281,7 @@ class AboveThreshold:
 
     def ask(self, value: int, threshold: int, side: Side = Side.ABOVE) -> Positive | None:
         """Compare a private value with a public threshold; None means "below"."""
-        _check(self.calibration, side)
+        _require_one_sided(self.calibration, side)
         secret = self._state.noise
         if secret is None:
             raise PositivesSpent(self.calibration.positives)
@@ -239,7 +364,7 @@ class GapSparseVector:
 
     def ask(self, value: int, threshold: int, side: Side = Side.ABOVE) -> Positive | None:
         """Compare a private value with a public threshold; None means "below"."""
-        _check(self.calibration, side)
+        _require_one_sided(self.calibration, side)
         run = self._run or self._open()
         positive = run.ask(value, threshold, side)
         if run.halted:
@@ -282,10 +407,10 @@ class NumericSparse:
     ) -> None:
         if positives < 1 or epsilon <= 0:
             raise ValueError(f"need positives >= 1 and epsilon > 0, got {positives} and {epsilon}")
-        each = Fraction(epsilon) / positives
-        calibration = Calibration.of(each * 8 / 9, sensitivity=sensitivity)
+        epsilon_per_positive = Fraction(epsilon) / positives
+        calibration = Calibration.of(epsilon_per_positive * 8 / 9, sensitivity=sensitivity)
         self.epsilon = Fraction(epsilon)
-        self.answer_scale = round_up(sensitivity / (each / 9))
+        self.answer_scale = round_up(sensitivity / (epsilon_per_positive / 9))
         self._noise = noise
         self._comparisons = GapSparseVector(calibration, positives, noise)
 
@@ -330,7 +455,7 @@ class NumericSparse:
         return max(numbers, self._comparisons.error_bound(comparisons, beta / 2))
 
 
-def _check(calibration: Calibration, side: Side) -> None:
+def _require_one_sided(calibration: Calibration, side: Side) -> None:
     if calibration.monotone and side is not Side.ABOVE:
         raise ValueError(
             f"a calibration for monotone queries allows only one-sided questions, "

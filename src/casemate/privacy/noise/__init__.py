@@ -22,15 +22,13 @@ if TYPE_CHECKING:
         variance,
     )
     from casemate.privacy.noise.noise import (
-        Bits,
         Noise,
-        bernoulli_exp,
         discrete_gaussian,
         discrete_laplace,
         draw,
-        seeded_bits,
         silence,
     )
+    from casemate.privacy.noise.tape import Bits, seeded_bits
     from casemate.privacy.noise.widths import half_width
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

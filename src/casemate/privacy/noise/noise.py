@@ -1,12 +1,18 @@
-"""Noise: the only module that turns randomness into privacy.
+"""Exact discrete noise: the only module that turns randomness into privacy.
+
+Fair bits become uniform integers and coins of rational or exponential bias, and those become draws
+of the discrete Laplace and Gaussian laws.
 
 Source     Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy",
-           arXiv:2004.00010, Algorithm 2 (discrete Laplace); Karney, "Sampling Exactly from the
-           Normal Distribution", arXiv:1303.6257, Algorithm D with mean 0 (discrete Gaussian).
+           arXiv:2004.00010, Algorithm 1 (coins of bias exp(-x)) and Algorithm 2 (discrete
+           Laplace); Karney, "Sampling Exactly from the Normal Distribution", arXiv:1303.6257,
+           Algorithm D with mean 0 (discrete Gaussian); Lumbroso, "Optimal Discrete Uniform
+           Generation from Coin Flips", arXiv:1304.1916 (uniform integers).
 Guarantee  The laws are exact, for every positive rational scale: integers only, so attacks on
            floating-point samplers do not apply.
-Cost       About 11 + 1.6 log2(t) random bits for a Laplace draw of scale t/s. Thousands of draws
-           are compiled, unless t or s passes 2^62 (for the Gaussian law, s 2^31): then each takes
+Cost       About 11 + 1.6 log2(t) random bits for a Laplace draw of scale t/s; on average at most 2
+           a rational coin, and log2(limit) + 2 a uniform integer. Thousands of draws are
+           compiled, unless t or s passes 2^62 (for the Gaussian law, s 2^31): then each takes
            some 100 microseconds. `benchmarks/noise.py` prints the rates.
 Entropy    None means the operating system. The bits of an injected source are read in the order
            and at the pace that `tape` describes. How many are read, and so the time taken,
@@ -14,15 +20,7 @@ Entropy    None means the operating system. The bits of an injected source are r
 Departure  Algorithm 2 draws the quotient by a geometric variable of ratio 1/e. We count failed
            attempts at the remainder instead, after making their chance exactly 1/e: fewer bits.
            `test_laplace_has_exactly_its_law` and its Gaussian twin enclose every probability.
-
-Exact coins: fair bits in, uniform integers and coins of rational or exponential bias out.
-
-Source     Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy",
-           arXiv:2004.00010, Algorithm 1 (coins of bias exp(-x)); Lumbroso, "Optimal Discrete
-           Uniform Generation from Coin Flips", arXiv:1304.1916 (uniform integers).
-Guarantee  Each law is exact: integers only, so attacks on floating-point samplers do not apply.
-Cost       On average at most 2 bits a rational coin, and log2(limit) + 2 a uniform integer.
-Departure  A coin of bias p/(qk) is one of p/q and one of 1/k, so that no product can overflow.
+           A coin of bias p/(qk) is one of p/q and one of 1/k, so that no product can overflow.
            `test_an_exponential_coin_has_exactly_its_bias` shows the law of the whole.
 """
 
@@ -34,7 +32,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.privacy.noise.tape import COMPILED_BELOW, Bits, bit, on_tape, run, seeded_bits
+from casemate.privacy.noise.tape import COMPILED_BELOW, Bits, bit, on_tape, run
+
+# Exact coins ------------------------------------------------------------------------------------
 
 
 def uniform_below(limit: int, size: int, bits: Bits | None = None) -> NDArray[Any]:
@@ -44,16 +44,6 @@ def uniform_below(limit: int, size: int, bits: Bits | None = None) -> NDArray[An
     narrow = limit < COMPILED_BELOW
     drawn: NDArray[Any] = run(_uniform_sampler, limit, 1, size, bits=bits, narrow=narrow)[2]
     return drawn.astype(np.int64 if narrow else object)
-
-
-def bernoulli_exp(exponent: Fraction, size: int, bits: Bits | None = None) -> NDArray[np.bool_]:
-    """Draw True with probability exp(-exponent)."""
-    if exponent < 0:
-        raise ValueError(f"exponent must not be negative, got {exponent}")
-    p, q = exponent.numerator, exponent.denominator
-    narrow = max(p, q) < COMPILED_BELOW
-    drawn: NDArray[Any] = run(_exponential_sampler, p, q, size, bits=bits, narrow=narrow)[2]
-    return drawn.astype(np.bool_)
 
 
 @on_tape
@@ -97,29 +87,8 @@ def _uniform_sampler(limit: int, _: int, tape: Bits) -> tuple[int, int, int]:
     return 0, 0, below(limit, tape)
 
 
-@on_tape
-def _exponential_sampler(p: int, q: int, tape: Bits) -> tuple[int, int, int]:
-    while p > q:
-        if not exponential_coin(1, 1, tape):
-            return 0, 0, 0
-        p -= q
-    return 0, 0, int(exponential_coin(p, q, tape))
-
-
 # Noise ------------------------------------------------------------------------------------------
 
-
-__all__ = [
-    "Bits",
-    "Noise",
-    "bernoulli_exp",
-    "discrete_gaussian",
-    "discrete_laplace",
-    "draw",
-    "seeded_bits",
-    "silence",
-    "uniform_below",
-]
 
 Noise = Callable[[Fraction, int], NDArray[Any]]
 """Draws `size` integers of the given scale. Bind a bit source with `functools.partial`."""
@@ -134,14 +103,14 @@ def discrete_laplace(scale: Fraction, size: int, bits: Bits | None = None) -> ND
     The array holds 64-bit integers, or Python integers when the scale is 2^56 or more (or, with
     probability below exp(-63) a draw, when a value passes 2^62).
 
-    >>> discrete_laplace(Fraction(7, 2), 5, seeded_bits(1)).dtype
+    >>> discrete_laplace(Fraction(7, 2), 5).dtype
     dtype('int64')
     """
     t, s = _parts(scale)
     narrow = max(t, s) < COMPILED_BELOW
     draws = run(_laplace, t, s, size, bits=bits, narrow=narrow)
-    negative, quotient, remainder = _roomy(draws, t)
-    return _signed(negative, (remainder + t * quotient) // s, scale)
+    negative, quotient, remainder = _widen(draws, t)
+    return _apply_signs(negative, (remainder + t * quotient) // s, scale)
 
 
 def discrete_gaussian(scale: Fraction, size: int, bits: Bits | None = None) -> NDArray[Any]:
@@ -152,8 +121,8 @@ def discrete_gaussian(scale: Fraction, size: int, bits: Bits | None = None) -> N
     a, b = _parts(scale)
     narrow = a < COMPILED_BELOW and b < 2**31
     draws = run(_gaussian, a, b, size, bits=bits, narrow=narrow)
-    negative, whole, offset = _roomy(draws, a)
-    return _signed(negative, -(-a * whole // b) + offset, scale)
+    negative, whole, offset = _widen(draws, a)
+    return _apply_signs(negative, -(-a * whole // b) + offset, scale)
 
 
 def silence(scale: Fraction, size: int) -> NDArray[Any]:  # noqa: ARG001 - the type's first argument
@@ -174,13 +143,13 @@ def _parts(scale: Fraction) -> tuple[int, int]:
     return int(scale.numerator), int(scale.denominator)
 
 
-def _roomy(draws: NDArray[Any], factor: int) -> NDArray[Any]:
+def _widen(draws: NDArray[Any], factor: int) -> NDArray[Any]:
     """Leave 64-bit arithmetic when a product of the second row might overflow it."""
     most = int(draws[1].max(initial=0)) + 2
     return draws if factor * most < _INT64_BELOW else draws.astype(object)
 
 
-def _signed(negative: NDArray[Any], magnitude: NDArray[Any], scale: Fraction) -> NDArray[Any]:
+def _apply_signs(negative: NDArray[Any], magnitude: NDArray[Any], scale: Fraction) -> NDArray[Any]:
     values = np.where(negative == 1, -magnitude, magnitude)
     small = scale < _INT64_SCALE and bool((magnitude < _INT64_BELOW).all())
     return values.astype(np.int64 if small else object)

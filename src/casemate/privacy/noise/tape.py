@@ -5,9 +5,10 @@ integers, so it is a deterministic function of the bits. One source serves twice
 integers of any size; and compiled, on 64-bit integers, when many draws are wanted. The two give the
 same draws from the same bits, and a test says so.
 
-Bits       Fewer than BULK draws: each bit is the lowest bit of one byte, fetched when it is needed,
-           so that a test can walk the tree of random bits. From BULK draws on, bytes are fetched in
-           blocks and read from the highest bit down; what is left of the last block is dropped.
+Bits       Fewer than COMPILED_FROM_DRAWS draws: each bit is the lowest bit of one byte, fetched
+           when it is needed, so that a test can walk the tree of random bits. From that many on,
+           bytes are fetched in blocks and read from the highest bit down; what is left of the last
+           block is dropped.
 Timing     How many bits are read depends on the noise that was drawn, never on private data.
 """
 
@@ -26,13 +27,13 @@ Bits = Callable[[int], bytes]
 Sampler = Callable[[int, int, Any], tuple[int, int, int]]
 """Draws (negative, steps, rest) from two integers and a tape; each law puts them together."""
 
-BULK = 2048
+COMPILED_FROM_DRAWS = 2048
 """From this many draws on it pays to compile, which takes a second of the first such call."""
 
 COMPILED_BELOW = 2**62
 """Samplers double the numbers they are given, and no more, so below this 64 bits hold them."""
 
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 _compilable: list[Callable[..., Any]] = []
 _Packed = tuple[NDArray[np.uint8], NDArray[np.int64]]  # a block of bytes, and the next bit in it
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -77,7 +78,7 @@ def run(
     if size < 0:
         raise ValueError(f"size must be a natural number, got {size}")
     tape = os.urandom if bits is None else bits
-    if narrow and size >= BULK:
+    if narrow and size >= COMPILED_FROM_DRAWS:
         return _run_compiled(sampler, first, second, size, tape)
     draws = [sampler(first, second, tape) for _ in range(size)]
     return np.array(draws, dtype=object).reshape(size, 3).T
@@ -92,7 +93,7 @@ def _run_compiled(
     block = np.empty(0, np.uint8)
     while progress[0] < size:
         expected = (size - int(progress[0])) * (first.bit_length() // 4 + 3)
-        fresh = np.frombuffer(_fetch(bits, min(_BLOCK, expected)), np.uint8)
+        fresh = np.frombuffer(_fetch(bits, min(_BLOCK_BYTES, expected)), np.uint8)
         block = np.concatenate((block[progress[1] >> 3 :], fresh))
         progress[1] &= 7
         with suppress(EndOfTape):

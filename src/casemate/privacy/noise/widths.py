@@ -6,25 +6,6 @@ Guarantee  `half_width` is a w with P(|a_1 X_1 + ... + a_m X_m| <= w) >= confide
            docs/derivations/answer_intervals.md has the proofs.
 Cost       Microseconds; sums of Laplace noise take a transform, once for each set of weights.
 Rounding   Chances are kept below what was asked for by a margin far above what floats lose.
-
-Widths for sums of discrete Gaussian noise, from three bounds that hold at every scale.
-
-Notation   P(X = x) is proportional to exp(-x^2 / 2 s^2); |a| is the Euclidean norm of the weights,
-           which have no common divisor; G is the tail of a standard normal variable.
-One        P(X > m) <= G((m + 1/2)/s) where m + 1/2 >= s, and G(m/s) always.
-Many       For any k weights of sum A and of squares B, with K = s^2 B/|a|^2 and
-           c = 1 + 2/(exp(2 pi^2 K) - 1), e the same with s^2 for K, less 1:
-           P(sum >= v) <= c^(m-k) G((v - A)/(s |a|)) + k e.
-Tail       P(sum >= v) <= exp(-v^2 / 2 s^2 |a|^2).
-Each w that one of them proves is true, so the least of them is.
-
-Widths for sums of discrete Laplace noise: exact for one, by a transform for many.
-
-Notation   P(X = x) is proportional to p^|x| with p = exp(-1/scale). Its characteristic function is
-           (1-p)^2 / (1 - 2p cos t + p^2), its moments' one (1-p)^2 / ((1 - p e^t)(1 - p e^-t)).
-Transform  The law of the sum modulo N is a mean of N values of the characteristic function. A sum
-           beyond w is beyond w modulo N or beyond N/2, and Chernoff's bound makes the latter rare.
-Fallback   Chernoff's bound alone, where N would be too large or the confidence too high for floats.
 """
 
 import math
@@ -39,7 +20,7 @@ from numpy.typing import NDArray
 
 from casemate.privacy.noise.law import GaussianLaw, Law, noise_bound
 
-ROUNDING = 1e-9
+ROUNDING_MARGIN = 1e-9
 """Relative; far above what a dozen floating-point operations lose."""
 
 NORMAL = NormalDist()
@@ -51,8 +32,19 @@ Magnitudes = tuple[tuple[int, int], ...]
 
 
 def gaussian_width(scale: float, sizes: Magnitudes, confidence: float) -> int:
-    """The least w that one of the bounds proves; `sizes` have the largest weight first."""
-    side = (1 - confidence) / 2 * (1 - ROUNDING)  # one tail; both are alike
+    """The least w that one of three bounds proves, which hold at every scale.
+
+    `sizes` have the largest weight first.
+
+    Notation   P(X = x) is proportional to exp(-x^2 / 2 s^2); |a| is the Euclidean norm of the
+               weights, which have no common divisor; G is the tail of a standard normal variable.
+    One        P(X > m) <= G((m + 1/2)/s) where m + 1/2 >= s, and G(m/s) always.
+    Many       For any k weights of sum A and of squares B, with K = s^2 B/|a|^2 and
+               c = 1 + 2/(exp(2 pi^2 K) - 1), e the same with s^2 for K, less 1:
+               P(sum >= v) <= c^(m-k) G((v - A)/(s |a|)) + k e.
+    Tail       P(sum >= v) <= exp(-v^2 / 2 s^2 |a|^2).
+    """
+    side = (1 - confidence) / 2 * (1 - ROUNDING_MARGIN)  # one tail; both are alike
     norm = math.sqrt(sum(times * size**2 for size, times in sizes))
     found = [_floor_below(scale * norm * math.sqrt(-2 * math.log(side)))]
     if sizes == ((1, 1),):
@@ -64,13 +56,13 @@ def gaussian_width(scale: float, sizes: Magnitudes, confidence: float) -> int:
 
 def _floor_below(value: float) -> int:
     """The least w with w + 1 >= value: the first sum that is wrong is one more."""
-    return math.ceil(value * (1 + ROUNDING)) - 1
+    return math.ceil(value * (1 + ROUNDING_MARGIN)) - 1
 
 
 def _quantile(tail: float) -> float:
     """The z with G(z) = tail, or a little more."""
     z = -NORMAL.inv_cdf(tail)
-    return z + ROUNDING * (1 + abs(z))
+    return z + ROUNDING_MARGIN * (1 + abs(z))
 
 
 def _one(scale: float, side: float) -> Iterator[int]:
@@ -87,10 +79,10 @@ def _many(scale: float, norm: float, sizes: Magnitudes, side: float) -> Iterator
     for chosen in _doubling(draws):
         total, squares = _largest(sizes, chosen)
         factor = (draws - chosen) * math.log1p(_excess(scale**2 * squares / norm**2))
-        left = (side - chosen * lattice) * math.exp(-factor)
-        if left > 0:
-            yield _floor_below(scale * norm * _quantile(left) + total)
-        if factor < ROUNDING:
+        tail = (side - chosen * lattice) * math.exp(-factor)
+        if tail > 0:
+            yield _floor_below(scale * norm * _quantile(tail) + total)
+        if factor < ROUNDING_MARGIN:
             break
 
 
@@ -117,46 +109,60 @@ def _largest(sizes: Magnitudes, chosen: int) -> tuple[float, float]:
     return float(total), float(squares)
 
 
-# Widths laplace ---------------------------------------------------------------------------------
+# Sums of discrete Laplace noise -----------------------------------------------------------------
 
 
-RARE, LOST = 1e-9, 1e-9
-"""Chances given to sums beyond half of the transform's length, and to what its floats lose."""
+WRAP_CHANCE, ROUNDING_CHANCE = 1e-9, 1e-9
+"""Chances integers to sums beyond half of the transform's length, and to what its floats lose."""
 
-LONGEST, MOST_DRAWS = 2**20, 10**6
+LONGEST_TRANSFORM, LARGEST_DRAWS = 2**20, 10**6
 """A longer transform is not worth its time, and more draws would lose more than was allowed."""
 
-EXPONENTS = 200
+CHERNOFF_EXPONENTS = 200
 """So many are tried in Chernoff's bound; each of them proves what it says."""
 
 
 def laplace_width(scale: Fraction, sizes: Magnitudes, confidence: float) -> int:
-    """The least w, or for many weights one close to it."""
-    beta = (1 - confidence) * (1 - ROUNDING)
+    """The least w for one weight, which is exact; by a transform one close to it for many.
+
+    Notation   P(X = x) is proportional to p^|x| with p = exp(-1/scale). Its characteristic
+               function is (1-p)^2 / (1 - 2p cos t + p^2), its moments' one
+               (1-p)^2 / ((1 - p e^t)(1 - p e^-t)).
+    Transform  The law of the sum modulo N is a mean of N values of the characteristic function. A
+               sum beyond w is beyond w modulo N or beyond N/2, and Chernoff's bound makes the
+               latter rare.
+    Fallback   Chernoff's bound alone, where N would be too large or the confidence too high for
+               floats.
+    """
+    beta = (1 - confidence) * (1 - ROUNDING_MARGIN)
     if sizes == ((1, 1),):
         return noise_bound(scale, 1, beta)
-    length = 2 * _power_of_two_above(_chernoff(float(scale), sizes, RARE))
+    length = 2 * _power_of_two_above(_chernoff(float(scale), sizes, WRAP_CHANCE))
     draws = sum(times for _, times in sizes)
-    if length > LONGEST or draws > MOST_DRAWS or beta < 1e3 * (RARE + LOST):
+    if (
+        length > LONGEST_TRANSFORM
+        or draws > LARGEST_DRAWS
+        or beta < 1e3 * (WRAP_CHANCE + ROUNDING_CHANCE)
+    ):
         return _chernoff(float(scale), sizes, beta)
     law = _modulo(float(scale), sizes, length)
     both = law[: length // 2].copy()
     both[1:] += law[: length // 2 : -1]
     beyond = np.cumsum(both[::-1])[::-1]  # of |sum| >= w, modulo the length
-    allowed = beta - RARE - LOST - float(law[length // 2])
+    allowed = beta - WRAP_CHANCE - ROUNDING_CHANCE - float(law[length // 2])
     return int(np.count_nonzero(beyond[1:] > allowed))
 
 
 def _chernoff(scale: float, sizes: Magnitudes, beta: float) -> int:
     """The w that the best of many exponents proves."""
     draws, largest = sum(times for _, times in sizes), max(size for size, _ in sizes)
-    shares = np.geomspace(0.1 / math.sqrt(draws), 0.999, EXPONENTS)
+    shares = np.geomspace(0.1 / math.sqrt(draws), 0.999, CHERNOFF_EXPONENTS)
     exponents = shares / (scale * largest)
-    logs: Floats = np.zeros(EXPONENTS)
+    logs: Floats = np.zeros(CHERNOFF_EXPONENTS)
     for size, times in sizes:
         logs += times * _log_moments(scale, size * exponents)
     least = float(((math.log(2 / beta) + logs) / exponents).min())
-    return max(0, math.ceil(least * (1 + ROUNDING)) - 1)
+    return max(0, math.ceil(least * (1 + ROUNDING_MARGIN)) - 1)
 
 
 def _log_moments(scale: float, at: Floats) -> Floats:
@@ -180,7 +186,7 @@ def _power_of_two_above(value: int) -> int:
     return 1 << (value + 1).bit_length()
 
 
-# Widths -----------------------------------------------------------------------------------------
+# Either law -------------------------------------------------------------------------------------
 
 
 def half_width(law: Law, weights: Sequence[int] | NDArray[Any], confidence: float) -> int:
@@ -201,10 +207,10 @@ def magnitudes(weights: Sequence[int] | NDArray[Any]) -> Magnitudes:
     >>> magnitudes([2, -1, 0, 1])
     ((2, 1), (1, 2))
     """
-    given = np.asarray(weights).ravel()
-    if given.dtype.kind in "bf":
-        given = _whole(given)
-    sizes = np.abs(given)
+    integers = np.asarray(weights).ravel()
+    if integers.dtype.kind in "bf":
+        integers = _whole(integers)
+    sizes = np.abs(integers)
     if sizes.size and (sizes == sizes[0]).all():
         return ((int(sizes[0]), sizes.size),) if sizes[0] else ()
     found, times = np.unique(sizes, return_counts=True)
@@ -212,11 +218,11 @@ def magnitudes(weights: Sequence[int] | NDArray[Any]) -> Magnitudes:
     return tuple((int(size), int(count)) for size, count in pairs if size)
 
 
-def _whole(given: NDArray[Any]) -> NDArray[np.int64]:
+def _whole(integers: NDArray[Any]) -> NDArray[np.int64]:
     """Whole numbers that came as floats or as a mask."""
     with np.errstate(invalid="ignore"):
-        whole = given.astype(np.int64)
-    if not np.array_equal(whole, given):
+        whole = integers.astype(np.int64)
+    if not np.array_equal(whole, integers):
         raise ValueError("weights are whole numbers, and some of these are not")
     return whole
 

@@ -1,7 +1,7 @@
-"""Statements on a database: the same meaning as SQL text for DuckDB and PostgreSQL, and in words.
+"""Statements on a database: the same meaning as SQL text for DuckDB and PostgreSQL.
 
-`rendering` writes expressions, with one dialect for each engine; `engine` puts statements together;
-`answering` gives the true answers, which are the custodian's view and nobody else's.
+`rendering` writes expressions, with one dialect of `dialects` for each engine; `answering` puts
+statements together and gives the true answers, which are the custodian's view and nobody else's.
 """
 
 from typing import TYPE_CHECKING
@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
+    from casemate.query.aggregate import describe
     from casemate.query.engines.answering import (
+        RECORD_COLUMN,
         Key,
         StatementAnswer,
         answers,
         average,
         batches,
-        shown_rows,
-        values,
-    )
-    from casemate.query.engines.engine import (
-        RECORD_COLUMN,
         engine_of,
-        grouped,
+        group_by,
         pieces,
         rows,
+        shown_rows,
         tables,
+        values,
     )
-    from casemate.query.engines.rendering import PROTECTED, quote, render
-    from casemate.query.engines.text import describe
+    from casemate.query.engines.rendering import PROTECTED, render
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

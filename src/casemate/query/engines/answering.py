@@ -1,33 +1,112 @@
-"""The true answers of aggregates and statements: the custodian's view, never anybody else's."""
+"""The true answers of aggregates and statements: the custodian's view, never anybody else's.
+
+What is sent to a source is always an inner SELECT of rows and an outer one that groups them.
+"""
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
-from casemate.query.aggregate import Aggregate, Function, Select
-from casemate.query.engines.engine import engine_of, grouped, pieces, rows
-from casemate.query.engines.text import decimal
+from casemate.query.aggregate import Aggregate, Function, Join, Select, decimal
+from casemate.query.engines.dialects import DUCKDB, POSTGRES
+from casemate.query.engines.rendering import PROTECTED, SqlDialect, render
 from casemate.query.language.expression import (
     TRUE,
     Call,
+    ColumnRef,
     Expression,
     KeyRef,
     Literal,
     Operation,
     ResultRef,
     Scalar,
+    children,
+    conjuncts,
 )
-from casemate.query.language.interpret import evaluate
+from casemate.query.language.interpret import COMPARE, evaluate
 from casemate.table import ColumnType
-from casemate.table.sources import Frame, Series, Source
+from casemate.table.sources import RECORD, Frame, Series, Source, quote_name
+
+MAX_RESULTS_PER_STATEMENT = 128
+"""Results asked for in one statement: engines plan wider ones in time that grows faster."""
+
+T = TypeVar("T")
+ENGINES = {"duckdb": DUCKDB, "postgres": POSTGRES}
+RECORD_COLUMN = f"{quote_name(PROTECTED)}.{quote_name(RECORD)}"
+
+
+def engine_of(source: Source) -> SqlDialect:
+    """How the source's engine writes expressions."""
+    return ENGINES[source.dialect]
+
+
+def tables(source: Source, joins: Sequence[Join]) -> str:
+    """The text after FROM: the protected table and the public ones beside it."""
+    parts = [f"{source.relation()} AS {quote_name(PROTECTED)}"]
+    parts += [f"{source.relation(join.public)} AS {quote_name(join.alias)}" for join in joins]
+    return " CROSS JOIN ".join(parts)
+
+
+def rows(
+    source: Source, joins: Sequence[Join], predicate: Expression, columns: dict[str, Expression]
+) -> str:
+    """A SELECT of named expressions, and the record as `r`, over the rows of a predicate."""
+    engine = engine_of(source)
+    written = [f"{RECORD_COLUMN} AS r"]
+    written += [f"{render(each, engine)} AS {name}" for name, each in columns.items()]
+    where = " AND ".join(condition(each, engine) for each in conjuncts(predicate) if each != TRUE)
+    return f"SELECT {', '.join(written)} FROM {tables(source, joins)}{where and f' WHERE {where}'}"
+
+
+def condition(expression: Expression, engine: SqlDialect) -> str:
+    """A condition of WHERE; one on columns and constants is left open to indexes and joins."""
+    plain = isinstance(expression, Call) and expression.operation in (*COMPARE, Operation.IN)
+    written = render(expression, engine)
+    return written if plain and all(map(is_simple, children(expression))) else engine.guard(written)
+
+
+def is_simple(expression: Expression) -> bool:
+    """A column or a constant, perhaps widened."""
+    match expression:
+        case Call(Operation.CAST, (operand, *_)):
+            return is_simple(operand)
+        case Literal(value):
+            return value is not None
+    return isinstance(expression, ColumnRef)
+
+
+def group_by(inner: str, keys: Sequence[str], results: dict[str, str]) -> str:
+    """A SELECT of keys and results over the rows of another."""
+    shown = [*keys, *(f"{written} AS {name}" for name, written in results.items())]
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    return f"SELECT {', '.join(shown)} FROM ({inner}) AS q{by}"
+
+
+def pieces(wanted: Sequence[T], most: int = MAX_RESULTS_PER_STATEMENT) -> Iterator[Sequence[T]]:
+    """What is wanted, cut into what one statement is asked for."""
+    size = min(most, MAX_RESULTS_PER_STATEMENT)
+    return (wanted[start : start + size] for start in range(0, len(wanted), size))
+
+
+# Answers -----------------------------------------------------------------------------------------
+
 
 Key = tuple[Scalar, ...]
 """The values of an aggregate's keys in one cell."""
+
+
+def key_order(key: Key) -> tuple[tuple[bool, str, Any], ...]:
+    """What keys are sorted by: engines return groups in any order, and differ from run to run.
+
+    >>> sorted([("b", 2), (None, 1), ("a", 10), ("a", 9)], key=key_order)
+    [('a', 9), ('a', 10), ('b', 2), (None, 1)]
+    """
+    return tuple((part is None, type(part).__name__, part) for part in key)
 
 
 @dataclass(frozen=True)
@@ -81,11 +160,14 @@ def _batch_answers(batch: Sequence[Aggregate], source: Source) -> list[dict[Key,
     results = dict(
         chain.from_iterable(_results(i, each, source, shared) for i, each in enumerate(batch))
     )
-    frame = source.read(grouped(inner, list(keys), results))
+    frame = source.read(group_by(inner, list(keys), results))
     cells = list(zip(*(values(frame[name]) for name in keys), strict=True)) if keys else [()]
-    return [
-        dict(zip(cells, _combined(i, each, frame), strict=True)) for i, each in enumerate(batch)
+    found = [
+        dict(zip(cells, _result_values(i, each, frame), strict=True))
+        for i, each in enumerate(batch)
     ]
+    in_order = sorted(cells, key=key_order)
+    return [{key: by_key[key] for key in in_order} for by_key in found]
 
 
 def _where(aggregate: Aggregate) -> Expression:
@@ -102,7 +184,7 @@ def _results(
     column, name = f"a{index}", f"r{index}"
     if aggregate.argument is None:
         return [(name, "count(*)" if shared else f"count({column})")]
-    simple = SIMPLE.get(aggregate.function)
+    simple = COUNT_SQL.get(aggregate.function)
     if simple is not None:
         return [(name, simple.format(column))]
     if aggregate.argument.type is ColumnType.TEXT:
@@ -114,16 +196,16 @@ def _results(
     return [(name, f"sum({column})"), (f"n{index}", f"count({column})")]
 
 
-SIMPLE = {Function.COUNT: "count({})", Function.COUNT_DISTINCT: "count(DISTINCT {})"}
-DISCRETE = {
+COUNT_SQL = {Function.COUNT: "count({})", Function.COUNT_DISTINCT: "count(DISTINCT {})"}
+DISCRETE_QUANTILE_SQL = {
     "duckdb": "quantile_disc({}, {})",
     "postgres": "percentile_disc({1}) WITHIN GROUP (ORDER BY {0})",
 }
-BETWEEN = {
+CONTINUOUS_QUANTILE_SQL = {
     "duckdb": "quantile_cont(CAST({} AS DOUBLE), {})",
     "postgres": "percentile_cont({1}) WITHIN GROUP (ORDER BY CAST({0} AS double precision))",
 }
-DOWN = Fraction(2**50 - 1, 2**50)
+SHARE_REDUCTION = Fraction(2**50 - 1, 2**50)
 """PostgreSQL multiplies a share by the number of rows in double precision and rounds up: 0.28 of 25
 rows would be 8. Of a share this much smaller that is exact up to 500 million rows, for shares
 of six digits."""
@@ -133,12 +215,14 @@ def quantile(aggregate: Aggregate, column: str, dialect: str) -> str:
     """A quantile of a column in an engine's own words."""
     share = Fraction(1, 2) if aggregate.fraction is None else aggregate.fraction
     if not aggregate.discrete:
-        return BETWEEN[dialect].format(column, decimal(share))
+        return CONTINUOUS_QUANTILE_SQL[dialect].format(column, decimal(share))
     exact = dialect == "duckdb"  # which counts in whole numbers
-    return DISCRETE[dialect].format(column, decimal(share) if exact else repr(float(share * DOWN)))
+    return DISCRETE_QUANTILE_SQL[dialect].format(
+        column, decimal(share) if exact else repr(float(share * SHARE_REDUCTION))
+    )
 
 
-def _combined(index: int, aggregate: Aggregate, frame: Frame) -> list[Scalar]:
+def _result_values(index: int, aggregate: Aggregate, frame: Frame) -> list[Scalar]:
     shown = values(frame[f"r{index}"])
     if aggregate.function is Function.SUM and aggregate.argument is not None:
         whole = aggregate.argument.type is ColumnType.INTEGER

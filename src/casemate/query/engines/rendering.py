@@ -1,13 +1,12 @@
 """Expressions to SQL text that means the same on every engine.
 
 The shared part is here; what engines disagree about (integer division, rounding, overflow, text
-order) is in `render_duckdb` and `render_postgres`. No text of the user's reaches an engine: names
-and constants are quoted here, everything else is written here.
+order) is in `dialects`. No text of the user's reaches an engine: names and constants are quoted,
+everything else is written here.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 
 from casemate.query.language.expression import (
@@ -16,9 +15,10 @@ from casemate.query.language.expression import (
     Expression,
     Literal,
     Operation,
-    Scalar,
 )
+from casemate.query.language.interpret import COMPARE
 from casemate.table import ColumnType
+from casemate.table.sources import literal, quote_name
 
 PROTECTED = "t"
 """The alias of the protected table in every statement that is sent to an engine."""
@@ -44,7 +44,7 @@ class SqlDialect:
 def render(expression: Expression, engine: SqlDialect) -> str:
     """The SQL text of an expression."""
     if isinstance(expression, Literal):
-        return literal(expression, engine)
+        return constant(expression, engine)
     if isinstance(expression, ColumnRef):
         return column(expression, engine)
     if not isinstance(expression, Call):
@@ -53,50 +53,42 @@ def render(expression: Expression, engine: SqlDialect) -> str:
     return rule(expression, lambda each: render(each, engine))
 
 
-def quote(name: str) -> str:
-    """An identifier, quoted."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """A text constant, quoted."""
-    return "'" + value.replace("'", "''") + "'"
-
-
 def column(reference: ColumnRef, engine: SqlDialect) -> str:
     """A column, as wide as the language computes with."""
-    name = f"{quote(reference.alias or PROTECTED)}.{quote(reference.column.name)}"
+    name = quote_name(reference.alias or PROTECTED, reference.column.name)
     if reference.type in (ColumnType.INTEGER, ColumnType.DOUBLE):
         return f"CAST({name} AS {engine.types[reference.type]})"
     return name
 
 
-def literal(expression: Literal, engine: SqlDialect) -> str:
+def constant(expression: Literal, engine: SqlDialect) -> str:
     """A constant of a stated type."""
     kind = engine.types[expression.type]
     if expression.value is None:
         return f"CAST(NULL AS {kind})"
     if expression.type in (ColumnType.INTEGER, ColumnType.DOUBLE):
-        return f"CAST({text(repr(expression.value))} AS {kind})"
+        return f"CAST({literal(repr(expression.value))} AS {kind})"
     if isinstance(expression.value, Decimal) and expression.value.is_nan():
         return engine.nan
-    return plain(expression.value)
+    return literal(expression.value)
 
 
-def plain(value: Scalar) -> str:
-    """A constant whose text already says its type."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, Decimal):
-        return f"({value:f})" if value < 0 else f"{value:f}"
-    if isinstance(value, datetime):
-        return f"TIMESTAMP {text(value.isoformat(' '))}"
-    if isinstance(value, date):
-        return f"DATE {text(value.isoformat())}"
-    return text(str(value))
+def template(text: str) -> Rule:
+    """A rule that puts the operands into a text."""
+    return lambda call, write: text.format(*map(write, call.arguments))
 
 
-def _joined(word: str) -> Rule:
+def temporal(text: str) -> Rule:
+    """A rule that puts the field and the moment of EXTRACT or DATE_TRUNC into a text."""
+
+    def rule(call: Call, write: Write) -> str:
+        field, moment = call.arguments
+        return text.format(field.value if isinstance(field, Literal) else "", write(moment))
+
+    return rule
+
+
+def _infix(word: str) -> Rule:
     return lambda call, write: "(" + f" {word} ".join(write(each) for each in call.arguments) + ")"
 
 
@@ -116,12 +108,7 @@ def _in(call: Call, write: Write) -> str:
     return f"({needle} IN ({', '.join(choices)}))"
 
 
-def _like(call: Call, write: Write) -> str:
-    subject, pattern, escape = (write(each) for each in call.arguments)
-    return f"({subject} LIKE {pattern} ESCAPE {escape})"
-
-
-def substring(call: Call, write: Write) -> str:
+def _substring(call: Call, write: Write) -> str:
     """SUBSTR with a start of at least 1, which every engine reads alike."""
     start, *rest = (each.value for each in call.arguments[1:] if isinstance(each, Literal))
     subject = write(call.arguments[0])
@@ -136,56 +123,34 @@ def substring(call: Call, write: Write) -> str:
     return f"substr({subject}, {first}, {max(0, start + length - first)})"
 
 
-def ordered(word: str, engine_order: Callable[[str], str]) -> Rule:
-    """A comparison that orders; text is compared by code points."""
-
-    def write_comparison(call: Call, write: Write) -> str:
-        left, right = (write(each) for each in call.arguments)
-        if call.arguments[0].type is ColumnType.TEXT:
-            left = engine_order(left)
-        return f"({left} {word} {right})"
-
-    return write_comparison
-
-
-def comparisons(engine_order: Callable[[str], str]) -> dict[Operation, Rule]:
-    """The four comparisons that order."""
-    words = (
-        Operation.LESS,
-        Operation.LESS_EQUAL,
-        Operation.GREATER,
-        Operation.GREATER_EQUAL,
-    )
-    return {word: ordered(word.value, engine_order) for word in words}
+def operands(call: Call, write: Write, engine_types: Mapping[ColumnType, str]) -> list[str]:
+    """The operands of arithmetic; a double computed from decimals takes them as doubles."""
+    return [
+        f"CAST({write(each)} AS {engine_types[call.type]})"
+        if call.type is ColumnType.DOUBLE and each.type is ColumnType.DECIMAL
+        else write(each)
+        for each in call.arguments
+    ]
 
 
 def digits_of(call: Call) -> int | None:
     """The constant number of digits after the operand, if there is one."""
     if len(call.arguments) < 2:
         return None
-    constant = call.arguments[1]
-    return (
-        constant.value if isinstance(constant, Literal) and isinstance(constant.value, int) else 0
-    )
-
-
-def field_of(call: Call) -> str:
-    """The field or unit that stands first in EXTRACT and DATE_TRUNC."""
-    constant = call.arguments[0]
-    return str(constant.value) if isinstance(constant, Literal) else ""
+    given = call.arguments[1]
+    return given.value if isinstance(given, Literal) and isinstance(given.value, int) else 0
 
 
 SHARED: dict[Operation, Rule] = {
-    Operation.AND: _joined("AND"),
-    Operation.OR: _joined("OR"),
-    Operation.NOT: lambda call, write: f"(NOT {write(call.arguments[0])})",
-    Operation.EQUAL: _joined("="),
-    Operation.DIFFERENT: _joined("<>"),
-    Operation.SAME: _joined("IS NOT DISTINCT FROM"),
+    Operation.AND: _infix("AND"),
+    Operation.OR: _infix("OR"),
+    Operation.NOT: template("(NOT {})"),
+    Operation.SAME: _infix("IS NOT DISTINCT FROM"),
     Operation.IN: _in,
-    Operation.LIKE: _like,
-    Operation.IS_NULL: lambda call, write: f"({write(call.arguments[0])} IS NULL)",
-    Operation.IS_TRUE: lambda call, write: f"coalesce({write(call.arguments[0])}, FALSE)",
+    **{word: _infix(word.value) for word in COMPARE},
+    Operation.LIKE: template("({} LIKE {} ESCAPE {})"),
+    Operation.IS_NULL: template("({} IS NULL)"),
+    Operation.IS_TRUE: template("coalesce({}, FALSE)"),
     Operation.CASE: _case,
     Operation.COALESCE: _function("coalesce"),
     Operation.NULLIF: _function("nullif"),
@@ -194,5 +159,7 @@ SHARED: dict[Operation, Rule] = {
     Operation.LENGTH: _function("length"),
     Operation.LOWER: _function("lower"),
     Operation.UPPER: _function("upper"),
-    Operation.SUBSTRING: substring,
+    Operation.SUBSTRING: _substring,
+    Operation.FLOOR: template("floor({})"),
+    Operation.CEIL: template("ceil({})"),
 }

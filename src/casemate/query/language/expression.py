@@ -4,7 +4,7 @@ Nothing else of SQL exists past the parser. Every node states its type; every op
 `Operation`, so a renderer or an interpreter that knows them all knows the whole language.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -12,6 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from casemate.table import Column, ColumnType, Role
+from casemate.table.sources import literal, quote_name
 
 Scalar = bool | int | float | Decimal | str | date | datetime | None
 """A value of one cell; None is NULL."""
@@ -165,7 +166,7 @@ def private_columns(*expressions: Expression | None) -> frozenset[str]:
     )
 
 
-def replace(
+def substitute(
     expression: Expression, change: Callable[[Expression], Expression | None]
 ) -> Expression:
     """The expression with every node for which `change` gives another one replaced by it."""
@@ -174,7 +175,7 @@ def replace(
         return changed
     if not isinstance(expression, Call):
         return expression
-    arguments = tuple(replace(argument, change) for argument in expression.arguments)
+    arguments = tuple(substitute(argument, change) for argument in expression.arguments)
     return Call(expression.operation, arguments, expression.type)
 
 
@@ -197,6 +198,13 @@ def all_of(*parts: Expression) -> Expression:
     return conjunction([term for part in parts for term in conjuncts(part) if term != TRUE])
 
 
+def any_of(parts: Sequence[Expression]) -> Expression:
+    """OR of any number of parts; none of them is FALSE."""
+    if len(parts) < 2:
+        return parts[0] if parts else FALSE
+    return Call(Operation.OR, tuple(parts), ColumnType.BOOLEAN)
+
+
 def negate(expression: Expression) -> Expression:
     """NOT, in three-valued logic."""
     return Call(Operation.NOT, (expression,), ColumnType.BOOLEAN)
@@ -205,3 +213,66 @@ def negate(expression: Expression) -> Expression:
 def present(expression: Expression) -> Expression:
     """The expression is not NULL."""
     return negate(Call(Operation.IS_NULL, (expression,), ColumnType.BOOLEAN))
+
+
+# In words -----------------------------------------------------------------------------------------
+
+INFIX = (
+    *(Operation.AND, Operation.OR, Operation.EQUAL, Operation.DIFFERENT, Operation.SAME),
+    *(Operation.LESS, Operation.LESS_EQUAL, Operation.GREATER, Operation.GREATER_EQUAL),
+    *(Operation.ADD, Operation.SUBTRACT, Operation.MULTIPLY, Operation.DIVIDE, Operation.MODULO),
+)
+
+
+def expression_text(expression: Expression) -> str:
+    """An expression in SQL's own words, with parentheses around every operation."""
+    if isinstance(expression, ColumnRef):
+        prefix = f"{expression.alias}." if expression.alias else ""
+        return prefix + quote_name(expression.column.name)
+    if isinstance(expression, Literal):
+        return _constant_text(expression.value)
+    if isinstance(expression, ResultRef):
+        return f"result {expression.index + 1}"
+    if isinstance(expression, KeyRef):
+        return f"key {expression.index + 1}"
+    parts = [expression_text(each) for each in expression.arguments]
+    if expression.operation in INFIX:
+        return f"({f' {expression.operation} '.join(parts)})"
+    special = TEXT_RULES.get(expression.operation)
+    return special(parts, expression) if special else f"{expression.operation}({', '.join(parts)})"
+
+
+def _constant_text(value: Scalar) -> str:
+    if isinstance(value, bool) or value is None:
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, float):
+        return repr(value) if "e" in repr(value) else f"{value!r}e0"
+    return str(value) if isinstance(value, int) else literal(value)
+
+
+def _case_text(parts: list[str], _: Call) -> str:
+    *pairs, otherwise = parts
+    branches = " ".join(f"when {c} then {r}" for c, r in zip(pairs[::2], pairs[1::2], strict=True))
+    return f"case {branches} else {otherwise} end"
+
+
+def _like_text(parts: list[str], _: Call) -> str:
+    escape = "" if parts[2] == r"'\'" else f" escape {parts[2]}"
+    return f"({parts[0]} like {parts[1]}{escape})"
+
+
+def _cast_text(parts: list[str], call: Call) -> str:
+    digits = f"({parts[1]})" if len(parts) > 1 else ""
+    return f"cast({parts[0]} as {call.type}{digits})"
+
+
+TEXT_RULES: dict[Operation, Callable[[list[str], Call], str]] = {
+    Operation.NOT: lambda parts, _: f"(not {parts[0]})",
+    Operation.IN: lambda parts, _: f"({parts[0]} in ({', '.join(parts[1:])}))",
+    Operation.LIKE: _like_text,
+    Operation.IS_NULL: lambda parts, _: f"({parts[0]} is null)",
+    Operation.IS_TRUE: lambda parts, _: f"({parts[0]} is true)",
+    Operation.CASE: _case_text,
+    Operation.CAST: _cast_text,
+    Operation.EXTRACT: lambda parts, _: f"extract({parts[0]} from {parts[1]})",
+}

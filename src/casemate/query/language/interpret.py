@@ -5,6 +5,7 @@ and is what the engines' renderings are tested against.
 """
 
 import math
+import operator
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
@@ -29,7 +30,7 @@ LARGEST_DOUBLE = 1e308
 
 Reader = Callable[[ColumnRef | ResultRef | KeyRef], Scalar]
 
-EXACT = Context(prec=76)
+DECIMAL_CONTEXT = Context(prec=76)
 
 
 def evaluate(expression: Expression, read: Reader) -> Scalar:
@@ -45,6 +46,15 @@ def evaluate(expression: Expression, read: Reader) -> Scalar:
     return apply(expression.operation, values, expression.type)
 
 
+def constant(expression: Expression) -> Scalar:
+    """The value of an expression that reads nothing."""
+
+    def read(_: object) -> Scalar:
+        raise LookupError("a constant reads nothing")
+
+    return evaluate(expression, read)
+
+
 def apply(operation: Operation, values: Sequence[Scalar], kind: ColumnType) -> Scalar:
     """A strict operation on values: NULL in, NULL out, and NULL for anything out of range."""
     if any(value is None for value in values):
@@ -52,7 +62,7 @@ def apply(operation: Operation, values: Sequence[Scalar], kind: ColumnType) -> S
     if kind is ColumnType.DOUBLE:  # a quotient or a root of decimals is a double
         values = [float(each) if isinstance(each, Decimal) else each for each in values]
     try:
-        with localcontext(EXACT):
+        with localcontext(DECIMAL_CONTEXT):
             return within_range(STRICT[operation](*values), kind)
     except (ArithmeticError, ValueError):
         return None
@@ -164,10 +174,6 @@ def round_half(value: Any, digits: int | None = None) -> Any:
     return float(round_away(Decimal(repr(float(value))), digits))
 
 
-def power(base: Any, exponent: Any) -> Any:
-    return math.pow(base, exponent)
-
-
 def exponential(value: Any) -> Any:
     return math.exp(value) if value > -740 else 0.0
 
@@ -198,11 +204,6 @@ def substring(text: str, start: int, length: int | None = None) -> str:
     if length is not None and length < 0:
         raise ValueError("negative length")
     return text[max(0, start - 1) : max(0, end)]
-
-
-def extract(field: str, moment: date) -> int:
-    """A field of a date or timestamp."""
-    return FIELDS[field](moment)
 
 
 def as_moment(value: date) -> datetime:
@@ -238,21 +239,32 @@ FIELDS: dict[str, Callable[[date], int]] = {
 }
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 
+COMPARE: dict[Operation, Callable[[Any, Any], Any]] = {
+    Operation.EQUAL: operator.eq,
+    Operation.DIFFERENT: operator.ne,
+    Operation.LESS: operator.lt,
+    Operation.LESS_EQUAL: operator.le,
+    Operation.GREATER: operator.gt,
+    Operation.GREATER_EQUAL: operator.ge,
+}
+FLIPPED = {
+    Operation.LESS: Operation.GREATER,
+    Operation.LESS_EQUAL: Operation.GREATER_EQUAL,
+    Operation.GREATER: Operation.LESS,
+    Operation.GREATER_EQUAL: Operation.LESS_EQUAL,
+}
+"""The comparisons that order, each with what it is when its sides change places."""
+
 STRICT: dict[Operation, Callable[..., Any]] = {
-    Operation.NOT: lambda value: not value,
-    Operation.EQUAL: lambda left, right: left == right,
-    Operation.DIFFERENT: lambda left, right: left != right,
-    Operation.LESS: lambda left, right: left < right,
-    Operation.LESS_EQUAL: lambda left, right: left <= right,
-    Operation.GREATER: lambda left, right: left > right,
-    Operation.GREATER_EQUAL: lambda left, right: left >= right,
+    Operation.NOT: operator.not_,
+    **COMPARE,
     Operation.LIKE: matches,
-    Operation.ADD: lambda left, right: left + right,
-    Operation.SUBTRACT: lambda left, right: left - right,
-    Operation.MULTIPLY: lambda left, right: left * right,
+    Operation.ADD: operator.add,
+    Operation.SUBTRACT: operator.sub,
+    Operation.MULTIPLY: operator.mul,
     Operation.DIVIDE: divide,
     Operation.MODULO: modulo,
-    Operation.POWER: power,
+    Operation.POWER: math.pow,
     Operation.ABS: abs,
     Operation.FLOOR: lambda value: (
         value.to_integral_value("ROUND_FLOOR") if isinstance(value, Decimal) else math.floor(value)
@@ -268,7 +280,7 @@ STRICT: dict[Operation, Callable[..., Any]] = {
     Operation.LOWER: lambda text: "".join(map(one_letter, text, map(str.lower, text))),
     Operation.UPPER: lambda text: "".join(map(one_letter, text, map(str.upper, text))),
     Operation.SUBSTRING: substring,
-    Operation.EXTRACT: lambda field, moment: Decimal(extract(field, moment)),
+    Operation.EXTRACT: lambda field, moment: Decimal(FIELDS[field](moment)),
     Operation.TRUNCATE: truncate,
 }
 
@@ -290,13 +302,13 @@ def cast_value(value: Scalar, call: Call) -> Scalar:
     if value is None:
         return None
     try:
-        with localcontext(EXACT):
-            return within_range(_converted(value, call), call.type)
+        with localcontext(DECIMAL_CONTEXT):
+            return within_range(_convert(value, call), call.type)
     except (ArithmeticError, ValueError):
         return None
 
 
-def _converted(value: Scalar, call: Call) -> Any:
+def _convert(value: Scalar, call: Call) -> Any:
     converted = CASTS[call.type](value)
     digits = [each.value for each in call.arguments[1:] if isinstance(each, Literal)]
     return round_away(converted, *digits) if digits else converted  # type: ignore[arg-type]  # one integer

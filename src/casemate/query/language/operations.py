@@ -1,9 +1,8 @@
 """Typed construction of operations: the only way the parser makes a `Call`.
 
 Each function brings its operands to common types as PostgreSQL would and states the result's;
-a call on constants is computed at once. `Mismatch` says what does not go together.
-
-Constants folded and dead branches cut, after a column has been replaced by a constant.
+a call on constants is computed at once. `Mismatch` says what does not go together. `simplify` folds
+constants and cuts dead branches after a column has been replaced by a constant.
 """
 
 from collections.abc import Sequence
@@ -30,26 +29,26 @@ from casemate.query.language.expression import (
     conjunction,
     conjuncts,
 )
-from casemate.query.language.interpret import FIELDS, UNITS, evaluate
+from casemate.query.language.interpret import FIELDS, UNITS, constant
 from casemate.table import ColumnType
 
 BOOLEAN, INTEGER, DECIMAL, DOUBLE, TEXT, DATE, TIMESTAMP = ColumnType
 WHOLE_DIGITS, FRACTION_DIGITS = 26, 12
 """Digits of a decimal before and after the point: every engine computes with these."""
 
-DEEPEST, LARGEST = 100, 100_000
+MAX_DEPTH, MAX_NODES = 100, 100_000
 """Operations inside each other, and nodes in all, that an expression may be written with."""
 
-REWRITTEN = 2
+REWRITING_FACTOR = 2
 """How many times as many it may have when it has been rewritten: shifted, scaled, clamped."""
 
 
 def call(operation: Operation, arguments: Sequence[Expression], kind: ColumnType) -> Expression:
     """The operation, or its value when every operand is a constant."""
     made = Call(operation, tuple(arguments), kind)
-    check_size(made, REWRITTEN)
+    check_size(made, REWRITING_FACTOR)
     if all(isinstance(each, Literal) for each in arguments):
-        return Literal(evaluate(made, _nothing), kind)
+        return Literal(constant(made), kind)
     for each in arguments:
         if isinstance(each, Literal) and isinstance(each.value, Decimal):
             check_digits(each.value)
@@ -60,7 +59,7 @@ def check_size(expression: Expression, times: int = 1) -> None:
     """An expression must be short and shallow enough for every engine."""
     if not isinstance(expression, Call):
         return
-    if expression.depth > times * DEEPEST or expression.size > times * LARGEST:
+    if expression.depth > times * MAX_DEPTH or expression.size > times * MAX_NODES:
         raise Mismatch("this is too long or too deeply nested to compute")
 
 
@@ -72,10 +71,6 @@ def check_digits(value: Decimal) -> None:
             f"a decimal has at most {WHOLE_DIGITS} digits before the point and "
             f"{FRACTION_DIGITS} after it"
         )
-
-
-def _nothing(_: object) -> None:
-    raise LookupError("a constant reads nothing")
 
 
 def boolean(expression: Expression) -> Expression:
@@ -173,17 +168,17 @@ def negative(operand: Expression) -> Expression:
     return arithmetic(Operation.SUBTRACT, Literal(0, INTEGER), value)
 
 
-def stepped(operation: Operation, operand: Expression) -> Expression:
+def floor_or_ceil(operation: Operation, operand: Expression) -> Expression:
     """FLOOR or CEIL: decimals stay decimals, other numbers become doubles."""
     value = numeric(operand)
     value = value if value.type is DECIMAL else coerce(value, DOUBLE)
     return call(operation, [value], value.type)
 
 
-def rounded(operand: Expression, digits: Expression | None) -> Expression:
+def round_number(operand: Expression, digits: Expression | None) -> Expression:
     """ROUND, with or without a constant number of digits."""
     if digits is None and not was_decimal(operand):
-        return stepped(Operation.ROUND, operand)
+        return floor_or_ceil(Operation.ROUND, operand)
     digits = digits or Literal(0, INTEGER)
     if not isinstance(digits, Literal) or not isinstance(digits.value, int):
         raise Mismatch("ROUND needs a constant number of digits")
@@ -213,11 +208,13 @@ def was_decimal(expression: Expression) -> bool:
     if any(each.type is DECIMAL for each in expression.arguments):
         return True
     doubles = [each for each in expression.arguments if each.type is DOUBLE]
-    meeting = [each for each in doubles if not isinstance(each, Literal) and not _widened(each)]
+    meeting = [
+        each for each in doubles if not isinstance(each, Literal) and not _is_widening_cast(each)
+    ]
     return bool(meeting) and all(was_decimal(each) for each in meeting)
 
 
-def _widened(expression: Expression) -> bool:
+def _is_widening_cast(expression: Expression) -> bool:
     """Whether an exact number became a double because it met one."""
     cast_to = isinstance(expression, Call) and expression.operation is Operation.CAST
     return cast_to and isinstance(expression, Call) and expression.arguments[0].type is not DOUBLE
@@ -299,7 +296,7 @@ def cast(operand: Expression, target: ColumnType, digits: int | None = None) -> 
     value = coerce(operand, target) if is_untyped(operand) else operand
     _check_cast(value, target)
     if target is INTEGER and was_decimal(value):
-        value = rounded(value, None)  # a cast of a double would round halves to even
+        value = round_number(value, None)  # a cast of a double would round halves to even
     scale = _scale(value.type, target, digits)
     if not scale and _needs_no_cast(value, target):
         return value
@@ -335,7 +332,7 @@ def _has_digits(operand: Expression) -> bool:
     return fixed or whole or operand.operation is Operation.ROUND
 
 
-# Simplify ---------------------------------------------------------------------------------------
+# Simplification ----------------------------------------------------------------------------------
 
 
 def simplify(expression: Expression) -> Expression:

@@ -1,7 +1,8 @@
 """SQL text to statements: an allow-list of what is understood, every refusal with its place.
 
-`sql` reads one statement, `log` a file of them; `scope` resolves names, `select`, `functions` and
-`overlay` read clauses, `translate` expressions, and `public_join` replaces joined public tables.
+`sql` reads one statement, `log` a file of them; `scope` resolves names, `select` and `functions`
+read clauses, `translate` expressions. `public_join` replaces joined public tables, and `withhold`
+changes a statement so that it shows all of its rows but some.
 """
 
 from typing import TYPE_CHECKING
@@ -10,8 +11,8 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.query.parse.log import Logged, Queries, Unread, compared_with_text, read_queries
-    from casemate.query.parse.place import dialect_of
-    from casemate.query.parse.public_join import flattened, public_rows
-    from casemate.query.parse.sql import DIALECT, parse, parse_statement, split
+    from casemate.query.parse.public_join import eliminate_joins, public_rows
+    from casemate.query.parse.sql import DIALECT, dialect_of, parse, parse_statement, split
+    from casemate.query.parse.withhold import ShownRow, Withholding
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

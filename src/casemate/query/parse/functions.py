@@ -1,6 +1,6 @@
 """Aggregate functions in SQL to `Aggregate` values, collected once each for a grouping.
 
-Quantiles in SQL: every spelling of one, read as a share of the rows in their order.
+Quantiles have many spellings; every one is read as a share of the rows in their order.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from casemate.query.parse.translate import (
 )
 from casemate.table import ColumnType
 
-FINEST = 10**6
+SHARE_DENOMINATOR = 10**6
 """A share is a whole number of these parts: engines find its row exactly, whatever the rows."""
 
 ORDERED_SET = (exp.PercentileCont, exp.PercentileDisc)
@@ -33,12 +33,10 @@ SPELLINGS = (
     "write percentile_cont(p) or percentile_disc(p) WITHIN GROUP (ORDER BY x), or "
     "quantile_cont(x, p) or quantile_disc(x, p)"
 )
-Parts = tuple[exp.Expr, exp.Expr | None, bool]
-"""What a quantile is taken of, its share, and whether it is a value of the rows themselves."""
 
 
 @dataclass(frozen=True)
-class Spelled:
+class QuantileCall:
     """A quantile as it is written; `discrete` where it is a value of the rows themselves."""
 
     argument: exp.Expr
@@ -51,29 +49,25 @@ def is_quantile(node: exp.Expr) -> bool:
     return type(node) in (exp.WithinGroup, exp.Quantile, *ORDERED_SET) or is_quantile_call(node)
 
 
-def spelled(node: exp.Expr) -> Spelled:
+def read_quantile(node: exp.Expr) -> QuantileCall:
     """What a node that spells a quantile asks for."""
     if isinstance(node, exp.WithinGroup):
         return _within_group(node)
-    argument, share, discrete = _parts(node)
-    if share is None:
-        raise Refusal(node, f"a quantile needs its share; {SPELLINGS}")
-    return Spelled(argument, _fraction(share), discrete)
-
-
-def _parts(node: exp.Expr) -> Parts:
-    """The arguments of a call; DuckDB's `quantile` is the discrete one."""
     if isinstance(node, exp.Anonymous):
         only(node, frozenset({"this", "expressions"}))
         if len(node.expressions) != 2:
             raise Refusal(node, f"a quantile takes a value and its share; {SPELLINGS}")
-        return *node.expressions, node.name.lower() == DISCRETE_CALL
+        argument, share = node.expressions
+        return QuantileCall(argument, _fraction(share), node.name.lower() == DISCRETE_CALL)
     only(node, frozenset({"this", "quantile", "expression"}))
     share = node.args.get("quantile") or node.args.get("expression")
-    return node.this, share, not isinstance(node, exp.PercentileCont)
+    if share is None:
+        raise Refusal(node, f"a quantile needs its share; {SPELLINGS}")
+    # DuckDB's `quantile` is the discrete one.
+    return QuantileCall(node.this, _fraction(share), not isinstance(node, exp.PercentileCont))
 
 
-def _within_group(node: exp.WithinGroup) -> Spelled:
+def _within_group(node: exp.WithinGroup) -> QuantileCall:
     only(node, frozenset({"this", "expression"}))
     share, order = node.this, node.expression
     if not isinstance(share, ORDERED_SET):
@@ -91,7 +85,7 @@ def _within_group(node: exp.WithinGroup) -> Spelled:
     fraction = _fraction(share.this)
     if item.args.get("desc") and discrete:
         raise Refusal(item, "percentile_disc is read in ascending order only; leave DESC out")
-    return Spelled(item.this, 1 - fraction if item.args.get("desc") else fraction, discrete)
+    return QuantileCall(item.this, 1 - fraction if item.args.get("desc") else fraction, discrete)
 
 
 def _fraction(node: exp.Expr) -> Fraction:
@@ -101,7 +95,7 @@ def _fraction(node: exp.Expr) -> Fraction:
         found = Fraction(Decimal(node.name)) if number else Fraction(-1)
     except InvalidOperation:
         found = Fraction(-1)
-    if not 0 <= found <= 1 or FINEST % found.denominator:
+    if not 0 <= found <= 1 or SHARE_DENOMINATOR % found.denominator:
         raise Refusal(
             node,
             "the share of a quantile is a constant from 0 to 1 with at most six digits after the "
@@ -110,7 +104,7 @@ def _fraction(node: exp.Expr) -> Fraction:
     return found
 
 
-# Functions --------------------------------------------------------------------------------------
+# Functions ---------------------------------------------------------------------------------------
 
 
 FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -154,11 +148,11 @@ class Collector:
     def _aggregate(self, node: exp.Expr, condition: Expression) -> Aggregate:
         predicate = all_of(self.source.predicate, condition)
         if is_quantile(node):
-            return self._quantile(spelled(node), predicate)
+            return self._quantile(read_quantile(node), predicate)
         function, argument = self._function(node)
         return Aggregate(function, argument, predicate, self.keys, self.source.joins)
 
-    def _quantile(self, asked: Spelled, predicate: Expression) -> Aggregate:
+    def _quantile(self, asked: QuantileCall, predicate: Expression) -> Aggregate:
         rows = (predicate, self.keys, self.source.joins)
         if asked.fraction == HALF and not asked.discrete:
             argument = self._argument(asked.argument, Function.MEDIAN)

@@ -2,8 +2,6 @@
 
 Read are SQL scripts, CSV files with a column `sql` (and `answer` where the published number is
 known), and PostgreSQL's csvlog, in which the values of parameters stand beside the statement.
-
-Which columns a statement compares with text: all that tells their type before there is one.
 """
 
 import csv
@@ -18,12 +16,11 @@ from pathlib import Path
 from sqlglot.tokenizer_core import Token, TokenType
 
 from casemate.errors import Misconfigured, Unsupported, checked_path
-from casemate.query.parse.place import tokens_of
-from casemate.query.parse.sql import DIALECT, split
+from casemate.query.parse.sql import DIALECT, split, tokens_of
 
 CSVLOG_SEVERITY, CSVLOG_MESSAGE, CSVLOG_DETAIL = 11, 13, 14
-CSVLOG_FEWEST = 23  # columns of the oldest form still in use
-LOGGED = re.compile(r"(?:statement|execute [^:]*|parse [^:]*): (?P<sql>.*)", re.DOTALL)
+CSVLOG_MIN_COLUMNS = 23  # columns of the oldest form still in use
+LOGGED_STATEMENT = re.compile(r"(?:statement|execute [^:]*|parse [^:]*): (?P<sql>.*)", re.DOTALL)
 PARAMETERS = re.compile(r"[Pp]arameters: (?P<values>.*)", re.DOTALL)
 PARAMETER = re.compile(r"\$(?P<number>\d+) = (?P<value>NULL|'(?:[^']|'')*')")
 QUERYING = ("select", "with", "(")
@@ -91,10 +88,10 @@ def _entry(given: object, line: int) -> Logged | Unread:
 def _entries(text: str, path: Path, dialect: str) -> Iterator[Logged | Unread]:
     if path.suffix.lower() != ".csv":
         return _script(text, dialect)
-    lines = list(_numbered(text))
+    lines = list(_csv_records(text))
     if lines and "sql" in [cell.strip().lower() for cell in lines[0][1]]:
         return _table(lines)
-    if lines and len(lines[0][1]) >= CSVLOG_FEWEST:
+    if lines and len(lines[0][1]) >= CSVLOG_MIN_COLUMNS:
         return _server_log(lines)
     raise Misconfigured(f"{path} has no column sql and is not a log of PostgreSQL's")
 
@@ -107,7 +104,7 @@ def _script(text: str, dialect: str) -> Iterator[Logged]:
         at += len(sql)
 
 
-def _numbered(text: str) -> Iterator[tuple[int, list[str]]]:
+def _csv_records(text: str) -> Iterator[tuple[int, list[str]]]:
     """The records of a CSV file, each with the line it begins on."""
     reader = csv.reader(text.splitlines(keepends=True))
     first = 1
@@ -152,19 +149,19 @@ def _row(sql: str, answer: str, line: int) -> Logged | Unread:
 def _server_log(lines: Sequence[tuple[int, list[str]]]) -> Iterator[Logged | Unread]:
     """SELECTs that were logged; what else a server writes is passed over."""
     for line, cells in lines:
-        if len(cells) < CSVLOG_FEWEST or cells[CSVLOG_SEVERITY] != "LOG":
+        if len(cells) < CSVLOG_MIN_COLUMNS or cells[CSVLOG_SEVERITY] != "LOG":
             continue
-        logged = LOGGED.search(cells[CSVLOG_MESSAGE])
+        logged = LOGGED_STATEMENT.search(cells[CSVLOG_MESSAGE])
         if logged is None or not logged["sql"].lstrip().lower().startswith(QUERYING):
             continue
         sql = logged["sql"].strip().rstrip(";")
         try:
-            yield Logged(bound(sql, cells[CSVLOG_DETAIL]), line)
+            yield Logged(bind_parameters(sql, cells[CSVLOG_DETAIL]), line)
         except Unsupported as refused:
             yield Unread(sql, line, refused.reason)
 
 
-def bound(sql: str, detail: str) -> str:
+def bind_parameters(sql: str, detail: str) -> str:
     """The statement with each `$1` replaced by the value that the log gives for it."""
     listed = PARAMETERS.search(detail)
     values = {
@@ -184,7 +181,7 @@ def bound(sql: str, detail: str) -> str:
     return "".join([*pieces, sql[last:]])
 
 
-# Compared ---------------------------------------------------------------------------------------
+# Which columns statements compare with text: all that tells their type before there is one -------
 
 
 NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
@@ -206,13 +203,13 @@ def compared_with_text(
             tokens = tokens_of(sql, dialect)
         except Unsupported:
             continue  # who reads the statement says so
-        for token, rest in _named(tokens):
+        for token, rest in _compared_names(tokens):
             if token.text.lower() in wanted and _is_text(rest):
                 found.add(wanted[token.text.lower()])
     return frozenset(found)
 
 
-def _named(tokens: list[Token]) -> Iterable[tuple[Token, list[Token]]]:
+def _compared_names(tokens: list[Token]) -> Iterable[tuple[Token, list[Token]]]:
     """Every name with what is compared with it: the tokens after the sign."""
     for place, (token, sign) in enumerate(pairwise(tokens)):
         if token.token_type in NAMES and sign.token_type in (*COMPARED, TokenType.NOT):

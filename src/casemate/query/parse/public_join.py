@@ -4,26 +4,21 @@ The public row that a record meets is a function of one protected column's cell.
 is a CASE over the protected one, and the condition of the join says which of its values meet a row
 at all. What is left has no joins, and the same answer on every table that keeps to its policy.
 
-Public rows are public: reading them costs nothing, and they are read once.
-
-Which row of a joined public table a record meets, told by the cell of one protected column.
-
 A public table is joined by its key, which is unique, to one protected column, or to a column of a
 public table that is itself joined. The conditions are tried until every table has its column.
+Public rows are public: reading them costs nothing, and they are read once.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from dataclasses import replace as changed
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Aggregate, Join, Select, Statement
 from casemate.query.engines.answering import values
-from casemate.query.engines.rendering import quote
 from casemate.query.language.coercion import Mismatch
 from casemate.query.language.expression import (
     FALSE,
@@ -36,14 +31,14 @@ from casemate.query.language.expression import (
     all_of,
     columns_of,
     conjuncts,
-    replace,
+    substitute,
 )
 from casemate.query.language.interpret import evaluate
-from casemate.query.language.operations import DEEPEST, LARGEST, check_digits
-from casemate.table import WHOLE, Attribute, AttributeKind, ColumnType, Point, Policy, Universe
-from casemate.table.sources import Source
+from casemate.query.language.operations import MAX_DEPTH, MAX_NODES, check_digits
+from casemate.table import AttributeKind, ColumnType, Point, Policy, Universe
+from casemate.table.sources import Source, quote_name
 
-MOST_MET = 4096
+MAX_JOINED_ROWS = 4096
 """A public table of which more rows can be met is refused: each is written into the statement."""
 
 Rows = Mapping[str, Sequence[Scalar]]
@@ -54,7 +49,7 @@ Lookup = Mapping[str, Rows]
 
 
 @dataclass(frozen=True, eq=False)
-class Met:
+class JoinedRows:
     """The row of a joined table that each value of one protected column meets, if any.
 
     `condition` is the equality by which the table is joined.
@@ -70,11 +65,11 @@ class Met:
         return self.rows[reference.column.name][self.places[at]]
 
 
-def met(
+def resolve_joins(
     joins: Sequence[Join], predicate: Expression, lookup: Lookup, universe: Universe
-) -> dict[str, Met]:
+) -> dict[str, JoinedRows]:
     """What is met of every joined table, by alias; Unsupported where a cell does not tell."""
-    meeting = _Meeting(conjuncts(predicate), lookup, universe)
+    meeting = _JoinResolver(conjuncts(predicate), lookup, universe)
     waiting = list(joins)
     while waiting:
         told = next((join for join in waiting if meeting.add(join)), None)
@@ -89,13 +84,13 @@ def met(
 
 
 @dataclass
-class _Meeting:
+class _JoinResolver:
     """The tables of which it is known already how they are met."""
 
     conditions: Sequence[Expression]
     lookup: Lookup
     universe: Universe
-    found: dict[str, Met] = field(default_factory=dict)
+    found: dict[str, JoinedRows] = field(default_factory=dict)
 
     def add(self, join: Join) -> bool:
         """Find out how one more table is met, if one of the conditions tells."""
@@ -105,7 +100,7 @@ class _Meeting:
                 if root is not None:
                     rows = self.lookup[join.public]
                     places = self._places(join, key, other, root)
-                    self.found[join.alias] = Met(root, places, rows, condition)
+                    self.found[join.alias] = JoinedRows(root, places, rows, condition)
                     return True
         return False
 
@@ -129,7 +124,7 @@ class _Meeting:
         )
         wanted = {value: evaluate(other, self._reader(value)) for value in domain}
         rows = self.lookup[join.public][join.key]
-        keys = _positions(join, (evaluate(key, _constantly(each)) for each in rows), wanted)
+        keys = _positions(join, (evaluate(key, _constant_reader(each)) for each in rows), wanted)
         return {value: keys[each] for value, each in wanted.items() if each in keys}
 
     def _reader(self, value: Point) -> Callable[[Any], Scalar]:
@@ -140,7 +135,7 @@ class _Meeting:
         return read
 
 
-def _constantly(value: Scalar) -> Callable[[Any], Scalar]:
+def _constant_reader(value: Scalar) -> Callable[[Any], Scalar]:
     return lambda _: value
 
 
@@ -156,11 +151,10 @@ def _sides(condition: Expression, join: Join) -> Iterator[tuple[Expression, Expr
 
 
 def _is_key(expression: Expression, join: Join) -> bool:
-    if isinstance(expression, Call) and expression.operation is Operation.CAST:
-        expression = expression.arguments[0]
-    if not isinstance(expression, ColumnRef):
-        return False
-    return (expression.alias, expression.column.name) == (join.alias, join.key)
+    match expression:
+        case (ColumnRef() as column) | Call(Operation.CAST, (ColumnRef() as column, *_)):
+            return (column.alias, column.column.name) == (join.alias, join.key)
+    return False
 
 
 def _positions(
@@ -177,9 +171,9 @@ def _positions(
             )
         if key in asked:
             positions[key] = place
-    if len(positions) > MOST_MET:
+    if len(positions) > MAX_JOINED_ROWS:
         raise Unsupported(
-            f"more than {MOST_MET:,} rows of the public table {join.public} can be met; ask "
+            f"more than {MAX_JOINED_ROWS:,} rows of the public table {join.public} can be met; ask "
             f"without it, or declare fewer values of the column it is joined to"
         )
     return positions
@@ -193,7 +187,7 @@ def _domain(root: ColumnRef, universe: Universe) -> Sequence[Point]:
     attribute = universe.attributes[universe.places[name]]
     if attribute.kind is AttributeKind.VALUES:
         return attribute.points
-    if not _is_single(attribute):
+    if not attribute.single:
         raise Unsupported(
             f"{name} is known by bins of several values, so what it is joined to cannot be told; "
             f"declare its values, or a bin for each"
@@ -201,22 +195,17 @@ def _domain(root: ColumnRef, universe: Universe) -> Sequence[Point]:
     return attribute.edges[:-1]
 
 
-def _is_single(attribute: Attribute) -> bool:
-    low, high = attribute.images[0], attribute.images[-1]
-    return attribute.type in WHOLE and high - low == len(attribute.points)
-
-
-# Public join ------------------------------------------------------------------------------------
+# Statements without joins ------------------------------------------------------------------------
 
 
 def public_rows(source: Source, policy: Policy, statement: Statement) -> Lookup:
     """What a statement needs of the public tables it joins; the protected one is not read."""
-    wanted = _needed(statement)
+    wanted = _columns_read(statement)
     tables = [table.name for table in policy.public_tables if table.name in wanted]
     return {name: _read(source, name, sorted(wanted[name])) for name in tables}
 
 
-def _needed(statement: Statement) -> dict[str, set[str]]:
+def _columns_read(statement: Statement) -> dict[str, set[str]]:
     """The columns of each public table that a statement reads, its key included."""
     found: dict[str, set[str]] = defaultdict(set)
     for select in statement.selects:
@@ -238,62 +227,64 @@ def _expressions(select: Select) -> Iterator[Expression]:
 
 
 def _read(source: Source, name: str, columns: Sequence[str]) -> Rows:
-    shown = ", ".join(f"{quote(each)} AS c{place}" for place, each in enumerate(columns))
+    shown = ", ".join(f"{quote_name(each)} AS c{place}" for place, each in enumerate(columns))
     frame = source.read(f"SELECT {shown} FROM {source.relation(name)} AS t")
     return {each: values(frame[f"c{place}"]) for place, each in enumerate(columns)}
 
 
-def flattened(statement: Statement, lookup: Lookup, universe: Universe) -> Statement:
+def eliminate_joins(statement: Statement, lookup: Lookup, universe: Universe) -> Statement:
     """The statement without its joins; Unsupported where the cells of a column do not tell."""
-    selects = tuple(_without_joins(each, lookup, universe) for each in statement.selects)
-    return changed(statement, selects=selects)
+    selects = tuple(_eliminate_joins(each, lookup, universe) for each in statement.selects)
+    return replace(statement, selects=selects)
 
 
-def _without_joins(select: Select, lookup: Lookup, universe: Universe) -> Select:
+def _eliminate_joins(select: Select, lookup: Lookup, universe: Universe) -> Select:
     if not select.joins:
         return select
-    tables = met(select.joins, select.predicate, lookup, universe)
+    tables = resolve_joins(select.joins, select.predicate, lookup, universe)
     read = (each for part in _expressions(select) for each in columns_of(part) if each.alias)
-    flat = _Flat(tables, {each: _chosen(each, tables[each.alias]) for each in set(read)})
-    return changed(
+    flat = _JoinElimination(
+        tables, {each: _joined_column(each, tables[each.alias]) for each in set(read)}
+    )
+    return replace(
         select,
         aggregates=tuple(map(flat.aggregate, select.aggregates)),
-        keys=tuple(map(flat.rewritten, select.keys)),
-        predicate=flat.narrowed(select.predicate),
+        keys=tuple(map(flat.rewrite, select.keys)),
+        predicate=flat.rewrite_predicate(select.predicate),
         joins=(),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Flat:
+class _JoinElimination:
     """How the joins of a select are left out: what is met, and what each joined column becomes."""
 
-    tables: Mapping[str, Met]
+    tables: Mapping[str, JoinedRows]
     columns: Mapping[ColumnRef, Expression]
 
     def aggregate(self, aggregate: Aggregate) -> Aggregate:
         """An aggregate over the protected table alone."""
         given = aggregate.argument
-        return changed(
+        return replace(
             aggregate,
-            argument=None if given is None else self.rewritten(given),
-            predicate=self.narrowed(aggregate.predicate),
-            keys=tuple(map(self.rewritten, aggregate.keys)),
+            argument=None if given is None else self.rewrite(given),
+            predicate=self.rewrite_predicate(aggregate.predicate),
+            keys=tuple(map(self.rewrite, aggregate.keys)),
             joins=(),
         )
 
-    def narrowed(self, predicate: Expression) -> Expression:
+    def rewrite_predicate(self, predicate: Expression) -> Expression:
         """A condition whose joins have become lists of the values that meet a row."""
         tables = self.tables.values()
         joining = [table.condition for table in tables]
-        inside = [_among(table.root, list(table.places)) for table in tables]
+        inside = [_is_among(table.root, list(table.places)) for table in tables]
         others = [each for each in conjuncts(predicate) if each not in joining]
-        return all_of(*inside, *(_by_one_column(each, self.rewritten(each)) for each in others))
+        return all_of(*inside, *(_check_one_column(each, self.rewrite(each)) for each in others))
 
-    def rewritten(self, expression: Expression) -> Expression:
+    def rewrite(self, expression: Expression) -> Expression:
         """An expression that reads no joined column."""
-        found = replace(expression, self._column)
-        if isinstance(found, Call) and (found.size > LARGEST or found.depth > DEEPEST):
+        found = substitute(expression, self._column)
+        if isinstance(found, Call) and (found.size > MAX_NODES or found.depth > MAX_DEPTH):
             raise Unsupported("this reads joined columns too often; ask for fewer of them at once")
         return found
 
@@ -301,7 +292,7 @@ class _Flat:
         return self.columns.get(node) if isinstance(node, ColumnRef) else None
 
 
-def _by_one_column(condition: Expression, rewritten: Expression) -> Expression:
+def _check_one_column(condition: Expression, rewritten: Expression) -> Expression:
     """The rewritten condition, unless it joins a public table by a second column."""
     equal = isinstance(condition, Call) and condition.operation is Operation.EQUAL
     joined = any(reference.alias for reference in columns_of(condition))
@@ -314,7 +305,7 @@ def _by_one_column(condition: Expression, rewritten: Expression) -> Expression:
     return rewritten
 
 
-def _chosen(reference: ColumnRef, table: Met) -> Expression:
+def _joined_column(reference: ColumnRef, table: JoinedRows) -> Expression:
     """A joined column as a CASE over the protected one.
 
     Records that meet no row are never selected, so they may count to the first value: then no
@@ -322,14 +313,16 @@ def _chosen(reference: ColumnRef, table: Met) -> Expression:
     """
     found: dict[Scalar, list[Point]] = defaultdict(list)
     for value in table.places:
-        found[_shown(table.value(reference, value), reference)].append(value)
+        found[_check_value(table.value(reference, value), reference)].append(value)
     kind = reference.type
     otherwise, *others = [Literal(each, kind) for each in found] or [Literal(None, kind)]
-    branches = [part for each in others for part in (_among(table.root, found[each.value]), each)]
+    branches = [
+        part for each in others for part in (_is_among(table.root, found[each.value]), each)
+    ]
     return Call(Operation.CASE, (*branches, otherwise), kind) if branches else otherwise
 
 
-def _shown(value: Scalar, reference: ColumnRef) -> Scalar:
+def _check_value(value: Scalar, reference: ColumnRef) -> Scalar:
     """A public value, which must have a place in every engine."""
     where = f"{reference.column.name} of a public table"
     if isinstance(value, float | Decimal) and not math.isfinite(value):
@@ -342,7 +335,7 @@ def _shown(value: Scalar, reference: ColumnRef) -> Scalar:
     return value
 
 
-def _among(root: ColumnRef, chosen: Sequence[Point]) -> Expression:
+def _is_among(root: ColumnRef, chosen: Sequence[Point]) -> Expression:
     """That a protected column has one of some values."""
     if not chosen:
         return FALSE

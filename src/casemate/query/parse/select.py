@@ -1,20 +1,22 @@
 """SELECT: from its clauses to rows, or to cells with their aggregates.
 
 A query without aggregates is a view of rows and is merged into the query around it. A query with
-aggregates gives cells; around those only arithmetic, filters and order are accepted.
-
-GROUP BY, ROLLUP, CUBE and GROUPING SETS as the list of key sets they stand for.
+aggregates gives cells; around those only arithmetic, filters, order and UNION ALL are accepted.
+ROLLUP, CUBE and GROUPING SETS are the list of key sets they stand for. ORDER BY and LIMIT are read
+in full, and acted upon by whoever shows the answer.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace as changed
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import product
 
 from sqlglot import exp
 
-from casemate.query.aggregate import Output, Select
+from casemate.query.aggregate import Ordering, Output, Select
 from casemate.query.language import operations as make
-from casemate.query.language.coercion import Mismatch
+from casemate.query.language.coercion import Mismatch, unify
 from casemate.query.language.expression import (
     TRUE,
     Expression,
@@ -23,31 +25,175 @@ from casemate.query.language.expression import (
     Operation,
     all_of,
     columns_of,
-    replace,
+    substitute,
 )
 from casemate.query.parse.functions import Collector, is_aggregate
-from casemate.query.parse.overlay import Read, overlay, position, read_order, union
 from casemate.query.parse.scope import (
     AggregatedRows,
-    Named,
     SourceRows,
     Tables,
+    VisibleColumn,
     alias_of,
     condition,
-    folded,
+    find_column,
+    fold_identifier,
     lookup,
-    named,
+    matches_name,
     read_condition,
-    realiased,
-    renamed,
+    rename_aliases,
+    rename_columns,
     resolve,
     shown_name,
-    spelled,
     stars,
 )
 from casemate.query.parse.translate import NULL, NameReaders, Refusal, only, translate
 
-MOST_SETS = 256
+Read = Callable[[exp.Expr], Expression]
+
+
+def read_order(node: exp.Expr, outputs: Sequence[Output], read: Read) -> tuple[Ordering, ...]:
+    """ORDER BY of a query: positions and names of what it shows, or what `read` makes of it."""
+    clause = node.args.get("order")
+    if clause is None:
+        return ()
+    only(clause, frozenset({"expressions"}))
+    return tuple(_ordering(item, outputs, read) for item in clause.expressions)
+
+
+def _ordering(item: exp.Expr, outputs: Sequence[Output], read: Read) -> Ordering:
+    only(item, frozenset({"this", "desc", "nulls_first"}))
+    descending, nulls_first = (bool(item.args.get(part)) for part in ("desc", "nulls_first"))
+    return Ordering(_ordering_expression(item.this, outputs, read), descending, nulls_first)
+
+
+def _ordering_expression(node: exp.Expr, outputs: Sequence[Output], read: Read) -> Expression:
+    """A name means an output first and a column of FROM second, the reverse of GROUP BY."""
+    if isinstance(node, exp.Literal):
+        return outputs[position(node, len(outputs), "ORDER BY")].expression
+    named = [each for each in outputs if _is_named(node, each)]
+    return named[0].expression if named else read(node)
+
+
+def _is_named(node: exp.Expr, output: Output) -> bool:
+    return isinstance(node, exp.Column) and not node.table and matches_name(node.this, output.name)
+
+
+def position(node: exp.Expr, count: int, clause: str) -> int:
+    """The column of SELECT, from 0, that a constant in ORDER BY or GROUP BY names."""
+    written = "" if node.args.get("is_string") else node.name
+    if not written.isdecimal() or not 1 <= int(written) <= count:
+        raise Refusal(node, f"a constant in {clause} is the position of a column of SELECT")
+    return int(written) - 1
+
+
+def row_limit(query: exp.Expr) -> int | None:
+    """LIMIT of the outermost query, the only one: how many of its rows are shown."""
+    for clause in query.find_all(exp.Limit, exp.Fetch, exp.Offset):
+        if clause.parent is not query:
+            raise Refusal(clause, "LIMIT is accepted at the end of the whole statement only")
+        if isinstance(clause, exp.Offset):
+            raise Refusal(clause, "OFFSET is not accepted")
+    limit = query.args.get("limit")
+    if limit is None:
+        return None
+    only(limit, frozenset({"expression", "direction", "count", "limit_options"}))
+    if limit.args.get("limit_options") is not None:
+        only(limit.args["limit_options"], frozenset({"rows"}))
+    return _row_count(limit, limit.args.get("expression") or limit.args.get("count"))
+
+
+def _row_count(clause: exp.Expr, count: exp.Expr | None) -> int | None:
+    """A number of rows, after LIMIT or after FETCH FIRST; None for all of them."""
+    if isinstance(count, exp.Literal) and not count.is_string and count.name.isdecimal():
+        return int(count.name)
+    if isinstance(count, exp.Null) or (isinstance(count, exp.Var) and count.name.upper() == "ALL"):
+        return None
+    raise Refusal(count or clause, "LIMIT takes a constant number of rows")
+
+
+# Around aggregated rows: outer queries and UNION ALL ---------------------------------------------
+
+
+MAX_SELECTS = 4_096
+
+
+def overlay(node: exp.Select, cells: AggregatedRows) -> AggregatedRows:
+    """A query around an aggregating one, over each of its selects."""
+    for part in ("group", "having"):
+        if node.args.get(part):
+            raise Refusal(node.args[part], "aggregated values cannot be aggregated again")
+    for item in node.expressions:
+        if is_aggregate(item):
+            raise Refusal(item, "aggregated values cannot be aggregated again")
+    return AggregatedRows(
+        tuple(_overlay_select(node, select, cells.table) for select in cells.selects)
+    )
+
+
+def _overlay_select(node: exp.Select, select: Select, table: str) -> Select:
+    """One select of the inner query as the outer query shows it."""
+    visible = tuple(VisibleColumn(table, each.name, each.expression) for each in select.outputs)
+    names = NameReaders(lambda column: resolve(column, visible))
+    outputs = list(_expand_stars(node, visible, lambda item: translate(item, names)))
+    where = node.args.get("where")
+    filtered = () if where is None else (read_condition(where.this, visible),)
+    order = read_order(node, outputs, lambda each: translate(each, names)) or select.order
+    having = all_of(select.having, *filtered)
+    return replace(select, outputs=tuple(outputs), having=having, order=order)
+
+
+def _expand_stars(
+    node: exp.Select, visible: tuple[VisibleColumn, ...], read: Read
+) -> Iterator[Output]:
+    """What a SELECT shows, with a star as the columns that it stands for."""
+    for item in node.expressions:
+        expanded = stars(item, visible)
+        if expanded is None:
+            yield Output(shown_name(item), read(item))
+        else:
+            yield from (Output(each.name, each.expression) for each in expanded)
+
+
+def union(node: exp.Expr, branches: Sequence[tuple[exp.Expr, AggregatedRows]]) -> AggregatedRows:
+    """UNION ALL: the branches' selects, under the names of the first and in common types."""
+    first = branches[0][1].selects[0].outputs
+    for branch, cells in branches:
+        if len(cells.selects[0].outputs) != len(first):
+            raise Refusal(branch, "this part of the UNION ALL has another number of columns")
+    selects = [select for _, cells in branches for select in cells.selects]
+    if len(selects) > MAX_SELECTS:
+        raise Refusal(node, f"this makes more than {MAX_SELECTS:,} queries")
+    names = [output.name for output in first]
+    parts = zip(*([each.expression for each in select.outputs] for select in selects), strict=True)
+    columns = [_common(node, column) for column in parts]
+    renamed = [
+        replace(select, outputs=tuple(map(Output, names, shown)))
+        for select, shown in zip(selects, zip(*columns, strict=True), strict=True)
+    ]
+    return AggregatedRows(tuple(_with_union_order(node, select) for select in renamed))
+
+
+def _common(node: exp.Expr, column: Sequence[Expression]) -> tuple[Expression, ...]:
+    """One column of a UNION ALL, its parts brought to one type."""
+    try:
+        return unify(column)[0]
+    except Mismatch as mismatch:
+        raise Refusal(node, f"in a column of this UNION ALL, {mismatch}") from None
+
+
+def _with_union_order(node: exp.Expr, select: Select) -> Select:
+    """ORDER BY after a UNION ALL: only what is shown can be named there."""
+
+    def unknown(item: exp.Expr) -> Expression:
+        raise Refusal(item, "ORDER BY after UNION ALL names a column that is shown")
+
+    return replace(select, order=read_order(node, select.outputs, unknown))
+
+
+# GROUP BY ----------------------------------------------------------------------------------------
+
+
+MAX_GROUPING_SETS = 256
 KeySet = tuple[Expression, ...]
 
 
@@ -57,54 +203,36 @@ def grouping_sets(node: exp.Select, read: Read) -> tuple[list[KeySet], KeySet]:
     if clause is None:
         return [()], ()
     only(clause, frozenset({"expressions", "grouping_sets", "rollup", "cube"}))
-    items = [
-        *clause.expressions,
-        *(
-            each
-            for part in ("grouping_sets", "rollup", "cube")
-            for each in clause.args.get(part) or []
-        ),
-    ]
+    parts = ("expressions", "grouping_sets", "rollup", "cube")
+    items = [each for part in parts for each in clause.args.get(part) or []]
     choices = [item_sets(item, read) for item in items]
-    if count_products(choices) > MOST_SETS:
-        raise Refusal(clause, f"this makes more than {MOST_SETS} grouping sets")
-    sets = [unique(key for part in chosen for key in part) for chosen in product(*choices)]
-    if (
-        clause.args.get("all") is False
-    ):  # GROUP BY DISTINCT; else a set asked for twice is shown twice
+    if math.prod(map(len, choices)) > MAX_GROUPING_SETS:
+        raise Refusal(clause, f"this makes more than {MAX_GROUPING_SETS} grouping sets")
+    sets = [unique(chosen) for chosen in product(*choices)]
+    if clause.args.get("all") is False:  # GROUP BY DISTINCT; else a set asked for twice shows twice
         sets = list({frozenset(each): each for each in reversed(sets)}.values())[::-1]
-    return sets, unique(key for each in sets for key in each)
+    return sets, unique(sets)
 
 
-def count_products(choices: list[list[KeySet]]) -> int:
-    total = 1
-    for each in choices:
-        total *= len(each)
-    return total
-
-
-def unique(keys: Iterable[Expression]) -> KeySet:
-    return tuple(dict.fromkeys(keys))
+def unique(parts: Iterable[KeySet]) -> KeySet:
+    """The keys of several sets, each once."""
+    return tuple(dict.fromkeys(key for part in parts for key in part))
 
 
 def item_sets(item: exp.Expr, read: Read) -> list[KeySet]:
     """The key sets that one item of GROUP BY stands for."""
     if isinstance(item, exp.Rollup):
         parts = [key_set(each, read) for each in item.expressions]
-        return [flatten(parts[:size]) for size in range(len(parts), -1, -1)]
+        return [unique(parts[:size]) for size in range(len(parts), -1, -1)]
     if isinstance(item, exp.Cube):
         parts = [key_set(each, read) for each in item.expressions]
         if len(parts) > 8:
             raise Refusal(item, "CUBE of more than 8 keys is not accepted")
         masks = range(2 ** len(parts) - 1, -1, -1)
-        return [flatten([p for i, p in enumerate(parts) if mask >> i & 1]) for mask in masks]
+        return [unique(p for i, p in enumerate(parts) if mask >> i & 1) for mask in masks]
     if isinstance(item, exp.GroupingSets):
         return [found for each in item.expressions for found in item_sets(each, read)]
     return [key_set(item, read)]
-
-
-def flatten(parts: list[KeySet]) -> KeySet:
-    return tuple(key for part in parts for key in part)
 
 
 def key_set(item: exp.Expr, read: Read) -> KeySet:
@@ -114,7 +242,7 @@ def key_set(item: exp.Expr, read: Read) -> KeySet:
     return (read(item.this if isinstance(item, exp.Paren) else item),)
 
 
-# Select -----------------------------------------------------------------------------------------
+# Queries -----------------------------------------------------------------------------------------
 
 
 CLAUSES = frozenset({"expressions", "from_", "joins", "where", "group", "having"})
@@ -184,7 +312,7 @@ def read_views(node: exp.Expr, tables: Tables) -> None:
         name = alias_of(view)
         if name in tables.views[-1]:
             raise Refusal(view, f"WITH names {name} twice")
-        tables.views[-1][name] = renamed(read_query(view.this, tables), name, view)
+        tables.views[-1][name] = rename_columns(read_query(view.this, tables), name, view)
 
 
 # FROM ---------------------------------------------------------------------------------------
@@ -194,7 +322,7 @@ def read_from(node: exp.Select, tables: Tables) -> SourceRows | AggregatedRows:
     """FROM and JOIN: the columns that can be seen, and the conditions that tie tables together."""
     clause = node.args.get("from_")
     if clause is None:
-        return tables.protected()
+        return tables.protected_rows()
     only(clause, frozenset({"this"}))
     joins = node.args.get("joins") or []
     nested = clause.this.args.get("joins") or []
@@ -214,7 +342,7 @@ def read_source(node: exp.Expr, tables: Tables) -> SourceRows | AggregatedRows:
         return tables.rows(node)
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Query):
         only(node, frozenset({"this", "alias"}))
-        return renamed(read_query(node.this, tables), alias_of(node), node)
+        return rename_columns(read_query(node.this, tables), alias_of(node), node)
     raise Refusal(node, "only tables and derived tables are accepted here")
 
 
@@ -224,10 +352,10 @@ def read_join(node: exp.Join, left: SourceRows, tables: Tables) -> SourceRows:
     if not plain or node.args.get("kind") not in (None, "", "INNER", "CROSS"):
         raise Refusal(node, "only inner joins with a condition are accepted")
     only(node, frozenset({"this", "on", "using", "kind"}))
-    right = joined(node, left, read_source(node.this, tables))
+    right = check_join(node, left, read_source(node.this, tables))
     using = node.args.get("using") or []
-    conditions = [equated(name, left, right) for name in using]
-    columns = merged(left.columns, right.columns, using)
+    conditions = [using_condition(name, left, right) for name in using]
+    columns = merge_columns(left.columns, right.columns, using)
     if node.args.get("on") is not None:
         conditions.append(read_condition(node.args["on"], columns))
     return SourceRows(
@@ -239,7 +367,7 @@ def read_join(node: exp.Join, left: SourceRows, tables: Tables) -> SourceRows:
     )
 
 
-def joined(node: exp.Join, left: SourceRows, right: SourceRows | AggregatedRows) -> SourceRows:
+def check_join(node: exp.Join, left: SourceRows, right: SourceRows | AggregatedRows) -> SourceRows:
     """The right side of a join, which must be another table under another name."""
     if isinstance(right, AggregatedRows):
         raise Refusal(node, "an aggregated table cannot be joined")
@@ -251,26 +379,28 @@ def joined(node: exp.Join, left: SourceRows, right: SourceRows | AggregatedRows)
     return right
 
 
-def equated(name: exp.Expr, left: SourceRows, right: SourceRows) -> Expression:
+def using_condition(name: exp.Expr, left: SourceRows, right: SourceRows) -> Expression:
     """One column of USING: equality of the columns of that name on both sides."""
-    sides = (named(name, name, side.columns) for side in (left, right))
+    sides = (find_column(name, name, side.columns) for side in (left, right))
     try:
         return make.compare(Operation.EQUAL, *sides)
     except Mismatch as mismatch:
         raise Refusal(name, str(mismatch)) from None
 
 
-def merged(
-    left: tuple[Named, ...], right: tuple[Named, ...], using: list[exp.Expr]
-) -> tuple[Named, ...]:
+def merge_columns(
+    left: tuple[VisibleColumn, ...], right: tuple[VisibleColumn, ...], using: list[exp.Expr]
+) -> tuple[VisibleColumn, ...]:
     """The columns of both sides; those of USING come first, and once unless asked for by table."""
 
-    def shared(each: Named) -> bool:
-        return not each.merged and any(spelled(name, each.name) for name in using)
+    def is_shared(each: VisibleColumn) -> bool:
+        return not each.merged and any(matches_name(name, each.name) for name in using)
 
-    first = [each for name in using for each in left if shared(each) and spelled(name, each.name)]
-    rest = [each for each in left if not shared(each)]
-    other = [changed(each, merged=each.merged or shared(each)) for each in right]
+    first = [
+        each for name in using for each in left if is_shared(each) and matches_name(name, each.name)
+    ]
+    rest = [each for each in left if not is_shared(each)]
+    other = [replace(each, merged=each.merged or is_shared(each)) for each in right]
     return (*first, *rest, *other)
 
 
@@ -282,7 +412,7 @@ def read_select(node: exp.Select, source: SourceRows) -> SourceRows | Aggregated
     where = node.args.get("where")
     if where is not None:
         filtered = read_condition(where.this, source.columns)
-        source = changed(source, predicate=all_of(source.predicate, filtered))
+        source = replace(source, predicate=all_of(source.predicate, filtered))
     aggregated = node.args.get("group") or node.args.get("having")
     if not aggregated and not any(is_aggregate(each) for each in node.expressions):
         return read_view(node, source)
@@ -295,18 +425,12 @@ def read_view(node: exp.Select, source: SourceRows) -> SourceRows:
         if node.args.get(part):
             raise Refusal(node.args[part], f"{part.upper()} on single rows is not accepted")
     names = NameReaders(lambda column: resolve(column, source.columns))
-    columns: list[Named] = []
-    positions = True
-    for item in node.expressions:
-        expanded = stars(item, source.columns)
-        if expanded is not None:
-            columns.extend(Named("", each.name, each.expression) for each in expanded)
-            positions = positions and source.positions
-        else:
-            columns.append(Named("", shown_name(item), view_column(item, names, source)))
-    shown = [Output(each.name, each.expression) for each in columns]
+    read = partial(view_column, names=names, source=source)
+    shown = list(_expand_stars(node, source.columns, read))
     read_order(node, shown, lambda each: translate(each, names))  # read, though it changes nothing
-    return changed(source, columns=tuple(columns), positions=positions)
+    columns = tuple(VisibleColumn("", each.name, each.expression) for each in shown)
+    starred = any(stars(item, source.columns) is not None for item in node.expressions)
+    return replace(source, columns=columns, positions=source.positions or not starred)
 
 
 def view_column(item: exp.Expr, names: NameReaders, source: SourceRows) -> Expression:
@@ -327,7 +451,7 @@ def read_cells(node: exp.Select, source: SourceRows) -> AggregatedRows:
     for item in node.expressions:
         if stars(item, source.columns) is not None:
             raise Refusal(item, "single rows are not shown; ask for an aggregate")
-    source = realiased(source, {join.alias: f"j{i}" for i, join in enumerate(source.joins, 1)})
+    source = rename_aliases(source, {join.alias: f"j{i}" for i, join in enumerate(source.joins, 1)})
     sets, every = grouping_sets(node, lambda each: group_key(each, node, source))
     return AggregatedRows(tuple(read_set(node, source, keys, every) for keys in sets))
 
@@ -346,11 +470,16 @@ def grouped_item(item: exp.Expr, node: exp.Select, source: SourceRows) -> exp.Ex
         return node.expressions[position(item, len(node.expressions), "GROUP BY")].unalias()  # type: ignore[no-any-return]  # sqlglot's own node
     if not isinstance(item, exp.Column) or item.table:
         return item
-    if any(spelled(item.this, each.name) for each in source.columns):
+    if any(matches_name(item.this, each.name) for each in source.columns):
         return item
     aliases = [each for each in node.expressions if isinstance(each, exp.Alias)]
     return next(
-        (each.this for each in aliases if spelled(item.this, folded(each.args["alias"]))), item
+        (
+            each.this
+            for each in aliases
+            if matches_name(item.this, fold_identifier(each.args["alias"]))
+        ),
+        item,
     )
 
 
@@ -386,14 +515,14 @@ def over_cells(
     """An expression over results and keys; a column that is neither is refused."""
     mixed = translate(node, names)
 
-    def grouped(part: Expression) -> Expression | None:
+    def as_key(part: Expression) -> Expression | None:
         if isinstance(part, Literal) and part is not mixed:
             return None  # a constant inside an expression is itself, though one is a key as well
         if part in keys:
             return KeyRef(keys.index(part), part.type)
-        return changed(NULL, type=part.type) if part in every else None
+        return replace(NULL, type=part.type) if part in every else None
 
-    shown = replace(mixed, grouped)
+    shown = substitute(mixed, as_key)
     for loose in columns_of(shown):
         where = next(
             (each for each in node.find_all(exp.Column) if names.column(each) == loose), node

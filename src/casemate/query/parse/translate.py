@@ -95,14 +95,14 @@ def only(node: exp.Expr, parts: frozenset[str]) -> None:
         if value and part not in parts:
             culprit = value[0] if isinstance(value, list) else value
             place = culprit if isinstance(culprit, exp.Expr) else node
-            raise Refusal(place, f"{spoken(part)} is not accepted here")
+            raise Refusal(place, f"{clause_name(part)} is not accepted here")
 
 
-def spoken(part: str) -> str:
-    return SPOKEN.get(part, part.strip("_").replace("_", " ").upper())
+def clause_name(part: str) -> str:
+    return CLAUSE_NAMES.get(part, part.strip("_").replace("_", " ").upper())
 
 
-SPOKEN = {
+CLAUSE_NAMES = {
     "windows": "WINDOW",
     "locks": "FOR UPDATE or SHARE",
     "sample": "TABLESAMPLE",
@@ -162,7 +162,7 @@ def _unary(build: Callable[..., Expression], *before: object) -> Reading:
     return lambda node, names: build(*before, translate(node.this, names))
 
 
-def _listed(build: Callable[..., Expression], *before: object) -> Reading:
+def _variadic(build: Callable[..., Expression], *before: object) -> Reading:
     def read(node: exp.Expr, names: NameReaders) -> Expression:
         first = [node.this] if node.this is not None else []
         return build(*before, [translate(each, names) for each in (*first, *node.expressions)])
@@ -174,7 +174,7 @@ def _extreme(operation: Operation) -> Reading:
     def read(node: exp.Expr, names: NameReaders) -> Expression:
         if not node.args.get("ignore_nulls"):
             raise Refusal(node, f"{operation} is NULL in this dialect where one value is; use CASE")
-        return _listed(make.among, operation)(node, names)
+        return _variadic(make.among, operation)(node, names)
 
     return read
 
@@ -291,7 +291,7 @@ def _scale(node: exp.Expr, target: exp.Expr) -> int | None:
 
 def _round(node: exp.Expr, names: NameReaders) -> Expression:
     digits = node.args.get("decimals")
-    return make.rounded(
+    return make.round_number(
         translate(node.this, names), None if digits is None else translate(digits, names)
     )
 
@@ -363,14 +363,14 @@ READINGS: dict[type[exp.Expr], tuple[frozenset[str], Reading]] = {
     exp.Mod: (PAIR, _binary(make.arithmetic, Operation.MODULO)),
     exp.Pow: (PAIR, _binary(make.real, Operation.POWER)),
     exp.Abs: (ALONE, _unary(make.magnitude)),
-    exp.Floor: (ALONE, _unary(make.stepped, Operation.FLOOR)),
-    exp.Ceil: (ALONE, _unary(make.stepped, Operation.CEIL)),
+    exp.Floor: (ALONE, _unary(make.floor_or_ceil, Operation.FLOOR)),
+    exp.Ceil: (ALONE, _unary(make.floor_or_ceil, Operation.CEIL)),
     exp.Round: (_node("this", "decimals"), _round),
     exp.Sqrt: (ALONE, _unary(make.real, Operation.SQRT)),
     exp.Ln: (ALONE, _unary(make.real, Operation.LN)),
     exp.Exp: (ALONE, _unary(make.real, Operation.EXP)),
     exp.Case: (_node("this", "ifs", "default"), _case),
-    exp.Coalesce: (MANY, _listed(make.among, Operation.COALESCE)),
+    exp.Coalesce: (MANY, _variadic(make.among, Operation.COALESCE)),
     exp.Least: (MANY, _extreme(Operation.LEAST)),
     exp.Greatest: (MANY, _extreme(Operation.GREATEST)),
     exp.Nullif: (PAIR, _binary(make.nullif)),

@@ -1,7 +1,8 @@
 """Which records enter which number: memberships as bits, and coefficients of what is secret.
 
-`linear` writes an aggregate as a linear form in secrets where `exactness` proves that every engine
-computes that form; `cuts` are private numbers that are only compared with constants.
+`linear` writes an aggregate as a linear form in secrets, where `exactness` of the language proves
+that every engine computes that form, and `coefficients` reads how much of each record's secret
+enters; `coding` and `bitsets` say which records a predicate selects.
 """
 
 from typing import TYPE_CHECKING
@@ -9,14 +10,14 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
+    from casemate.query.language.exactness import inexact
     from casemate.query.records.bitsets import Membership, Records, membership
     from casemate.query.records.coding import factorise
     from casemate.query.records.coefficients import Cell, Lineage, all_records, lineage
-    from casemate.query.records.cuts import Cut
-    from casemate.query.records.exactness import inexact
     from casemate.query.records.linear import (
         ONE,
         Category,
+        Cut,
         Term,
         Unknown,
         affine,

@@ -5,84 +5,91 @@ Each column is read once and coded; for each code a row of bits says which conju
 possible; a record's bits are the AND of the rows its codes name. Predicates over several columns
 at once, and joins, are decided by the engine.
 
-Cost  One read of each column, and columns x aggregates / 64 word operations per record.
+Predicates of several conjunctions come first, and their k-th conjunctions stand in words of their
+own with the same order of bits: so a union costs one OR of words and no work bit by bit.
 
-Compiled loops over records: the only place where a record is touched one by one.
+Cost  One read of each column, and columns x aggregates / 64 word operations per record.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
 from casemate.errors import Unsupported
-from casemate.query.aggregate import Aggregate
-from casemate.query.engines.answering import Key
-from casemate.query.engines.engine import RECORD_COLUMN, engine_of, grouped, pieces, rows, tables
+from casemate.query.aggregate import Aggregate, Join
+from casemate.query.engines.answering import (
+    RECORD_COLUMN,
+    Key,
+    engine_of,
+    group_by,
+    pieces,
+    rows,
+    tables,
+)
 from casemate.query.engines.rendering import render
-from casemate.query.language.expression import TRUE, Call, ColumnRef, Expression, Operation
-from casemate.query.records.atoms import Atom, Formula, Subject, Term, formula, terms
+from casemate.query.language.expression import TRUE, ColumnRef, Expression, any_of
 from casemate.query.records.coding import (
-    MOST_DISTINCT,
+    MAX_CODED_VALUES,
+    Atom,
     Coding,
+    Formula,
+    Subject,
+    Term,
     by_interval,
     by_value,
     factorise,
+    formula,
     image,
     is_simple,
+    terms,
     verdict,
 )
-from casemate.table import ColumnType
 from casemate.table.sources import Series, Source
 
 Words = NDArray[np.uint64]
 
 
-@compiled
-def restrict(words: Any, codes: Any, table: Any, places: Any) -> None:
-    """AND each record's words with the row of the table that its code names.
+class BitTables(NamedTuple):
+    """A layout as kernels take it: the code of a record in row chosen[k] of the codes names row
+    starts[k] + code of the table. Words past the first layer are further conjunctions, ORed into
+    the words of the first layer that `joined` names."""
 
-    words is records x words, table is codes x places; `places` says which word each column of the
-    table belongs to.
-    """
-    for record in range(words.shape[0]):
-        code = codes[record]
-        for j in range(places.shape[0]):
-            words[record, places[j]] &= table[code, j]
-
-
-@compiled
-def gather(words: Any, sources: Any, targets: Any) -> None:
-    """Set bit `target` of each record that has bit `source`, for each pair."""
-    one = np.uint64(1)
-    for record in range(words.shape[0]):
-        for j in range(sources.shape[0]):
-            source, target = sources[j], targets[j]
-            bit = (words[record, source >> 6] >> np.uint64(source & 63)) & one
-            words[record, target >> 6] |= bit << np.uint64(target & 63)
+    codes: NDArray[np.uint16] | NDArray[np.uint32]
+    chosen: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    table: Words
+    joined: NDArray[np.int64]
 
 
 @compiled
-def count_bits(words: Any, totals: Any) -> None:
-    """Add to each total the number of records that have its bit."""
-    one = np.uint64(1)
-    for record in range(words.shape[0]):
-        for word in range(words.shape[1]):
-            left = words[record, word]
-            base = word << 6
-            while left:
-                low = left & (~left + one)
-                position = 0
-                probe = low
-                while probe > one:
-                    probe >>= one
-                    position += 1
-                totals[base + position] += 1
-                left ^= low
+def sign_record(record: int, tables: BitTables, words: Words) -> None:
+    """The bits of one record."""
+    row = tables.starts[0] + tables.codes[tables.chosen[0], record]
+    for word in range(words.shape[0]):
+        words[word] = tables.table[row, word]
+    for column in range(1, tables.chosen.shape[0]):
+        row = tables.starts[column] + tables.codes[tables.chosen[column], record]
+        for word in range(words.shape[0]):
+            words[word] &= tables.table[row, word]
+    first = words.shape[0] - tables.joined.shape[0]
+    for further in range(tables.joined.shape[0]):
+        words[tables.joined[further]] |= words[first + further]
+
+
+@compiled
+def sign(records: NDArray[np.int64], tables: BitTables, signed: Words) -> None:
+    """The bits of these records, a row each."""
+    words = np.empty(tables.table.shape[1], np.uint64)
+    for place in range(records.shape[0]):
+        sign_record(records[place], tables, words)
+        signed[place] = words[: signed.shape[1]]
 
 
 def pack(bits: NDArray[np.bool_]) -> Words:
@@ -108,53 +115,47 @@ class CellCodes:
 class Membership:
     """One bit per record and aggregate, records in the order of `records`.
 
-    Bit j of record i is bit j % 64 of words[i, j // 64]. For an aggregate with keys, `groups[j]`
-    says which of its cells the record is in.
+    The bit of aggregate j in record i is bit b % 64 of words[i, b // 64], where b is bits[j]. For
+    an aggregate with keys, `groups[j]` says which of its cells the record is in.
     """
 
     records: NDArray[Any]
     words: Words
-    count: int
+    bits: NDArray[np.int64]
     groups: tuple[CellCodes | None, ...]
 
     def __repr__(self) -> str:
         """How large it is; never who is selected."""
-        return f"<Membership: {len(self.records)} records, {self.count} aggregates>"
+        return f"<Membership: {len(self.records)} records, {len(self.bits)} aggregates>"
 
-    def selected(self, index: int) -> NDArray[np.bool_]:
+    def mask(self, index: int) -> NDArray[np.bool_]:
         """The records that one aggregate selects."""
-        bit = self.words[:, index // 64] >> np.uint64(index % 64) & np.uint64(1)
+        place = int(self.bits[index])
+        bit = self.words[:, place // 64] >> np.uint64(place % 64) & np.uint64(1)
         return bit.astype(np.bool_)
 
     def sizes(self) -> NDArray[np.int64]:
         """How many records each aggregate selects."""
-        totals = np.zeros(self.words.shape[1] * 64, np.int64)
-        count_bits(self.words, totals)
-        return totals[: self.count]
+        totals = [np.count_nonzero(self.mask(index)) for index in range(len(self.bits))]
+        return np.array(totals, np.int64)
 
 
 def membership(aggregates: Sequence[Aggregate], source: Source) -> Membership:
     """Which records each aggregate selects."""
     records = Records(source)
-    plan = _plan(aggregates)
-    words = np.full((records.count, -(-max(1, plan.slots) // 64)), ~np.uint64(0))
-    for restriction in restrictions(plan.conditions, records):
-        _apply(words, restriction)
-    if plan.extra:
-        pairs = np.array(plan.extra, np.int64)
-        gather(words, pairs[:, 0], pairs[:, 1])
-    kept = words[:, : -(-max(1, len(aggregates)) // 64)]
-    _clear_beyond(kept, len(aggregates))
-    _apply_joins(kept, aggregates, records)
+    found = layout((each.membership for each in aggregates if not each.joins), records)
+    words = np.empty((records.count, found.words), np.uint64)
+    sign(np.arange(records.count), found.compiled, words)
+    joined = _joined_bits(aggregates, records)
+    after = {index: 64 * found.words + place for place, index in enumerate(joined)}
+    bits = [
+        after[index] if each.joins else found.bits[each.membership]
+        for index, each in enumerate(aggregates)
+    ]
+    if joined:
+        words = np.hstack([words, pack(np.array(list(joined.values())).T)])
     groups = _groups(aggregates, records)
-    return Membership(records.names, np.ascontiguousarray(kept), len(aggregates), groups)
-
-
-def _clear_beyond(words: Words, count: int) -> None:
-    """Bits past the last aggregate are 0."""
-    used = count - 64 * (words.shape[1] - 1)
-    if used < 64:
-        words[:, -1] &= np.uint64((1 << used) - 1)
+    return Membership(records.names, words, np.array(bits, np.int64), groups)
 
 
 # What is asked of each column ---------------------------------------------------------------
@@ -162,36 +163,6 @@ def _clear_beyond(words: Words, count: int) -> None:
 
 Conditions = dict[int, Formula]
 """What is asked of one subject, by slot."""
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Conditions by subject: for each, the slots (bits) they restrict.
-
-    Slot j < number of aggregates is aggregate j's first conjunction; further conjunctions have
-    slots after those, and `extra` says to which aggregate each belongs.
-    """
-
-    slots: int
-    conditions: dict[Subject, Conditions]
-    extra: list[tuple[int, int]]
-
-
-def _plan(aggregates: Sequence[Aggregate]) -> _Plan:
-    conditions: dict[Subject, Conditions] = defaultdict(dict)
-    extra: list[tuple[int, int]] = []
-    slots = len(aggregates)
-    for index, aggregate in enumerate(aggregates):
-        if aggregate.joins:
-            continue
-        for position, term in enumerate(conjunctions(aggregate.membership)):
-            slot = index if position == 0 else slots
-            if position:
-                extra.append((slot, index))
-                slots += 1
-            for about, condition in term.items():
-                conditions[about][slot] = condition
-    return _Plan(slots, conditions, extra)
 
 
 def conjunctions(predicate: Expression) -> list[Term]:
@@ -264,7 +235,7 @@ def restrictions(asked: Mapping[Subject, Conditions], records: Records) -> Itera
         if simple:
             series = records.column(image(about, records.source))
             yield _restriction(simple, by_interval(series, simple.values()))
-        if other and records.distinct(about) <= MOST_DISTINCT:
+        if other and records.distinct(about) <= MAX_CODED_VALUES:
             coding = by_value(about, list(other.values()), records.source, records.column)
             yield _restriction(other, coding)
         elif other:
@@ -300,43 +271,172 @@ def _only(slot: int, inside: NDArray[np.int32]) -> Restriction:
     return Restriction(inside, table, np.array([slot // 64], np.int64))
 
 
-def _apply(words: Words, restriction: Restriction) -> None:
-    restrict(words, restriction.codes, restriction.table, restriction.places)
+# Bits of all predicates, laid out for one pass over the records ---------------------------------
+
+MAX_MERGED_CODES = 1024
+"""Columns are taken together as long as they have no more codes than this in all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """One column of codes, and the bits that each of its codes leaves possible."""
+
+    codes: NDArray[Any]
+    table: Words
+
+
+@dataclass(frozen=True, eq=False)
+class BitLayout:
+    """Coded columns whose rows of bits, ANDed, say which predicates select a record.
+
+    `conjunctions[i]` is the number of conjunctions of the predicate at bit i, in falling order.
+    The bits of the k-th table are those of row chosen[k] of the codes, which are columns x records.
+    """
+
+    bits: dict[Expression, int]
+    conjunctions: tuple[int, ...]
+    codes: NDArray[Any]
+    chosen: tuple[int, ...]
+    tables: tuple[Words, ...]
+
+    @property
+    def words(self) -> int:
+        """How many words hold one bit for each predicate."""
+        return layers(self.conjunctions)[0]
+
+    @cached_property
+    def compiled(self) -> BitTables:
+        """What the compiled passes take."""
+        sizes = [len(table) for table in self.tables]
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        table = np.concatenate(self.tables)
+        chosen = np.array(self.chosen, np.int64)
+        return BitTables(self.codes, chosen, starts, table, self._layer_targets())
+
+    def _layer_targets(self) -> NDArray[np.int64]:
+        """For each word past the first layer, the word of the first layer that it belongs to."""
+        further = [np.arange(size) for size in layers(self.conjunctions)[1:]]
+        return np.concatenate([np.zeros(0, np.int64), *further]).astype(np.int64)
+
+    def only(self, predicates: Iterable[Expression]) -> "BitLayout":
+        """The same for some of the predicates; columns that do not matter to them are left out."""
+        chosen = sorted(predicates, key=lambda each: -self.conjunctions[self.bits[each]])
+        places = [self.bits[each] for each in chosen]
+        counts = tuple(self.conjunctions[place] for place in places)
+        origin = np.full(64 * sum(layers(counts)), -1)
+        old, new = first_words(self.conjunctions), first_words(counts)
+        for place, (before, count) in enumerate(zip(places, counts, strict=True)):
+            for layer in range(count):
+                origin[64 * new[layer] + place] = 64 * old[layer] + before
+        everything = pack(origin[None, :] >= 0)
+        tables = [(which, _permute_bits(table, origin)) for which, table in self._numbered_tables()]
+        matter = [each for each in tables if (each[1] != everything).any()] or tables[:1]
+        return BitLayout(
+            {each: place for place, each in enumerate(chosen)},
+            counts,
+            self.codes,
+            tuple(which for which, _ in matter),
+            tuple(table for _, table in matter),
+        )
+
+    def _numbered_tables(self) -> Iterable[tuple[int, Words]]:
+        return zip(self.chosen, self.tables, strict=True)
+
+
+def layers(conjunctions: Sequence[int]) -> list[int]:
+    """How many words each layer takes: the first conjunctions of all, the second ones, ..."""
+    most = max(conjunctions, default=1)
+    held = [sum(count > layer for count in conjunctions) for layer in range(most)]
+    return [-(-max(1, size) // 64) for size in held]
+
+
+def first_words(conjunctions: Sequence[int]) -> list[int]:
+    """The first word of each layer."""
+    return list(accumulate(layers(conjunctions), initial=0))
+
+
+def _permute_bits(table: Words, origin: NDArray[np.int64]) -> Words:
+    """A table with its bits in another order; bits that come from nowhere are 0."""
+    spread = np.unpackbits(table.view(np.uint8), axis=1, bitorder="little").astype(np.bool_)
+    return pack(spread[:, origin] & (origin >= 0))
+
+
+def layout(predicates: Iterable[Expression], records: Records) -> BitLayout:
+    """Read and code the columns that the predicates ask about."""
+    terms = {each: conjunctions(each) for each in dict.fromkeys(predicates)}
+    ordered = sorted(terms, key=lambda each: -len(terms[each]))
+    counts = tuple(len(terms[each]) for each in ordered)
+    first, width = first_words(counts), sum(layers(counts))
+    asked: dict[Subject, Conditions] = defaultdict(dict)
+    used = np.zeros(64 * width, np.bool_)
+    for place, each in enumerate(ordered):
+        for layer, term in enumerate(terms[each]):
+            used[64 * first[layer] + place] = True
+            for about, condition in term.items():
+                asked[about][64 * first[layer] + place] = condition
+    everyone = Coded(np.zeros(records.count, np.int32), pack(used[None, :]))
+    read = (_widen(each, width) for each in restrictions(asked, records))
+    columns = list(merge_columns(sorted([everyone, *read], key=lambda column: len(column.table))))
+    return BitLayout(
+        {each: place for place, each in enumerate(ordered)},
+        counts,
+        stack_codes([column.codes for column in columns], max(len(c.table) for c in columns)),
+        tuple(range(len(columns))),
+        tuple(column.table for column in columns),
+    )
+
+
+def stack_codes(codes: Sequence[NDArray[Any]], size: int) -> NDArray[Any]:
+    """Columns of codes as rows of one array, in the narrower type that holds them."""
+    found = np.empty((len(codes), len(codes[0])), np.uint16 if size <= 2**16 else np.uint32)
+    for place, column in enumerate(codes):
+        found[place] = column
+    return found
+
+
+def _widen(restriction: Restriction, width: int) -> Coded:
+    table = np.full((len(restriction.table), width), ~np.uint64(0))
+    table[:, restriction.places] = restriction.table
+    return Coded(restriction.codes, table)
+
+
+def merge_columns(columns: Sequence[Coded]) -> Iterator[Coded]:
+    """Columns of few codes taken together: a code for each combination of theirs."""
+    current, *rest = columns
+    for column in rest:
+        size, further = len(current.table), len(column.table)
+        if size * further > MAX_MERGED_CODES:
+            yield current
+            current = column
+            continue
+        codes = column.codes if size == 1 else current.codes * np.int32(further) + column.codes
+        both = current.table[:, None, :] & column.table[None, :, :]
+        table = both.reshape(size * further, both.shape[2])
+        current = Coded(codes, table)
+    yield current
 
 
 # Joins and groups -----------------------------------------------------------------------------
 
 
-def _apply_joins(words: Words, aggregates: Sequence[Aggregate], records: Records) -> None:
+def _joined_bits(aggregates: Sequence[Aggregate], records: Records) -> dict[int, NDArray[np.bool_]]:
     """Aggregates over joined tables: a record is in when any of its rows is."""
-    by_tables: dict[object, list[int]] = defaultdict(list)
+    by_tables: dict[tuple[Join, ...], list[int]] = defaultdict(list)
     for index, each in enumerate(aggregates):
         if each.joins:
             by_tables[each.joins].append(index)
-    for indices in by_tables.values():
+    found: dict[int, NDArray[np.bool_]] = {}
+    for joins, indices in by_tables.items():
         for chunk in pieces(indices):
-            _apply_joined(words, aggregates, chunk, records)
-
-
-def _apply_joined(
-    words: Words, aggregates: Sequence[Aggregate], indices: Sequence[int], records: Records
-) -> None:
-    source = records.source
-    named = {f"b{index}": aggregates[index].membership for index in indices}
-    inner = rows(source, aggregates[indices[0]].joins, _any_of(list(named.values())), named)
-    results = {name: f"bool_or(coalesce({name}, FALSE))" for name in named}
-    frame = source.read(grouped(inner, ["r"], results))
-    places = records.places(frame["r"].values)
-    for name, index in zip(named, indices, strict=True):
-        inside = np.zeros(records.count, np.int32)
-        inside[places] = frame[name].values.astype(np.int32)
-        _apply(words, _only(index, inside))
-
-
-def _any_of(predicates: list[Expression]) -> Expression:
-    if len(predicates) == 1:
-        return predicates[0]
-    return Call(Operation.OR, tuple(predicates), ColumnType.BOOLEAN)
+            named = {f"b{index}": aggregates[index].membership for index in chunk}
+            inner = rows(records.source, joins, any_of(list(named.values())), named)
+            results = {name: f"bool_or(coalesce({name}, FALSE))" for name in named}
+            frame = records.source.read(group_by(inner, ["r"], results))
+            places = records.places(frame["r"].values)
+            for name, index in zip(named, chunk, strict=True):
+                found[index] = np.zeros(records.count, np.bool_)
+                found[index][places] = frame[name].values.astype(np.bool_)
+    return found
 
 
 def _groups(aggregates: Sequence[Aggregate], records: Records) -> tuple[CellCodes | None, ...]:

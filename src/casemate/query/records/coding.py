@@ -1,38 +1,181 @@
-"""Columns as small codes: two records with one code agree on every condition asked of the column.
+"""Predicates over columns as small codes: conjunctions of per-column conditions, decided by code.
 
-A number that is only compared with constants is coded by the interval between constants that it
-falls into; anything else by its distinct value, on which the engine decides the conditions.
-
-Which cell each row falls into: keys as codes, with one Python value per cell and not per row.
+A row is selected where its predicate is true, so three-valued logic ends at the root: "is true"
+and "is false" are pushed down to the atoms, and from there on everything is a plain set of rows, a
+union of conjunctions. Two records with one code of a column agree on every condition asked of it. A
+number that is only compared with constants is coded by the interval between constants that it falls
+into; anything else by its distinct value, on which the engine decides the conditions.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.query.engines.answering import Key, values
-from casemate.query.engines.engine import engine_of, tables
-from casemate.query.engines.rendering import PROTECTED, quote, render, text
-from casemate.query.language.expression import Call, ColumnRef, Expression, Literal, Operation
-from casemate.query.records.atoms import Atom, Both, Formula, atoms_of
+from casemate.query.engines.answering import Key, engine_of, key_order, tables, values
+from casemate.query.engines.rendering import PROTECTED, render
+from casemate.query.language.expression import (
+    Call,
+    ColumnRef,
+    Expression,
+    Literal,
+    Operation,
+    columns_of,
+)
+from casemate.query.language.interpret import COMPARE, FLIPPED
 from casemate.table import ColumnType
-from casemate.table.sources import Series, Source
+from casemate.table.sources import Series, Source, literal, quote_name
+
+MAX_CONJUNCTIONS = 64
+"""Past this many conjunctions a predicate is evaluated by the engine as a whole."""
+
+
+@dataclass(frozen=True)
+class Atom:
+    """The rows on which a condition is true, or those on which it is false; never both."""
+
+    condition: Expression
+    holds: bool
+
+    @property
+    def column(self) -> ColumnRef | None:
+        """The one column it reads, or None when it reads several."""
+        columns = columns_of(self.condition)
+        return next(iter(columns)) if len(columns) == 1 else None
+
+
+@dataclass(frozen=True)
+class Both:
+    """The rows in every part."""
+
+    parts: tuple["Formula", ...]
+
+
+@dataclass(frozen=True)
+class Either:
+    """The rows in at least one part."""
+
+    parts: tuple["Formula", ...]
+
+
+Formula = Atom | Both | Either
+ALL = Both(())
+NONE = Either(())
+
+
+def formula(predicate: Expression, holds: bool = True) -> Formula:
+    """The rows on which a predicate is true (or false, which is not the rest of them)."""
+    if isinstance(predicate, Literal):
+        return ALL if predicate.value is holds else NONE
+    if isinstance(predicate, Call):
+        if predicate.operation is Operation.NOT:
+            return formula(predicate.arguments[0], not holds)
+        if predicate.operation in (Operation.AND, Operation.OR):
+            parts = tuple(formula(each, holds) for each in predicate.arguments)
+            conjunctive = (predicate.operation is Operation.AND) is holds
+            return Both(parts) if conjunctive else Either(parts)
+    return Atom(predicate, holds)
+
+
+def atoms_of(found: Formula) -> Iterator[Atom]:
+    """Every atom of a formula."""
+    if isinstance(found, Atom):
+        yield found
+    else:
+        for part in found.parts:
+            yield from atoms_of(part)
+
+
+Subject = ColumnRef | Atom
+"""What a condition is about: one column, or an atom of several columns by itself."""
+
+Term = dict[Subject, Formula]
+"""A conjunction: a condition for each subject."""
+
+
+def subject(found: Formula) -> Subject | None:
+    """What a whole formula is about, or None when it is about several things."""
+    subjects = {atom.column or atom for atom in atoms_of(found)}
+    return next(iter(subjects)) if len(subjects) == 1 else None
+
+
+def terms(found: Formula, most: int = MAX_CONJUNCTIONS) -> list[Term] | None:
+    """The formula as a union of conjunctions, or None when it takes too many."""
+    about = subject(found)
+    if about is not None:
+        return [{about: found}]
+    if isinstance(found, Atom):
+        return [{found: found}]
+    if isinstance(found, Either):
+        return _union(found, most)
+    return _intersection(found, most)
+
+
+def _union(found: Either, most: int) -> list[Term] | None:
+    branches: list[Term] = []
+    for part in _join_by_subject(found.parts, Either):
+        sub = terms(part, most)
+        if sub is None or len(branches) + len(sub) > most:
+            return None
+        branches += sub
+    return branches
+
+
+def _intersection(found: Both, most: int) -> list[Term] | None:
+    choices: list[list[Term]] = []
+    size = 1
+    for part in _join_by_subject(found.parts, Both):
+        sub = terms(part, most)
+        size *= len(sub) if sub is not None else most + 1
+        if sub is None or size > most:
+            return None
+        choices.append(sub)
+    return [_merge_terms(chosen) for chosen in product(*choices)]
+
+
+def _join_by_subject(parts: tuple[Formula, ...], kind: type[Both] | type[Either]) -> list[Formula]:
+    """The parts, with those about the same column joined into one."""
+    by_subject: dict[Subject, list[Formula]] = defaultdict(list)
+    mixed: list[Formula] = []
+    for part in parts:
+        about = subject(part)
+        if about is None:
+            mixed.append(part)
+        else:
+            by_subject[about].append(part)
+    joined = [group[0] if len(group) == 1 else kind(tuple(group)) for group in by_subject.values()]
+    return [*joined, *mixed]
+
+
+def _merge_terms(chosen: tuple[Term, ...]) -> Term:
+    found: dict[Subject, list[Formula]] = defaultdict(list)
+    for term in chosen:
+        for about, condition in term.items():
+            found[about].append(condition)
+    return {
+        about: group[0] if len(group) == 1 else Both(tuple(group)) for about, group in found.items()
+    }
+
+
+# Columns as codes --------------------------------------------------------------------------------
+
 
 Bits = NDArray[np.bool_]
 EPOCH = datetime(1970, 1, 1)
-MOST_DISTINCT = 65_536
+MAX_CODED_VALUES = 65_536
 """A column of more distinct values is not coded by them."""
 
-WIDEST_SPAN = 2**21
+MAX_LOOKUP_SPAN = 2**21
 """Whole numbers of a narrower range are coded by looking each of them up."""
 
-MOST_LISTED = 256
+MAX_LISTED_TEXTS = 256
 """Texts of up to so many different values are coded by the engine, and never become objects."""
 
 INFINITE = (
@@ -49,15 +192,7 @@ IMAGES = {
 }
 """Dates and timestamps as whole numbers: days, and microseconds, since 1970."""
 
-FLIPPED = {
-    Operation.LESS: Operation.GREATER,
-    Operation.LESS_EQUAL: Operation.GREATER_EQUAL,
-    Operation.GREATER: Operation.LESS,
-    Operation.GREATER_EQUAL: Operation.LESS_EQUAL,
-    Operation.EQUAL: Operation.EQUAL,
-    Operation.DIFFERENT: Operation.DIFFERENT,
-    Operation.SAME: Operation.SAME,
-}
+COMPARISONS = (*COMPARE, Operation.SAME)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,24 +229,26 @@ def comparison(condition: Expression) -> tuple[Operation, list[Any]] | None:
     """The operation and constants of a column compared with constants, or None."""
     if not isinstance(condition, Call):
         return None
-    first, *rest = (narrowed(each) for each in condition.arguments)
+    first, *rest = (strip_exact_widening(each) for each in condition.arguments)
     if condition.operation is Operation.IS_NULL and isinstance(first, ColumnRef):
         return Operation.IS_NULL, []
     operation = condition.operation
-    if isinstance(first, Literal) and len(rest) == 1 and operation in FLIPPED:
-        first, rest, operation = rest[0], [first], FLIPPED[operation]
-    if not isinstance(first, ColumnRef) or operation not in (*FLIPPED, Operation.IN):
+    if isinstance(first, Literal) and len(rest) == 1 and operation in COMPARISONS:
+        first, rest = rest[0], [first]
+        operation = FLIPPED.get(operation, operation)
+    if not isinstance(first, ColumnRef) or operation not in (*COMPARISONS, Operation.IN):
         return None
     constants = [each.value for each in rest if isinstance(each, Literal)]
     return (operation, constants) if len(constants) == len(rest) else None
 
 
-def narrowed(expression: Expression) -> Expression:
+def strip_exact_widening(expression: Expression) -> Expression:
     """An integer column that was widened to be compared with decimals: comparing stays exact."""
-    if isinstance(expression, Call) and expression.operation is Operation.CAST:
-        inner = expression.arguments[0]
-        whole = inner.type is ColumnType.INTEGER and expression.type is ColumnType.DECIMAL
-        return inner if whole and isinstance(inner, ColumnRef) else expression
+    match expression:
+        case Call(
+            Operation.CAST, (ColumnRef(type=ColumnType.INTEGER) as column, *_), ColumnType.DECIMAL
+        ):
+            return column
     return expression
 
 
@@ -139,14 +276,14 @@ def _interval_codes(image: NDArray[Any], cuts: list[Cut]) -> NDArray[np.int32]:
     if not cuts or not len(image):
         return np.zeros(len(image), np.int32)
     low, high = image.min(), image.max()
-    if image.dtype == np.int64 and 0 <= int(high) - int(low) < min(len(image), WIDEST_SPAN):
-        codes = _searched(np.arange(low, high + 1), cuts)  # each value only once
+    if image.dtype == np.int64 and 0 <= int(high) - int(low) < min(len(image), MAX_LOOKUP_SPAN):
+        codes = _search_codes(np.arange(low, high + 1), cuts)  # each value only once
         found: NDArray[np.int32] = np.take(codes, image - low)
         return found
-    return _searched(image, cuts)
+    return _search_codes(image, cuts)
 
 
-def _searched(image: NDArray[Any], cuts: list[Cut]) -> NDArray[np.int32]:
+def _search_codes(image: NDArray[Any], cuts: list[Cut]) -> NDArray[np.int32]:
     limits = np.array([limit for limit, _ in cuts], image.dtype)
     exact = np.array([equal for _, equal in cuts], np.bool_)
     reached = np.searchsorted(limits, image, side="right")
@@ -170,12 +307,12 @@ def _interval_decider(places: dict[Cut, int], null: int) -> Callable[[Atom], Bit
             raise ValueError("only comparisons with constants are coded by interval")
         operation, constants = found
         points = [None if c is None else places[cut(c)] for c in constants]
-        return _decided(operation, points, codes, null, atom.holds)
+        return _decide_codes(operation, points, codes, null, atom.holds)
 
     return decide
 
 
-def _decided(
+def _decide_codes(
     operation: Operation, points: list[int | None], codes: NDArray[Any], null: int, holds: bool
 ) -> Bits:
     """On which codes a comparison is true (or false)."""
@@ -199,16 +336,6 @@ def _in_list(points: list[int | None], codes: NDArray[Any], missing: Bits, holds
     if holds:
         return listed & ~missing
     return np.zeros(len(codes), np.bool_) if None in points else ~listed & ~missing
-
-
-COMPARE: dict[Operation, Callable[[NDArray[Any], int], Bits]] = {
-    Operation.EQUAL: lambda codes, point: codes == point,
-    Operation.DIFFERENT: lambda codes, point: codes != point,
-    Operation.LESS: lambda codes, point: codes < point,
-    Operation.LESS_EQUAL: lambda codes, point: codes <= point,
-    Operation.GREATER: lambda codes, point: codes > point,
-    Operation.GREATER_EQUAL: lambda codes, point: codes >= point,
-}
 
 
 # Coding by distinct value --------------------------------------------------------------------
@@ -236,11 +363,13 @@ def codes_of(
     read: Callable[[str], Series],
 ) -> NDArray[np.int32]:
     """The place of each record's value among the distinct ones, None for NULL among them."""
-    if kind is ColumnType.TEXT and len(distinct) <= MOST_LISTED:
+    if kind is ColumnType.TEXT and len(distinct) <= MAX_LISTED_TEXTS:
         listed = [each for each in distinct if each is not None]
-        series = read(POSITIONS[source.dialect].format(written, ", ".join(map(text, listed))))
+        series = read(POSITIONS[source.dialect].format(written, ", ".join(map(literal, listed))))
         places = np.array([distinct.index(each) for each in listed], np.int32)
-        return _placed(series, places, distinct.index(None) if None in distinct else 0)
+        return _codes_from_positions(
+            series, places, distinct.index(None) if None in distinct else 0
+        )
     lookup = {value: code for code, value in enumerate(distinct)}
     seen = values(read(written))
     return np.fromiter(map(lookup.__getitem__, seen), np.int32, len(seen))
@@ -253,7 +382,9 @@ POSITIONS = {
 """The place of a text in a list of texts, from 1; NULL for NULL."""
 
 
-def _placed(series: Series, places: NDArray[np.int32], null: int) -> NDArray[np.int32]:
+def _codes_from_positions(
+    series: Series, places: NDArray[np.int32], null: int
+) -> NDArray[np.int32]:
     """Codes out of positions in the list of those values that are not NULL."""
     if not len(places):
         return np.full(len(series.values), null, np.int32)
@@ -267,7 +398,7 @@ def _distinct_verdicts(
 ) -> tuple[list[Any], list[Bits]]:
     """The distinct values of a column, and for each atom the values that satisfy it."""
     written = ", ".join(f"{verdict(atom, source)} AS b{i}" for i, atom in enumerate(atoms))
-    table, name = quote(PROTECTED), quote(reference.column.name)
+    table, name = quote_name(PROTECTED), quote_name(reference.column.name)
     inner = f"SELECT DISTINCT {table}.{name} FROM {tables(source, ())}"
     shown = f"{image(reference, source)} AS v, {written}"
     frame = source.read(f"SELECT {shown} FROM ({inner}) AS {table}")
@@ -310,7 +441,7 @@ def fits(constant: object) -> bool:
     return constant is None or isinstance(constant, float) or abs(cut(constant)[0]) < 2**63
 
 
-# Keys -------------------------------------------------------------------------------------------
+# Keys as codes, with one Python value per cell and not per row -----------------------------------
 
 
 Codes = NDArray[np.int64]
@@ -330,9 +461,11 @@ def factorise(columns: list[Series], count: int) -> tuple[Codes, list[Key]]:
 def _column_codes(column: Series) -> tuple[Codes, int]:
     """A code for each value of one column, NULL among them, and how many codes there are."""
     if column.values.dtype == object:
-        numbers: dict[object, int] = {}
-        seen = (numbers.setdefault(each, len(numbers)) for each in values(column))
-        return np.fromiter(seen, np.int64, len(column.values)), max(1, len(numbers))
+        seen = values(column)
+        distinct_values = sorted(set(seen), key=lambda value: key_order((value,)))
+        code_of = {value: code for code, value in enumerate(distinct_values)}
+        codes = np.fromiter(map(code_of.__getitem__, seen), np.int64, len(seen))
+        return codes, max(1, len(code_of))
     distinct, codes = np.unique(column.values, return_inverse=True)
     codes = codes.astype(np.int64)
     codes[column.missing] = len(distinct)

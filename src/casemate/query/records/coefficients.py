@@ -15,8 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.query.aggregate import Aggregate, Join
-from casemate.query.engines.answering import Key
-from casemate.query.engines.engine import RECORD_COLUMN, engine_of, grouped, pieces, rows, tables
+from casemate.query.engines.answering import (
+    RECORD_COLUMN,
+    Key,
+    engine_of,
+    group_by,
+    pieces,
+    rows,
+    tables,
+)
 from casemate.query.engines.rendering import SqlDialect, render
 from casemate.query.language.coercion import LARGEST_INTEGER
 from casemate.query.language.expression import Expression
@@ -82,10 +89,10 @@ class _Part:
     rows: NDArray[np.int64]
 
 
-FEW = 32
+PREDICATES_PER_STATEMENT = 32
 """Predicates in one statement: long ones take an engine more time the more there are."""
 
-MOST_CELLS = 4_000_000
+MAX_VALUES_PER_STATEMENT = 4_000_000
 """Records times predicates that one statement is asked for: it all comes back at once."""
 
 
@@ -101,7 +108,11 @@ def lineage(aggregates: Sequence[Aggregate], source: Source, wide: bool = False)
             scan = _Scan(aggregates[index].joins, term.predicate, term.keys)
             scans[scan].append((index, term))
     records = all_records(source)
-    parts = _parts(scans, min(FEW, MOST_CELLS // max(1, len(records))), source)
+    parts = _parts(
+        scans,
+        min(PREDICATES_PER_STATEMENT, MAX_VALUES_PER_STATEMENT // max(1, len(records))),
+        source,
+    )
     opaque = frozenset(index for index, form in enumerate(forms) if form is None)
     return _assemble(parts, aggregates, opaque, records)
 
@@ -135,7 +146,7 @@ def _read(scan: _Scan, terms: Terms, source: Source) -> list[_Part]:
     columns = {f"c{i}": each for i, each in enumerate(needed)}
     inner = rows(source, scan.joins, scan.predicate, {**keys, **columns})
     totals = {f"s{i}": f"sum(c{i})" for i in range(len(needed))}
-    frame = source.read(grouped(inner, [*keys, "r"], {"n": "count(*)", **totals}))
+    frame = source.read(group_by(inner, [*keys, "r"], {"n": "count(*)", **totals}))
     records, counts = frame["r"].values, frame["n"].values.astype(np.int64)
     codes, cells = factorise([frame[name] for name in keys], len(records))
     sums = {each: coefficients(frame[f"s{i}"], each.type) for i, each in enumerate(needed)}

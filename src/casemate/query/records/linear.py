@@ -6,24 +6,33 @@ grouping by it, is then linear as well, because x may be replaced by each v in t
 number that is compared with constants is one unknown per constant and record, 1[x >= v]; whether
 it is missing, where it may be, is one more.
 
+The constants cut the numbers into pieces. Within a piece every comparison has the same value, so
+what a statement computes from the number is constant there; what changes at a cut belongs to the
+unknown of that cut, the same one for every statement that cuts there. A missing number lies before
+all others, and the first cut is then that there is a number at all.
+
 Departure  An aggregate that mixes two private columns, or adds up a number that it also compares,
            is not linear in these unknowns; `linear_form` gives None and the caller decides. Neither
-           is one of which `exactness` does not prove that every engine computes the formula:
+           is one of which `language.exactness` does not prove that every engine computes it so:
            overflow, cut digits and rounding make it another function of the number. Somebody who
            answers from the form itself, and never from the expression, need not ask for that
            (`wide`).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from dataclasses import replace as changed
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 
 from casemate.query.aggregate import Aggregate, Function
 from casemate.query.language.coercion import NUMBERS, Mismatch, coerce, convert_number, widens
+from casemate.query.language.exactness import differs, inexact, is_exact_beside
 from casemate.query.language.expression import (
+    FALSE,
+    TRUE,
     Call,
     ColumnRef,
     Expression,
@@ -31,11 +40,14 @@ from casemate.query.language.expression import (
     Operation,
     Scalar,
     all_of,
+    children,
     columns_of,
     present,
     private_columns,
-    replace,
+    substitute,
+    walk,
 )
+from casemate.query.language.interpret import COMPARE, FLIPPED
 from casemate.query.language.operations import (
     arithmetic,
     call,
@@ -44,12 +56,189 @@ from casemate.query.language.operations import (
     negative,
     simplify,
 )
-from casemate.query.records.cuts import Cut, Split, compared, pieces, within
-from casemate.query.records.exactness import differs, inexact, is_exact_beside
 from casemate.table import Column, ColumnType
 
-ADDED = (Function.SUM, Function.AVG)
-COUNTED = (*ADDED, Function.COUNT)
+UNSURE = Literal(None, ColumnType.BOOLEAN)
+Split = Callable[[Expression], tuple[Expression, Expression] | None]
+"""Slope and offset of an expression that is affine in the private number, on every engine."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where a number is at least `value`, or more than it; None: wherever there is a number."""
+
+    value: Fraction | None
+    strict: bool = False
+
+    def holds(self, number: Fraction | None) -> bool:
+        """Whether a number, None for a missing one, is past the cut.
+
+        >>> Cut(Fraction(5)).holds(Fraction(5)), Cut(Fraction(5), strict=True).holds(Fraction(5))
+        (True, False)
+        """
+        if number is None or self.value is None:
+            return number is not None
+        return number > self.value if self.strict else number >= self.value
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The numbers from a cut to the next (None: from the first on), and one of them."""
+
+    cut: Cut | None
+    sample: Fraction | None
+
+
+def pieces(
+    column: Column, expressions: Iterable[Expression], split: Split
+) -> tuple[Piece, ...] | None:
+    """The pieces on which all comparisons in these expressions are constant; None if others are."""
+    found: set[tuple[Fraction, bool]] = set()
+    for expression in expressions:
+        for atom in _atoms(expression, split):
+            if atom is None:
+                return None
+            found.update(atom.cuts(whole=column.type is ColumnType.INTEGER))
+    return tuple(_between(sorted(found), column.nullable))
+
+
+def _between(cuts: list[tuple[Fraction, bool]], nullable: bool) -> Iterator[Piece]:
+    below = cuts[0][0] - 1 if cuts else Fraction(0)
+    if nullable:
+        yield Piece(None, None)
+    yield Piece(Cut(None) if nullable else None, below)
+    last = (cuts[-1][0] + 2, False) if cuts else (Fraction(0), False)
+    for (value, strict), (following, _) in pairwise([*cuts, last]):
+        yield Piece(Cut(value, strict), (value + following) / 2 if strict else value)
+
+
+def within(expression: Expression, piece: Piece, split: Split) -> Expression:
+    """The expression for numbers of one piece: nothing private is left in it."""
+
+    def with_sample(node: Expression) -> Expression | None:
+        if not private_columns(node):
+            return node
+        atom = _atom(node, split)
+        return None if atom is None else atom.at(piece.sample)
+
+    return simplify(substitute(expression, with_sample))
+
+
+# Comparisons ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Atom:
+    """slope * x + offset, compared with constants or with NULL."""
+
+    operation: Operation
+    slope: Fraction
+    offset: Fraction
+    constants: tuple[Fraction, ...]
+
+    def cuts(self, whole: bool) -> Iterator[tuple[Fraction, bool]]:
+        """The places at which the comparison changes, as value and whether it is passed there."""
+        for constant in self.constants:
+            place = (constant - self.offset) / self.slope
+            for strict in _sides(self.operation, self.slope > 0):
+                yield (_next_whole(place, strict), False) if whole else (place, strict)
+
+    def at(self, sample: Fraction | None) -> Expression:
+        """Its value for one number."""
+        if self.operation is Operation.IS_NULL:
+            return TRUE if sample is None else FALSE
+        if sample is None:
+            return FALSE if self.operation is Operation.SAME else UNSURE
+        left = self.slope * sample + self.offset
+        compare = COMPARED[self.operation]
+        return TRUE if any(compare(left, constant) for constant in self.constants) else FALSE
+
+
+COMPARED = {**COMPARE, **dict.fromkeys((Operation.SAME, Operation.IN), COMPARE[Operation.EQUAL])}
+
+
+def _sides(operation: Operation, rising: bool) -> tuple[bool, ...]:
+    """Whether a comparison changes where its constant is reached (False), passed, or both."""
+    seen = operation if rising else FLIPPED.get(operation, operation)
+    if seen in (Operation.GREATER_EQUAL, Operation.LESS):
+        return (False,)
+    return (True,) if seen in (Operation.GREATER, Operation.LESS_EQUAL) else (False, True)
+
+
+def _next_whole(place: Fraction, strict: bool) -> Fraction:
+    """The first whole number that is at least a place, or past it."""
+    return Fraction(math.floor(place) + 1 if strict else math.ceil(place))
+
+
+def _atoms(expression: Expression, split: Split) -> Iterator[_Atom | None]:
+    """The comparisons in an expression; None for each other use of the private number."""
+    if not private_columns(expression):
+        return
+    atom = _atom(expression, split)
+    if atom is not None or isinstance(expression, ColumnRef):
+        yield atom
+        return
+    for each in children(expression):
+        yield from _atoms(each, split)
+
+
+def _atom(expression: Expression, split: Split) -> _Atom | None:
+    """A comparison of the private number with constants, if the expression is one."""
+    if not isinstance(expression, Call):
+        return None
+    if expression.operation is Operation.IS_NULL:
+        found = _affine(expression.arguments[0], split)
+        return None if found is None else _Atom(expression.operation, *found, ())
+    if expression.operation not in COMPARED:
+        return None
+    operation: Operation = expression.operation
+    left, *others = expression.arguments
+    if not private_columns(left) and operation is not Operation.IN:
+        operation, left, others = FLIPPED.get(operation, operation), others[0], [left]
+    found, constants = _affine(left, split), [_constant(each) for each in others]
+    if found is None or None in constants:
+        return None
+    return _Atom(operation, *found, tuple(each for each in constants if each is not None))
+
+
+def _affine(expression: Expression, split: Split) -> tuple[Fraction, Fraction] | None:
+    """Constant slope and offset of an expression, where every engine computes it exactly."""
+    parts = split(expression) if expression.type in NUMBERS else None
+    slope, offset = (None, None) if parts is None else map(_constant, map(simplify, parts))
+    return None if not slope or offset is None else (slope, offset)
+
+
+def compared_parts(expression: Expression) -> Iterator[Expression]:
+    """What is compared in an expression, or the expression itself where it compares nothing."""
+    operands = children(expression)
+    inner = [each for operand in operands for each in _comparisons(operand)]
+    if _is_comparison(expression) or not inner:
+        yield from operands if _is_comparison(expression) else (expression,)
+    else:
+        yield from (each for operand in operands for each in compared_parts(operand))
+
+
+def _comparisons(expression: Expression) -> Iterator[Expression]:
+    return (each for each in walk(expression) if _is_comparison(each) and private_columns(each))
+
+
+def _is_comparison(expression: Expression) -> bool:
+    asked = (*COMPARED, Operation.IS_NULL)
+    return isinstance(expression, Call) and expression.operation in asked
+
+
+def _constant(expression: Expression) -> Fraction | None:
+    if not isinstance(expression, Literal) or isinstance(expression.value, bool):
+        return None
+    value = expression.value
+    return Fraction(value) if isinstance(value, int | float | Decimal) else None
+
+
+# Linear forms ------------------------------------------------------------------------------------
+
+
+SUMMING = (Function.SUM, Function.AVG)
+ADDITIVE = (*SUMMING, Function.COUNT)
 ONE = Literal(1, ColumnType.INTEGER)
 ZERO = Literal(0, ColumnType.INTEGER)
 
@@ -115,7 +304,7 @@ def inexact_parts(aggregate: Aggregate) -> list[Expression]:
     Each of them is why it is not linear, or may be.
     """
     parts = (aggregate.argument or ONE, aggregate.predicate, *aggregate.keys)
-    found = [part for each in parts for part in compared(each)]
+    found = [part for each in parts for part in compared_parts(each)]
     return [each for each in dict.fromkeys(found) if _is_formula(each) and affine(each) is None]
 
 
@@ -146,7 +335,7 @@ def _form(aggregate: Aggregate, split: Split) -> tuple[Term, ...] | None:
             return None
         return _same_for_all(tuple(_categories(column, values, argument, aggregate)), len(values))
     found = _number(column, argument, aggregate, split)
-    return _compared(column, argument, aggregate) if found is None else found
+    return _comparison_form(column, argument, aggregate) if found is None else found
 
 
 def possible_values(column: Column) -> tuple[Scalar, ...] | None:
@@ -197,26 +386,26 @@ def _categories(
     """One term for each possible value: everything with the column replaced by that value."""
     for value in values:
 
-        def fixed(node: Expression, value: Scalar = value) -> Expression | None:
+        def with_value(node: Expression, value: Scalar = value) -> Expression | None:
             if isinstance(node, ColumnRef) and node.private:
-                return Literal(_declared(value, node.type), node.type)
+                return Literal(_declared_value(value, node.type), node.type)
             return None
 
         yield from _terms(
             Unknown(column.name, Category(value)),
-            replace(argument, fixed),
-            replace(aggregate.membership, fixed),
-            tuple(replace(key, fixed) for key in aggregate.keys),
+            substitute(argument, with_value),
+            substitute(aggregate.membership, with_value),
+            tuple(substitute(key, with_value) for key in aggregate.keys),
         )
 
 
 def _same_for_all(terms: tuple[Term, ...], values: int) -> tuple[Term, ...]:
     """Terms that are the same for every value of a category depend on nothing secret."""
-    alike = {changed(term, unknown=None) for term in terms}
+    alike = {replace(term, unknown=None) for term in terms}
     return tuple(alike) if len(terms) == values and len(alike) == 1 else terms
 
 
-def _declared(value: Scalar, kind: ColumnType) -> Scalar:
+def _declared_value(value: Scalar, kind: ColumnType) -> Scalar:
     """A declared value as its column has it; a policy writes a double as a decimal."""
     if value is None or kind not in NUMBERS:
         return value
@@ -234,7 +423,7 @@ def _number(
     if parts is None or private_columns(aggregate.predicate, *aggregate.keys):
         return None
     slope, offset = (simplify(each) for each in parts)
-    if column.nullable and aggregate.function not in (*ADDED, Function.COUNT):
+    if column.nullable and aggregate.function not in (*SUMMING, Function.COUNT):
         return None
     there = all_of(aggregate.predicate, present(slope), present(offset))
     counted = Unknown(column.name, Cut(None)) if column.nullable else None
@@ -249,21 +438,21 @@ def _number(
 def _missing(argument: Expression, aggregate: Aggregate) -> Iterator[Term]:
     """What a row adds where the private number is missing: a CASE may pass it by."""
 
-    def fixed(node: Expression) -> Expression | None:
+    def with_null(node: Expression) -> Expression | None:
         private = isinstance(node, ColumnRef) and node.private
         return Literal(None, node.type) if private else None
 
-    inside = replace(aggregate.argument or ONE, fixed)
+    inside = substitute(aggregate.argument or ONE, with_null)
     selected = all_of(aggregate.predicate, present(inside))
-    yield from _terms(None, replace(argument, fixed), selected, aggregate.keys)
+    yield from _terms(None, substitute(argument, with_null), selected, aggregate.keys)
 
 
-def _compared(
+def _comparison_form(
     column: Column, argument: Expression, aggregate: Aggregate
 ) -> tuple[Term, ...] | None:
     """A private number that is only compared with constants: what changes at each of them."""
     parts = (argument, aggregate.membership, *aggregate.keys)
-    found = pieces(column, parts, affine) if aggregate.function in COUNTED else None
+    found = pieces(column, parts, affine) if aggregate.function in ADDITIVE else None
     if found is None:
         return None
     terms: list[Term] = []
@@ -273,14 +462,14 @@ def _compared(
         here = (*_terms(None, coefficient, predicate, tuple(keys)),)
         unknown = None if piece.cut is None else Unknown(column.name, piece.cut)
         if here != before:
-            terms += [changed(term, unknown=unknown) for term in here]
+            terms += [replace(term, unknown=unknown) for term in here]
             terms += [_taken_away(term, unknown) for term in before]
         before = here
     return tuple(terms)
 
 
 def _taken_away(term: Term, unknown: Unknown | None) -> Term:
-    return changed(term, unknown=unknown, coefficient=negative(term.coefficient))
+    return replace(term, unknown=unknown, coefficient=negative(term.coefficient))
 
 
 def affine(expression: Expression) -> tuple[Expression, Expression] | None:
@@ -302,11 +491,12 @@ def formula(expression: Expression) -> tuple[Expression, Expression] | None:
         return ZERO, expression
     if isinstance(expression, ColumnRef):
         return ONE, ZERO
-    rule = AFFINE.get(expression.operation) if isinstance(expression, Call) else None
-    return rule(expression) if rule is not None and isinstance(expression, Call) else None
+    if isinstance(expression, Call) and expression.operation in AFFINE:
+        return AFFINE[expression.operation](expression)
+    return None
 
 
-def _added(expression: Call) -> tuple[Expression, Expression] | None:
+def _affine_sum(expression: Call) -> tuple[Expression, Expression] | None:
     left, right = (formula(each) for each in expression.arguments)
     if left is None or right is None:
         return None
@@ -314,7 +504,7 @@ def _added(expression: Call) -> tuple[Expression, Expression] | None:
     return slope, _combine(expression.operation, left[1], right[1])
 
 
-def _multiplied(expression: Call) -> tuple[Expression, Expression] | None:
+def _affine_product(expression: Call) -> tuple[Expression, Expression] | None:
     left, right = expression.arguments
     factor, rest = (right, left) if private_columns(left) else (left, right)
     split = None if private_columns(factor) else formula(rest)
@@ -326,7 +516,7 @@ def _multiplied(expression: Call) -> tuple[Expression, Expression] | None:
     return slope, offset
 
 
-def _divided(expression: Call) -> tuple[Expression, Expression] | None:
+def _affine_quotient(expression: Call) -> tuple[Expression, Expression] | None:
     top, bottom = expression.arguments
     split = formula(top)
     if split is None or private_columns(bottom) or expression.type is ColumnType.INTEGER:
@@ -337,7 +527,7 @@ def _divided(expression: Call) -> tuple[Expression, Expression] | None:
     )
 
 
-def _chosen(expression: Call) -> tuple[Expression, Expression] | None:
+def _affine_choice(expression: Call) -> tuple[Expression, Expression] | None:
     *pairs, otherwise = expression.arguments
     conditions, results = pairs[::2], (*pairs[1::2], otherwise)
     splits = [formula(each) for each in results]
@@ -351,7 +541,7 @@ def _chosen(expression: Call) -> tuple[Expression, Expression] | None:
     return parts[0], parts[1]
 
 
-def _cast(expression: Call) -> tuple[Expression, Expression] | None:
+def _affine_cast(expression: Call) -> tuple[Expression, Expression] | None:
     operand = expression.arguments[0]
     exact = len(expression.arguments) == 1 and operand.type in NUMBERS
     if not exact or expression.type not in NUMBERS or not widens(operand.type, expression.type):
@@ -359,7 +549,7 @@ def _cast(expression: Call) -> tuple[Expression, Expression] | None:
     return formula(operand)
 
 
-def _coalesced(expression: Call) -> tuple[Expression, Expression] | None:
+def _affine_coalesce(expression: Call) -> tuple[Expression, Expression] | None:
     """What comes first, where it is never NULL."""
     split = formula(expression.arguments[0])
     nullable = any(ref.column.nullable for ref in columns_of(expression.arguments[0]))
@@ -387,11 +577,11 @@ def _same_type(left: Expression, right: Expression) -> tuple[list[Expression], C
 
 
 AFFINE = {
-    Operation.ADD: _added,
-    Operation.SUBTRACT: _added,
-    Operation.MULTIPLY: _multiplied,
-    Operation.DIVIDE: _divided,
-    Operation.CASE: _chosen,
-    Operation.CAST: _cast,
-    Operation.COALESCE: _coalesced,
+    Operation.ADD: _affine_sum,
+    Operation.SUBTRACT: _affine_sum,
+    Operation.MULTIPLY: _affine_product,
+    Operation.DIVIDE: _affine_quotient,
+    Operation.CASE: _affine_choice,
+    Operation.CAST: _affine_cast,
+    Operation.COALESCE: _affine_coalesce,
 }

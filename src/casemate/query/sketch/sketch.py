@@ -2,13 +2,12 @@
 
 Columns are read once. Each pass over the records then costs a few nanoseconds a word of 64 sums;
 which records a sum adds up is never stored, so a table of any length needs no more memory than its
-codes. A GROUP BY stays one column of codes, however many cells it has.
-
-The cells of GROUP BY as one column of codes: each key coded by itself, then put together.
+codes. A GROUP BY stays one column of codes, however many cells it has: each key is coded by itself,
+then they are put together.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -22,28 +21,26 @@ from casemate.exact import (
     RandomBytes,
     Residues,
     Vanishing,
-    weighed_together,
+    pack_combinations,
 )
-from casemate.query.engines.answering import Key, values
-from casemate.query.engines.engine import engine_of, tables
+from casemate.query.engines.answering import Key, engine_of, tables, values
 from casemate.query.engines.rendering import render
 from casemate.query.language.expression import Expression, Scalar
-from casemate.query.records.bitsets import CellCodes, Records
-from casemate.query.records.coding import WIDEST_SPAN, codes_of, factorise
-from casemate.query.sketch.layouts import CodedCells, PassShape, Selection, layout
+from casemate.query.records.bitsets import CellCodes, Records, layout
+from casemate.query.records.coding import MAX_LOOKUP_SPAN, codes_of, factorise
 from casemate.query.sketch.passes import (
-    MOST_ADDED,
-    HashKeys,
+    CodedCells,
+    HashedNames,
+    PassShape,
+    Selection,
     evaluate,
-    fingerprints,
-    names,
-    strays,
     survey,
 )
+from casemate.query.sketch.record_hash import MAX_ADDED_FINGERPRINTS, HashKeys, fingerprints, names
 from casemate.table import ColumnType
 from casemate.table.sources import Source
 
-MOST_COUNTED = 2**26
+MAX_MARKED_CODES = 2**26
 """Codes up to which those in use are marked in a table; past that they are sorted."""
 
 Codes = NDArray[Any]
@@ -54,14 +51,14 @@ def cells_of(keys: Sequence[Expression], records: Records) -> CellCodes:
     codes: Codes = np.zeros(records.count, np.int32)
     cells: list[Key] = [()]
     for key in keys:
-        inner, shown = _coded(key, records)
+        inner, shown = _code_key(key, records)
         wide = codes.astype(np.int64) * len(shown) + inner
         codes, used = _in_use(wide, len(cells) * len(shown))
         cells = [(*cells[k // len(shown)], shown[k % len(shown)]) for k in used.tolist()]
     return CellCodes(codes, tuple(cells))
 
 
-def _coded(key: Expression, records: Records) -> tuple[Codes, list[Scalar]]:
+def _code_key(key: Expression, records: Records) -> tuple[Codes, list[Scalar]]:
     """A code for each record's value of one key, and the values."""
     written = render(key, engine_of(records.source))
     if key.type is ColumnType.TEXT:
@@ -70,7 +67,7 @@ def _coded(key: Expression, records: Records) -> tuple[Codes, list[Scalar]]:
     series = records.column(written)
     if key.type is ColumnType.INTEGER and not series.missing.any() and records.count:
         low, high = int(series.values.min()), int(series.values.max())
-        if high - low < WIDEST_SPAN:
+        if high - low < MAX_LOOKUP_SPAN:
             narrow, used = _in_use(series.values - low, high - low + 1)
             return narrow, [low + each for each in used.tolist()]
     codes, found = factorise([series], records.count)
@@ -84,7 +81,7 @@ def _distinct(written: str, records: Records) -> list[Scalar]:
 
 def _in_use(codes: Codes, size: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """The codes renumbered without gaps, and which there are."""
-    if size > MOST_COUNTED:
+    if size > MAX_MARKED_CODES:
         used, inner = np.unique(codes, return_inverse=True)
         return inner.astype(np.int32), used
     seen = np.zeros(size, np.bool_)
@@ -93,10 +90,10 @@ def _in_use(codes: Codes, size: int) -> tuple[NDArray[np.int32], NDArray[np.int6
     return place[codes], np.flatnonzero(seen)
 
 
-# Sketch -----------------------------------------------------------------------------------------
+# Records as codes --------------------------------------------------------------------------------
 
 
-TRIED = 1024
+DENSITY_SAMPLE_RECORDS = 1024
 """Records on which it is seen which sums select more than half of them."""
 
 
@@ -108,11 +105,13 @@ class CodedRecords:
     ) -> None:
         self._random = random or os.urandom
         self._records = Records(source)
-        self._keys = HashKeys.drawn(random)
+        self._keys = HashKeys.draw(random)
         lists = dict.fromkeys(each.keys for each in selections if each.keys)
         cells = CodedCells.of({keys: cells_of(keys, self._records) for keys in lists}, self.count)
         self.layout = layout((each.predicate for each in selections), self._records)
-        self._shape = PassShape(self.layout, cells, selections).flipped(self._sample(TRIED))
+        self._shape = PassShape(self.layout, cells, selections).flip_dense(
+            self._sample(DENSITY_SAMPLE_RECORDS)
+        )
         self._totals: NDArray[Any] | None = None
 
     @property
@@ -155,40 +154,45 @@ class CodedRecords:
     def strays(self, combinations: Sequence[Combination], inside: Places) -> Places:
         """The records outside `inside` on which a combination of equations is not zero."""
         found = [NOBODY]
-        for task in weighed_together(combinations):
+        for task in pack_combinations(combinations):
             used = [e for e in task.weights if task.weights[e]]
             some = self._shape.only(used)
             weights = some.weights([task.weights[e] for e in used], task.modulus)
-            found.append(strays(self.count, some.compiled, weights))
+            for start, end in self._spans():
+                values = evaluate(np.arange(start, end), some.compiled, weights)
+                found.append(start + np.flatnonzero(values))
         return np.setdiff1d(np.concatenate(found), inside)
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """The records of each pass, few enough that their fingerprints add up within 63 bits."""
+        for start in range(0, self.count, MAX_ADDED_FINGERPRINTS):
+            yield start, min(start + MAX_ADDED_FINGERPRINTS, self.count)
 
     @property
     def totals(self) -> NDArray[Any]:
         """The total of the fingerprints of all records, for each equation."""
         if self._totals is None:
-            self.surveyed(np.zeros(self.equations, np.int64), 2)
+            self.survey(np.zeros(self.equations, np.int64), 2)
         return np.zeros(0) if self._totals is None else self._totals
 
-    def surveyed(self, combination: Residues, prime: int) -> tuple[Places, Residues]:
+    def survey(self, combination: Residues, prime: int) -> tuple[Places, Residues]:
         """Where a combination is not zero, by a pass over all records that also finds totals."""
-        shape, named = self._shape, (self._names, self._keys.lanes)
-        total = np.zeros(shape.width, object if self.count > MOST_ADDED else np.int64)
-        found = [(NOBODY, NOBODY)]
-        for start in range(0, self.count, MOST_ADDED):
+        shape, hashed = self._shape, HashedNames(self._names, self._keys.lanes)
+        weights = shape.weights(combination, prime)
+        total = np.zeros(shape.width, object if self.count > MAX_ADDED_FINGERPRINTS else np.int64)
+        places, values = [NOBODY], [NOBODY]
+        for start, end in self._spans():
             added = np.zeros(shape.width, np.int64)
-            span = (start, min(start + MOST_ADDED, self.count))
-            weights = shape.weights(combination, prime)
-            found.append(survey(span, shape.compiled, weights, added, named))
+            seen = survey((start, end), shape.compiled, weights, added, hashed)
+            places.append(start + np.flatnonzero(seen))
+            values.append(seen[seen != 0])
             total = total + added
         self._totals = shape.totals(total)
-        places, values = (np.concatenate(each) for each in zip(*found, strict=True))
-        return places, values
+        return np.concatenate(places), np.concatenate(values)
 
-    def evaluated(self, places: Places, combination: Residues, prime: int) -> Residues:
+    def evaluate(self, places: Places, combination: Residues, prime: int) -> Residues:
         """A combination at some records."""
-        weights = self._shape.weights(combination, prime)
-        values: Residues = evaluate(places, self._shape.compiled, weights)
-        return values
+        return evaluate(places, self._shape.compiled, self._shape.weights(combination, prime))
 
     @cached_property
     def _names(self) -> NDArray[np.int64]:
@@ -204,11 +208,11 @@ class CodedSearch:
 
     def differing(self, combinations: Vanishing, most: int) -> Places:
         """Up to `most` records at which one of the combinations, drawn at random, is not zero."""
-        combination, prime = combinations.drawn(self._random), combinations.prime
+        combination, prime = combinations.draw(self._random), combinations.prime
         if self._left is None:
-            self._left, values = self._records.surveyed(combination, prime)
+            self._left, values = self._records.survey(combination, prime)
         else:
-            values = self._records.evaluated(self._left, combination, prime)
+            values = self._records.evaluate(self._left, combination, prime)
             self._left, values = self._left[values != 0], values[values != 0]
         return spread(self._left, values, most)
 

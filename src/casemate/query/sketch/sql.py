@@ -2,9 +2,8 @@
 
 One statement for each predicate and keys adds up fingerprints by bucket, in whole numbers alone, on
 any engine. Records that are needed one by one (a sample, and those that a sketch names) are read by
-a query for them alone. The table itself never leaves its engine.
-
-The statements of an audit that stays where the data is: sketches, look-ups and scans.
+a query for them alone. The table itself never leaves its engine. `SketchStatements` writes the
+statements, `SummedRecords` asks them.
 """
 
 from collections import defaultdict
@@ -24,12 +23,19 @@ from casemate.exact import (
     Residues,
     Sketches,
     SketchSearch,
-    weighed_together,
+    pack_combinations,
 )
 from casemate.query.aggregate import Aggregate, Function
-from casemate.query.engines.answering import values
-from casemate.query.engines.engine import RECORD_COLUMN, engine_of, grouped, pieces, rows, tables
-from casemate.query.engines.rendering import plain, render
+from casemate.query.engines.answering import (
+    RECORD_COLUMN,
+    engine_of,
+    group_by,
+    pieces,
+    rows,
+    tables,
+    values,
+)
+from casemate.query.engines.rendering import render
 from casemate.query.language.expression import (
     TRUE,
     Call,
@@ -40,18 +46,24 @@ from casemate.query.language.expression import (
     all_of,
 )
 from casemate.query.records.bitsets import membership
-from casemate.query.sketch.layouts import Family, Selection
-from casemate.query.sketch.passes import MOST_ADDED, SMALL, HashKeys, hashed
+from casemate.query.sketch.passes import Family, Selection
+from casemate.query.sketch.record_hash import (
+    MAX_ADDED_FINGERPRINTS,
+    SECOND_LANE_BITS,
+    HashKeys,
+    hash_lanes,
+    join_lanes,
+)
 from casemate.table import ColumnType
-from casemate.table.sources import RECORD, Frame, Source
+from casemate.table.sources import RECORD, Frame, Source, literal
 
-PIECE = 16
+LOWER_PIECE_BITS = 16
 """Bits of the lower piece of the first lane; the upper has 15, and the second lane gives 7."""
 
-BUCKETS = 16
-LEVELS = 21
-_BUCKET_BITS = BUCKETS.bit_length() - 1
-LIMITS = (2**15, 2**PIECE, 2**SMALL)
+BUCKETS_PER_LEVEL = 16
+SKETCH_LEVELS = 21
+_BUCKET_BITS = BUCKETS_PER_LEVEL.bit_length() - 1
+PIECE_LIMITS = (2**15, 2**LOWER_PIECE_BITS, 2**SECOND_LANE_BITS)
 """The pieces of a record's name in a sketch are below these."""
 
 
@@ -71,7 +83,7 @@ class Only:
         """The text to put after FROM."""
         if public is not None:
             return self.source.relation(public)
-        listed = ", ".join(map(_written, self.records))
+        listed = ", ".join(map(literal, self.records))
         return f"(SELECT * FROM {self.source.relation()} AS o WHERE o.{RECORD} IN ({listed}))"
 
     def fields(self, public: str | None = None) -> Mapping[str, ColumnType]:
@@ -86,11 +98,6 @@ class Only:
         """Nothing is held here."""
 
 
-def _written(record: Scalar) -> str:
-    whole = isinstance(record, int) and not isinstance(record, bool)
-    return str(record) if whole else plain(record)
-
-
 @dataclass(frozen=True, eq=False)
 class SketchStatements:
     """SQL over the records of a source and their hashes."""
@@ -102,23 +109,30 @@ class SketchStatements:
     def lanes(self, columns: Sequence[str] = ("r",), source: Source | None = None) -> str:
         """Records, and the two lanes y and w of their hashes."""
         inner = rows(source or self.source, (), TRUE, {})
-        return hashed(inner, self.keys, self.source.dialect, self.whole, columns)
+        return hash_lanes(inner, self.keys, self.source.dialect, self.whole, columns)
 
     def sketch(self, family: Family) -> str:
         """By cell and bucket: how many records there are, and sums of the pieces of their names."""
         predicate, keys = family
         named = {f"k{i}": key for i, key in enumerate(keys)}
         inner = rows(self.source, (), predicate, named)
-        lanes = hashed(inner, self.keys, self.source.dialect, self.whole, list(named))
-        level, bucket = f"(w >> {SMALL + _BUCKET_BITS})", f"((w >> {SMALL}) & {BUCKETS - 1})"
-        cell = f"({level} & (-{level})) * {BUCKETS} + {bucket} AS cell"
+        lanes = hash_lanes(inner, self.keys, self.source.dialect, self.whole, list(named))
+        level, bucket = (
+            f"(w >> {SECOND_LANE_BITS + _BUCKET_BITS})",
+            f"((w >> {SECOND_LANE_BITS}) & {BUCKETS_PER_LEVEL - 1})",
+        )
+        cell = f"({level} & (-{level})) * {BUCKETS_PER_LEVEL} + {bucket} AS cell"
         shown = "".join(f"{name}, " for name in named)
-        sums = {"a": f"y >> {PIECE}", "b": f"y & {2**PIECE - 1}", "c": f"w & {2**SMALL - 1}"}
+        sums = {
+            "a": f"y >> {LOWER_PIECE_BITS}",
+            "b": f"y & {2**LOWER_PIECE_BITS - 1}",
+            "c": f"w & {2**SECOND_LANE_BITS - 1}",
+        }
         placed = f"SELECT {shown}{cell}, y, w FROM ({lanes}) AS l"
         results = {name: f"sum({text})" for name, text in sums.items()}
-        return grouped(placed, [*named, "cell"], {"n": "count(*)", **results})
+        return group_by(placed, [*named, "cell"], {"n": "count(*)", **results})
 
-    def named(self, lanes: Iterable[int]) -> str:
+    def with_first_lane(self, lanes: Iterable[int]) -> str:
         """The records whose first lane is one of these."""
         listed = ", ".join(map(str, lanes))
         return f"SELECT r, y, w FROM ({self.lanes()}) AS n WHERE y IN ({listed})"
@@ -157,11 +171,11 @@ def condition_of(selection: Selection) -> Expression:
     return all_of(selection.predicate, *pinned)
 
 
-# Sketch sql -------------------------------------------------------------------------------------
+# Records known by sums ---------------------------------------------------------------------------
 
 
-_AT_ONCE = 4096  # records read by one statement
-_BESIDE = 64  # records found by a scan beyond those that were to be expected
+RECORDS_PER_READ = 4096  # records read by one statement
+EXTRA_SCANNED_RECORDS = 64  # records found by a scan beyond those that were to be expected
 
 
 class SummedRecords:
@@ -173,8 +187,8 @@ class SummedRecords:
         self._selections, self._source = selections, source
         first = source.read(f"SELECT {RECORD_COLUMN} AS r FROM {tables(source, ())} LIMIT 1")["r"]
         whole = first.values.dtype == np.int64
-        self._statements = SketchStatements(source, HashKeys.drawn(random), whole)
-        self._chance = SketchStatements(source, HashKeys.drawn(random), whole)
+        self._statements = SketchStatements(source, HashKeys.draw(random), whole)
+        self._chance = SketchStatements(source, HashKeys.draw(random), whole)
         self._families: dict[Family, list[int]] = defaultdict(list)
         for place, each in enumerate(selections):
             self._families[each.family].append(place)
@@ -197,7 +211,7 @@ class SummedRecords:
     def sample(self, size: int) -> Places:
         """About so many records, drawn at random."""
         found = self._source.read(self._chance.sample(size, self.count))
-        return self._known(values(found["r"]))
+        return self._places_of(values(found["r"]))
 
     def rows(self, places: Places) -> NDArray[np.bool_]:
         """Which equations add up which of these records: equations x records."""
@@ -217,9 +231,9 @@ class SummedRecords:
     def strays(self, combinations: Sequence[Combination], inside: Places) -> Places:
         """The records outside `inside` on which a combination of equations is not zero."""
         found: list[Scalar] = []
-        for task in weighed_together(combinations):
-            found += self._scan(task.weights, task.modulus, len(inside) + _BESIDE)
-        return np.setdiff1d(self._known(list(dict.fromkeys(found))), inside)
+        for task in pack_combinations(combinations):
+            found += self._scan(task.weights, task.modulus, len(inside) + EXTRA_SCANNED_RECORDS)
+        return np.setdiff1d(self._places_of(list(dict.fromkeys(found))), inside)
 
     def _scan(self, weights: Combination, modulus: int, most: int) -> list[Scalar]:
         merged: dict[Selection, int] = defaultdict(int)
@@ -229,24 +243,24 @@ class SummedRecords:
 
     # Records that are known one by one
 
-    def _known(self, names: Sequence[Scalar]) -> Places:
+    def _places_of(self, names: Sequence[Scalar]) -> Places:
         """The places of records, of which each new one is read."""
         new = [name for name in names if name not in self._places]
-        for start in range(0, len(new), _AT_ONCE):
-            self._read(new[start : start + _AT_ONCE])
+        for start in range(0, len(new), RECORDS_PER_READ):
+            self._read(new[start : start + RECORDS_PER_READ])
         return np.array([self._places[name] for name in names], np.int64)
 
     def _read(self, names: Sequence[Scalar]) -> None:
         """Read the hashes of some records, and which equations add them up."""
         some = Only(self._source, names)
         lanes = some.read(self._statements.lanes(source=some))
-        marks = _marks(lanes["y"].values, lanes["w"].values)
+        marks = join_lanes(lanes["y"].values, lanes["w"].values)
         mark = dict(zip(values(lanes["r"]), marks.tolist(), strict=True))
         listed = [Aggregate(Function.COUNT, None, *family) for family in self._families]
         found = membership(listed, some)
         inside = np.zeros((self.equations, len(names)), np.bool_)
         for index, equations in enumerate(self._families.values()):
-            selected, groups = found.selected(index), found.groups[index]
+            selected, groups = found.mask(index), found.groups[index]
             for place in equations:
                 inside[place] = selected
                 if groups is not None:
@@ -259,29 +273,29 @@ class SummedRecords:
             self._marks.append(mark[name])
             self._columns.append(column)
 
-    def named(self, wanted: Iterable[Name]) -> Places:
+    def lookup(self, wanted: Iterable[Name]) -> Places:
         """The records whose hashes have these pieces."""
-        lanes = {((high << PIECE) + low, small) for high, low, small in wanted}
+        lanes = {((high << LOWER_PIECE_BITS) + low, small) for high, low, small in wanted}
         found: list[Scalar] = []
         for some in pieces(sorted({lane for lane, _ in lanes})):
-            frame = self._source.read(self._statements.named(some))
-            small = frame["w"].values & ((1 << SMALL) - 1)
+            frame = self._source.read(self._statements.with_first_lane(some))
+            small = frame["w"].values & ((1 << SECOND_LANE_BITS) - 1)
             pairs = zip(frame["y"].values.tolist(), small.tolist(), strict=True)
             records = zip(values(frame["r"]), pairs, strict=True)
             found += [name for name, pair in records if pair in lanes]
-        return self._known(found)
+        return self._places_of(found)
 
-    def scanned(self, combination: Residues, prime: int, most: int) -> Places:
+    def scan(self, combination: Residues, prime: int, most: int) -> Places:
         """Some records at which a combination is not zero, found by the engine."""
         used = np.flatnonzero(combination).tolist()
-        return self._known(self._scan({e: int(combination[e]) for e in used}, prime, most))
+        return self._places_of(self._scan({e: int(combination[e]) for e in used}, prime, most))
 
     # Sums
 
     @cached_property
     def sketches(self) -> Sketches:
         """The sketch of every equation."""
-        sums = np.zeros((4, self.equations, LEVELS * BUCKETS), np.int64)
+        sums = np.zeros((4, self.equations, SKETCH_LEVELS * BUCKETS_PER_LEVEL), np.int64)
         for family, equations in self._families.items():
             frame = self._source.read(self._statements.sketch(family))
             keys = zip(*(values(frame[f"k{i}"]) for i in range(len(family[1]))), strict=True)
@@ -294,24 +308,20 @@ class SummedRecords:
                     sums[:, number[key], bucket] += added[:, column]
             for equation in equations:
                 sums[:, equation] = sums[:, number[self._selections[equation].key]]
-        return Sketches(tuple(sums), LIMITS)
+        return Sketches(tuple(sums), PIECE_LIMITS)
 
     @cached_property
     def totals(self) -> NDArray[Any]:
         """The total of the fingerprints of all records, for each equation."""
-        kind = object if self.count > MOST_ADDED else np.int64
+        kind = object if self.count > MAX_ADDED_FINGERPRINTS else np.int64
         sums = (each.sum(axis=1).astype(kind) for each in self.sketches.sums)
         count, high, low, small = sums
-        total: NDArray[Any] = ((((high << PIECE) + low) << SMALL) + small) + count
+        total: NDArray[Any] = (
+            (((high << LOWER_PIECE_BITS) + low) << SECOND_LANE_BITS) + small
+        ) + count
         return total
-
-
-def _marks(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Fingerprints out of the two lanes."""
-    marks: NDArray[np.int64] = (first << SMALL) + (second & ((1 << SMALL) - 1)) + 1
-    return marks
 
 
 def _bucket(cell: int) -> int:
     """The number of a bucket: the level is written as a power of two."""
-    return (cell // BUCKETS).bit_length() * BUCKETS + cell % BUCKETS
+    return (cell // BUCKETS_PER_LEVEL).bit_length() * BUCKETS_PER_LEVEL + cell % BUCKETS_PER_LEVEL

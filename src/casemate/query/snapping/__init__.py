@@ -1,7 +1,8 @@
 """Questions on the cells of a universe: which cells a statement reads, and how.
 
-`breakpoints` finds where along a column anything changes; `steps` makes step functions of keys and
-conditions; `histograms` counts records by cell in one grouped statement for each scope.
+`cells` finds where along a column anything changes, and what an expression comes to in each cell;
+`snapping` makes sets of cells of predicates, sums and groups; `steps` makes step functions of keys
+and conditions; `histograms` counts records by cell in one grouped statement for each scope.
 """
 
 from typing import TYPE_CHECKING
@@ -9,11 +10,9 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.query.snapping.breakpoints import breaks
-    from casemate.query.snapping.cells import StepFunction, merged, step_function
-    from casemate.query.snapping.groups import KeyGroups, cells_of
+    from casemate.query.snapping.cells import StepFunction, breaks, merge_pieces, step_function
     from casemate.query.snapping.histograms import (
-        LARGEST,
+        MAX_UNITS_PER_ROW,
         Summand,
         code,
         grouped_first,
@@ -22,11 +21,13 @@ if TYPE_CHECKING:
     )
     from casemate.query.snapping.snapping import (
         Bits,
+        KeyGroups,
         Product,
         Snapped,
         attribute_of,
+        cells_of,
         selection,
-        summed,
+        sum_spans,
         unconditional,
     )
     from casemate.query.snapping.steps import (
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
         StepKeys,
         condition_of,
         keys_of,
-        with_decided_cases,
+        with_engine_conditions,
     )
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

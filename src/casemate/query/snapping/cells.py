@@ -1,28 +1,32 @@
-"""What an expression of one column comes to in each cell of its attribute.
+"""What an expression of one column comes to: where it changes, by cell, and as a step function.
 
-In a cell of one value it is one result. A bin is cut where the expression changes; each piece has
-one result and a measure: how many values it holds, or how wide it is. A piece of measure zero is a
-single number in between, which counts for nothing until records lie on it, so it is kept.
-
-A function of one column as a step function: constant on each of finitely many pieces of it.
-
-The pieces are those of an attribute whose cells may be finer than the universe's, or coarser, so an
-engine numbers them as it numbers cells: by comparing the column with constants of its type. What
-the function comes to on a piece is decided here, once, by the interpreter, at its first value; an
-engine never computes it.
+Between two neighbouring breaks, the constants that it is compared with, every comparison in an
+expression has one value, so one value of the column decides for all of them. A cell is cut at the
+breaks into pieces of one result each; a `StepFunction` is constant on each of finitely many pieces.
 """
 
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
 from casemate.errors import Unsupported
-from casemate.query.language.expression import Scalar
-from casemate.query.snapping.breakpoints import Breaks, Unbroken
+from casemate.query.language.exactness import within_range
+from casemate.query.language.expression import (
+    Call,
+    ColumnRef,
+    Expression,
+    Literal,
+    Operation,
+    Scalar,
+    columns_of,
+)
+from casemate.query.language.interpret import COMPARE, evaluate
+from casemate.query.records.coding import Atom, Both, Formula, atoms_of
 from casemate.table import (
     FRACTION_DIGITS,
     PRECISE,
@@ -35,15 +39,208 @@ from casemate.table import (
     point,
 )
 
-MOST_LISTED = 4096
+Breaks = frozenset[Fraction]
+NONE: Breaks = frozenset()
+
+EXACT = (ColumnType.INTEGER, ColumnType.DECIMAL)
+CONNECTIVES = (Operation.AND, Operation.OR, Operation.NOT, Operation.IS_TRUE)
+COMPARISONS = (*COMPARE, Operation.SAME, Operation.IN)
+WIDENED = {
+    ColumnType.INTEGER: (ColumnType.DECIMAL, ColumnType.DOUBLE),
+    ColumnType.DECIMAL: (ColumnType.DOUBLE,),
+    ColumnType.DATE: (ColumnType.TIMESTAMP,),
+}
+DAY_MICROSECONDS = 86_400_000_000  # microseconds
+EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
+
+
+# Where an expression may change ------------------------------------------------------------------
+#
+# Only arithmetic that every engine does exactly is solved for the column, and only where the
+# column's declared bounds keep every step of it within its type, for past that it is NULL;
+# `UnknownBreaks` says that the breaks are not known.
+
+
+class UnknownBreaks(Exception):
+    """The places where an expression changes cannot be told from its text."""
+
+
+def breaks(expression: Expression) -> Breaks:
+    """The images of the column at which the expression may change its value."""
+    if not columns_of(expression):
+        return NONE
+    if not isinstance(expression, Call):
+        raise UnknownBreaks
+    if expression.operation in COMPARISONS:
+        return _comparison_breaks(expression)
+    if expression.operation is Operation.IS_NULL:
+        return _null_breaks(expression.arguments[0])
+    if expression.operation in CONNECTIVES:
+        return _union(expression.arguments, breaks)
+    if expression.operation is Operation.CASE:
+        return _case(expression, breaks)
+    raise UnknownBreaks
+
+
+def _null_breaks(tested: Expression) -> Breaks:
+    """Where something becomes NULL: only where a condition in it changes."""
+    return NONE if isinstance(tested, ColumnRef) else solve(tested, Fraction(0))
+
+
+def _union(parts: tuple[Expression, ...], each: Callable[[Expression], Breaks]) -> Breaks:
+    return NONE.union(*(each(part) for part in parts))
+
+
+def _case(call: Call, result: Callable[[Expression], Breaks]) -> Breaks:
+    *pairs, otherwise = call.arguments
+    return _union(tuple(pairs[::2]), breaks) | _union((*pairs[1::2], otherwise), result)
+
+
+def _comparison_breaks(call: Call) -> Breaks:
+    """A side that reads the column, compared with constants."""
+    constants = [each for each in call.arguments if isinstance(each, Literal)]
+    sides = [each for each in call.arguments if not isinstance(each, Literal)]
+    if len(sides) != 1:
+        raise UnknownBreaks
+    known = [_image(each) for each in constants if each.value is not None]
+    return NONE.union(*(solve(sides[0], each) for each in known))
+
+
+def _image(constant: Literal) -> Fraction:
+    value = constant.value
+    if value is None or isinstance(value, str | bool):
+        raise UnknownBreaks
+    return image(Decimal(repr(value))) if isinstance(value, float) else image(value)
+
+
+def solve(expression: Expression, value: Fraction) -> Breaks:
+    """The images of the column at which a number computed from it reaches a value."""
+    if isinstance(expression, Literal):
+        return NONE
+    if isinstance(expression, ColumnRef):
+        return _nearest(value) if expression.type is ColumnType.DOUBLE else frozenset({value})
+    if not isinstance(expression, Call):
+        raise UnknownBreaks
+    return SOLVERS.get(expression.operation, _solve_linear)(expression, value)
+
+
+def _solve_absolute_value(call: Call, value: Fraction) -> Breaks:
+    _check_exact(call)
+    return solve(call.arguments[0], value) | solve(call.arguments[0], -value)
+
+
+def _check_exact(call: Call) -> None:
+    """Arithmetic must be without rounding or overflow wherever the column is within bounds."""
+    try:
+        if call.type in EXACT and within_range(call):
+            return
+    except Unsupported:
+        pass
+    raise UnknownBreaks
+
+
+def _nearest(value: Fraction) -> Breaks:
+    """A constant among doubles: the double that it is written for."""
+    return frozenset({Fraction(float(value))})
+
+
+def _solve_cast(call: Call, value: Fraction) -> Breaks:
+    """A cast that keeps the order; a date is the first moment of its day."""
+    inner = call.arguments[0]
+    if len(call.arguments) > 1 or call.type not in WIDENED.get(inner.type, ()):
+        raise UnknownBreaks
+    if call.type is ColumnType.DOUBLE:
+        return _solve_any(inner, _rounding_limits(value))
+    days = inner.type is ColumnType.DATE
+    return solve(inner, value / DAY_MICROSECONDS + EPOCH_ORDINAL if days else value)
+
+
+def _rounding_limits(value: Fraction) -> Breaks:
+    """A double, and the places halfway to its neighbours: what is between is rounded to it."""
+    middle = float(value)
+    ends = (math.nextafter(middle, -math.inf), math.nextafter(middle, math.inf))
+    return frozenset({value, *((Fraction(middle) + Fraction(end)) / 2 for end in ends)})
+
+
+def _solve_any(inner: Expression, values: Breaks) -> Breaks:
+    return NONE.union(*(solve(inner, each) for each in values))
+
+
+def _solve_linear(call: Call, value: Fraction) -> Breaks:
+    """Plus, minus or times a constant, in exact arithmetic."""
+    if len(call.arguments) != 2:
+        raise UnknownBreaks
+    _check_exact(call)
+    left, right = call.arguments
+    if isinstance(right, Literal):
+        return solve(left, _inverse(call.operation, value, _image(right)))
+    if not isinstance(left, Literal):
+        raise UnknownBreaks
+    if call.operation is Operation.SUBTRACT:
+        return solve(right, _image(left) - value)
+    return solve(right, _inverse(call.operation, value, _image(left)))
+
+
+def _inverse(operation: Operation, value: Fraction, constant: Fraction) -> Fraction:
+    if operation is Operation.ADD:
+        return value - constant
+    if operation is Operation.SUBTRACT:
+        return value + constant
+    if operation is Operation.MULTIPLY and constant:
+        return value / constant
+    raise UnknownBreaks
+
+
+SOLVERS: dict[Operation, Callable[[Call, Fraction], Breaks]] = {
+    Operation.CAST: _solve_cast,
+    Operation.CASE: lambda call, value: _case(call, lambda each: solve(each, value)),
+    Operation.COALESCE: lambda call, value: _union(call.arguments, lambda each: solve(each, value)),
+    Operation.ABS: _solve_absolute_value,
+}
+
+
+# Results by cell ---------------------------------------------------------------------------------
+#
+# In a cell of one value an expression is one result. A bin is cut where the expression changes;
+# each piece has one result and a measure: how many values it holds, or how wide it is. A piece of
+# measure zero is a single number in between, which counts for nothing until records lie on it, so
+# it is kept.
+
+
+MAX_LISTED_VALUES = 4096
 """A column of no more whole values is looked at value by value where breaks are not known."""
 
-MOST_LIMITS = 1024
+MAX_BREAKS = 1024
 """A condition that changes at more places within the bounds of a column is refused: each place is
 tried, and each trial goes through the whole condition."""
 
 Result = Callable[[Point | None], Scalar]
 """What an expression comes to where its column has a value."""
+
+
+Computed = tuple[Result, Callable[[], Breaks]]
+"""A function of a column, and what tells where it may change."""
+
+
+def computing(expression: Expression) -> Computed:
+    """What an expression of one column comes to."""
+    return lambda value: evaluate(expression, lambda _: value), lambda: breaks(expression)
+
+
+def holding(found: Formula) -> Computed:
+    """Whether a formula of one column holds."""
+    atoms = list(atoms_of(found))
+    return (
+        lambda value: _holds(found, value),
+        lambda: NONE.union(*(breaks(atom.condition) for atom in atoms)),
+    )
+
+
+def _holds(found: Formula, value: Point | None) -> bool:
+    if isinstance(found, Atom):
+        return evaluate(found.condition, lambda _: value) is found.holds
+    parts = (_holds(part, value) for part in found.parts)
+    return all(parts) if isinstance(found, Both) else any(parts)
 
 
 @dataclass(frozen=True)
@@ -83,7 +280,7 @@ def _bin_results(
     for number, (start, end) in enumerate(pairwise(attribute.images)):
         passed = bisect_left(places, start)
         if bisect_right(places, end) > passed:
-            yield _gathered(_pieces(attribute, number, places), compute)
+            yield _collect_results(_pieces(attribute, number, places), compute)
             continue
         if passed not in known:
             known[passed] = CellResults({compute(attribute.edges[number]): Fraction(1)})
@@ -94,9 +291,9 @@ def places_of(attribute: Attribute, broken: Callable[[], Breaks]) -> Iterable[Fr
     """Where a function of a column may change: at its breaks, or at any of a few whole values."""
     low, high = attribute.images[0], attribute.images[-1]
     try:
-        return _few(attribute, [place for place in broken() if low - 1 <= place <= high + 1])
-    except Unbroken:
-        if attribute.type not in WHOLE or high - low >= MOST_LISTED:
+        return _check_few(attribute, [place for place in broken() if low - 1 <= place <= high + 1])
+    except UnknownBreaks:
+        if attribute.type not in WHOLE or high - low >= MAX_LISTED_VALUES:
             raise Unsupported(
                 f"the cells on which this holds cannot be told for {attribute.name}, which has too "
                 f"many values to try; compare {attribute.name} with constants"
@@ -104,10 +301,10 @@ def places_of(attribute: Attribute, broken: Callable[[], Breaks]) -> Iterable[Fr
         return map(Fraction, range(int(low), int(high) + 1))
 
 
-def _few(attribute: Attribute, places: list[Fraction]) -> list[Fraction]:
-    if len(places) > MOST_LIMITS:
+def _check_few(attribute: Attribute, places: list[Fraction]) -> list[Fraction]:
+    if len(places) > MAX_BREAKS:
         raise Unsupported(
-            f"this compares {attribute.name} with more than {MOST_LIMITS:,} constants; ask with "
+            f"this compares {attribute.name} with more than {MAX_BREAKS:,} constants; ask with "
             f"fewer of them at once"
         )
     return places
@@ -117,7 +314,7 @@ Piece = tuple[Point, Fraction]
 """A value of a column that stands for a piece of a bin, and the measure of the piece."""
 
 
-def _gathered(pieces: Iterable[Piece], compute: Result) -> CellResults:
+def _collect_results(pieces: Iterable[Piece], compute: Result) -> CellResults:
     found: dict[Scalar, Fraction] = {}
     for sample, measure in pieces:
         result = compute(sample)
@@ -175,7 +372,12 @@ def _between(start: Fraction, end: Fraction, kind: ColumnType) -> Point:
         return Decimal(middle.numerator) / Decimal(middle.denominator)
 
 
-# Step function ----------------------------------------------------------------------------------
+# Step functions ----------------------------------------------------------------------------------
+#
+# The pieces are those of an attribute whose cells may be finer than the universe's, or coarser, so
+# an engine numbers them as it numbers cells: by comparing the column with constants of its type.
+# What the function comes to on a piece is decided here, once, by the interpreter, at its first
+# value; an engine never computes it.
 
 
 @dataclass(frozen=True)
@@ -210,7 +412,7 @@ class StepFunction:
 
     def then(self, other: Callable[[Scalar], Scalar]) -> "StepFunction":
         """Another function of what it comes to."""
-        return merged(self.pieces, [other(each) for each in self.results])
+        return merge_pieces(self.pieces, [other(each) for each in self.results])
 
 
 def step_function(
@@ -218,13 +420,13 @@ def step_function(
 ) -> StepFunction:
     """A function of a column; `broken` tells where it may change, by the images of values."""
     if attribute.kind is AttributeKind.VALUES:
-        return merged(attribute, [*map(compute, attribute.points), compute(None)])
+        return merge_pieces(attribute, [*map(compute, attribute.points), compute(None)])
     starts = _starts(attribute, places_of(attribute, broken))
     pieces = replace(attribute, points=tuple(starts))
-    return merged(pieces, [*map(compute, pieces.edges[:-1]), compute(None)])
+    return merge_pieces(pieces, [*map(compute, pieces.edges[:-1]), compute(None)])
 
 
-def merged(pieces: Attribute, results: Sequence[Scalar]) -> StepFunction:
+def merge_pieces(pieces: Attribute, results: Sequence[Scalar]) -> StepFunction:
     """The step function in which neighbouring pieces of one result are one piece."""
     if pieces.kind is AttributeKind.VALUES:
         return StepFunction(pieces, tuple(results))

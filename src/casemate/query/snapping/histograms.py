@@ -1,4 +1,4 @@
-"""Records counted and added up by cell: one grouped statement for each scope.
+"""Records counted by cell: one grouped statement for each scope.
 
 What is counted is the table as its policy declares it: numbers clamped to their bounds, undeclared
 values NULL, and at most so many rows of each person. Everything is a whole number, so the order in
@@ -8,16 +8,14 @@ are what noise is added to, and never an answer.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace as changed
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.query.engines.engine import engine_of, grouped, rows
-from casemate.query.engines.rendering import PROTECTED, quote, render
+from casemate.query.engines.answering import engine_of, group_by, rows
+from casemate.query.engines.rendering import PROTECTED, render
 from casemate.query.language import operations as make
 from casemate.query.language.expression import (
     TRUE,
@@ -26,10 +24,9 @@ from casemate.query.language.expression import (
     Expression,
     Literal,
     Operation,
-    replace,
+    substitute,
 )
 from casemate.query.language.interpret import evaluate
-from casemate.query.language.intervals import interval
 from casemate.query.snapping.cells import StepFunction
 from casemate.table import (
     FRACTION_DIGITS,
@@ -40,19 +37,19 @@ from casemate.table import (
     Point,
     Universe,
     Value,
-    typed,
+    column_value,
     whole_values,
 )
-from casemate.table.sources import Frame, Source, bounded
+from casemate.table.sources import Source, bound_contribution, quote_name
 
 Counts = NDArray[np.int64]
 Labels = Sequence[int]
 """For each code of an attribute the number that stands for it, such as that of its class."""
 
-MOST_GROUPS = 2**12
+MAX_VALUE_GROUPS = 2**12
 """So many groups of values an engine forms faster than it codes each row."""
 
-LARGEST = 2**31
+MAX_UNITS_PER_ROW = 2**31
 """What one row may add to a sum: so that no sum of a table leaves 64 bits."""
 
 
@@ -71,18 +68,11 @@ class Summand:
     steps: StepFunction | None = None
 
     def __post_init__(self) -> None:
-        if self.scale < 1 or not -LARGEST <= self.low <= self.high <= LARGEST:
+        if self.scale < 1 or not -MAX_UNITS_PER_ROW <= self.low <= self.high <= MAX_UNITS_PER_ROW:
             raise ValueError(
                 f"a sum needs scale >= 1 and bounds within 2^31 units, got {self.scale} and "
                 f"{self.low} to {self.high}; take a coarser unit"
             )
-
-    @classmethod
-    def of(cls, expression: Expression, scale: int = 1) -> Self:
-        """An expression with the bounds that follow from those of its columns."""
-        span = interval(expression)
-        low, high = math.floor(span.low * scale), math.ceil(span.high * scale)
-        return cls(expression, low, high, scale)
 
     @property
     def units(self) -> Expression:
@@ -91,7 +81,7 @@ class Summand:
             return code(self.steps.pieces, labels=[_number(each) for each in self.steps.results])
         if self._is_clamped:
             return as_declared(self.expression)
-        return self._units_of(replace(self.expression, _declared_digits))
+        return self._units_of(substitute(self.expression, _declared_digits))
 
     def units_at(self, value: Point | None) -> int:
         """The same where the only column has a declared value, without an engine."""
@@ -99,10 +89,10 @@ class Summand:
 
     def _units_of(self, value: Expression) -> Expression:
         if value.type is ColumnType.INTEGER and self.scale == 1:
-            return _clamped(value, *self._limits)
+            return _clamp(value, *self._limits)
         scaled = make.arithmetic(Operation.MULTIPLY, value, _whole(self.scale))
-        units = make.cast(make.rounded(scaled, None), ColumnType.INTEGER)
-        return _clamped(units, *self._limits)
+        units = make.cast(make.round_number(scaled, None), ColumnType.INTEGER)
+        return _clamp(units, *self._limits)
 
     @property
     def _limits(self) -> tuple[Expression, Expression]:
@@ -120,14 +110,6 @@ class Summand:
         return self.low <= low and high <= self.high
 
 
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """Rows by cell of a scope, and for each summand the units they add up to."""
-
-    counts: Counts
-    sums: tuple[Counts, ...]
-
-
 def histogram(
     universe: Universe,
     scope: tuple[int, ...],
@@ -141,31 +123,18 @@ def histogram(
     `key` is the dataset's secret; it is needed where a person may have several rows. With `labels`
     codes of one class are counted together, by the engine: no larger table is ever made.
     """
-    return tally(universe, scope, source, key=key, labels=labels).counts
-
-
-def tally(
-    universe: Universe,
-    scope: tuple[int, ...],
-    source: Source,
-    summands: Sequence[Summand] = (),
-    *,
-    key: bytes | None = None,
-    labels: Sequence[Labels] | None = None,
-) -> Tally:
-    """Counts and sums of a scope by one statement over the source."""
-    kept = bounded(universe, source, key)
+    kept = bound_contribution(universe, source, key)
     labels = [range(size) for size in universe.sizes(scope)] if labels is None else labels
     shape = tuple(max(each) + 1 for each in labels)
     coded = [
         _Coded(universe.attributes[place], numbers)
         for place, numbers in zip(scope, labels, strict=True)
     ]
-    frame = kept.read(_statement(coded, kept, summands))
-    index = _flat(frame, shape)
-    names = ("n", *(f"s{i}" for i in range(len(summands))))
-    counts, *sums = (_placed(frame, name, index, shape) for name in names)
-    return Tally(counts, tuple(sums))
+    frame = kept.read(_statement(coded, kept))
+    codes = tuple(frame[f"c{i}"].values.astype(np.int64) for i in range(len(shape)))
+    table = np.zeros(shape, np.int64)
+    table[codes] = frame["n"].values.astype(np.int64) if shape else int(frame["n"].values[0])
+    return table
 
 
 @dataclass(frozen=True)
@@ -179,24 +148,22 @@ class _Coded:
         return code(self.attribute, reference, self.labels)
 
 
-def _statement(scope: Sequence[_Coded], source: Source, summands: Sequence[Summand]) -> str:
-    """Counts and sums by cell; where values are few they are grouped first and coded after."""
+def _statement(scope: Sequence[_Coded], source: Source) -> str:
+    """Counts by cell; where values are few they are grouped first and coded after."""
     direct = grouped_first([each.attribute for each in scope])
     named = {
         f"k{i}": reference_to(each.attribute) if each.attribute in direct else each.number()
         for i, each in enumerate(scope)
     }
-    added = {f"a{i}": each.units for i, each in enumerate(summands)}
-    results = {"n": "count(*)"} | {f"s{i}": f"sum(a{i})" for i in range(len(summands))}
-    by_value = grouped(rows(source, (), TRUE, {**named, **added}), list(named), results)
+    by_value = group_by(rows(source, (), TRUE, named), list(named), {"n": "count(*)"})
     coded = [
         _code_after(each, f"k{i}", source) if each.attribute in direct else f"k{i}"
         for i, each in enumerate(scope)
     ]
-    shown = [*(f"{written} AS c{i}" for i, written in enumerate(coded)), *results]
-    inner = f"SELECT {', '.join(shown)} FROM ({by_value}) AS {quote(PROTECTED)}"
-    totals = {name: f"CAST(coalesce(sum({name}), 0) AS BIGINT)" for name in results}
-    return grouped(inner, [f"c{i}" for i in range(len(scope))], totals)
+    shown = [*(f"{written} AS c{i}" for i, written in enumerate(coded)), "n"]
+    inner = f"SELECT {', '.join(shown)} FROM ({by_value}) AS {quote_name(PROTECTED)}"
+    total = {"n": "CAST(coalesce(sum(n), 0) AS BIGINT)"}
+    return group_by(inner, [f"c{i}" for i in range(len(scope))], total)
 
 
 def grouped_first(scope: Sequence[Attribute]) -> list[Attribute]:
@@ -204,7 +171,7 @@ def grouped_first(scope: Sequence[Attribute]) -> list[Attribute]:
     found, groups = [], 1
     for each in sorted(scope, key=lambda each: each.kind is AttributeKind.BINS):
         groups *= _declared_values(each)
-        if groups > MOST_GROUPS:
+        if groups > MAX_VALUE_GROUPS:
             break
         found.append(each)
     return found
@@ -214,27 +181,13 @@ def _declared_values(attribute: Attribute) -> int:
     """How many values a column may have in a table that keeps to its policy."""
     if attribute.kind is AttributeKind.VALUES:
         return attribute.size
-    return (whole_values(*bounds_of(attribute.column), attribute.type) or MOST_GROUPS) + 1
+    return (whole_values(*bounds_of(attribute.column), attribute.type) or MAX_VALUE_GROUPS) + 1
 
 
 def _code_after(coded: _Coded, name: str, source: Source) -> str:
-    column = changed(coded.attribute.column, name=name)
-    renamed = changed(reference_to(coded.attribute), column=column)
+    column = replace(coded.attribute.column, name=name)
+    renamed = replace(reference_to(coded.attribute), column=column)
     return render(coded.number(renamed), engine_of(source))
-
-
-def _flat(frame: Frame, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """The position of each row of an answer in a table of the shape, laid out in a line."""
-    if not shape:
-        return np.zeros(1, np.int64)
-    columns = tuple(frame[f"c{i}"].values.astype(np.int64) for i in range(len(shape)))
-    return np.ravel_multi_index(columns, shape).astype(np.int64)
-
-
-def _placed(frame: Frame, name: str, index: NDArray[np.int64], shape: tuple[int, ...]) -> Counts:
-    table = np.zeros(shape, np.int64)
-    table.reshape(-1)[index] = frame[name].values.astype(np.int64)
-    return table
 
 
 # The table as declared, in the language of queries ---------------------------------------------
@@ -244,9 +197,9 @@ def as_declared(expression: Expression) -> Expression:
     """The expression over clamped numbers and declared values instead of what a row holds."""
 
     def change(node: Expression) -> Expression | None:
-        return declared(node) if isinstance(node, ColumnRef) and not node.alias else None
+        return declared_column(node) if isinstance(node, ColumnRef) and not node.alias else None
 
-    return replace(expression, change)
+    return substitute(expression, change)
 
 
 def _declared_digits(node: Expression) -> Expression | None:
@@ -254,21 +207,25 @@ def _declared_digits(node: Expression) -> Expression | None:
     if not isinstance(node, ColumnRef) or node.alias:
         return None
     if node.type is not ColumnType.DECIMAL:
-        return declared(node)
-    return Call(Operation.CAST, (declared(node), _whole(FRACTION_DIGITS)), node.type)
+        return declared_column(node)
+    return Call(Operation.CAST, (declared_column(node), _whole(FRACTION_DIGITS)), node.type)
 
 
-def declared(reference: ColumnRef) -> Expression:
+def declared_column(reference: ColumnRef) -> Expression:
     """A column as the policy declares it: clamped to its bounds, NULL where it is undeclared."""
     column = reference.column
     if column.values is not None:
-        listed = tuple(_constant(typed(each, reference.type), reference) for each in column.values)
+        listed = tuple(
+            _constant(column_value(each, reference.type), reference) for each in column.values
+        )
         inside = Call(Operation.IN, (reference, *listed), ColumnType.BOOLEAN)
         return _case([inside, reference], Literal(None, reference.type))
     if column.low is None or column.high is None:
         return reference
-    low, high = (_constant(typed(each, reference.type), reference) for each in bounds_of(column))
-    clamped = _clamped(reference, low, high)
+    low, high = (
+        _constant(column_value(each, reference.type), reference) for each in bounds_of(column)
+    )
+    clamped = _clamp(reference, low, high)
     if reference.type not in NOT_A_NUMBER:
         return clamped
     return _case([missing(reference), Literal(None, reference.type)], clamped)
@@ -289,7 +246,7 @@ def code(
             part
             for label, value in zip(labels, attribute.points, strict=False)
             if label != reserved.value
-            for part in (_compared(Operation.EQUAL, reference, value), _whole(label))
+            for part in (_comparison(Operation.EQUAL, reference, value), _whole(label))
         ]
         return _case(pairs, reserved)
     found = _search(reference, attribute.points, labels[: attribute.reserved])
@@ -319,7 +276,7 @@ def _search(reference: ColumnRef, cuts: tuple[Point, ...], labels: Labels) -> Ex
     middle = len(cuts) // 2
     below = _search(reference, cuts[:middle], labels[: middle + 1])
     above = _search(reference, cuts[middle + 1 :], labels[middle + 1 :])
-    return _case([_compared(Operation.LESS, reference, cuts[middle]), below], above)
+    return _case([_comparison(Operation.LESS, reference, cuts[middle]), below], above)
 
 
 def bounds_of(column: Column) -> tuple[Value, Value]:
@@ -334,13 +291,13 @@ def reference_to(attribute: Attribute) -> ColumnRef:
     return ColumnRef(attribute.column, attribute.type)
 
 
-def _clamped(value: Expression, low: Expression, high: Expression) -> Expression:
+def _clamp(value: Expression, low: Expression, high: Expression) -> Expression:
     below = Call(Operation.LESS, (value, low), ColumnType.BOOLEAN)
     above = Call(Operation.GREATER, (value, high), ColumnType.BOOLEAN)
     return _case([below, low, above, high], value)
 
 
-def _compared(operation: Operation, reference: ColumnRef, value: Point) -> Expression:
+def _comparison(operation: Operation, reference: ColumnRef, value: Point) -> Expression:
     return Call(operation, (reference, _constant(value, reference)), ColumnType.BOOLEAN)
 
 

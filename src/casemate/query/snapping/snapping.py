@@ -7,51 +7,51 @@ which moves a limit to the nearest cell boundary. The cells wholly inside and th
 the condition as it was written, and a note says to which side it was moved.
 
 Cost  A few evaluations for each cell of each attribute in the predicate; no data.
-
-Sets of cells as unions of products: for some attributes, which of their cells.
-
-An attribute that is not named may have any cell. The products of a union are kept apart, so what
-they hold adds up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import replace as changed
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.errors import Unsupported
-from casemate.query.aggregate import Aggregate, Function
+from casemate.query.aggregate import Aggregate, Function, Select
+from casemate.query.engines.answering import Key
 from casemate.query.language.expression import (
     Call,
     ColumnRef,
     Expression,
     Literal,
     Operation,
+    Scalar,
     all_of,
     columns_of,
 )
-from casemate.query.language.interpret import evaluate
+from casemate.query.language.interpret import constant, evaluate
 from casemate.query.language.intervals import Interval, interval
 from casemate.query.language.operations import simplify
-from casemate.query.records.atoms import (
+from casemate.query.records.coding import (
     Atom,
-    Both,
-    Formula,
     Subject,
     Term,
-    atoms_of,
     formula,
     terms,
 )
-from casemate.query.snapping.breakpoints import NONE, Breaks, breaks
-from casemate.query.snapping.cells import CellResults, results
+from casemate.query.snapping.cells import CellResults, computing, holding, results
 from casemate.table import Attribute, AttributeKind, ColumnType, Point, Universe, image
 
 Bits = NDArray[np.bool_]
 Product = Mapping[int, Bits]
 """By position of an attribute: the cells that are in."""
+
+
+# Sets of cells as unions of products: for some attributes, which of their cells ------------------
+#
+# An attribute that is not named may have any cell. The products of a union are kept apart, so what
+# they hold adds up.
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +63,10 @@ class Bracket:
 
     def meet(self, other: "Bracket") -> "Bracket":
         """The bracket of both conditions at once."""
-        return Bracket(met(self.inner, other.inner), met(self.outer, other.outer))
+        return Bracket(meet_unions(self.inner, other.inner), meet_unions(self.outer, other.outer))
 
 
-def trimmed(product: Product) -> Product | None:
+def trim(product: Product) -> Product | None:
     """Without attributes of which every cell is in; None for a product that holds nothing."""
     if not all(mask.any() for mask in product.values()):
         return None
@@ -78,10 +78,10 @@ def meet(left: Product, right: Product) -> Product | None:
     joined = dict(left)
     for place, mask in right.items():
         joined[place] = joined[place] & mask if place in joined else mask
-    return trimmed(joined)
+    return trim(joined)
 
 
-def met(left: Sequence[Product], right: Sequence[Product]) -> tuple[Product, ...]:
+def meet_unions(left: Sequence[Product], right: Sequence[Product]) -> tuple[Product, ...]:
     """The cells in both of two unions."""
     found = (meet(one, other) for one in left for other in right)
     return tuple(each for each in found if each is not None)
@@ -113,11 +113,10 @@ def apart(products: Sequence[Product], most: int) -> list[Product] | None:
     return found
 
 
-# Snapping ---------------------------------------------------------------------------------------
+# Snapped sets ------------------------------------------------------------------------------------
 
 
-Floats = NDArray[np.float64]
-MOST_PRODUCTS = 64
+MAX_PRODUCTS = 64
 """A predicate that takes more products apart from each other is refused."""
 
 TOO_MANY = "this predicate has too many alternatives; ask for fewer of them at once"
@@ -125,16 +124,12 @@ TOO_MANY = "this predicate has too many alternatives; ask for fewer of them at o
 
 @dataclass(frozen=True, eq=False)
 class Snapped:
-    """A question in the universe: the cells it reads, in products apart from each other.
+    """The cells that a question reads, in products apart from each other.
 
-    A COUNT adds up the records of the cells. A SUM multiplies those of a cell of the attribute in
-    `weights` by its weight, the middle of what a record there may add; `slack` is how far from the
-    middle that may be. `bracket` is there where a condition holds on a part of a cell.
+    `bracket` is there where a condition holds on a part of a cell.
     """
 
     products: tuple[Product, ...]
-    weights: Mapping[int, Floats] | None = None
-    slack: Mapping[int, Floats] | None = None
     bracket: Bracket | None = None
     notes: tuple[str, ...] = ()
 
@@ -153,52 +148,23 @@ class Snapped:
         """The cells on a part of which the condition holds, or on all."""
         return self.products if self.bracket is None else self.bracket.outer
 
-    @property
-    def masks(self) -> Product:
-        """The only product."""
-        if len(self.products) != 1:
-            raise ValueError(f"this question has {len(self.products)} products; read `products`")
-        return self.products[0]
-
-    @property
-    def scope(self) -> tuple[int, ...]:
-        """The attributes that the question reads, in order."""
-        named = {place for product in self.products for place in product}
-        return tuple(sorted(named | set(self.weights or {})))
-
     def within(self, other: "Snapped") -> "Snapped":
         """The same question about the cells of another: one group of it."""
         bracket = None
         if self.bracket is not None or other.bracket is not None:
             one, two = (Bracket(each.inner, each.outer) for each in (self, other))
             bracket = one.meet(two)
-        return changed(self, products=met(self.products, other.products), bracket=bracket)
-
-    def total(self, scope: tuple[int, ...], marginal: NDArray[np.int64]) -> int:
-        """What the cells of a marginal over a scope, which has all attributes read, come to."""
-        return sum(int(marginal[_selection(each, scope, marginal)].sum()) for each in self.products)
-
-
-def _selection(
-    product: Product, scope: tuple[int, ...], marginal: NDArray[np.int64]
-) -> tuple[NDArray[np.intp], ...]:
-    whole = [np.ones(size, np.bool_) for size in marginal.shape]
-    return np.ix_(*(product.get(place, all_) for place, all_ in zip(scope, whole, strict=True)))
+        return replace(self, products=meet_unions(self.products, other.products), bracket=bracket)
 
 
 def unconditional(aggregate: Aggregate) -> Aggregate:
     """SUM(CASE WHEN p THEN x ELSE 0 END) as SUM(x) where p, and COUNT of a CASE alike."""
-    argument = aggregate.argument
-    if not isinstance(argument, Call) or argument.operation is not Operation.CASE:
-        return aggregate
-    if len(argument.arguments) != 3:
-        return aggregate
-    condition, result, otherwise = argument.arguments
     nothing = (None, 0) if aggregate.function is Function.SUM else (None,)
-    if not isinstance(otherwise, Literal) or otherwise.value not in nothing:
-        return aggregate
-    narrowed = all_of(aggregate.predicate, condition)
-    return changed(aggregate, argument=result, predicate=narrowed)
+    match aggregate.argument:
+        case Call(Operation.CASE, (condition, result, Literal(otherwise))) if otherwise in nothing:
+            narrowed = all_of(aggregate.predicate, condition)
+            return replace(aggregate, argument=result, predicate=narrowed)
+    return aggregate
 
 
 # Predicates -----------------------------------------------------------------------------------
@@ -227,7 +193,7 @@ def _conjunction(term: Term, universe: Universe) -> Conjunction:
     found: dict[int, list[CellResults]] = {}
     for about, condition in term.items():
         place = attribute_of(about, universe)
-        found[place] = _decided(universe.attributes[place], condition)
+        found[place] = results(universe.attributes[place], *holding(condition))
     return found
 
 
@@ -236,10 +202,10 @@ def _union(
 ) -> tuple[Product, ...]:
     """The cells that are inside for all attributes of one conjunction at least."""
     products = [
-        trimmed({place: mask_of(cells, inside) for place, cells in each.items()})
+        trim({place: mask_of(cells, inside) for place, cells in each.items()})
         for each in conjunctions
     ]
-    union = apart([each for each in products if each is not None], MOST_PRODUCTS)
+    union = apart([each for each in products if each is not None], MAX_PRODUCTS)
     if union is None:
         raise Unsupported(TOO_MANY)
     return tuple(union)
@@ -265,24 +231,6 @@ def attribute_of(about: Subject, universe: Universe) -> int:
     return universe.places[about.column.name]
 
 
-def _decided(attribute: Attribute, condition: Formula) -> list[CellResults]:
-    def compute(value: Point | None) -> bool:
-        return holds(condition, value)
-
-    def broken() -> Breaks:
-        return NONE.union(*(breaks(atom.condition) for atom in atoms_of(condition)))
-
-    return results(attribute, compute, broken)
-
-
-def holds(found: Formula, value: Point | None) -> bool:
-    """Whether a formula of one column holds where the column has a value."""
-    if isinstance(found, Atom):
-        return evaluate(found.condition, lambda _: value) is found.holds
-    parts = (holds(part, value) for part in found.parts)
-    return all(parts) if isinstance(found, Both) else any(parts)
-
-
 def _is_in(cell: CellResults) -> bool:
     """Whether a condition holds on half of a cell or more."""
     true, false = (cell.results.get(result, 0) for result in (True, False))
@@ -299,16 +247,16 @@ def _is_touched(cell: CellResults) -> bool:
 
 # Notes ----------------------------------------------------------------------------------------
 
-MOST_NAMED = 3
+MAX_NAMED_CELLS = 3
 """Cells, or runs of cells, that a note names."""
 
 
-def moved(attribute: Attribute, cells: Sequence[CellResults], what: str, how: str) -> str:
+def snapping_note(attribute: Attribute, cells: Sequence[CellResults], what: str, how: str) -> str:
     """The note on something that changes inside cells: where, and how it was answered."""
     names = [_bin_name(attribute, number) for number in cut_cells(cells)]
     one = len(names) == 1
     return (
-        f"{attribute.name}: {what} inside the cell{'' if one else 's'} {listed(names)}; "
+        f"{attribute.name}: {what} inside the cell{'' if one else 's'} {join_names(names)}; "
         f"it was {how}, and the bounds have room for {'that cell' if one else 'those cells'}"
     )
 
@@ -320,14 +268,14 @@ def cut_cells(cells: Sequence[CellResults]) -> list[int]:
 
 def _note(attribute: Attribute, cells: Sequence[CellResults]) -> str:
     values = _values(attribute, mask_of(cells, _is_in))
-    return moved(attribute, cells, "a limit lies", f"answered as if for {values}")
+    return snapping_note(attribute, cells, "a limit lies", f"answered as if for {values}")
 
 
 def _values(attribute: Attribute, mask: Bits) -> str:
     """The values of some bins, run by run."""
     edges = np.flatnonzero(np.diff(mask[:-1], prepend=False, append=False)).tolist()
     runs = [_run(attribute, first, end) for first, end in zip(edges[::2], edges[1::2], strict=True)]
-    found = f"values {listed(runs, ' or ')}" if all(runs) else "every value"
+    found = f"values {join_names(runs, ' or ')}" if all(runs) else "every value"
     return (found if runs else "no value") + (" or NULL" if mask[-1] else "")
 
 
@@ -339,10 +287,10 @@ def _run(attribute: Attribute, first: int, end: int) -> str:
     return " and ".join([*below, *above])
 
 
-def listed(names: Sequence[str], between: str = ", ") -> str:
+def join_names(names: Sequence[str], between: str = ", ") -> str:
     """The first few of some names."""
-    more = " and others" if len(names) > MOST_NAMED else ""
-    return between.join(names[:MOST_NAMED]) + more
+    more = " and others" if len(names) > MAX_NAMED_CELLS else ""
+    return between.join(names[:MAX_NAMED_CELLS]) + more
 
 
 def _bin_name(attribute: Attribute, cell: int) -> str:
@@ -353,7 +301,7 @@ def _bin_name(attribute: Attribute, cell: int) -> str:
 # Sums -----------------------------------------------------------------------------------------
 
 
-def summed(argument: Expression, universe: Universe) -> tuple[int, list[Interval]]:
+def sum_spans(argument: Expression, universe: Universe) -> tuple[int, list[Interval]]:
     """The attribute that is added up, and for each of its cells what a record there may add."""
     references = sorted(columns_of(argument), key=lambda each: each.column.name)
     if len(references) > 1:
@@ -389,3 +337,118 @@ def _exactly(argument: Expression, value: Point | None) -> Interval:
     found = evaluate(argument, read)
     number = image(found) if found is not None and not isinstance(found, str) else image(0)
     return Interval(number, number)
+
+
+# Groups: every key that the policy declares, in order, with its cells ----------------------------
+#
+# The keys are a function of the policy and the statement alone, so a group is there whether or not
+# anybody is in it, and nothing is learnt from which groups are shown. NULL comes last, and stands
+# for undeclared values too.
+
+
+EVERYBODY = Snapped(({},))
+MAX_GROUPS = 100_000
+"""A statement of more groups is refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeyGroup:
+    """One combination of keys, and the cells that have it: most of each, where a key is cut."""
+
+    key: Key
+    snapped: Snapped
+
+
+@dataclass(frozen=True, eq=False)
+class KeyGroups:
+    """Every group of a statement; `exact` unless a key changes within a cell."""
+
+    groups: tuple[KeyGroup, ...]
+    exact: bool = True
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class _Keys:
+    """The values of one key, each with its cells, and what was moved."""
+
+    values: dict[Scalar, Snapped]
+    note: str | None = None
+
+
+def cells_of(select: Select, universe: Universe) -> KeyGroups:
+    """The groups of a statement: all combinations of its keys' declared values."""
+    keys = [_keys(each, universe) for each in select.keys]
+    if math.prod(len(each.values) for each in keys) > MAX_GROUPS:
+        raise Unsupported(f"this has more than {MAX_GROUPS:,} groups; group by fewer columns")
+    groups: list[KeyGroup] = []
+    for chosen in product(*(each.values.items() for each in keys)):
+        found = EVERYBODY
+        for _, cells in chosen:
+            found = found.within(cells)
+        if found.products:
+            groups.append(KeyGroup(tuple(value for value, _ in chosen), found))
+        elif found.outer:
+            raise Unsupported(
+                "two keys change inside one cell, so that some groups may be narrower than it; "
+                "group by limits of bins, or declare more bins"
+            )
+    notes = tuple(dict.fromkeys(each.note for each in keys if each.note is not None))
+    return KeyGroups(tuple(groups), not notes, notes)
+
+
+def _keys(key: Expression, universe: Universe) -> _Keys:
+    references = sorted(columns_of(key), key=lambda each: each.column.name)
+    if not references:
+        return _Keys({constant(key): EVERYBODY})
+    if len(references) > 1:
+        names = " and ".join(each.column.name for each in references)
+        raise Unsupported(f"a group computed from {names} together has no cells; group by each")
+    place = attribute_of(references[0], universe)
+    attribute = universe.attributes[place]
+    if isinstance(key, ColumnRef) and not attribute.single:
+        raise Unsupported(
+            f"{attribute.name} is known by bins of several values; group by CASE with the limits "
+            f"of bins, or declare a bin for each value"
+        )
+    return _group_cells(place, attribute, results(attribute, *computing(key)))
+
+
+def _group_cells(place: int, attribute: Attribute, cells: list[CellResults]) -> _Keys:
+    """The cells by the key that most of each has; every key must have one."""
+    usual = [cell.usual for cell in cells]
+    named = sorted(dict.fromkeys(usual), key=lambda value: value is None)  # stable: NULL last
+    if {value for cell in cells for value in cell.results} - set(named):
+        raise Unsupported(
+            f"some groups of {attribute.name} are narrower than its cells; group by wider ones, or "
+            f"declare more bins"
+        )
+    numbered = list(enumerate(cells))
+    nearest = _unions(place, len(cells), enumerate(usual))
+    if all(cell.constant for cell in cells):
+        return _Keys({value: Snapped(nearest[value]) for value in named})
+    whole = ((number, cell.usual) for number, cell in numbered if cell.constant)
+    parts = ((number, value) for number, cell in numbered for value in cell.results)
+    inner, outer = (_unions(place, len(cells), each) for each in (whole, parts))
+    found = {
+        value: Snapped(nearest[value], bracket=Bracket(inner.get(value, ()), outer[value]))
+        for value in named
+    }
+    return _Keys(found, _groups_note(attribute, cells))
+
+
+def _unions(
+    place: int, size: int, pairs: Iterable[tuple[int, Scalar]]
+) -> dict[Scalar, tuple[Product, ...]]:
+    """The cells of each value, from pairs of a cell and a value of it."""
+    masks: dict[Scalar, Bits] = {}
+    for number, value in pairs:
+        masks.setdefault(value, np.zeros(size, np.bool_))[number] = True
+    return {value: ({place: mask},) for value, mask in masks.items()}
+
+
+def _groups_note(attribute: Attribute, cells: list[CellResults]) -> str:
+    """What is said of keys that were snapped."""
+    usual = [cells[number].usual for number in cut_cells(cells)]
+    names = ["NULL" if each is None else str(each) for each in usual]
+    return snapping_note(attribute, cells, "a group ends", f"counted whole as {join_names(names)}")

@@ -12,23 +12,28 @@ from dataclasses import dataclass
 from casemate.errors import Unsupported
 from casemate.query.engines.answering import Key
 from casemate.query.language.expression import (
-    FALSE,
     Call,
     Expression,
     Literal,
     Operation,
     Scalar,
     all_of,
+    any_of,
     columns_of,
-    replace,
+    substitute,
 )
-from casemate.query.language.interpret import evaluate
 from casemate.query.language.operations import simplify
-from casemate.query.records.atoms import Formula, Term, atoms_of, formula, terms
-from casemate.query.snapping.breakpoints import NONE, breaks
-from casemate.query.snapping.cells import MOST_LISTED, StepFunction, combinations, step_function
+from casemate.query.records.coding import Term, formula, terms
+from casemate.query.snapping.cells import (
+    MAX_LISTED_VALUES,
+    StepFunction,
+    combinations,
+    computing,
+    holding,
+    step_function,
+)
 from casemate.query.snapping.histograms import code, missing, reference_to
-from casemate.query.snapping.snapping import attribute_of, holds
+from casemate.query.snapping.snapping import attribute_of
 from casemate.table import WHOLE, Attribute, AttributeKind, ColumnType, Universe, point
 
 BOOLEAN = ColumnType.BOOLEAN
@@ -52,10 +57,7 @@ class Condition:
     @property
     def expression(self) -> Expression:
         """The condition for an engine: comparisons with constants; NULL is as good as false."""
-        written = [all_of(*map(_holds, each)) for each in self.conjunctions]
-        if not written:
-            return FALSE
-        return written[0] if len(written) == 1 else _any_of(written)
+        return any_of([all_of(*map(_holds, each)) for each in self.conjunctions])
 
 
 def condition_of(predicate: Expression, universe: Universe) -> Condition:
@@ -73,7 +75,7 @@ def condition_of(predicate: Expression, universe: Universe) -> Condition:
 def _conjunction(term: Term, universe: Universe) -> tuple[StepFunction, ...]:
     """What must hold, column by column; what always does is left out."""
     functions = [
-        _decided(universe.attributes[attribute_of(about, universe)], condition)
+        step_function(universe.attributes[attribute_of(about, universe)], *holding(condition))
         for about, condition in term.items()
     ]
     return tuple(sorted((each for each in functions if not all(each.results)), key=_by_name))
@@ -83,36 +85,31 @@ def _by_name(function: StepFunction) -> str:
     return function.name
 
 
-def _decided(attribute: Attribute, condition: Formula) -> StepFunction:
-    return step_function(
-        attribute,
-        lambda value: holds(condition, value),
-        lambda: NONE.union(*(breaks(atom.condition) for atom in atoms_of(condition))),
-    )
-
-
-def decided(condition: Expression, attribute: Attribute) -> Expression:
+def engine_condition(condition: Expression, attribute: Attribute) -> Expression:
     """A condition on one column, for an engine."""
-    return _holds(_decided(attribute, formula(simplify(condition))))
+    return _holds(step_function(attribute, *holding(formula(simplify(condition)))))
 
 
 def _holds(function: StepFunction) -> Expression:
     """A step function of truth values, for an engine; a single run is left open to indexes."""
-    simple = _listed(function) if function.pieces.kind is AttributeKind.VALUES else _run(function)
+    simple = _in_list(function) if function.pieces.kind is AttributeKind.VALUES else _run(function)
     if simple is not None:
         return simple
-    if len(function.results) > FEW_PIECES and _is_listable(function.pieces):
-        return _any_of(_values(function))
+    if len(function.results) > MAX_SEARCHED_PIECES and _is_listable(function.pieces):
+        return any_of(_values(function))
     number = code(function.pieces, labels=[int(each is True) for each in function.results])
     return Call(Operation.EQUAL, (number, ONE), BOOLEAN)
 
 
 def _is_listable(pieces: Attribute) -> bool:
-    few = pieces.kind is AttributeKind.BINS and pieces.images[-1] - pieces.images[0] < MOST_LISTED
+    few = (
+        pieces.kind is AttributeKind.BINS
+        and pieces.images[-1] - pieces.images[0] < MAX_LISTED_VALUES
+    )
     return few and pieces.type in WHOLE
 
 
-FEW_PIECES = 16
+MAX_SEARCHED_PIECES = 16
 """Of so many an engine finds that of a row faster than in a list of values."""
 
 
@@ -132,7 +129,7 @@ def _values(function: StepFunction) -> list[Expression]:
     return [expression for holds_there, expression in found if holds_there]
 
 
-def _listed(function: StepFunction) -> Expression | None:
+def _in_list(function: StepFunction) -> Expression | None:
     *inside, reserved = function.results
     chosen = [value for value, result in zip(function.pieces.points, inside, strict=True) if result]
     if reserved or not chosen:
@@ -159,11 +156,7 @@ def _run(function: StepFunction) -> Expression | None:
     return all_of(*written) if following else all_of(*written, there)
 
 
-def _any_of(several: Sequence[Expression]) -> Expression:
-    return Call(Operation.OR, tuple(several), BOOLEAN)
-
-
-def with_decided_cases(expression: Expression, attribute: Attribute) -> Expression:
+def with_engine_conditions(expression: Expression, attribute: Attribute) -> Expression:
     """An expression of one column in which no engine decides between the branches of a CASE."""
 
     def change(node: Expression) -> Expression | None:
@@ -173,11 +166,11 @@ def with_decided_cases(expression: Expression, attribute: Attribute) -> Expressi
         changed = [
             part
             for condition, result in zip(pairs[::2], pairs[1::2], strict=True)
-            for part in (decided(condition, attribute), replace(result, change))
+            for part in (engine_condition(condition, attribute), substitute(result, change))
         ]
-        return Call(node.operation, (*changed, replace(otherwise, change)), node.type)
+        return Call(node.operation, (*changed, substitute(otherwise, change)), node.type)
 
-    return replace(expression, change)
+    return substitute(expression, change)
 
 
 # Keys -----------------------------------------------------------------------------------------
@@ -200,7 +193,7 @@ def keys_of(keys: Sequence[Expression], groups: Sequence[Key], universe: Univers
     values = [list(dict.fromkeys(group[place] for group in groups)) for place in read]
     numbers = [{value: number for number, value in enumerate(each)} for each in values]
     functions = [
-        _numbered(keys[place], each, universe) for place, each in zip(read, numbers, strict=True)
+        _number_key(keys[place], each, universe) for place, each in zip(read, numbers, strict=True)
     ]
     found = tuple(
         tuple(each[group[place]] for place, each in zip(read, numbers, strict=True))
@@ -210,12 +203,10 @@ def keys_of(keys: Sequence[Expression], groups: Sequence[Key], universe: Univers
     return StepKeys(tuple(functions), found)
 
 
-def _numbered(key: Expression, numbers: Mapping[Scalar, int], universe: Universe) -> StepFunction:
+def _number_key(key: Expression, numbers: Mapping[Scalar, int], universe: Universe) -> StepFunction:
     (reference,) = columns_of(key)
     attribute = universe.attributes[attribute_of(reference, universe)]
-    values = step_function(
-        attribute, lambda value: evaluate(key, lambda _: value), lambda: breaks(key)
-    )
+    values = step_function(attribute, *computing(key))
     if not numbers.keys() >= set(values.results):
         raise narrower(attribute)
     return values.then(lambda value: numbers[value])

@@ -1,4 +1,8 @@
-"""What every command shares: options, where results go, progress, exit codes."""
+"""What every command shares: options, where results go, progress, exit codes.
+
+`options` are those that several commands have, `output` is where a result goes and the bar for long
+work, and `exits` is how a command ends.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +18,10 @@ if TYPE_CHECKING:
         Horizon,
         Integer,
         Known,
+        PolicyOnly,
+        Private,
         Reveal,
+        Seed,
         TablePlace,
         TrackerChoice,
         Whole,

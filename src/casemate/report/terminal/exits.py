@@ -80,12 +80,12 @@ def _wording(error: CycloptsError) -> str:
             return f'unexpected argument "{token}"; see {command} --help'
         case MissingArgumentError(argument=Argument() as argument) if not argument.tokens:
             if error.keyword is None:
-                return f"{_shown(argument)} is missing; see {command} --help"
+                return f"{_usage_name(argument)} is missing; see {command} --help"
     sentence = str(error)
     return sentence[:1].lower() + sentence[1:]
 
 
-def _shown(argument: Argument) -> str:
+def _usage_name(argument: Argument) -> str:
     """An argument as the usage line has it."""
     name = argument.name
     return name.lstrip("-").upper() if argument.field_info.is_positional else name

@@ -38,10 +38,10 @@ def _decimal(text: str) -> Decimal | None:
         number = Decimal(text)
     except InvalidOperation:
         return None
-    return number if number.is_finite() and number.adjusted() < _LONGEST else None
+    return number if number.is_finite() and number.adjusted() < _MAX_DIGITS else None
 
 
-_LONGEST = 400
+_MAX_DIGITS = 400
 """Digits before the point: more would be a slip of the exponent, and take for ever."""
 
 Whole = Annotated[int, Parameter(converter=_whole)]
@@ -54,6 +54,12 @@ Dialect = Annotated[str, Parameter(help="The SQL dialect of the queries.")]
 Reveal = Annotated[
     bool, Parameter(negative="", help="Write the values themselves into the report.")
 ]
+
+Private = Annotated[
+    tuple[str, ...], Parameter(negative="", help="A private column, where there is no policy.")
+]
+PolicyOnly = Annotated[str, Parameter(help="A policy, or a shipped table; it is never opened.")]
+Seed = Annotated[Whole | None, Parameter(help="Makes what is random repeatable.")]
 
 # What an attacker knows beforehand --------------------------------------------------------------
 

@@ -23,9 +23,11 @@ from casemate.errors import Misconfigured
 if TYPE_CHECKING:
     import rich.progress
 
+    from casemate.report.model import Report
 
-PATIENCE = 2.0
-"""Seconds of work before a progress bar appears."""
+
+SECONDS_BEFORE_PROGRESS = 2.0
+"""How long work lasts before a progress bar appears."""
 
 
 @Parameter(name="*")
@@ -55,19 +57,30 @@ class OutputOptions:
                 f"--output {self.output} is in a folder that does not exist; create it first"
             )
 
-    def emit(
-        self,
-        result_text: str,
-        result_json: Mapping[str, Any],
-        result_html: str | None = None,
-    ) -> None:
-        """Put the result, in the form that was asked for, where it was asked for."""
-        rendered = self._rendered(result_text, result_json, result_html)
+    def emit(self, report: "Report") -> None:
+        """Put a report, in the form that was asked for, where it was asked for."""
+        from casemate.report import as_html, as_json, as_text
+
+        if self.format == "html":
+            self._write(as_html(report))
+        elif self.format == "json":
+            self._write(_json_text(as_json(report)))
+        else:
+            self._write(as_text(report))
+
+    def emit_plain(self, text: str, fields: Mapping[str, Any]) -> None:
+        """The same for a result that has no page."""
+        if self.format == "html":
+            raise Misconfigured("this command has no HTML form; use --format text or json")
+        self._write(_json_text(fields) if self.format == "json" else text)
+
+    def _write(self, result: str) -> None:
+        result = result if result.endswith("\n") else f"{result}\n"
         if self.output is None:
-            print(rendered, end="")
+            print(result, end="")
             return
         try:
-            write_atomically(self.output, rendered)
+            write_atomically(self.output, result)
         except OSError as error:
             raise Misconfigured(f"cannot write --output {self.output}: {error.strerror}") from error
         self.note(f"wrote {self.output}")
@@ -81,15 +94,10 @@ class OutputOptions:
         """A bar for work of `total` steps; None where nobody knows how many there are."""
         return Progress(what, total, silent=self.quiet)
 
-    def _rendered(self, text: str, fields: Mapping[str, Any], html: str | None) -> str:
-        if self.format == "json":
-            # Field names and "schema" are a contract; NaN is not JSON, so it is an error here.
-            return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        if self.format == "html":
-            if html is None:
-                raise Misconfigured("this command has no HTML form; use --format text or json")
-            return html
-        return text if text.endswith("\n") else text + "\n"
+
+def _json_text(fields: Mapping[str, Any]) -> str:
+    """Field names and "schema" are a contract; NaN is not JSON, so it is an error here."""
+    return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def write_atomically(path: Path, content: str) -> None:
@@ -136,7 +144,7 @@ class Progress:
         total: float | None = None,
         silent: bool = False,
         stream: TextIO | None = None,
-        patience: float = PATIENCE,
+        patience: float = SECONDS_BEFORE_PROGRESS,
     ) -> None:
         self._what, self._total, self._done = what, total, 0.0
         self._stream = sys.stderr if stream is None else stream

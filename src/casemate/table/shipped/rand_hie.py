@@ -10,10 +10,10 @@ Exact     Numbers with a decimal point become decimals of seven places, the most
 """
 
 import csv
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from importlib import resources
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,77 +27,74 @@ FILE = "datasets/randhie/src/randhie.csv"
 PLACES = Decimal("0.0000001")
 
 
-@dataclass(frozen=True)
-class Member:
-    """The column is an integer, one of a few."""
-
-    values: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class NumberSpan:
-    """The column is a number between two bounds."""
-
-    low: int
-    high: int
-    bins: int
-    type: ColumnType = ColumnType.DECIMAL
-
-
-YES_NO = Member((0, 1))
 INTEGER = ColumnType.INTEGER
+Domain = dict[str, Any]
+"""What a column can hold, as arguments of `Column`."""
 
-COLUMNS: dict[str, tuple[Member | NumberSpan | None, str]] = {
-    "plan": (Member(tuple(range(1, 20))), "the insurance plan, by number"),
-    "site": (Member((1, 2, 3, 4, 5, 6)), "the place, by number"),
-    "coins": (Member((0, 25, 50, 95, 100)), "per cent of a medical bill the family pays itself"),
+
+def one_of(*values: int) -> Domain:
+    """An integer, one of a few."""
+    return {"type": INTEGER, "values": values}
+
+
+def between(low: int, high: int, bins: int, kind: ColumnType = ColumnType.DECIMAL) -> Domain:
+    """A number between two bounds."""
+    return {"type": kind, "low": low, "high": high, "bins": bins}
+
+
+YES_NO = one_of(0, 1)
+
+COLUMNS: dict[str, tuple[Domain, str]] = {
+    "plan": (one_of(*range(1, 20)), "the insurance plan, by number"),
+    "site": (one_of(1, 2, 3, 4, 5, 6), "the place, by number"),
+    "coins": (one_of(0, 25, 50, 95, 100), "per cent of a medical bill the family pays itself"),
     "tookphys": (YES_NO, "had a physical examination at the start"),
-    "year": (Member((1, 2, 3, 4, 5)), "year of the study"),
-    "zper": (None, "the person; the first digit is the site"),
-    "black": (NumberSpan(0, 1, 2), "is Black; a fraction where it was imputed"),
-    "income": (NumberSpan(0, 30_000, 15), "family income in dollars"),
-    "xage": (NumberSpan(0, 65, 13), "age in that year"),
+    "year": (one_of(1, 2, 3, 4, 5), "year of the study"),
+    "zper": ({"type": INTEGER}, "the person; the first digit is the site"),
+    "black": (between(0, 1, 2), "is Black; a fraction where it was imputed"),
+    "income": (between(0, 30_000, 15), "family income in dollars"),
+    "xage": (between(0, 65, 13), "age in that year"),
     "female": (YES_NO, "is a woman or girl"),
-    "educdec": (NumberSpan(0, 25, 5), "years of schooling of the family's decision maker"),
-    "time": (NumberSpan(0, 1, 4), "share of the year in which the person was insured by the study"),
-    "outpdol": (NumberSpan(0, 3_000, 15), "outpatient dollars, without psychotherapy and drugs"),
-    "drugdol": (NumberSpan(0, 1_000, 10), "dollars for drugs, outpatient"),
-    "suppdol": (NumberSpan(0, 1_500, 15), "dollars for supplies, outpatient"),
-    "mentdol": (NumberSpan(0, 1_500, 15), "dollars for psychotherapy, outpatient"),
-    "inpdol": (NumberSpan(0, 40_000, 20), "inpatient dollars, for hospitals and doctors"),
+    "educdec": (between(0, 25, 5), "years of schooling of the family's decision maker"),
+    "time": (between(0, 1, 4), "share of the year in which the person was insured by the study"),
+    "outpdol": (between(0, 3_000, 15), "outpatient dollars, without psychotherapy and drugs"),
+    "drugdol": (between(0, 1_000, 10), "dollars for drugs, outpatient"),
+    "suppdol": (between(0, 1_500, 15), "dollars for supplies, outpatient"),
+    "mentdol": (between(0, 1_500, 15), "dollars for psychotherapy, outpatient"),
+    "inpdol": (between(0, 40_000, 20), "inpatient dollars, for hospitals and doctors"),
     "meddol": (
-        NumberSpan(0, 40_000, 20),
+        between(0, 40_000, 20),
         "medical dollars in all, without outpatient psychotherapy",
     ),
-    "totadm": (NumberSpan(0, 10, 10, INTEGER), "admissions to hospital"),
+    "totadm": (between(0, 10, 10, INTEGER), "admissions to hospital"),
     "inpmis": (YES_NO, "some inpatient charge is missing"),
-    "mentvis": (NumberSpan(0, 100, 10, INTEGER), "visits for psychotherapy"),
-    "mdvis": (NumberSpan(0, 100, 10, INTEGER), "visits to a doctor in person"),
+    "mentvis": (between(0, 100, 10, INTEGER), "visits for psychotherapy"),
+    "mdvis": (between(0, 100, 10, INTEGER), "visits to a doctor in person"),
     "notmdvis": (
-        NumberSpan(0, 150, 10, INTEGER),
+        between(0, 150, 10, INTEGER),
         "visits in person to somebody who is not a doctor",
     ),
-    "num": (NumberSpan(1, 15, 14, INTEGER), "people in the family"),
-    "mhi": (NumberSpan(0, 100, 10), "index of mental health at the start"),
-    "disea": (NumberSpan(0, 60, 12), "score of chronic diseases at the start"),
-    "physlm": (NumberSpan(0, 1, 2), "has a physical limitation; a fraction where it was imputed"),
-    "ghindx": (NumberSpan(0, 100, 10), "index of general health at the start"),
-    "mdeoff": (NumberSpan(0, 1_000, 10), "the most the family was asked to pay itself, dollars"),
-    "pioff": (NumberSpan(0, 1_300, 13), "incentive paid for taking part, dollars"),
+    "num": (between(1, 15, 14, INTEGER), "people in the family"),
+    "mhi": (between(0, 100, 10), "index of mental health at the start"),
+    "disea": (between(0, 60, 12), "score of chronic diseases at the start"),
+    "physlm": (between(0, 1, 2), "has a physical limitation; a fraction where it was imputed"),
+    "ghindx": (between(0, 100, 10), "index of general health at the start"),
+    "mdeoff": (between(0, 1_000, 10), "the most the family was asked to pay itself, dollars"),
+    "pioff": (between(0, 1_300, 13), "incentive paid for taking part, dollars"),
     "child": (YES_NO, "is a child"),
     "fchild": (YES_NO, "is a girl"),
-    "lfam": (NumberSpan(0, 3, 6), "logarithm of the family's size"),
-    "lpi": (NumberSpan(0, 8, 8), "logarithm of the incentive"),
+    "lfam": (between(0, 3, 6), "logarithm of the family's size"),
+    "lpi": (between(0, 8, 8), "logarithm of the incentive"),
     "idp": (YES_NO, "the plan has a deductible for each person"),
-    "logc": (NumberSpan(0, 5, 5), "logarithm of coins + 1"),
-    "fmde": (NumberSpan(0, 9, 9), "logarithm of a function of mdeoff and coins"),
+    "logc": (between(0, 5, 5), "logarithm of coins + 1"),
+    "fmde": (between(0, 9, 9), "logarithm of a function of mdeoff and coins"),
     "hlthg": (YES_NO, "rates the own health good"),
     "hlthf": (YES_NO, "rates the own health fair"),
     "hlthp": (YES_NO, "rates the own health poor"),
-    "xghindx": (NumberSpan(0, 100, 10), "ghindx, imputed where it is missing"),
-    "linc": (NumberSpan(0, 11, 11), "logarithm of income + 1"),
-    "lnum": (NumberSpan(0, 3, 6), "logarithm of the family's size"),
-    "lnmeddol": (NumberSpan(-1, 11, 12), "logarithm of meddol; missing where nothing was spent"),
+    "xghindx": (between(0, 100, 10), "ghindx, imputed where it is missing"),
+    "linc": (between(0, 11, 11), "logarithm of income + 1"),
+    "lnum": (between(0, 3, 6), "logarithm of the family's size"),
+    "lnmeddol": (between(-1, 11, 12), "logarithm of meddol; missing where nothing was spent"),
     "binexp": (YES_NO, "something was spent"),
 }
 """What each column can hold and what it means, in the file's order."""
@@ -148,39 +145,21 @@ def _text() -> str:
 
 def _column(name: str) -> Column:
     domain, _ = COLUMNS[name]
+    private = Role.PRIVATE if name in PRIVATE else Role.PUBLIC
     return Column(
         name,
-        _role(name),
-        _type(name),
-        low=domain.low if isinstance(domain, NumberSpan) else None,
-        high=domain.high if isinstance(domain, NumberSpan) else None,
-        values=domain.values if isinstance(domain, Member) else None,
-        bins=domain.bins if isinstance(domain, NumberSpan) else None,
-        provenance=_provenance(name),
+        Role.IDENTIFIER if name == PERSON else private,
+        **domain,
+        provenance=Provenance.DATA if name in BOUNDS_SEEN else Provenance.PUBLIC,
         nullable=name in NULLABLE,
         per_person=PerPerson.VARYING if name in VARYING else PerPerson.CONSTANT,
     )
 
 
-def _role(name: str) -> Role:
-    if name == PERSON:
-        return Role.IDENTIFIER
-    return Role.PRIVATE if name in PRIVATE else Role.PUBLIC
-
-
-def _type(name: str) -> ColumnType:
-    domain, _ = COLUMNS[name]
-    return domain.type if isinstance(domain, NumberSpan) else INTEGER
-
-
-def _provenance(name: str) -> Provenance:
-    return Provenance.DATA if name in BOUNDS_SEEN else Provenance.PUBLIC
-
-
 def _series(name: str, texts: list[str]) -> Series:
     missing = np.array([text == "" for text in texts])
     filled = [text or "0" for text in texts]
-    if _type(name) is INTEGER:
+    if COLUMNS[name][0]["type"] is INTEGER:
         return Series(np.array(filled).astype(np.int64), missing)
     return Series(_decimals(filled), missing)
 

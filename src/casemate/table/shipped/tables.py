@@ -1,10 +1,9 @@
 """The tables that come with casemate, by name.
 
-`hospital`                   six patients
+`hospital`                   the six patients of source document 002, its example of a protected
+                             table
 `population[:ROWS[:SEED]]`   invented people in households, any number of them
 `rand_hie`                   a real table, from the statsmodels package when it is installed
-
-`hospital`: the six patients of source document 002, its example of a protected table.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from numpy.random import Generator, Philox
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import Budget, Column, ColumnType, Policy, Role
-from casemate.table.shipped import population, rand_hie
+from casemate.table.shipped import population
 from casemate.table.sources.source import Series
 
 PATIENTS = (
@@ -57,7 +56,7 @@ def _storage(column: Column) -> type:
     return np.int64 if column.type is ColumnType.INTEGER else object
 
 
-# Shipped ----------------------------------------------------------------------------------------
+# Tables by name ----------------------------------------------------------------------------------
 
 
 LARGEST_SEED = 2**64 - 1
@@ -79,14 +78,14 @@ def names() -> tuple[str, ...]:
     return ("hospital", "population", "rand_hie")
 
 
-def shipped(name: str) -> ShippedTable | None:
+def shipped_table(name: str) -> ShippedTable | None:
     """The shipped table of this name, or None when casemate ships none.
 
-    >>> shipped("hospital").policy.columns[-1].name
+    >>> shipped_table("hospital").policy.columns[-1].name
     'Blood sugar'
-    >>> len(shipped("population:100:7").columns["age"].values)
+    >>> len(shipped_table("population:100:7").columns["age"].values)
     100
-    >>> shipped("payroll.csv") is None
+    >>> shipped_table("payroll.csv") is None
     True
     """
     kind, _, size = name.partition(":")
@@ -95,6 +94,8 @@ def shipped(name: str) -> ShippedTable | None:
     if name == "hospital":
         return ShippedTable(policy(), columns())
     if name in ("rand_hie", "rand-hie"):
+        from casemate.table.shipped import rand_hie  # only who asks for it pays for its columns
+
         return ShippedTable(rand_hie.policy(), rand_hie.columns())
     return None
 

@@ -21,17 +21,17 @@ from casemate.table.sources.source import (
     SourceView,
     Storing,
     literal,
-    quoted,
+    quote_name,
 )
 from casemate.table.universe import Universe
 
-SHORTEST_KEY = 16
+SHORTEST_KEY_BYTES = 16
 """Bytes of a key that nobody guesses."""
 
 KEY_DIGITS = 32
 """Hexadecimal digits of the key of one hash: 128 bits, so that short cells take one round of it."""
 
-RULE = 3
+CHOICE_RULE_VERSION = 3
 """The number of the rule by which rows are chosen; another rule is another edition."""
 
 HASHES = {"duckdb": "sha256({})", "postgres": "sha256(convert_to({}, 'UTF8'))"}
@@ -63,8 +63,8 @@ class BoundedSource(SourceView):
     """A source of which at most so many rows of each person are seen."""
 
     def __init__(self, source: Source, contribution: Contribution, key: bytes) -> None:
-        if len(key) < SHORTEST_KEY:
-            raise ValueError(f"the key needs at least {SHORTEST_KEY} bytes, got {len(key)}")
+        if len(key) < SHORTEST_KEY_BYTES:
+            raise ValueError(f"the key needs at least {SHORTEST_KEY_BYTES} bytes, got {len(key)}")
         super().__init__(source)
         self._contribution, self._key = contribution, key
 
@@ -72,16 +72,16 @@ class BoundedSource(SourceView):
         """The text to put after FROM."""
         if public is not None:
             return self._source.relation(public)
-        kept = self._kept()
-        return self._source.stored(kept) if isinstance(self._source, Storing) else f"({kept})"
+        kept = self._select_kept_rows()
+        return self._source.materialise(kept) if isinstance(self._source, Storing) else f"({kept})"
 
-    def _kept(self) -> str:
+    def _select_kept_rows(self) -> str:
         """The rows that count: all of most people, and the first few of those with more."""
         rows, most = f"{self._source.relation()} AS casemate_all", self._contribution.most
-        shown = ", ".join([RECORD, *map(quoted, self._source.fields())])
+        shown = ", ".join([RECORD, *map(quote_name, self._source.fields())])
         many = f"SELECT {PERSON} FROM {rows} GROUP BY {PERSON} HAVING count(*) > {most}"
         named, content = (
-            self._hash(letter, [PERSON, *map(quoted, columns)])
+            self._hash(letter, [PERSON, *map(quote_name, columns)])
             for letter, columns in (
                 ("n", self._contribution.named),
                 ("c", self._contribution.content),
@@ -122,7 +122,7 @@ class BoundedSource(SourceView):
         return f"<BoundedSource: at most {self._contribution.most} rows of each person>"
 
 
-def bounded(universe: Universe, source: Source, key: bytes | None) -> Source:
+def bound_contribution(universe: Universe, source: Source, key: bytes | None) -> Source:
     """The rows of a source that count: all, or at most so many of each person.
 
     The key is a secret of the dataset, and the same for its whole life; it is needed only where
@@ -138,4 +138,4 @@ def bounded(universe: Universe, source: Source, key: bytes | None) -> Source:
 def choice_of_rows(source: Source, key: bytes) -> str:
     """What decides which rows of a person count, beside the policy: never the key itself."""
     digest = hashlib.sha256(b"casemate rows of a person" + key).hexdigest()
-    return f"rule {RULE}, {source.dialect}, key {digest}"
+    return f"rule {CHOICE_RULE_VERSION}, {source.dialect}, key {digest}"

@@ -1,12 +1,11 @@
-"""CSV files seen without an engine: their header, and how many records they hold.
+"""CSV files seen without an engine: their header, how many records they hold, the types of columns.
 
 The engine's own reader has been seen to drop records silently (after a quote that is never closed,
 or when it mistakes the kind of line ends), so what it loads is counted here by other means.
 
-The types of the columns of a CSV file, decided by all of their cells and never by a sample.
-
-An empty cell, quoted or not, is NULL. Blanks around numbers and dates are ignored; text is kept as
-it is. What a policy declares is tried alone; otherwise the first of these that fits every cell:
+Types are decided by all cells of a column and never by a sample. An empty cell, quoted or not, is
+NULL. Blanks around numbers and dates are ignored; text is kept as it is. What a policy declares is
+tried alone; otherwise the first of these that fits every cell:
 
     boolean     true or false, in any case
     integer     digits that fit 64 bits, leading zeros too (declare `type = "text"` to keep them)
@@ -30,7 +29,7 @@ import numpy as np
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import ColumnType
-from casemate.table.sources.source import quoted
+from casemate.table.sources.source import quote_name
 
 DELIMITERS = (",", ";", "\t", "|")
 LONGEST_HEADER = 1 << 20
@@ -52,7 +51,7 @@ class Header:
 def read_header(path: Path) -> Header:
     """The header of a CSV file; a column without a name is called after its place, `column0`."""
     try:
-        with _opened(path) as stream:
+        with _open_text(path) as stream:
             line = _first_record(stream)
         line.encode()  # fails on what was not UTF-8; the rest is the engine's to read
         delimiter = _delimiter(line)
@@ -81,13 +80,13 @@ def count_records(path: Path, header: Header, expected: int) -> int:
 def _line_ends(path: Path, mark: int) -> int:
     """The ends of lines outside quotes; a last line that does not end counts too."""
     count, inside, last = 0, 0, mark
-    with (gzip.open if _zipped(path) else open)(path, "rb") as stream:
+    with (gzip.open if _is_gzip(path) else open)(path, "rb") as stream:
         while chunk := stream.read(1 << 22):
             if inside or b'"' in chunk:
                 cells = np.frombuffer(chunk, np.uint8)
-                quoted = (np.cumsum(cells == ord('"'), dtype=np.int64) + inside) % 2
-                count += int(np.count_nonzero((cells == mark) & (quoted == 0)))
-                inside = int(quoted[-1])
+                inside_quotes = (np.cumsum(cells == ord('"'), dtype=np.int64) + inside) % 2
+                count += int(np.count_nonzero((cells == mark) & (inside_quotes == 0)))
+                inside = int(inside_quotes[-1])
             else:
                 count += chunk.count(mark)
             last = chunk[-1]
@@ -97,7 +96,7 @@ def _line_ends(path: Path, mark: int) -> int:
 def _parsed_records(path: Path, header: Header) -> int:
     """The records as Python's own reader finds them; an empty line is one in a single column."""
     csv.field_size_limit(LONGEST_CELL)
-    with _opened(path) as stream:
+    with _open_text(path) as stream:
         rows = csv.reader(stream, delimiter=header.delimiter, strict=True)
         next(rows, None)
         return sum(1 for row in rows if row or len(header.names) == 1)
@@ -109,7 +108,7 @@ def check_names(path: Path | str, names: Sequence[str]) -> None:
         raise Misconfigured(f"{path} is empty; expected a first line with the columns' names")
     seen: set[str] = set()
     for name in names:
-        folded = _folded(name)
+        folded = _fold_case(name)
         if folded in seen:
             raise Misconfigured(
                 f"{path} has two columns called {name!r}, upper and lower case being alike; "
@@ -120,17 +119,17 @@ def check_names(path: Path | str, names: Sequence[str]) -> None:
         seen.add(folded)
 
 
-def _folded(name: str) -> str:
+def _fold_case(name: str) -> str:
     """How DuckDB compares names: upper and lower case are alike in ASCII only."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in name)
 
 
-def _opened(path: Path) -> TextIO:
-    opener = gzip.open if _zipped(path) else open
+def _open_text(path: Path) -> TextIO:
+    opener = gzip.open if _is_gzip(path) else open
     return opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="")
 
 
-def _zipped(path: Path) -> bool:
+def _is_gzip(path: Path) -> bool:
     return path.name.lower().endswith(".gz")
 
 
@@ -151,10 +150,10 @@ def _first_record(stream: TextIO) -> str:
     return record
 
 
-# Csv types --------------------------------------------------------------------------------------
+# Types of columns --------------------------------------------------------------------------------
 
 
-FEW = 1_000
+TRIAL_ROWS = 1_000
 MOST_DIGITS = 38  # of DuckDB's widest decimal
 WHOLE = "[+-]?[0-9]+"
 PLAIN = "[+-]?([0-9]+[.]?[0-9]{0,9}0*|[.][0-9]{1,9}0*)"
@@ -188,10 +187,6 @@ class ColumnShape:
         )
 
 
-def _named(word: str) -> str:
-    return f"'{word}'"
-
-
 def _decimal() -> str:
     """The narrowest decimal for all cells, NULL when there is none."""
     whole = "coalesce(max(length(ltrim(split_part({}, '.', 1), '+-0'))), 0)"
@@ -210,13 +205,13 @@ def _castable(engine_type: str, least: str | None = None) -> str:
 
 ZONED = "TIMESTAMP WITH TIME ZONE"
 SHAPES = (
-    ColumnShape(ColumnType.BOOLEAN, "(?i)true|false", _named("BOOLEAN")),
-    ColumnShape(ColumnType.INTEGER, WHOLE, _named("BIGINT"), castable=_castable("BIGINT")),
+    ColumnShape(ColumnType.BOOLEAN, "(?i)true|false", "'BOOLEAN'"),
+    ColumnShape(ColumnType.INTEGER, WHOLE, "'BIGINT'", castable=_castable("BIGINT")),
     ColumnShape(ColumnType.DECIMAL, PLAIN, _decimal()),
     ColumnShape(
         ColumnType.DOUBLE,
         NUMBER,
-        _named("DOUBLE"),
+        "'DOUBLE'",
         # "Nan" alone is a name, and forty digits alone are a label: neither is arithmetic.
         evidence=(
             "bool_or(regexp_matches({}, '[0-9]')) "
@@ -224,18 +219,14 @@ SHAPES = (
         ),
         castable=_castable("DOUBLE"),
     ),
-    ColumnShape(
-        ColumnType.DATE, DAY, _named("DATE"), castable=_castable("DATE", "DATE '0001-01-01'")
-    ),
+    ColumnShape(ColumnType.DATE, DAY, "'DATE'", castable=_castable("DATE", "DATE '0001-01-01'")),
     ColumnShape(
         ColumnType.TIMESTAMP,
         f"{DAY}({TIME})?",
-        _named("TIMESTAMP"),
+        "'TIMESTAMP'",
         castable=_castable("TIMESTAMP", "TIMESTAMP '0001-01-01'"),
     ),
-    ColumnShape(
-        ColumnType.TIMESTAMP, DAY + TIME + OFFSET, _named(ZONED), castable=_castable(ZONED)
-    ),
+    ColumnShape(ColumnType.TIMESTAMP, DAY + TIME + OFFSET, f"'{ZONED}'", castable=_castable(ZONED)),
 )
 
 Ask = Callable[[str], Sequence[Any]]
@@ -258,7 +249,9 @@ def decide(
         # What fails on a few cells fails on all of them, and asking a few first costs nothing.
         asked = [
             name
-            for name, fits in _verdicts(ask, shape, f"(FROM {table} LIMIT {FEW})", open_, open_)
+            for name, fits in _verdicts(
+                ask, shape, f"(FROM {table} LIMIT {TRIAL_ROWS})", open_, open_
+            )
             if fits is not None
         ]
         decided |= dict(_verdicts(ask, shape, table, asked, declared))
@@ -273,13 +266,13 @@ def _verdicts(
     """For each column, the engine's type if the shape fits."""
     if not names:
         return ()
-    verdicts = [shape.verdict(f"trim({quoted(name)})", name in declared) for name in names]
+    verdicts = [shape.verdict(f"trim({quote_name(name)})", name in declared) for name in names]
     return zip(names, ask(f"SELECT {', '.join(verdicts)} FROM {table}"), strict=True)
 
 
 def read_as(name: str, engine_type: str) -> str:
     """The expression that reads a cell as a type."""
-    cell = quoted(name)
+    cell = quote_name(name)
     return cell if engine_type == "VARCHAR" else f"CAST(trim({cell}) AS {engine_type})"
 
 
@@ -288,9 +281,9 @@ def is_cut(name: str) -> str:
 
     A double is printed with the fewest digits that tell it from all others, or with 17.
     """
-    double = f"CAST(trim({quoted(name)}) AS DOUBLE)"
+    double = f"CAST(trim({quote_name(name)}) AS DOUBLE)"
     printed = (f"CAST({double} AS VARCHAR)", f"format('{{:.16e}}', {double})")
-    return f"{_digits(quoted(name))} NOT IN ({', '.join(map(_digits, printed))})"
+    return f"{_digits(quote_name(name))} NOT IN ({', '.join(map(_digits, printed))})"
 
 
 def _digits(number: str) -> str:

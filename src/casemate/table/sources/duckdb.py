@@ -12,32 +12,38 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
 
 import duckdb
+import numpy as np
+from numpy.typing import NDArray
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import ColumnType
-from casemate.table.sources.duckdb_cells import CellReading, fetch, identity, read_cell, reading
-from casemate.table.sources.exactness import NEEDS_KEY, check_key, no_column
-from casemate.table.sources.files import PROGRESS_BAR, Opening, Place, connected
+from casemate.table.sources.cells import DUCKDB_CELLS, LARGE, read_date, read_moment
+from casemate.table.sources.engine_tables import EngineTables
+from casemate.table.sources.files import PROGRESS_BAR, Opening, Place, connect_duckdb
 from casemate.table.sources.place import DuckDBTable
 from casemate.table.sources.source import (
     OUT_OF_RANGE,
-    PERSON,
     READ_FAILED,
-    RECORD,
     Frame,
     SelectedFrom,
-    quoted,
+    Series,
+    check_key,
+    quote_name,
 )
 from casemate.table.sources.types import ByPolicy
 
 
-class DuckDBSource:
+class DuckDBSource(EngineTables):
     """A protected table, and the public tables beside it, in a DuckDB of their own."""
 
     dialect = "duckdb"
+    dialect_cells = DUCKDB_CELLS
 
     def __init__(
         self,
@@ -57,37 +63,25 @@ class DuckDBSource:
         `memory_limit` is a size like "2GB"; `person` is the column that says whose row it is.
         With `by_policy` nothing is refused because of what a cell of the protected table holds.
         """
+        super().__init__(key, person)
         folder = tempfile.mkdtemp(prefix="casemate-")
         self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._fields: dict[str | None, dict[str, ColumnType]] = {}
-        self._cells: dict[str | None, SelectedFrom] = {}
-        self._left_out: dict[str, str] = {}
         self._stored: dict[str, str] = {}
         self._lock = threading.Lock()
-        self.key, self._person = key, person
         try:
-            self._connection = connected(folder, memory_limit)
+            self._connection = connect_duckdb(folder, memory_limit)
             self._open(protected, public or {}, types or {}, by_policy)
         except BaseException:
             self.close()
             raise
 
-    @property
-    def left_out(self) -> Mapping[str, str]:
-        """The columns of the protected table that queries cannot use, with the engine's types."""
-        return self._left_out
-
     def relation(self, public: str | None = None) -> str:
         """The text to put after FROM."""
-        return quoted("casemate_table") if public is None else quoted("casemate_public", public)
-
-    def fields(self, public: str | None = None) -> Mapping[str, ColumnType]:
-        """The columns of a relation and their types."""
-        return self._fields[public]
-
-    def cells(self, public: str | None = None) -> SelectedFrom:
-        """A relation as the engine has it, before it is shown in casemate's types."""
-        return self._cells[public]
+        return (
+            quote_name("casemate_table")
+            if public is None
+            else quote_name("casemate_public", public)
+        )
 
     def read(self, sql: str) -> Frame:
         """Run one SELECT and return its columns."""
@@ -101,11 +95,11 @@ class DuckDBSource:
         except duckdb.Error:
             raise Misconfigured(READ_FAILED) from None
 
-    def stored(self, sql: str) -> str:
+    def materialise(self, sql: str) -> str:
         """The name of a table of the rows of a SELECT, which is run once."""
         with self._lock:
             if sql not in self._stored:
-                name = quoted(f"casemate_stored{len(self._stored)}")
+                name = quote_name(f"casemate_stored{len(self._stored)}")
                 try:
                     with self._connection.cursor() as cursor:
                         cursor.execute(f"SET {PROGRESS_BAR} = false")
@@ -145,62 +139,17 @@ class DuckDBSource:
             check_key(self, public_key, public=name)
 
     def _show(self, public: str | None, relation: SelectedFrom) -> None:
-        """Make the view that queries see: casemate's types, and the record's identity first."""
-        self._cells[public] = relation
-        readings = {column: reading(word) for column, word in relation.columns.items()}
-        usable = {column: how for column, how in readings.items() if how is not None}
-        if not usable:
-            raise Misconfigured("the table has no column of a type that queries can use")
-        shown = [f"{how.of(quoted(column))} AS {quoted(column)}" for column, how in usable.items()]
-        if public is None:
-            self._left_out = {c: w for c, w in relation.columns.items() if c not in usable}
-            shown.insert(0, f"{_record(relation, usable, self.key)} AS {RECORD}")
-            if self._person in usable:
-                shown.append(f"{usable[self._person].of(quoted(self._person))} AS {PERSON}")
-        self._connection.execute(
-            f"CREATE VIEW {self.relation(public)} AS SELECT {', '.join(shown)} FROM {relation.text}"
-        )
-        self._fields[public] = {column: how.type for column, how in usable.items()}
+        """Make the view that queries see of a table."""
+        select = self._select_typed(public, relation)
+        self._connection.execute(f"CREATE VIEW {self.relation(public)} AS {select}")
 
     def _show_by_policy(self, relations: Sequence[SelectedFrom], by_policy: ByPolicy) -> None:
         """Make what queries see of the protected table, or its rows where a file's are loaded."""
-        columns = relations[0].columns
-        by_policy.require(columns)
-        for what, name in (("key", self.key), ("table.person", self._person)):
-            if name is not None and name not in columns:
-                raise no_column(what, name, columns)
-        selects = [self._select_by_policy(each, by_policy) for each in relations]
+        selects = " UNION ALL ".join(self._select_by_policy(each, by_policy) for each in relations)
         kind = "TABLE" if relations[0].written else "VIEW"
-        self._connection.execute(
-            f"CREATE {kind} {self.relation()} AS {' UNION ALL '.join(selects)}"
-        )
+        self._connection.execute(f"CREATE {kind} {self.relation()} AS {selects}")
         if relations[0].written:
             self._connection.execute(f"DROP TABLE {relations[0].text}")
-        self._fields[None] = by_policy.types()
-
-    def _select_by_policy(self, relation: SelectedFrom, by_policy: ByPolicy) -> str:
-        columns = relation.columns
-        shown = by_policy.shown(lambda name, wanted: read_cell(quoted(name), columns[name], wanted))
-        record = relation.position
-        if self.key is not None:
-            record = identity(quoted(self.key), columns[self.key])
-        if record is None:
-            raise Misconfigured(NEEDS_KEY)
-        shown.insert(0, f"{record} AS {RECORD}")
-        if self._person is not None:
-            shown.append(f"{identity(quoted(self._person), columns[self._person])} AS {PERSON}")
-        return f"SELECT {', '.join(shown)} FROM {relation.text}"
-
-
-def _record(relation: SelectedFrom, usable: Mapping[str, CellReading], key: str | None) -> str:
-    """The expression that tells one record from all others."""
-    if key is not None:
-        if key not in usable:
-            raise no_column("key", key, usable)
-        return usable[key].of(quoted(key))
-    if relation.position is None:
-        raise Misconfigured(NEEDS_KEY)
-    return relation.position
 
 
 def _read(cursor: duckdb.DuckDBPyConnection, sql: str) -> Frame:
@@ -224,3 +173,75 @@ def _read(cursor: duckdb.DuckDBPyConnection, sql: str) -> Frame:
     return {
         name: how.read(*(next(arrays) for _ in how.expressions)) for name, how in fetches.items()
     }
+
+
+# Results --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """One column of a result: what to select so that NumPy gets it whole, and how to read that."""
+
+    expressions: tuple[str, ...]
+    read: Callable[..., Series]
+
+
+def fetch(engine_type: str, name: str) -> Fetch:
+    """How to bring a result's column of DuckDB's type over exactly.
+
+    DuckDB hands decimals and 128-bit whole numbers to NumPy as doubles, an ENUM's NULL as a nan,
+    and fails on dates that Python cannot hold; so none of these is fetched as it is.
+    """
+    if engine_type in LARGE:
+        small = f"TRY_CAST({name} AS BIGINT)"
+        return Fetch((small, f"CAST(CASE WHEN {small} IS NULL THEN {name} END AS VARCHAR)"), _large)
+    how = DUCKDB_CELLS.reading(engine_type)
+    if how is None:
+        raise ValueError(f"a query must not return a column of type {engine_type}")
+    shown = how.of(name)
+    match how.type:
+        case ColumnType.DECIMAL:
+            return Fetch((f"CAST({shown} AS VARCHAR)",), _decimals)
+        case ColumnType.DATE:
+            return Fetch((read_date(shown),), _dates)
+        case ColumnType.TIMESTAMP:
+            return Fetch((read_moment(shown),), _timestamps)
+    return Fetch((shown,), _series)
+
+
+def _series(column: NDArray[Any]) -> Series:
+    missing = np.ma.getmaskarray(column)
+    return Series(np.ma.getdata(column), missing)
+
+
+def _decimals(column: NDArray[Any]) -> Series:
+    text = _series(column)
+    return Series(_objects(text, Decimal), text.missing)
+
+
+def _dates(column: NDArray[Any]) -> Series:
+    instants = _series(column)
+    return Series(instants.values.astype("datetime64[D]").astype(object), instants.missing)
+
+
+def _timestamps(column: NDArray[Any]) -> Series:
+    instants = _series(column)
+    return Series(instants.values.astype("datetime64[us]").astype(object), instants.missing)
+
+
+def _large(small: NDArray[Any], rest: NDArray[Any]) -> Series:
+    """Whole numbers past 64 bits: int64 when all of them fit, exact decimals when one does not."""
+    narrow, wide = _series(small), _series(rest)
+    missing = narrow.missing & wide.missing
+    if bool(wide.missing.all()):
+        return Series(narrow.values, missing)
+    exact = _objects(wide, Decimal)
+    exact[wide.missing] = [Decimal(int(number)) for number in narrow.values[wide.missing]]
+    return Series(exact, missing)
+
+
+def _objects(text: Series, kind: Callable[[str], object]) -> NDArray[Any]:
+    values = np.empty(len(text.values), dtype=object)
+    present = ~text.missing
+    values[present] = [kind(cell) for cell in text.values[present]]
+    return values

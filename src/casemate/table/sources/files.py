@@ -1,16 +1,9 @@
-"""Files and columns brought into DuckDB, each with every row's position in file order.
+"""Tables opened in DuckDB: files and columns brought in, each row with its position, then locked.
 
 DuckDB returns rows in any order, so a position is taken from the reader itself: from Parquet's
 own row numbers, and for CSV from a running number, which makes the scan run in order. CSV is loaded
 once (its types depend on all cells; it would be parsed again for each query), Parquet is read in
-place.
-
-Opening tables in DuckDB, and the lock that ends it.
-
-First everything is opened: CSV and columns are loaded, Parquet is found, database files are
-attached read only. Then access to files is switched off, save for those Parquet files and the
-engine's temporary folder, and the configuration is locked. (A view on Parquet dies when access is
-simply switched off, and a database in memory cannot be opened read only.)
+place, database files are attached read only.
 """
 
 import re
@@ -34,12 +27,11 @@ from casemate.table.sources.csv import (
     read_as,
     read_header,
 )
-from casemate.table.sources.exactness import NEEDS_KEY
 from casemate.table.sources.place import DuckDBTable, FileFormat, Files
-from casemate.table.sources.source import SelectedFrom, Series, literal, quoted
+from casemate.table.sources.source import NEEDS_KEY, SelectedFrom, Series, literal, quote_name
 
 POSITION = "casemate_position"
-CELLS = quoted("casemate_cells")
+CELLS = quote_name("casemate_cells")
 LINE_ENDS = {"\n": "'\\n'", "\r": "'\\r'", "\r\n": "'\\r\\n'"}  # as DuckDB's option spells them
 
 
@@ -60,9 +52,9 @@ def load_csv(
 ) -> SelectedFrom:
     """Load CSV files of the same columns, one after the other, into a table of typed columns."""
     names = list(load_cells(connection, paths).columns)
-    types = _decided(connection, paths[0], names, declared)
+    types = _decide_types(connection, paths[0], names, declared)
     cut = _cut(connection, [name for name in names if types[name] == "DOUBLE"])
-    typed = ", ".join(f"{read_as(name, types[name])} AS {quoted(name)}" for name in names)
+    typed = ", ".join(f"{read_as(name, types[name])} AS {quote_name(name)}" for name in names)
     connection.execute(f"CREATE TABLE {into} AS SELECT {POSITION}, {typed} FROM {CELLS}")
     connection.execute(f"DROP TABLE {CELLS}")
     found = describe(connection, into)
@@ -85,7 +77,7 @@ def _cut(
 def load_cells(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> SelectedFrom:
     """Load CSV files of the same columns, one after the other, with every cell as it is written."""
     names = read_header(paths[0]).names
-    columns = ", ".join(f"{quoted(name)} VARCHAR" for name in names)
+    columns = ", ".join(f"{quote_name(name)} VARCHAR" for name in names)
     connection.execute(f"CREATE TABLE {CELLS} ({POSITION} BIGINT, {columns})")
     loaded = 0
     for path in paths:
@@ -110,15 +102,15 @@ def _load_file(
             f"INSERT INTO {CELLS} SELECT {before} + row_number() OVER (), * FROM {scan}"
         )
     except duckdb.Error as error:
-        raise _malformed(path, str(error)) from None
+        raise _malformed_file(path, str(error)) from None
     counted = connection.execute(f"SELECT count(*) FROM {CELLS}").fetchone()
     loaded = int(counted[0]) - before if counted else 0
     if loaded != count_records(path, header, expected=loaded):
-        raise _malformed(path, "")
+        raise _malformed_file(path, "")
     return loaded
 
 
-def _malformed(path: Path, message: str) -> Misconfigured:
+def _malformed_file(path: Path, message: str) -> Misconfigured:
     """Say where a file is malformed; the engine's own message quotes the line."""
     line = re.search(r"CSV Error on Line: (\d+)", message)
     where = f" at line {line[1]}" if line else ""
@@ -136,7 +128,7 @@ def _malformed(path: Path, message: str) -> Misconfigured:
     return Misconfigured(f"{path} cannot be read as CSV{where}: {reason}")
 
 
-def _decided(
+def _decide_types(
     connection: duckdb.DuckDBPyConnection,
     path: Path,
     names: Sequence[str],
@@ -176,7 +168,7 @@ def scan_parquet(
                 f"expected the same"
             )
     rows = connection.execute(
-        f"SELECT file_name, num_rows FROM parquet_file_metadata([{_listed(paths)}])"
+        f"SELECT file_name, num_rows FROM parquet_file_metadata([{_path_list(paths)}])"
     ).fetchall()
     counts = dict(rows)
     before = accumulate((counts[str(path)] for path in paths), initial=0)
@@ -185,7 +177,7 @@ def scan_parquet(
     for path, columns in schemas.items():
         groups.setdefault(tuple(columns.values()), []).append(path)
     return [
-        SelectedFrom(_parquet(_listed(group)), schemas[group[0]], _position(group, offsets))
+        SelectedFrom(_parquet(_path_list(group)), schemas[group[0]], _position(group, offsets))
         for group in groups.values()
     ]
 
@@ -196,7 +188,7 @@ def _position(paths: Sequence[Path], before: Mapping[Path, int]) -> str:
     return f"CAST(file_row_number + 1 + [{offsets}][CAST(file_index AS BIGINT) + 1] AS BIGINT)"
 
 
-def _listed(paths: Sequence[Path]) -> str:
+def _path_list(paths: Sequence[Path]) -> str:
     return ", ".join(literal(str(path)) for path in paths)
 
 
@@ -235,7 +227,7 @@ def load_columns(
         cell = f"CAST(v{place} AS {engine_type})"
         if types[name] is ColumnType.DOUBLE:
             cell = f"coalesce({cell}, CAST('nan' AS DOUBLE))"  # DuckDB takes NumPy's nan for NULL
-        shown.append(f"CASE WHEN NOT m{place} THEN {cell} END AS {quoted(name)}")
+        shown.append(f"CASE WHEN NOT m{place} THEN {cell} END AS {quote_name(name)}")
     connection.register("casemate_arrays", arrays)
     connection.execute(
         f"CREATE TABLE {into} AS SELECT {POSITION}, {', '.join(shown)} FROM casemate_arrays"
@@ -272,7 +264,11 @@ def _storable(series: Series, type_: ColumnType) -> tuple[NDArray[Any], str]:
     return series.values, ENGINE_TYPES[type_]
 
 
-# Duckdb opening ---------------------------------------------------------------------------------
+# Opening, and the lock that ends it --------------------------------------------------------------
+#
+# First everything is opened. Then access to files is switched off, save for the Parquet files that
+# were found and the engine's temporary folder, and the configuration is locked. (A view on Parquet
+# dies when access is simply switched off, and a database in memory cannot be opened read only.)
 
 
 PROGRESS_BAR = "enable_progress_bar"
@@ -303,7 +299,7 @@ class Opening:
     def relation(self, place: Place, types: Mapping[str, ColumnType]) -> SelectedFrom:
         """Load or find a table; `types` says how to read the columns of CSV files."""
         self._tables += 1
-        into = quoted(f"casemate_data{self._tables}")
+        into = quote_name(f"casemate_data{self._tables}")
         if isinstance(place, ColumnsInMemory):
             return load_columns(self._connection, place.series, place.types, into)
         if isinstance(place, DuckDBTable):
@@ -344,7 +340,7 @@ class Opening:
         self._connection.execute("SET lock_configuration = true")
 
     def _table_of_file(self, place: DuckDBTable) -> SelectedFrom:
-        text = quoted(self._catalog(place.path), *_full_name(place))
+        text = quote_name(self._catalog(place.path), *_full_name(place))
         try:
             columns = describe(self._connection, text)
         except duckdb.Error:
@@ -361,7 +357,7 @@ class Opening:
         catalog = self._attached[path] = f"casemate_file{len(self._attached)}"
         try:
             self._connection.execute(
-                f"ATTACH {literal(str(path))} AS {quoted(catalog)} (TYPE duckdb, READ_ONLY)"
+                f"ATTACH {literal(str(path))} AS {quote_name(catalog)} (TYPE duckdb, READ_ONLY)"
             )
         except duckdb.Error:
             raise Misconfigured(
@@ -375,7 +371,7 @@ def _full_name(place: DuckDBTable) -> tuple[str, str]:
     return place.table if len(place.table) == 2 else ("main", place.table[0])
 
 
-def connected(folder: str, memory_limit: str | None) -> duckdb.DuckDBPyConnection:
+def connect_duckdb(folder: str, memory_limit: str | None) -> duckdb.DuckDBPyConnection:
     """An empty database in memory that may use a folder for what does not fit."""
     connection = duckdb.connect(
         config={

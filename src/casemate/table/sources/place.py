@@ -74,10 +74,10 @@ def find(source: str, folder: Path) -> Place | None:
     raise Misconfigured(f"does not know the address {scheme}://…; expected {FORMS}")
 
 
-def shown(source: str) -> str:
+def redact_source(source: str) -> str:
     """A source string as a message may show it: without host, user and password.
 
-    >>> shown("postgresql://me:secret@host/db#people"), shown("people.csv")
+    >>> redact_source("postgresql://me:secret@host/db#people"), redact_source("people.csv")
     ('postgresql://…#people', 'people.csv')
     """
     scheme, separator, rest = source.partition("://")

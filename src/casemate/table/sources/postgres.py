@@ -5,17 +5,11 @@ Read only  The session is read only, and every query is a subquery of one SELECT
 One moment All queries of a source see the table as it was when it was opened (one repeatable-read
            transaction), so records do not come and go between them.
 Threads    There is one connection; `read` takes a lock, so threads wait for each other.
-
-PostgreSQL's types and casemate's seven, both ways.
-
-Left out   Columns of other types (times of day, intervals, bytes, arrays, ranges, addresses) are
-           not shown to queries; naming one in a policy is a mistake.
-Zones      A timestamp with a time zone becomes the same instant in UTC, without a zone.
-Domains    A domain is what it is made of; an ENUM is text.
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,59 +17,25 @@ from numpy.typing import NDArray
 
 from casemate.errors import Misconfigured
 from casemate.table.schema import ColumnType
+from casemate.table.sources.cells import POSTGRES_CELLS
 from casemate.table.sources.csv import check_names
-from casemate.table.sources.exactness import NEEDS_KEY, check_key, no_column
-from casemate.table.sources.place import PostgresTable, shown
-from casemate.table.sources.postgres_cells import identity, read_cell
+from casemate.table.sources.engine_tables import EngineTables
+from casemate.table.sources.place import PostgresTable, redact_source
 from casemate.table.sources.source import (
+    NEEDS_KEY,
     OUT_OF_RANGE,
-    PERSON,
     READ_FAILED,
-    RECORD,
     Frame,
     SelectedFrom,
     Series,
-    quoted,
+    check_key,
+    quote_name,
 )
 from casemate.table.sources.types import ByPolicy
 
 if TYPE_CHECKING:
     import psycopg
-
-
-TYPES = {
-    "bool": ColumnType.BOOLEAN,
-    "int2": ColumnType.INTEGER,
-    "int4": ColumnType.INTEGER,
-    "int8": ColumnType.INTEGER,
-    "numeric": ColumnType.DECIMAL,
-    "float4": ColumnType.DOUBLE,
-    "float8": ColumnType.DOUBLE,
-    "text": ColumnType.TEXT,
-    "varchar": ColumnType.TEXT,
-    "bpchar": ColumnType.TEXT,
-    "name": ColumnType.TEXT,
-    "uuid": ColumnType.TEXT,
-    "json": ColumnType.TEXT,
-    "jsonb": ColumnType.TEXT,
-    "date": ColumnType.DATE,
-    "timestamp": ColumnType.TIMESTAMP,
-    "timestamptz": ColumnType.TIMESTAMP,
-}
-"""PostgreSQL's types; an ENUM is text too. Columns of other types are left out."""
-
-CASTS = {
-    ColumnType.INTEGER: "CAST({} AS bigint)",
-    ColumnType.DOUBLE: "CAST({} AS double precision)",
-    ColumnType.TEXT: "CAST({} AS text)",
-}
-
-
-def reading(name: str, word: str) -> str:
-    """The expression that shows a column in one of casemate's types."""
-    if word == "timestamptz":
-        return f"({quoted(name)} AT TIME ZONE 'UTC')"
-    return CASTS.get(TYPES[word], "{}").format(quoted(name))
+    from psycopg.abc import Buffer
 
 
 def result_type(oid: int) -> ColumnType:
@@ -84,10 +44,14 @@ def result_type(oid: int) -> ColumnType:
 
     known = psycopg.adapters.types.get(oid)
     word = known.name if known else "user-defined"
-    if word in ("uuid", "json", "jsonb") or word not in TYPES:
+    how = POSTGRES_CELLS.reading(word)
+    if word in ("uuid", "json", "jsonb") or how is None:
         raise ValueError(f"a query must not return a column of type {word}")
-    return TYPES[word]
+    return how.type
 
+
+EPOCH = datetime(2000, 1, 1)
+"""Where PostgreSQL's days and microseconds begin."""
 
 STORAGE: dict[ColumnType, tuple[type, object]] = {
     ColumnType.BOOLEAN: (np.bool_, False),
@@ -105,13 +69,14 @@ def series(column: Sequence[Any], type_: ColumnType) -> Series:
     return Series(values, missing)
 
 
-# Postgres source --------------------------------------------------------------------------------
+# The source --------------------------------------------------------------------------------------
 
 
-class PostgresSource:
+class PostgresSource(EngineTables):
     """A protected table of a PostgreSQL database, and public tables of the same database."""
 
     dialect = "postgres"
+    dialect_cells = POSTGRES_CELLS
 
     def __init__(
         self,
@@ -127,42 +92,23 @@ class PostgresSource:
         `person` is the column that says whose row it is. With `by_policy` nothing is refused
         because of what a cell of the protected table holds.
         """
+        super().__init__(key, person)
         self._lock = threading.Lock()
         self._relations: dict[str | None, str] = {}
-        self._fields: dict[str | None, dict[str, ColumnType]] = {}
-        self._cells: dict[str | None, SelectedFrom] = {}
-        self._left_out: dict[str, str] = {}
-        self._connection = _connected(protected)
+        self._connection = _connect(protected)
         try:
-            if by_policy is None:
-                self.key = self._show(None, protected, key, person)
-                check_key(self, self.key)
-            else:
-                self.key = self._show_by_policy(protected, key, person, by_policy)
+            self._show(None, protected, by_policy)
             for name, (place, public_key) in (public or {}).items():
-                self._show(name, place, public_key)
+                self._show(name, place)
                 check_key(self, public_key, public=name)
             self._ask("SET search_path = pg_catalog")  # from here on every name is a full one
         except BaseException:
             self.close()
             raise
 
-    @property
-    def left_out(self) -> Mapping[str, str]:
-        """The columns of the protected table that queries cannot use, with the engine's types."""
-        return self._left_out
-
     def relation(self, public: str | None = None) -> str:
         """The text to put after FROM."""
         return self._relations[public]
-
-    def fields(self, public: str | None = None) -> Mapping[str, ColumnType]:
-        """The columns of a relation and their types."""
-        return self._fields[public]
-
-    def cells(self, public: str | None = None) -> SelectedFrom:
-        """A relation as the engine has it, before it is shown in casemate's types."""
-        return self._cells[public]
 
     def read(self, sql: str) -> Frame:
         """Run one SELECT and return its columns."""
@@ -191,51 +137,26 @@ class PostgresSource:
         self._connection.close()
 
     def _show(
-        self, public: str | None, place: PostgresTable, key: str | None, person: str | None = None
-    ) -> str:
-        """Describe a table as queries see it, and return its key."""
+        self, public: str | None, place: PostgresTable, by_policy: ByPolicy | None = None
+    ) -> None:
+        """Describe a table as queries see it."""
         table = self._full_name(place)
-        found = self._columns(table)
-        check_names(".".join(table), list(found))
-        usable = {name: TYPES[word] for name, word in found.items() if word in TYPES}
-        key = key or self._primary_key(table)
-        if key not in usable:
-            raise no_column("key" if public is None else f"public.{public}.key", key, usable)
-        columns = [f"{reading(name, found[name])} AS {quoted(name)}" for name in usable]
+        relation = SelectedFrom(quote_name(*table), self._columns(table))
         if public is None:
-            self._left_out = {name: word for name, word in found.items() if name not in usable}
-            columns.insert(0, f"{reading(key, found[key])} AS {RECORD}")
-            if person in usable:
-                columns.append(f"{reading(person, found[person])} AS {PERSON}")
-        self._relations[public] = f"(SELECT {', '.join(columns)} FROM {quoted(*table)})"
-        self._cells[public] = SelectedFrom(quoted(*table), found)
-        self._fields[public] = usable
-        return key
-
-    def _show_by_policy(
-        self, place: PostgresTable, key: str | None, person: str | None, by_policy: ByPolicy
-    ) -> str:
-        """Describe the protected table as its policy reads it, and return its key."""
-        table = self._full_name(place)
-        found = self._columns(table)
-        by_policy.require(found)
-        key = key or self._primary_key(table)
-        for what, name in (("key", key), ("table.person", person)):
-            if name is not None and name not in found:
-                raise no_column(what, name, found)
-        columns = by_policy.shown(lambda name, wanted: read_cell(quoted(name), found[name], wanted))
-        columns.insert(0, f"{identity(quoted(key), found[key])} AS {RECORD}")
-        if person is not None:
-            columns.append(f"{identity(quoted(person), found[person])} AS {PERSON}")
-        self._relations[None] = f"(SELECT {', '.join(columns)} FROM {quoted(*table)})"
-        self._fields[None] = by_policy.types()
-        return key
+            self.key = self.key or self._primary_key(table)
+        if by_policy is not None:
+            self._relations[None] = f"({self._select_by_policy(relation, by_policy)})"
+            return
+        check_names(".".join(table), list(relation.columns))
+        self._relations[public] = f"({self._select_typed(public, relation)})"
+        if public is None and self.key is not None:
+            check_key(self, self.key)
 
     def _full_name(self, place: PostgresTable) -> tuple[str, str]:
         found = self._ask(
             "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n "
             "ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)",
-            quoted(*place.table),
+            quote_name(*place.table),
         )
         if not found:
             raise Misconfigured(f"the database has no table {'.'.join(place.table)}")
@@ -253,7 +174,7 @@ class PostgresSource:
                 "SELECT attname, CASE t.typtype WHEN 'e' THEN 'text' ELSE t.typname END "
                 "FROM made_of m JOIN pg_type t ON t.oid = m.type "
                 "WHERE t.typtype <> 'd' ORDER BY attnum",
-                quoted(*table),
+                quote_name(*table),
             )
         )
 
@@ -261,7 +182,7 @@ class PostgresSource:
         found = self._ask(
             "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid "
             "AND a.attnum = ANY(i.indkey) WHERE i.indisprimary AND i.indrelid = to_regclass(%s)",
-            quoted(*table),
+            quote_name(*table),
         )
         if len(found) != 1:
             raise Misconfigured(NEEDS_KEY)
@@ -278,11 +199,9 @@ class PostgresSource:
             raise Misconfigured(READ_FAILED) from None
 
 
-def _connected(place: PostgresTable) -> "psycopg.Connection":
+def _connect(place: PostgresTable) -> "psycopg.Connection":
     try:
         import psycopg
-
-        from casemate.table.sources.postgres_dates import tolerate
     except ImportError:
         raise Misconfigured(
             "a PostgreSQL table needs the package psycopg: pip install 'casemate[postgres]'"
@@ -297,8 +216,35 @@ def _connected(place: PostgresTable) -> "psycopg.Connection":
         connection.execute("SET extra_float_digits = 1")
     except psycopg.Error:  # its text may quote the user, the host or the password
         raise Misconfigured(
-            f"cannot connect to {shown(place.source)}; check the address, the user and the "
+            f"cannot connect to {redact_source(place.source)}; check the address, the user and the "
             f"password, and that the server is running"
         ) from None
-    tolerate(connection)
+    _tolerate(connection)
     return connection
+
+
+def _tolerate(connection: "psycopg.Connection") -> None:
+    """Read dates and timestamps that Python cannot hold as NULL on this connection.
+
+    psycopg's own loaders raise an error on infinity and on years before 1 or after 9999, and the
+    error quotes the value.
+    """
+    from psycopg.adapt import Loader
+    from psycopg.pq import Format
+
+    def loader(read: Callable[[int], date]) -> type[Loader]:
+        class Tolerant(Loader):
+            format = Format.BINARY
+
+            def load(self, data: "Buffer") -> date | None:
+                try:
+                    return read(int.from_bytes(data, "big", signed=True))
+                except OverflowError:
+                    return None
+
+        return Tolerant
+
+    day = loader(lambda days: EPOCH.date() + timedelta(days=days))
+    moment = loader(lambda steps: EPOCH + timedelta(microseconds=steps))  # in UTC, with a zone
+    for name, each in (("date", day), ("timestamp", moment), ("timestamptz", moment)):
+        connection.adapters.register_loader(name, each)

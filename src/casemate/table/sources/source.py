@@ -2,10 +2,7 @@
 
 A source knows one protected table and the public tables its policy names. Everything above it
 speaks SQL text of the source's dialect and reads columns back; nothing above it opens data.
-
-A source seen in another way: what it shows changes, and where it is does not.
-
-Names and values as SQL text that every engine reads alike.
+Last, keys: a column that names each row once, and what is said of one that does not.
 """
 
 from collections.abc import Mapping
@@ -17,7 +14,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.errors import Misconfigured, shown_name
 from casemate.table.schema import ColumnType, Value
+from casemate.table.toml import nearest
 
 RECORD = "casemate_record"
 """The name under which every source's protected relation shows the record's identity."""
@@ -108,12 +107,12 @@ class Source(Protocol):
 class Storing(Protocol):
     """A source that can keep the rows of a SELECT, so that it is run once."""
 
-    def stored(self, sql: str) -> str:
+    def materialise(self, sql: str) -> str:
         """The text to put after FROM for those rows."""
         ...
 
 
-# Source view ------------------------------------------------------------------------------------
+# A source seen in another way: what it shows changes, and where it is does not -------------------
 
 
 class SourceView:
@@ -140,19 +139,19 @@ class SourceView:
         self._source.close()
 
 
-# Sql text ---------------------------------------------------------------------------------------
+# Names and values as SQL text that every engine reads alike --------------------------------------
 
 
-def quoted(*parts: str) -> str:
+def quote_name(*parts: str) -> str:
     """A name, with the schema before it where there is one.
 
-    >>> print(quoted("Blood sugar"), quoted("main", 'a "b" c'))
+    >>> print(quote_name("Blood sugar"), quote_name("main", 'a "b" c'))
     "Blood sugar" "main"."a ""b"" c"
     """
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
-def literal(value: Value) -> str:
+def literal(value: Value | float | None) -> str:
     """A value.
 
     >>> print(literal("it's"), literal(-3), literal(date(2020, 12, 31)), literal(True))
@@ -161,13 +160,43 @@ def literal(value: Value) -> str:
     match value:
         case bool():
             return str(value).upper()
-        case int():
-            return str(value) if value >= 0 else f"({value})"
-        case Decimal():
-            return f"({value:f})"
+        case int() | Decimal():
+            number = str(value) if isinstance(value, int) else f"{value:f}"
+            return number if value >= 0 else f"({number})"
         case datetime():
             return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
         case date():
             return f"DATE '{value.isoformat()}'"
         case str():
             return "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else repr(value)
+
+
+# Keys -------------------------------------------------------------------------------------------
+
+
+NEEDS_KEY = "a table of a database needs `key`: a column that is unique and never NULL"
+
+
+def check_key(source: Source, key: str, public: str | None = None) -> None:
+    """Refuse a key with equal values, or with NULL; the message says which, never a value."""
+    what = "key" if public is None else f"public.{public}.key"
+    if public is not None and key not in source.fields(public):
+        raise no_column(what, key, source.fields(public))
+    column = RECORD if public is None else quote_name(key)
+    counts = source.read(
+        f"SELECT count(*) AS n, count({column}) AS filled, count(DISTINCT {column}) AS different "
+        f"FROM {source.relation(public)} AS t"
+    )
+    rows, filled, different = (int(series.values[0]) for series in counts.values())
+    if different < filled:
+        raise Misconfigured(f"`{what}`: the column {key!r} has the same value in several rows")
+    if filled < rows:
+        raise Misconfigured(f"`{what}`: the column {key!r} is NULL in some rows")
+
+
+def no_column(what: str, name: str, known: Mapping[str, object]) -> Misconfigured:
+    """The error that a name names no column of a table."""
+    hint = nearest(str(name), known) or "expected one of the table's columns"
+    said = repr(name) if shown_name(name) == name else shown_name(name)
+    return Misconfigured(f"`{what}` names the column {said}, which is not there; {hint}")

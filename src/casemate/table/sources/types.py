@@ -3,11 +3,6 @@
 A type is declared, or follows: listed values are of theirs, and bounds of dates and date-times too.
 Numeric bounds make a column of exact decimals: only a declared type says that numbers are whole.
 Where nothing follows the column has no type, and questions cannot name it.
-
-What cells of text look like that are read as a policy's type; the same in every engine.
-
-Blanks around a cell are ignored, save in text. Whole numbers may be written with a fraction of
-zeros, and dates with a time of zeros, as programs write them that know numbers or moments only.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,15 +11,14 @@ from decimal import Decimal
 from typing import Self
 
 from casemate.table.schema import KINDS, Column, ColumnType, Policy, Value
-from casemate.table.sources.exactness import no_column
-from casemate.table.sources.source import quoted
-from casemate.table.toml import written_key
+from casemate.table.sources.source import no_column, quote_name
+from casemate.table.toml import toml_key
 from casemate.table.universe import FRACTION_DIGITS
 
-WIDEST = 38
+WIDE_DIGITS = 38
 """Digits of the widest decimal that every engine computes with."""
 
-NARROW = 18
+NARROW_DIGITS = 18
 """Digits of a decimal that fits a 64-bit word, which engines compare and group fastest."""
 
 LEAST_SCALE = 6
@@ -42,7 +36,7 @@ class PolicyType:
     """What cells of a column are read as; decimals have so many digits, and so many of a part."""
 
     type: ColumnType
-    digits: int = WIDEST
+    digits: int = WIDE_DIGITS
     scale: int = FRACTION_DIGITS
 
     @classmethod
@@ -56,7 +50,7 @@ class PolicyType:
         >>> PolicyType.of(Column("age")) is None
         True
         """
-        type_ = column.type or _followed(column)
+        type_ = column.type or _implied_type(column)
         if type_ is not ColumnType.DECIMAL:
             return None if type_ is None else cls(type_)
         return cls(type_, *_layout(column))
@@ -86,18 +80,18 @@ class ByPolicy:
         """The columns that questions may name."""
         return {name: each.type for name, each in self.columns.items() if each is not None}
 
-    def shown(self, read: Callable[[str, PolicyType], str]) -> list[str]:
-        """What to select: the columns, each read by an expression."""
-        typed = [(name, each) for name, each in self.columns.items() if each is not None]
-        cells = [f"{read(name, each)} AS {quoted(name)}" for name, each in typed]
+    def expressions(self, read: Callable[[str, PolicyType], str]) -> dict[str, str]:
+        """What to select under which name: the columns, each read by an expression."""
+        typed = {name: each for name, each in self.columns.items() if each is not None}
+        cells = {quote_name(name): read(name, each) for name, each in typed.items()}
         names = enumerate(self.columns) if self.filled else ()
-        return [*cells, *(f"{quoted(n)} IS NOT NULL AS {filled_name(i)}" for i, n in names)]
+        return cells | {filled_name(i): f"{quote_name(name)} IS NOT NULL" for i, name in names}
 
     def require(self, known: Mapping[str, object]) -> None:
         """Refuse a policy that names a column the table does not have."""
         for name in self.columns:
             if name not in known:
-                raise no_column(f"columns.{written_key(name)}", name, known)
+                raise no_column(f"columns.{toml_key(name)}", name, known)
 
 
 def filled_name(place: int) -> str:
@@ -112,7 +106,7 @@ def typed_by_policy(policy: Policy) -> Policy:
     return replace(policy, columns=columns)
 
 
-def _followed(column: Column) -> ColumnType | None:
+def _implied_type(column: Column) -> ColumnType | None:
     """The type that follows from values or bounds."""
     if column.values is not None:
         return _type_of(column.values)
@@ -137,19 +131,22 @@ def _layout(column: Column) -> tuple[int, int]:
     named = (column.low, column.high, *(column.values or ()))
     numbers = [Decimal(each) for each in named if isinstance(each, int | Decimal)]
     if not numbers:
-        return WIDEST, FRACTION_DIGITS
+        return WIDE_DIGITS, FRACTION_DIGITS
     whole = max(len(str(int(abs(each)))) for each in numbers)
     part = max(0, *(-int(each.normalize().as_tuple().exponent) for each in numbers))
-    scale = min(FRACTION_DIGITS, NARROW - whole)
+    scale = min(FRACTION_DIGITS, NARROW_DIGITS - whole)
     if scale >= max(LEAST_SCALE, min(part, FRACTION_DIGITS)):
-        return NARROW, scale
-    return WIDEST, FRACTION_DIGITS
+        return NARROW_DIGITS, scale
+    return WIDE_DIGITS, FRACTION_DIGITS
 
 
-# Patterns ---------------------------------------------------------------------------------------
+# What cells of text look like that are read as a policy's type; the same in every engine ---------
+#
+# Blanks around a cell are ignored, save in text. Whole numbers may be written with a fraction of
+# zeros, and dates with a time of zeros, as programs write them that know numbers or moments only.
 
 
-LONGEST = 255
+LONGEST_NUMBER = 255
 """Characters of a number; a longer one is none."""
 
 WHOLE = "[+-]?[0-9]+([.]0*)?"
@@ -167,5 +164,5 @@ FIRST, LAST = "0001-01-01", "9999-12-31 23:59:59.999999"
 
 SMALLEST_INTEGER, LARGEST_INTEGER = -(2**63), 2**63 - 1
 
-SIGNIFICANT = ((10**3, 12), (10**6, 9), (10**9, 6), (10**12, 3))
+DOUBLE_DECIMALS = ((10**3, 12), (10**6, 9), (10**9, 6), (10**12, 3))
 """Below each number, how many digits after its point a double is known to: 15 in all."""

@@ -1,26 +1,17 @@
 """Deterministic trackers: every site's count lies in a window that the server knows.
 
+`Windows` is the engine. How wide windows should be where only their sum is limited, which to narrow
+when that sum has become too large, and what centred ones would have sent, is for trackers that
+divide the error over sites by their loads.
+
 Source     Source document 001, Section 1.1: each site reports when its count has grown by 1 + alpha
-           (`paper`). `centred` is ours: the server publishes a value inside the windows instead of
-           their lower ends, so that a window may be twice as wide.
+           (`paper_rule`). `centred_windows` is ours: the server publishes a value inside the
+           windows instead of their lower ends, so that a window may be twice as wide.
 Guarantee  Sure, against anybody. Let L be the sum of the counts reported and U the sum of the
            windows' upper ends, so that L <= N <= U. Every value in [(1 - alpha) U, (1 + alpha) L]
            is within alpha N of N, whatever N is (docs/derivations/deterministic_tracking.md).
 Cost       k / (2 alpha) words for each factor e of N when loads are even and windows centred, k /
            alpha as in the source; never more than one word an item.
-
-How wide the window of each site should be, when only the sum of the widths is limited.
-
-A site with a fraction w of the load and a window of width d reports once in 1 + d items. Of all
-widths with the sum D, those with 1 + d = max(1, scale * sqrt(w)) cost the fewest reports: busy
-sites get wide windows, but not in proportion, and sites that are seldom heard of get none
-(docs/derivations/allocated_tracking.md). Where all have one, that is
-
-    (sum of sqrt w)^2 / (D + k) reports an item.
-
-Which windows to narrow when the sum of the widths has become too large for the count.
-
-What centred windows would have sent for the same counts: the measure of what may be spent.
 """
 
 from collections.abc import Sequence
@@ -29,29 +20,34 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.track.engine import PublishedCount, Rules, Wish
-from casemate.track.instruction import ONE, Every, Growth, Rule
-from casemate.track.tally import Floats, SiteTally, Whole
+from casemate.track.engine import Floats, PublishedCount, Rules, SiteTally, Whole, Wish
+from casemate.track.reporting_rule import FIXED_POINT_ONE, Every, Growth, Rule
 
 
-def fixed(alpha: float) -> int:
+def alpha_fixed_point(alpha: float) -> int:
     """Alpha in fixed point, a hair below what was asked: more than publishing a float loses."""
-    return max(int(Fraction(alpha) * ONE) - 1, 0)
+    return max(int(Fraction(alpha) * FIXED_POINT_ONE) - 1, 0)
+
+
+def fixed_point_bounds(alpha: float) -> tuple[int, int]:
+    """1 + alpha and 1 - alpha in fixed point."""
+    fixed = alpha_fixed_point(alpha)
+    return FIXED_POINT_ONE + fixed, FIXED_POINT_ONE - fixed
 
 
 def weight_of_top(alpha: float) -> float:
     """Where the value halfway between (1 - alpha) U and (1 + alpha) L lies: 0 is L and 1 is U."""
-    return (ONE - fixed(alpha)) / (2 * ONE)
+    return (FIXED_POINT_ONE - alpha_fixed_point(alpha)) / (2 * FIXED_POINT_ONE)
 
 
 def paper_rule(alpha: float) -> Growth:
     """Report when the count has grown by a factor of 1 + alpha."""
-    return Growth(ONE + fixed(alpha), ONE)
+    return Growth(FIXED_POINT_ONE + alpha_fixed_point(alpha), FIXED_POINT_ONE)
 
 
 def centred_rule(alpha: float) -> Growth:
     """Report when no value is within alpha of every count in the window any more."""
-    return Growth(ONE + fixed(alpha), ONE - fixed(alpha))
+    return Growth(*fixed_point_bounds(alpha))
 
 
 class Windows:
@@ -92,15 +88,21 @@ class Windows:
         return PublishedCount(t.value(), t.low, t.high, 1.0)
 
 
-def centred(sites: int, alpha: float) -> Windows:
+def centred_windows(sites: int, alpha: float) -> Windows:
     """The engine that publishes what is halfway between (1 - alpha) U and (1 + alpha) L."""
     return Windows(sites, centred_rule(alpha), weight_of_top(alpha))
 
 
-# Allocation -------------------------------------------------------------------------------------
+# How wide the window of each site should be, when only the sum is limited ------------------------
+#
+# A site with a fraction w of the load and a window of width d reports once in 1 + d items. Of all
+# widths with the sum D, those with 1 + d = max(1, scale * sqrt(w)) cost the fewest reports: busy
+# sites get wide windows, but not in proportion, and sites that are seldom heard of get none
+# (docs/derivations/allocated_tracking.md). Where all have one, that is
+# (sum of sqrt w)^2 / (D + k) reports an item.
 
 
-FILL = 0.98
+PLANNED_WIDTH_SHARE = 0.98
 """How much of the width that there is gets planned with, for loads never stay quite the same."""
 
 
@@ -166,7 +168,7 @@ def worthwhile_widths(
     A change costs its site's price in words, and must save more than that within so many items,
     where width is worth what the best widths make of it.
     """
-    total = FILL * limit
+    total = PLANNED_WIDTH_SHARE * limit
     best = best_widths(loads, total)
 
     def cost(widths: Floats) -> Floats:
@@ -174,68 +176,70 @@ def worthwhile_widths(
 
     gains = cost(now) - cost(best.widths)
     changed = gains > prices
-    left = total - float(now[~changed].sum())
-    if left < float(best.widths[changed].sum()) / 2:  # too much is held by the rest
+    remaining_width = total - float(now[~changed].sum())
+    if remaining_width < float(best.widths[changed].sum()) / 2:  # too much is held by the rest
         changed = gains > 0
-        left = total - float(now[~changed].sum())
+        remaining_width = total - float(now[~changed].sum())
     widths = now.copy()
-    widths[changed] = best_widths(loads[changed], left).widths
+    widths[changed] = best_widths(loads[changed], remaining_width).widths
     saved = items * float((loads / (1.0 + now) - loads / (1.0 + widths)).sum())
     too_wide = float(now.sum()) > limit
     return widths if too_wide or saved > float(prices[changed].sum()) else now
 
 
-# Narrowing --------------------------------------------------------------------------------------
+# Which windows to narrow when the sum has become too large for the count -------------------------
 
 
-_CUSHION = 0.005  # of all width is set free beyond what is needed, for it will go on like this
-_HORIZON = 0.7  # of the count until the next plans: where halving a window costs its reports
+# of all width is set free beyond what is needed, for it will go on like this
+_FREED_WIDTH_SHARE = 0.005
+# of the count until the next plans: where halving a window costs its reports
+_PLAN_GROWTH_SHARE = 0.7
 
 
-def narrowed(tally: SiteTally, loads: Floats) -> dict[int, Rule]:
+def narrow_windows(tally: SiteTally, loads: Floats) -> dict[int, Rule]:
     """New rules for few sites, so that what is too wide is so no more, whatever they answer."""
-    needed = tally.excess() + int(_CUSHION * (tally.up - tally.down) * max(tally.low, 1))
+    needed = tally.excess() + int(_FREED_WIDTH_SHARE * (tally.up - tally.down) * max(tally.low, 1))
     orders: dict[int, Rule] = {}
     for site in _cheapest(tally, loads):
         if needed <= 0:
             break
-        rule = _half(tally, site)
-        needed -= _set_free(tally, site, rule)
+        rule = _half_window(tally, site)
+        needed -= _freed_width(tally, site, rule)
         orders[site] = rule
     return orders
 
 
 def _cheapest(tally: SiteTally, loads: Floats) -> list[int]:
     """The sites with a window, from the one that gives width away for the fewest words."""
-    widths = np.where(tally.sampled, 0, tally.top - tally.known)
+    widths = np.where(tally.sampled, 0, tally.top - tally.reported)
     wide = np.flatnonzero(widths > 0)
-    words = 2.0 + _HORIZON * tally.value() * loads[wide] / (1.0 + widths[wide])
+    words = 2.0 + _PLAN_GROWTH_SHARE * tally.value() * loads[wide] / (1.0 + widths[wide])
     found: list[int] = wide[np.argsort(words / widths[wide], kind="stable")].tolist()
     return found
 
 
-def _half(tally: SiteTally, site: int) -> Growth:
+def _half_window(tally: SiteTally, site: int) -> Growth:
     """Half the window, or none where that would be less than one."""
     numerator, denominator = int(tally.numerator[site]), int(tally.denominator[site])
     half = Growth(denominator + (numerator - denominator) // 2, denominator)
-    count = int(tally.known[site])
+    count = int(tally.reported[site])
     return half if half.top(count) > count else Growth(denominator, denominator)
 
 
-def _set_free(tally: SiteTally, site: int, rule: Growth) -> int:
+def _freed_width(tally: SiteTally, site: int, rule: Growth) -> int:
     """By how much (1 - alpha) U - (1 + alpha) L falls at least, whatever the site answers."""
-    known, top = int(tally.known[site]), int(tally.top[site])
-    after = max(tally.down * rule.top(count) - tally.up * count for count in (known, top))
-    return tally.down * top - tally.up * known - after
+    lower, top = int(tally.reported[site]), int(tally.top[site])
+    after = max(tally.down * rule.top(count) - tally.up * count for count in (lower, top))
+    return tally.down * top - tally.up * lower - after
 
 
-# Price ------------------------------------------------------------------------------------------
+# What centred windows would have sent: the measure of what may be spent --------------------------
 
 
-_FARTHEST = 1 << 45  # a site's count up to which reports are listed; more are not counted
+_MAX_LISTED_COUNT = 1 << 45  # a site's count up to which reports are listed; more are not counted
 
 
-class Centred:
+class CentredReports:
     """A site's reports under a centred window from its first item on.
 
     Between two reports lie as many items as the window is wide, which is a whole number, so many
@@ -252,10 +256,10 @@ class Centred:
     def words(self, counts: Whole) -> int:
         """The reports of sites with these counts.
 
-        >>> Centred(Growth(3, 1)).words(np.array([0, 1, 3, 4, 13]))
+        >>> CentredReports(Growth(3, 1)).words(np.array([0, 1, 3, 4, 13]))
         7
         """
-        farthest = min(int(counts.max(initial=0)), _FARTHEST)
+        farthest = min(int(counts.max(initial=0)), _MAX_LISTED_COUNT)
         if farthest >= self._next[0]:
             self._list_to(2 * farthest)
         begun = np.minimum(counts[counts > 0], self._next[0] - 1)
@@ -266,9 +270,9 @@ class Centred:
         while self._next[0] <= count:
             first, before = self._next
             step = 1 + first * self._growth // self._unit
-            more = count  # of reports after the first: all, if the window never grows
+            repeats = count  # of reports after the first: all, if the window never grows
             if self._growth:
-                more = ((step * self._unit - 1) // self._growth - first) // step
+                repeats = ((step * self._unit - 1) // self._growth - first) // step
             self._stretches.append((first, step, before))
-            self._next = first + (more + 1) * step, before + more + 1
+            self._next = first + (repeats + 1) * step, before + repeats + 1
         self._firsts, self._steps, self._before = np.array(self._stretches, dtype=np.int64).T

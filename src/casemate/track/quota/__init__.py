@@ -1,4 +1,9 @@
-"""Hard limits shared by many sites: leases of one limit, never more admitted than it allows."""
+"""Hard limits shared by many sites: leases of one limit, never more admitted than it allows.
+
+`quota` is a limit in one object, or a site's place in one elsewhere: a `server` that leases,
+`site`s that admit, and the `messages` between them, over a `broker`; `journals` are what neither
+may forget.
+"""
 
 from typing import TYPE_CHECKING
 

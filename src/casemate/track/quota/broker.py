@@ -1,11 +1,8 @@
-"""A quota over a message broker: its claims and orders on two channels of a wire.
+"""A quota over a message broker: its claims and orders on two channels of a wire, and one server.
 
 Guarantee  A message that is none of a quota's, or that the receiver refuses, is noted in one line
            and changes nothing; a site whose claim is refused is told so.
-
-One server at an address: a second one is refused at its start, or stops when it is noticed.
-
-Guarantee  Two servers that hear each other are one soon: of two that start, one does; of two that
+           Two servers that hear each other are one soon: of two that start, one does; of two that
            serve, the one that has leased nothing stops, and before its first lease; if both have
            leased, both stop. Who is not heard, because the network is divided, is not noticed.
 """
@@ -13,10 +10,10 @@ Guarantee  Two servers that hear each other are one soon: of two that start, one
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from casemate.errors import Refused, UnknownSite
 from casemate.track.journal import new_number
+from casemate.track.messages import encode
 from casemate.track.quota.messages import (
     Claim,
     Denial,
@@ -30,37 +27,19 @@ from casemate.track.quota.messages import (
     decode_claim,
     decode_hail,
     decode_order,
-    encode,
+    other_journal,
 )
-from casemate.track.quota.server import other_journal
+from casemate.track.quota.server import QuotaServer
 from casemate.track.transport.address import open_wire
 from casemate.track.transport.network import Notes, Parcel, Wire, token
 
 SERVERS = "quota.server"
 
-LOOK = 0.75
+SERVER_DISCOVERY_SECONDS = 0.75
 """Seconds a server listens for others before it serves."""
 
-BEAT = 1.0
+HAIL_INTERVAL_SECONDS = 1.0
 """Seconds between two hails of a server that sends orders."""
-
-
-class Guarded(Protocol):
-    """What is asked and told of a server."""
-
-    @property
-    def granted(self) -> int:
-        """What it has leased."""
-        ...
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it leases nothing any more."""
-        ...
-
-    def stop(self, why: Refused) -> Refused:
-        """Lease nothing any more."""
-        ...
 
 
 class Presence:
@@ -70,12 +49,12 @@ class Presence:
         self,
         wire: Wire,
         notes: Notes,
-        look: float = LOOK,
+        look: float = SERVER_DISCOVERY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._wire, self._notes, self._look, self._clock = wire, notes, look, clock
         self._run = new_number()
-        self._server: Guarded | None = None  # until it serves
+        self._server: QuotaServer | None = None  # until it serves
         self._why: Refused | None = None  # it must not
         self._found = threading.Event()
         self._next = 0.0  # when a hail is due
@@ -84,7 +63,7 @@ class Presence:
 
     def ensure_alone(self) -> None:
         """Ask who serves here, and refuse to be the second."""
-        self._wire.subscribe(SERVERS, self._notes.careful(self._heard))
+        self._wire.subscribe(SERVERS, self._notes.careful(self._hear))
         self._say(asks=True)
         self._found.wait(self._look)
         self._refuse()
@@ -92,9 +71,9 @@ class Presence:
     def see_claim(self, claim: Claim, window: int) -> None:
         """Notice, before it serves, a site that follows a server with another journal."""
         if claim.window not in (0, window):
-            self._find(other_journal(claim.site))
+            self._note_conflict(other_journal(claim.site))
 
-    def guard(self, server: Guarded) -> None:
+    def guard(self, server: QuotaServer) -> None:
         """From now on this server serves."""
         self._server = server
         self._refuse()
@@ -122,11 +101,11 @@ class Presence:
         return False
 
     def _say(self, asks: bool = False) -> None:
-        self._next = self._clock() + BEAT
+        self._next = self._clock() + HAIL_INTERVAL_SECONDS
         leases = self._server is not None and self._server.granted > 0
         self._wire.publish(Parcel(SERVERS, encode(Hail(self._run, leases, asks))))
 
-    def _heard(self, data: bytes) -> None:
+    def _hear(self, data: bytes) -> None:
         hail = decode_hail(data)
         if hail.run == self._run:
             return
@@ -138,11 +117,11 @@ class Presence:
     def _while_starting(self, hail: Hail) -> None:
         """Of two that start at once the one with the smaller number goes on."""
         if not (hail.asks and self._run < hail.run):
-            self._find(_second())
+            self._note_conflict(_second())
         elif self._why is None:
             self._say()
 
-    def _while_serving(self, server: Guarded, hail: Hail) -> None:
+    def _while_serving(self, server: QuotaServer, hail: Hail) -> None:
         if not server.stopped:
             self._say()
         if hail.asks or self._outranks(server, hail):
@@ -151,13 +130,13 @@ class Presence:
         if not server.stopped:
             raise server.stop(_second())
 
-    def _outranks(self, server: Guarded, hail: Hail) -> bool:
+    def _outranks(self, server: QuotaServer, hail: Hail) -> bool:
         """Whether the other one stops, and only that."""
         if hail.leases or server.stopped:
             return False
         return server.granted > 0 or self._run < hail.run
 
-    def _find(self, why: Refused) -> None:
+    def _note_conflict(self, why: Refused) -> None:
         self._why = self._why or why
         self._found.set()
 
@@ -173,20 +152,22 @@ def _second() -> Refused:
     )
 
 
-# Broker -----------------------------------------------------------------------------------------
+# Channels ----------------------------------------------------------------------------------------
 
 
 CLAIMS, ORDERS = "quota.claim", "quota.order"
 
 
-PATIENCE = 0.25
+ANSWER_TIMEOUT_SECONDS = 0.25
 """Seconds a site waits for an answer over a network before it asks again."""
 
 
 class Broker:
     """Claims and orders over a wire to NATS or Redis."""
 
-    def __init__(self, wire: Wire, notes: Notes | None = None, look: float = LOOK) -> None:
+    def __init__(
+        self, wire: Wire, notes: Notes | None = None, look: float = SERVER_DISCOVERY_SECONDS
+    ) -> None:
         self._wire, self._notes = wire, notes or Notes()
         self._presence = Presence(wire, self._notes, look)
         self._turn = threading.RLock()  # claims are dealt with one at a time
@@ -194,7 +175,7 @@ class Broker:
     def serve(self, receive: Receive) -> None:
         """Deliver claims to this server from now on."""
 
-        def taken(data: bytes) -> None:
+        def take(data: bytes) -> None:
             claim = decode_claim(data)
             if claim.wanted and not self._presence.may_answer():
                 return
@@ -208,7 +189,7 @@ class Broker:
                 self._deny(claim, Why.STOPPED)
                 raise
 
-        self._wire.subscribe(CLAIMS, self._notes.careful(taken))
+        self._wire.subscribe(CLAIMS, self._notes.careful(take))
 
     def _deny(self, claim: Claim, why: Why) -> None:
         if claim.wanted:
@@ -217,15 +198,15 @@ class Broker:
     def prepare(self, window: int, call: Sequence[str]) -> None:
         """Refuse to serve beside another server, or beside another journal as those called say."""
 
-        def taken(data: bytes) -> None:
+        def take(data: bytes) -> None:
             self._presence.see_claim(decode_claim(data), window)
 
-        self._wire.subscribe(CLAIMS, self._notes.careful(taken))
+        self._wire.subscribe(CLAIMS, self._notes.careful(take))
         for site in call:
             self.order(site, ServerCall(window))
         self._presence.ensure_alone()
 
-    def guard(self, server: Guarded) -> None:
+    def guard(self, server: QuotaServer) -> None:
         """Stop this server when another one is heard of."""
         self._presence.guard(server)
 
@@ -248,6 +229,6 @@ class Broker:
         self._wire.close()
 
 
-def opened(transport: QuotaTransport | str) -> QuotaTransport:
+def open_quota_transport(transport: QuotaTransport | str) -> QuotaTransport:
     """The transport, or the broker of an address, connected."""
     return Broker(open_wire(transport)) if isinstance(transport, str) else transport

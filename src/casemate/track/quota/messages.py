@@ -6,14 +6,13 @@ what it follows already, so messages may be lost, repeated and overtaken. Denial
 change no bound.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from casemate.errors import Misconfigured
-from casemate.track.transport.in_process import Carrier, DirectCarrier
+from casemate.errors import Refused
+from casemate.track.messages import decode
+from casemate.track.transport.network import Carrier, DirectCarrier
 
 
 @dataclass(frozen=True)
@@ -51,12 +50,16 @@ class Recall:
     numerator: int
     denominator: int = 1
 
-    def kept(self, used: int, unused: int) -> int:
+    def __post_init__(self) -> None:
+        if self.denominator < 1:
+            raise ValueError(f"a denominator is at least 1, got {self.denominator}")
+
+    def retention(self, used: int, unused: int) -> int:
         """What a site with so much left over keeps of it.
 
-        >>> Recall(1, 1, 1, numerator=1, denominator=4).kept(used=100, unused=60)
+        >>> Recall(1, 1, 1, numerator=1, denominator=4).retention(used=100, unused=60)
         25
-        >>> Recall(1, 1, 1, numerator=0).kept(used=100, unused=60)
+        >>> Recall(1, 1, 1, numerator=0).retention(used=100, unused=60)
         0
         """
         return min(unused // 2, used * self.numerator // self.denominator)
@@ -90,6 +93,7 @@ class ServerCall:
 
 Order = Numbered | Denial | ServerCall
 """What a server sends to sites."""
+_ORDERS: tuple[type[Order], ...] = (Lease, Recall, Denial, ServerCall)
 
 
 @dataclass(frozen=True)
@@ -101,78 +105,26 @@ class Hail:
     asks: bool  # it is about to serve, and wants to hear of those who do
 
 
-def encode(message: Claim | Order | Hail) -> bytes:
-    """One line of JSON without spaces.
-
-    >>> encode(Claim(5, "a", 7, 3, 100, 90, 1))
-    b'["a",5,7,3,100,90,1]'
-    """
-    m: Any = message
-    match message:
-        case Claim():
-            fields = [m.site, m.window, m.incarnation, m.sequence, m.bound, m.used, m.wanted]
-        case Lease():
-            fields = ["lease", m.window, m.incarnation, m.sequence, m.bound, m.ceiling]
-        case Recall():
-            fields = ["recall", m.window, m.incarnation, m.sequence, m.numerator, m.denominator]
-        case Denial():
-            fields = ["denial", m.incarnation, m.why]
-        case ServerCall():
-            fields = ["call", m.window]
-        case Hail():
-            fields = ["server", m.run, int(m.leases), int(m.asks)]
-    return json.dumps(fields, separators=(",", ":")).encode()
-
-
 def decode_claim(data: bytes) -> Claim:
     """The claim of a line; a line that is none is refused in a sentence."""
-    match _parsed(data):
-        case [str(site), *numbers] if _counts(numbers, 6):
-            window, incarnation, sequence, bound, used, wanted = numbers
-            return Claim(window, site, incarnation, sequence, bound, used, wanted)
-    raise _not_one("claim")
+    return decode(data, "claim", Claim, whose="quota")
 
 
 def decode_order(data: bytes) -> Order:
     """The order of a line; a line that is none is refused in a sentence."""
-    match _parsed(data):
-        case ["lease", *numbers, None] if _counts(numbers, 4):
-            return Lease(*numbers)
-        case ["lease", *numbers] if _counts(numbers, 5):
-            return Lease(*numbers)
-        case ["recall", *numbers] if _counts(numbers, 5) and numbers[-1] > 0:
-            return Recall(*numbers)
-        case ["denial", int(incarnation), "unknown" | "stopped" as why] if incarnation >= 0:
-            return Denial(incarnation, Why(why))
-        case ["call", int(window)] if window >= 0:
-            return ServerCall(window)
-    raise _not_one("order")
+    return decode(data, "order", *_ORDERS, whose="quota")
 
 
 def decode_hail(data: bytes) -> Hail:
     """The hail of a line; a line that is none is refused in a sentence."""
-    match _parsed(data):
-        case ["server", *numbers] if _counts(numbers, 3):
-            run, leases, asks = numbers
-            return Hail(run, bool(leases), bool(asks))
-    raise _not_one("server's word")
+    return decode(data, "server's word", Hail, whose="quota")
 
 
-def _counts(numbers: list[Any], many: int) -> bool:
-    return len(numbers) == many and all(type(n) is int and n >= 0 for n in numbers)
-
-
-def _parsed(data: bytes) -> Any:
-    try:
-        return json.loads(data)
-    except ValueError:
-        return None
-
-
-def _not_one(kind: str) -> Misconfigured:
-    return Misconfigured(
-        f"a message on this quota's subject is no {kind} of casemate; "
-        f"give the quota a subject of its own"
+def other_journal(site: str) -> Refused:
+    """What is said where a site turns out to follow a server with another journal."""
+    return Refused(
+        f"site {site!r} holds a lease of another journal of this quota than its server's; serve "
+        f"with that journal, or give the site a new journal, or the quota another address"
     )
 
 

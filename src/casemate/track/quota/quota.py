@@ -1,6 +1,6 @@
 """A hard limit in one object: its server, its sites, and the messages between them.
 
-A site's place in a quota whose server runs elsewhere.
+`join` is a site's place in a quota whose server runs elsewhere:
 
 >>> from casemate.track.quota.quota import join
 >>> def work(address, requests):  # in each worker
@@ -15,26 +15,18 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
 from casemate.errors import CasemateError, Misconfigured, UnknownSite
-from casemate.track.journal import folder_of
+from casemate.track.journal import MemoryJournal, folder_of, new_number
 from casemate.track.messages import site_names
-from casemate.track.quota.broker import PATIENCE, Broker, opened
-from casemate.track.quota.journals import (
-    QuotaFileJournal,
-    QuotaMemoryJournal,
-    ServerFile,
-    ServerMemory,
-    SiteJournal,
-)
+from casemate.track.quota.broker import ANSWER_TIMEOUT_SECONDS, Broker, open_quota_transport
+from casemate.track.quota.journals import QuotaFileJournal, ServerFile, ServerMemory, SiteJournal
 from casemate.track.quota.messages import QuotaInProcess, QuotaTransport
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
-from casemate.track.transport.in_process import DirectCarrier
-from casemate.track.transport.network import token
+from casemate.track.transport.network import DirectCarrier, token
 
 
 class Quota:
@@ -70,20 +62,21 @@ class Quota:
         _ensure_journal(transport, journal)
         self._names = dict.fromkeys(names)  # in their order
         self._folder = folder_of(journal)
-        self._patience = 0.0 if transport is None else PATIENCE
+        self._patience = 0.0 if transport is None else ANSWER_TIMEOUT_SECONDS
         self._sites: dict[str, QuotaSite] = {}
         self._making, self._over = threading.Lock(), False
         with ExitStack() as stack:
-            kept = ServerFile(self._folder / "quota.sqlite") if self._folder else ServerMemory()
-            stack.callback(kept.close)
+            path = self._folder and self._folder / "quota.sqlite"
+            server_journal = ServerFile(path) if path else ServerMemory()
+            stack.callback(server_journal.close)
             stack.callback(self._close_sites)
-            self._transport = QuotaInProcess() if transport is None else _opened(transport, names)
+            self._transport = QuotaInProcess() if transport is None else _open_for(transport, names)
             stack.callback(self._transport.close)  # first: then nothing is delivered any more
             if isinstance(self._transport, Broker):
-                _, leased = kept.load(limit)
-                self._transport.prepare(kept.window, () if leased else names)
+                _, leased = server_journal.load(limit)
+                self._transport.prepare(server_journal.window, () if leased else names)
             self.server = QuotaServer(
-                limit, names, self._transport, remainder=remainder, journal=kept
+                limit, names, self._transport, remainder=remainder, journal=server_journal
             )
             if isinstance(self._transport, Broker):
                 self._transport.guard(self.server)
@@ -109,10 +102,10 @@ class Quota:
 
     def site(self, name: str | int) -> QuotaSite:
         """The site of this name, in this process."""
-        known = self._sites.get(str(name))
-        return self._made(str(name)) if known is None else known
+        made = self._sites.get(str(name))
+        return self._make_site(str(name)) if made is None else made
 
-    def _made(self, name: str) -> QuotaSite:
+    def _make_site(self, name: str) -> QuotaSite:
         if name not in self._names:
             raise UnknownSite(name)
         with self._making, ExitStack() as stack:
@@ -127,7 +120,7 @@ class Quota:
 
     def _journal(self, name: str) -> SiteJournal:
         if self._folder is None:
-            return QuotaMemoryJournal()
+            return MemoryJournal(new_number())
         return QuotaFileJournal(self._folder / f"site-{quote(name, safe='')}")
 
     def acquire(self, n: int = 1) -> bool:
@@ -151,7 +144,9 @@ class Quota:
         this is exact where all sites are in this process, and otherwise it may be more by now.
         """
         heard = self.server.heard  # first, or what is said meanwhile would count twice
-        return heard + sum(site.unsaid(self.server.used) for site in list(self._sites.values()))
+        return heard + sum(
+            site.unsaid(self.server.reported_use) for site in list(self._sites.values())
+        )
 
     def raise_limit(self, limit: int) -> None:
         """Allow more from now on."""
@@ -175,12 +170,7 @@ class Quota:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -192,15 +182,15 @@ def _ensure_journal(transport: QuotaTransport | str | None, journal: Path | str 
         )
 
 
-def _opened(transport: QuotaTransport | str, names: Sequence[str]) -> QuotaTransport:
+def _open_for(transport: QuotaTransport | str, names: Sequence[str]) -> QuotaTransport:
     """The transport, once it is known that every name can travel."""
     if isinstance(transport, str | Broker):
         for name in names:
             token(name)
-    return opened(transport)
+    return open_quota_transport(transport)
 
 
-# Membership -------------------------------------------------------------------------------------
+# A place in a quota elsewhere --------------------------------------------------------------------
 
 
 @contextmanager
@@ -208,7 +198,7 @@ def join(
     address: str | QuotaTransport,
     name: str,
     journal: str | os.PathLike[str] | None = None,
-    patience: float = PATIENCE,
+    patience: float = ANSWER_TIMEOUT_SECONDS,
 ) -> Iterator[QuotaSite]:
     """Admit as this site of a quota for the length of the block.
 
@@ -217,8 +207,12 @@ def join(
     `acquire` raises `UnknownSite` where the server was not made for this name, and `Refused` where
     the server that answers is not the one with this quota's journal, or not the only one.
     """
-    book = QuotaMemoryJournal() if journal is None else QuotaFileJournal(Path(journal))
-    with closing(book), closing(opened(address)) as transport:  # the journal is closed last
+    book: SiteJournal
+    book = MemoryJournal(new_number()) if journal is None else QuotaFileJournal(Path(journal))
+    with (
+        closing(book),
+        closing(open_quota_transport(address)) as transport,
+    ):  # the journal is closed last
         site = QuotaSite(name, transport, book, patience)
         try:
             yield site

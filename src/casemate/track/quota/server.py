@@ -9,12 +9,6 @@ Guarantee  The bounds of all incarnations of all sites add up to at most the lim
            incarnations hold that do not answer any more.
 Cost       See docs/derivations/escrow.md; a request and a lease are one message each, a recall and
            its answer as well.
-
-How much of what is left a site is leased, and how much of its lease it may keep.
-
-A limit that is used up by everybody at the same moment needs no recall, so a site gets the share of
-what is left that it had of what was used. What others hold is known from their last messages only;
-half of it is taken for used. None of this matters for the guarantee, only for the messages.
 """
 
 import threading
@@ -24,14 +18,27 @@ from dataclasses import dataclass
 
 from casemate.errors import JournalRewound, Misconfigured, Refused, UnknownSite
 from casemate.track.quota.journals import Holding, Holdings, ServerJournal, ServerMemory
-from casemate.track.quota.messages import Claim, Lease, Numbered, QuotaTransport, Recall
+from casemate.track.quota.messages import (
+    Claim,
+    Lease,
+    Numbered,
+    QuotaTransport,
+    Recall,
+    other_journal,
+)
 
-SPARED = 2
+# How much of what is left a site is leased, and how much of its lease it may keep ---------------
+#
+# A limit that is used up by everybody at the same moment needs no recall, so a site gets the share
+# of what is left that it had of what was used. What others hold is known from their last messages
+# only; half of it is taken for used. None of this matters for the guarantee, only for the messages.
+
+RETAINED_FAIR_SHARES = 2
 """How many times its fair share of what is left a recalled site may keep (never above half)."""
 
 
 @dataclass(frozen=True)
-class Known:
+class QuotaState:
     """What a server knows of its quota."""
 
     limit: int
@@ -56,41 +63,42 @@ class Known:
         return self.free + (self.bound - self.used + 1) // 2
 
 
-def lease(known: Known, used: int, need: int) -> int:
+def lease(state: QuotaState, used: int, need: int) -> int:
     """What to lease to a site that has used so much and needs so much more.
 
-    >>> lease(Known(limit=1000, sites=4, free=1000, used=0, bound=0), used=0, need=1)
+    >>> lease(QuotaState(limit=1000, sites=4, free=1000, used=0, bound=0), used=0, need=1)
     250
-    >>> lease(Known(limit=1000, sites=4, free=500, used=100, bound=500), used=100, need=1)
+    >>> lease(QuotaState(limit=1000, sites=4, free=500, used=100, bound=500), used=100, need=1)
     233
     """
     if used == 0:
-        fair = known.limit // known.sites  # taken for one of many alike
+        fair = state.limit // state.sites  # taken for one of many alike
     else:
-        fair = used * known.believed_left // max(1, known.believed_used)
-    return min(known.free, max(need, fair))
+        fair = used * state.believed_left // max(1, state.believed_used)
+    return min(state.free, max(need, fair))
 
 
-def spared(known: Known, held_by_others: int, need: int) -> tuple[int, int]:
+def retention_share(state: QuotaState, held_by_others: int, need: int) -> tuple[int, int]:
     """What recalled sites keep, as a fraction of what each has used; nothing if all is needed.
 
-    >>> spared(Known(limit=1000, sites=4, free=0, used=600, bound=1000), 400, need=1)
+    >>> state = QuotaState(limit=1000, sites=4, free=0, used=600, bound=1000)
+    >>> retention_share(state, 400, need=1)
     (400, 800)
-    >>> spared(Known(limit=1000, sites=4, free=0, used=600, bound=1000), 400, need=300)
+    >>> retention_share(state, 400, need=300)
     (0, 1)
     """
     if held_by_others // 2 < need:
         return 0, 1
-    return SPARED * known.believed_left, max(1, known.believed_used)
+    return RETAINED_FAIR_SHARES * state.believed_left, max(1, state.believed_used)
 
 
-# Server -----------------------------------------------------------------------------------------
+# The server --------------------------------------------------------------------------------------
 
 
-MOST = 1 << 62
+LIMIT_BOUND = 1 << 62
 """A limit is smaller than this."""
 
-TRIES = 3
+RECALL_ATTEMPTS = 3
 """How often a recall is sent before its site is taken for gone."""
 
 Clock = Callable[[], float]
@@ -114,14 +122,14 @@ class QuotaServer:
         self._sites, self._share = frozenset(sites), remainder
         self._transport, self._clock, self._pause = transport, clock, pause
         self._journal = journal or ServerMemory()
-        self._limit, kept = self._journal.load(limit)
+        self._limit, leases = self._journal.load(limit)
         if self._limit != limit:
             raise Misconfigured(
                 f"the journal of this quota says that its limit is {self._limit}, and not {limit}; "
                 f"open it with that one and then raise or lower it"
             )
         self._wish = limit  # the limit is lowered to this as soon as leases come back
-        self._holdings = Holdings(kept)
+        self._holdings = Holdings(leases)
         self._waiting: dict[int, Holding] = {}  # for a lease
         self._recalled: dict[int, Holding] = {}  # asked to answer
         self._changed: dict[int, Holding] = {}  # not in the journal yet
@@ -147,7 +155,7 @@ class QuotaServer:
         with self._lock:
             return sum(row.used for row in self._holdings)
 
-    def used(self, site: str, incarnation: int) -> int:
+    def reported_use(self, site: str, incarnation: int) -> int:
         """What an incarnation has said to have used."""
         row = self._holdings.find(site, incarnation)
         return 0 if row is None else row.used
@@ -168,13 +176,13 @@ class QuotaServer:
         """Take a claim; one that is old or repeated changes nothing."""
         with self._lock:
             self._hear(claim)
-            orders = self._settled()
+            orders = self._settle()
         self._send(orders)
 
     def raise_limit(self, limit: int) -> None:
         """Allow more from now on."""
         with self._lock:
-            if not _is_whole(limit) or not self._limit <= limit < MOST:
+            if not _is_whole(limit) or not self._limit <= limit < LIMIT_BOUND:
                 raise ValueError(
                     f"the limit is {self._limit}; it can be raised to a whole number below 2^62, "
                     f"got {limit!r}"
@@ -182,7 +190,7 @@ class QuotaServer:
             self._limit = self._wish = limit
             self._journal.keep(self._limit, ())
             self._reopen()
-            orders = self._settled()
+            orders = self._settle()
         self._send(orders)
 
     def lower_limit(self, limit: int) -> int:
@@ -200,7 +208,7 @@ class QuotaServer:
             for row in self._holdings:
                 if row.left and not row.silent:
                     self._recall(row, (0, 1))
-            orders = self._settled()
+            orders = self._settle()
         self._send(orders)
         return self._limit
 
@@ -232,9 +240,9 @@ class QuotaServer:
             raise self._end
         if claim.site not in self._sites:
             raise UnknownSite(claim.site)
-        return self._found(claim)
+        return self._find_or_add(claim)
 
-    def _found(self, claim: Claim) -> Holding:
+    def _find_or_add(self, claim: Claim) -> Holding:
         row = self._holdings.find(claim.site, claim.incarnation)
         if row is None:
             row = self._holdings.add(claim.site, claim.incarnation)
@@ -250,7 +258,7 @@ class QuotaServer:
         if not self.granted:
             self.stop(other_journal(claim.site))
             return
-        row = self._found(claim)
+        row = self._find_or_add(claim)
         bound, used = max(row.bound, claim.bound), max(row.used, claim.used)
         self._holdings.change(row, bound=bound, used=used, silent=True)
         self._changed[id(row)] = row
@@ -279,7 +287,7 @@ class QuotaServer:
 
     # What follows from it
 
-    def _settled(self) -> list[tuple[str, Numbered]]:
+    def _settle(self) -> list[tuple[str, Numbered]]:
         """Serve whoever waits, write down what changed, and give what is to be sent then."""
         self._lower()
         for row in list(self._waiting.values()):
@@ -297,25 +305,25 @@ class QuotaServer:
             self._limit = limit
             self._journal.keep(limit, self._changed.values())
 
-    def _known(self) -> Known:
-        held = self._holdings
-        free = max(0, self._limit - held.granted)
-        return Known(self._limit, len(self._sites), free, held.used, held.bound)
+    def _snapshot(self) -> QuotaState:
+        holdings = self._holdings
+        free = max(0, self._limit - holdings.granted)
+        return QuotaState(self._limit, len(self._sites), free, holdings.used, holdings.bound)
 
     def _serve(self, row: Holding) -> None:
         """Lease, refuse, or wait for what is recalled from others."""
-        known, need = self._known(), max(1, row.wanted - row.left)
-        spare = known.possible - int(self._share * self._limit)
-        if need <= known.free:
-            self._grant(row, row.bound + lease(known, row.used, need), None)
+        state, need = self._snapshot(), max(1, row.wanted - row.left)
+        spare = state.possible - int(self._share * self._limit)
+        if need <= state.free:
+            self._grant(row, row.bound + lease(state, row.used, need), None)
         elif spare < row.wanted:
             self._grant(row, row.bound, max(0, spare))
         elif all(late.times > 1 for late in self._recalled.values()):
-            self._recall_for(row, known, need)
+            self._recall_for(row, state, need)
 
-    def _recall_for(self, row: Holding, known: Known, need: int) -> None:
+    def _recall_for(self, row: Holding, state: QuotaState, need: int) -> None:
         """Recall from others, and from twice as many as have left a recall unanswered."""
-        share = spared(known, known.bound - known.used - row.left, need)
+        share = retention_share(state, state.bound - state.used - row.left, need)
         busy = {id(row), *self._recalled}
         for donor in self._holdings.donors(need, 2 * len(self._recalled), busy):
             self._recall(donor, share)
@@ -323,7 +331,7 @@ class QuotaServer:
     def _grant(self, row: Holding, bound: int, ceiling: int | None) -> None:
         self._waiting.pop(id(row), None)
         self._recalled.pop(id(row), None)
-        row.wanted, row.told = 0, ceiling
+        row.wanted, row.told_ceiling = 0, ceiling
         if bound != row.bound:
             self._holdings.change(row, bound=bound)
         number = row.sequence + 1
@@ -352,7 +360,7 @@ class QuotaServer:
         """Recall once more from those who have not answered for a while, or give them up."""
         now = self._clock()
         for row in [row for row in self._recalled.values() if now - row.sent >= self._pause]:
-            if row.times < TRIES:
+            if row.times < RECALL_ATTEMPTS:
                 self._again(row)
             else:
                 self._silence(row)
@@ -365,20 +373,12 @@ class QuotaServer:
     def _reopen(self) -> None:
         """There is more to ask for: tell those who were told that there is not."""
         for row in self._holdings:
-            if row.told is not None and not row.silent:
+            if row.told_ceiling is not None and not row.silent:
                 self._grant(row, row.bound, None)
 
     def _send(self, orders: Sequence[tuple[str, Numbered]]) -> None:
         for site, order in orders:
             self._transport.order(site, order)
-
-
-def other_journal(site: str) -> Refused:
-    """What is said where a site turns out to follow a server with another journal."""
-    return Refused(
-        f"site {site!r} holds a lease of another journal of this quota than its server's; serve "
-        f"with that journal, or give the site a new journal, or the quota another address"
-    )
 
 
 def _is_whole(number: object) -> bool:
@@ -393,7 +393,7 @@ def _kind(order: Numbered) -> str:
 
 
 def _check(limit: int, sites: Sequence[str], remainder: float) -> None:
-    if not _is_whole(limit) or not 0 < limit < MOST:
+    if not _is_whole(limit) or not 0 < limit < LIMIT_BOUND:
         raise Misconfigured(
             f"a quota's limit is a whole number from 1 to less than 2^62, got {limit!r}"
         )

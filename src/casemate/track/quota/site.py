@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from casemate.errors import CasemateError, OtherWindow, Refused, UnknownSite
+from casemate.track.journal import MemoryJournal, new_number
 from casemate.track.messages import whole
-from casemate.track.quota.journals import OrderStanding, QuotaMemoryJournal, SiteJournal
+from casemate.track.quota.journals import OrderStanding, SiteJournal
 from casemate.track.quota.messages import (
     Claim,
     Denial,
@@ -27,7 +28,7 @@ from casemate.track.quota.messages import (
     Why,
 )
 
-TRIES = 6
+REQUEST_ATTEMPTS = 6
 """How often an unanswered question is asked before `acquire` gives up."""
 
 
@@ -52,12 +53,12 @@ class QuotaSite:
     ) -> None:
         self.name = name
         self._transport, self._patience = transport, patience
-        self._journal = journal or QuotaMemoryJournal()
+        self._journal = journal or MemoryJournal(new_number())
         self._cells = self._journal.cells
         self._lock = threading.Lock()
         self._heard = threading.Condition(self._lock)
         self._denied: Why | None = None  # by some server, since somebody began to ask
-        self._follow(self._journal.load())
+        self._follow(self._journal.load() or OrderStanding())
         transport.join(name, self.take)
 
     @property
@@ -99,11 +100,11 @@ class QuotaSite:
         if n < 1:
             raise ValueError(f"a site admits at least one thing at a time, got n = {n!r}")
         unanswered, self._denied = 0, None
-        while unanswered < TRIES:
+        while unanswered < REQUEST_ATTEMPTS:
             with self._lock:
-                known = self._known(n)
-                if known is not None:
-                    return known
+                decision = self._decide_locally(n)
+                if decision is not None:
+                    return decision
                 claim = self._claim(wanted=n)
             self._transport.report(claim)  # without the lock: the answer may come at once
             if not self._heard_since(claim.sequence):
@@ -131,7 +132,7 @@ class QuotaSite:
                 lambda: self._standing.sequence > sequence, timeout=self._patience
             )
 
-    def _known(self, n: int) -> bool | None:
+    def _decide_locally(self, n: int) -> bool | None:
         """Admit or refuse without asking, or None."""
         used, ceiling = self._cells[0] + n, self._standing.ceiling
         if used <= self._bound:
@@ -142,8 +143,8 @@ class QuotaSite:
     def tell(self) -> None:
         """Say what it has used, so that the server knows of it before it asks again."""
         with self._lock:
-            known, claim = self._standing.window, self._claim(wanted=0)
-        if known:
+            window, claim = self._standing.window, self._claim(wanted=0)
+        if window:
             self._transport.report(claim)
 
     def take(self, order: Order) -> None:
@@ -188,7 +189,7 @@ class QuotaSite:
         if isinstance(order, Lease):
             return OrderStanding(order.window, order.sequence, order.bound, order.ceiling)
         used = self._cells[0]
-        bound = used + order.kept(used, self._bound - used)
+        bound = used + order.retention(used, self._bound - used)
         return replace(self._standing, window=order.window, sequence=order.sequence, bound=bound)
 
     def _follow(self, standing: OrderStanding) -> None:

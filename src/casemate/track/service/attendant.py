@@ -10,15 +10,6 @@ Guarantee  `lag` is such that the count is right, within the bound of its engine
            most `lag` seconds ago at every site that is not named stale, whatever was lost: a site's
            newest report says everything, so what the server knows of a site was true when that
            report was sent.
-
-When a site says again what it said: soon after something new, and then now and then.
-
-A window is used up when its site reports, so a report that is lost is an error that grows until the
-next one. Said again after a sixteenth of a heartbeat and after a quarter of one, it is late for a
-moment instead; that is at most two words more for each that has something new, and none for a site
-that has something new all the time.
-
-How a process that runs for ever learns that it is over.
 """
 
 import math
@@ -28,12 +19,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
-from casemate.track.messages import Report
+from casemate.track.messages import SiteReport
 from casemate.track.server import Server
 from casemate.track.setting import Count
 from casemate.track.transport.network import Notes
 
-_FEW = 5  # sites that a note names
+_MAX_NAMED_SITES = 5  # sites that a note names
 
 
 @dataclass(frozen=True)
@@ -68,15 +59,15 @@ class Attendant:
     ) -> None:
         self.server, self._disown = server, disown
         self._timing, self._clock, self._notes = timing, clock, notes or Notes()
-        self._heard = dict.fromkeys(sites, clock())  # when each was heard last
-        self._known = dict(self._heard)  # when what the engine knows of each was said last
-        self._counting = dict(self._heard)  # when the incarnation that counts was heard last
+        self._heard_at = dict.fromkeys(sites, clock())  # when each was heard last
+        self._news_at = dict(self._heard_at)  # when what the engine knows of each was said last
+        self._counting_at = dict(self._heard_at)  # when the incarnation that counts was heard last
         self._missing: set[str] = set()  # a round began without them
         self._settled: set[str] = set()  # stale, and the last that they said is in a round
         self._double: dict[str, float] = {}  # when one was heard whose place another has taken
         self._call_at = math.inf  # when a round is to be called, whatever the engine wants
         self._epoch = 0
-        self._called = self._asked = self._heard[sites[0]]
+        self._called = self._asked = self._heard_at[sites[0]]
         self._travel = self._travel_before = 0.0  # the longest way there and back, in two calls
         self._late = 0.0, -1  # how long one was waited for who was away, and in which round
         self._as_of: float | None = None  # of a count that is held until answers are in
@@ -87,9 +78,9 @@ class Attendant:
         self._call_round(now)
         self._see_call(now, now)
 
-    def receive(self, report: Report) -> None:
+    def receive(self, report: SiteReport) -> None:
         """Take a report; one that cannot be taken is noted and changes nothing."""
-        if report.site not in self._heard:
+        if report.site not in self._heard_at:
             self._notes.say(str(UnknownSite(report.site)), about=UnknownSite)
             self._disown(report.site)
             return
@@ -102,14 +93,14 @@ class Attendant:
             self._call_at = min(self._call_at, now + self._timing.patience)
             self._notes.say(str(error), about=ClockWentBackwards)
             return
-        known, self._heard[site] = self._known[site], now
+        news_at, self._heard_at[site] = self._news_at[site], now
         self._settled.discard(site)
         if self.server.is_double(report):
             self._see_double(site, now)
         if self.server.is_newest(report):  # not one that was overtaken, or an order not yet taken
-            self._known[site] = now
+            self._news_at[site] = now
         if report.incarnation == self.server.incarnation(site):
-            self._counting[site] = now
+            self._counting_at[site] = now
         is_another = incarnation not in (None, self.server.incarnation(site))
         if awaited and not self.server.awaits(site):
             self._see_answer(site, now, was_away=is_another or site in self._missing)
@@ -117,7 +108,7 @@ class Attendant:
             self._call_at = now
         if self.server.knows_more:
             self._call_at = min(self._call_at, now + self._timing.repeat)
-        self._see_call(now, known)
+        self._see_call(now, news_at)
 
     def poll(self) -> None:
         """Call a round now, unless the clock went backwards since the last."""
@@ -146,9 +137,8 @@ class Attendant:
     def read(self) -> Count:
         """The count with its lag, and the sites whose counts are frozen."""
         now = self._clock()
-        stale = tuple(
-            site for site in self._heard if self._is_stale(site, now) or self._is_double(site, now)
-        )
+        names = list(self._heard_at)
+        stale = tuple(n for n in names if self._is_stale(n, now) or self._is_double(n, now))
         count = self.server.read()
         least = count.lo if self.server.hides else max(count.lo, float(self.server.heard))
         return replace(
@@ -164,9 +154,9 @@ class Attendant:
         self._called = now  # before it is: within one process answers come at once
         self.server.call_round()
 
-    def _let_return(self, report: Report, now: float) -> None:
+    def _let_return(self, report: SiteReport, now: float) -> None:
         """Let an earlier process of a name count again, when the one after it is silent."""
-        silent = now - self._counting[report.site] >= self._timing.patience
+        silent = now - self._counting_at[report.site] >= self._timing.patience
         if silent and self.server.may_return(report):
             self.server.let_return(report)
             self._double.pop(report.site, None)
@@ -190,25 +180,27 @@ class Attendant:
 
     def _see_unknown(self) -> None:
         """Say of whom nothing is known when the first round begins: a server keeps nothing."""
-        unknown = [site for site in self._heard if self.server.incarnation(site) is None]
+        unknown = [site for site in self._heard_at if self.server.incarnation(site) is None]
         if self.server.rounds or not unknown:
             return
-        more = f" and {len(unknown) - _FEW:,} more" if len(unknown) > _FEW else ""
+        names = ", ".join(unknown[:_MAX_NAMED_SITES])
+        if len(unknown) > _MAX_NAMED_SITES:
+            names += f" and {len(unknown) - _MAX_NAMED_SITES:,} more"
         self._notes.say(
-            f"nothing was heard from {', '.join(unknown[:_FEW])}{more} since this server started: "
+            f"nothing was heard from {names} since this server started: "
             f"what was counted there before is in no count until they are back with their journals",
             about="unknown",
         )
 
-    def _see_call(self, now: float, known: float) -> None:
+    def _see_call(self, now: float, report_at: float) -> None:
         """Notice that answers were asked for, by us or by what a report led to.
 
-        A count that is held is as old as it was before that report, when its site was `known`.
+        A count that is held is as old as it was before that report: as what its site said last.
         """
         if not self.server.holding:
             self._as_of = None
         elif self._as_of is None:
-            self._as_of = min(known, now - self._age(now))
+            self._as_of = min(report_at, now - self._age(now))
         if self.server.epoch != self._epoch:
             self._epoch, self._called, self._asked = self.server.epoch, now, now
             if self._travel:  # orders that need no answer tell nothing of it
@@ -237,10 +229,11 @@ class Attendant:
         """
         if self.server.collecting:
             return False
-        return any(self._is_stale(site, now) and site not in self._settled for site in self._heard)
+        silent = (site for site in self._heard_at if self._is_stale(site, now))
+        return any(site not in self._settled for site in silent)
 
     def _is_stale(self, site: str, now: float) -> bool:
-        return site in self._missing or now - self._heard[site] >= self._timing.patience
+        return site in self._missing or now - self._heard_at[site] >= self._timing.patience
 
     def _is_double(self, site: str, now: float) -> bool:
         """Whether only some of what is counted in its name is known in time."""
@@ -248,8 +241,8 @@ class Attendant:
 
     def _age(self, now: float) -> float:
         """How old the oldest news is that the count rests on; of the newest if all are stale."""
-        there = [at for site, at in self._known.items() if not self._is_stale(site, now)]
-        return now - (min(there) if there else max(self._known.values()))
+        times = [at for site, at in self._news_at.items() if not self._is_stale(site, now)]
+        return now - (min(times) if times else max(self._news_at.values()))
 
     def _lag(self, now: float) -> float:
         """That age and the time of travel; while a count is held, as of before it was."""
@@ -259,20 +252,25 @@ class Attendant:
         return age + (max(late, travel) if in_round == self.server.rounds else travel)
 
 
-# Beats ------------------------------------------------------------------------------------------
+# When a site says again what it said -------------------------------------------------------------
 
 
-BEATS = 16
+BEATS_PER_HEARTBEAT = 16
 """Beats in a heartbeat, after which a silent site repeats itself in any case."""
 
-_SOON = (1, 4)  # beats after which something new is said again
+_EARLY_REPEAT_BEATS = (1, 4)  # beats after which something new is said again
 
 
 class Beats:
     """The silence of one site, in beats.
 
+    A window is used up when its site reports, so a report that is lost is an error that grows until
+    the next one. Said again after a sixteenth of a heartbeat and after a quarter of one, it is late
+    for a moment instead; that is at most two words more for each that has something new, and none
+    for a site that has something new all the time.
+
     >>> beats = Beats()
-    >>> beats.sent(Report("a", 7, 3, 10, 2, 15))
+    >>> beats.note_sent(SiteReport("a", 7, 3, 10, 2, 15))
     >>> [beat for beat in range(40) if beats.is_due()]
     [1, 4, 16, 32]
     """
@@ -282,7 +280,7 @@ class Beats:
         self._new = False
         self._silent = 0
 
-    def sent(self, report: Report) -> None:
+    def note_sent(self, report: SiteReport) -> None:
         """Something was sent, perhaps new; any thread may say so."""
         said = report.epoch, report.reports
         if said != self._said:
@@ -292,10 +290,12 @@ class Beats:
         """Whether the site should say again what it said; ask once in each beat."""
         self._silent = 0 if self._new else self._silent + 1
         self._new = False
-        return self._silent in _SOON or (self._silent > 0 and self._silent % BEATS == 0)
+        if self._silent in _EARLY_REPEAT_BEATS:
+            return True
+        return self._silent > 0 and self._silent % BEATS_PER_HEARTBEAT == 0
 
 
-# Over -------------------------------------------------------------------------------------------
+# How a process that runs for ever learns that it is over -----------------------------------------
 
 
 class Over(Protocol):

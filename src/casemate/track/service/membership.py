@@ -1,38 +1,38 @@
-"""A site's place in a tracker that runs elsewhere.
+"""A site's place in a tracker that runs elsewhere: its process, what it counts, and who takes it.
 
 >>> from casemate.track.service.membership import join
 >>> def work(address, hits):  # in each worker
 ...     with join(address, "edge-7", journal="edge-7.journal") as site:
 ...         for _ in hits:
 ...             site.add()
-
-Whether a server takes what a site counts; one that never came would be found out too late.
 """
 
 import os
+import select
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from casemate.errors import Misconfigured, UnknownSite
-from casemate.track.journal import FileJournal, MemoryJournal, new_number
-from casemate.track.messages import Order, Report
-from casemate.track.service.attendant import BEATS, Beats
+from casemate.track.journal import FileJournal, Journal, JournalEntry, MemoryJournal, new_number
+from casemate.track.messages import Order, SiteReport
+from casemate.track.service.attendant import BEATS_PER_HEARTBEAT, Beats, Over
 from casemate.track.site import Send, Site
 from casemate.track.transport.address import open_transport, without_secrets
-from casemate.track.transport.in_process import Transport
-from casemate.track.transport.network import Network, Notes
+from casemate.track.transport.network import Network, Notes, Transport
 
-UNANSWERED = 3.0
+# Whether a server takes what a site counts; one that never came would be found out too late ------
+
+UNANSWERED_SECONDS = 3.0
 """Seconds after which a site says that no server answered."""
 
-LAST_WAIT = 1.0
+LAST_ANSWER_SECONDS = 1.0
 """Seconds for which a site that ends waits for the first answer."""
 
 
-def is_answered(site: Site, seconds: float = LAST_WAIT) -> bool:
+def is_answered(site: Site, seconds: float = LAST_ANSWER_SECONDS) -> bool:
     """Whether a server ever gave an order to this site; one that knows it does so at once."""
     until = time.monotonic() + seconds
     while not (site.epoch or site.refused) and time.monotonic() < until:
@@ -58,7 +58,7 @@ def not_taken(site: Site, place: str, journal: str | os.PathLike[str] | None) ->
 
 
 @contextmanager
-def noting_silence(site: Site, place: str, notes: Notes) -> Iterator[None]:
+def note_silence(site: Site, place: str, notes: Notes) -> Iterator[None]:
     """Inside, say once, after a while, that no server answers or that the one there refuses."""
 
     def look() -> None:
@@ -68,10 +68,10 @@ def noting_silence(site: Site, place: str, notes: Notes) -> Iterator[None]:
             notes.say(
                 f"no server has answered yet at {place}; start one, or check the address and the "
                 f"name {site.name!r}",
-                about=noting_silence,
+                about=note_silence,
             )
 
-    timer = threading.Timer(UNANSWERED, look)
+    timer = threading.Timer(UNANSWERED_SECONDS, look)
     timer.daemon = True
     timer.start()
     try:
@@ -80,10 +80,10 @@ def noting_silence(site: Site, place: str, notes: Notes) -> Iterator[None]:
         timer.cancel()
 
 
-# Membership -------------------------------------------------------------------------------------
+# Membership --------------------------------------------------------------------------------------
 
 
-HEARTBEAT = 2.0
+HEARTBEAT_SECONDS = 2.0
 """Seconds of silence after which a site says again what it said last; something new sooner."""
 
 
@@ -92,7 +92,7 @@ def join(
     address: str | Transport,
     name: str,
     journal: str | os.PathLike[str] | None = None,
-    heartbeat: float = HEARTBEAT,
+    heartbeat: float = HEARTBEAT_SECONDS,
     notes: Notes | None = None,
 ) -> Iterator[Site]:
     """Count as this site of a tracker for the length of the block; its last word is its count.
@@ -106,36 +106,36 @@ def join(
         place = without_secrets(address) if isinstance(address, str) else "the transport given"
         transport = open_transport(address, notes) if isinstance(address, str) else address
         try:
-            with _living(transport, name, book, heartbeat) as site, ExitStack() as stack:
+            with _run_site(transport, name, book, heartbeat) as site, ExitStack() as stack:
                 if isinstance(transport, Network):
-                    stack.enter_context(_taken(site, place, journal, notes or Notes()))
+                    stack.enter_context(_note_if_unanswered(site, place, journal, notes or Notes()))
                 yield site
         finally:
             transport.close()
 
 
 @contextmanager
-def _taken(
+def _note_if_unanswered(
     site: Site, place: str, journal: str | os.PathLike[str] | None, notes: Notes
 ) -> Iterator[None]:
     """Inside, and at the end, say so where nobody takes what is counted."""
-    with noting_silence(site, place, notes):
+    with note_silence(site, place, notes):
         yield
         if not is_answered(site) and site.count:
             notes.say(not_taken(site, place, journal), about=not_taken)
 
 
 @contextmanager
-def attached(
+def attach(
     transport: Transport,
     name: str,
     journal: str | os.PathLike[str] | None = None,
-    heartbeat: float = HEARTBEAT,
+    heartbeat: float = HEARTBEAT_SECONDS,
 ) -> Iterator[Site]:
     """The same over a transport that is open already and stays open."""
     with (
         _book(name, journal, heartbeat) as book,
-        _living(transport, name, book, heartbeat) as site,
+        _run_site(transport, name, book, heartbeat) as site,
     ):
         yield site
 
@@ -143,7 +143,7 @@ def attached(
 @contextmanager
 def _book(
     name: str, journal: str | os.PathLike[str] | None, heartbeat: float
-) -> Iterator[MemoryJournal | FileJournal]:
+) -> Iterator[Journal[JournalEntry]]:
     """The journal, once it is known that nothing is wrong with what was asked for."""
     if not 0 < heartbeat < threading.TIMEOUT_MAX:
         raise Misconfigured(f"a heartbeat is a number of seconds above 0, got {heartbeat:g}")
@@ -155,8 +155,8 @@ def _book(
 
 
 @contextmanager
-def _living(
-    transport: Transport, name: str, book: MemoryJournal | FileJournal, heartbeat: float
+def _run_site(
+    transport: Transport, name: str, book: Journal[JournalEntry], heartbeat: float
 ) -> Iterator[Site]:
     with _Pulse(transport.report, heartbeat) as pulse:
         site = Site(name, pulse.send, journal=book)
@@ -182,9 +182,9 @@ class _Pulse:
         self._thread: threading.Thread | None = None
         self._site: Site | None = None
 
-    def send(self, report: Report) -> None:
+    def send(self, report: SiteReport) -> None:
         """Send, and remember that something was."""
-        self._beats.sent(report)
+        self._beats.note_sent(report)
         self._send(report)
 
     def start(self, site: Site) -> None:
@@ -200,7 +200,7 @@ class _Pulse:
                 self._site.obey(order)
 
     def _beat(self, site: Site) -> None:
-        while not self._over.wait(self._seconds / BEATS):
+        while not self._over.wait(self._seconds / BEATS_PER_HEARTBEAT):
             if self._beats.is_due():
                 site.report()
 
@@ -212,3 +212,81 @@ class _Pulse:
             self._over.set()
         if self._thread is not None:
             self._thread.join()
+
+
+# Where items come from: lines of a pipe, or a rate for trying it out -----------------------------
+
+
+Counted = Callable[[list[bytes]], int]
+"""How many items some lines stand for."""
+
+_READ_BYTES = 1 << 16
+_POLL_SECONDS = 0.1  # seconds after which a feed sees that it is over
+_PORTION_SECONDS = 0.01  # seconds between two portions of a rate
+
+
+def each_line(lines: list[bytes]) -> int:
+    """Every line is one item.
+
+    >>> each_line([b"GET /", b"", b"GET /a"])
+    3
+    """
+    return len(lines)
+
+
+class Numbers:
+    """Every line is a number of items; one that is none is noted and counts nothing.
+
+    >>> Numbers(Notes(say=print))([b"3", b" 4 ", b"-1", b""])
+    a line of the input is no number of items and was left out; send whole numbers, or use --lines
+    7
+    """
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+        self.left_out = 0  # lines that are no number
+
+    def __call__(self, lines: list[bytes]) -> int:
+        """The sum of the lines."""
+        return sum(map(self._number, lines))
+
+    def _number(self, line: bytes) -> int:
+        text = line.strip()
+        if text.isdigit() and len(text) <= 18:
+            return int(text)
+        if text:
+            self.left_out += 1
+            self._notes.say(
+                "a line of the input is no number of items and was left out; "
+                "send whole numbers, or use --lines",
+                about=Numbers,
+            )
+        return 0
+
+
+def read_pipe(source: int, counted: Counted, over: Over) -> Iterator[int]:
+    """How many items each piece of a pipe stands for, until it ends or it is over."""
+    rest = b""
+    while piece := _read(source, over):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield counted(lines)
+    if rest:
+        yield counted([rest])  # a last line without an end
+
+
+def _read(source: int, over: Over) -> bytes:
+    """The next piece, or nothing when there is none any more."""
+    while not over.is_set():
+        if select.select([source], [], [], _POLL_SECONDS)[0]:
+            return os.read(source, _READ_BYTES)
+    return b""
+
+
+def at_rate(rate: float, over: Over) -> Iterator[int]:
+    """So many items a second, in small portions, until it is over."""
+    begun, sent = time.monotonic(), 0
+    while not over.is_set():
+        time.sleep(_PORTION_SECONDS)
+        due = int((time.monotonic() - begun) * rate)
+        yield due - sent
+        sent = due

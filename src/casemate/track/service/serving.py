@@ -1,8 +1,7 @@
-"""The server process: it takes reports from a network, and shows the count now and then.
+"""The server process: it takes reports from a network, and shows the count to those who watch.
 
-A server on a network beside the work of a process: in a thread of its own.
-
-Those who watch: counts as they are shown, with how fast words are sent.
+`Serving` is the process itself, `InBackground` the same in a thread beside other work, and `watch`
+gives the counts as they are shown, with how fast words are sent.
 """
 
 import queue
@@ -13,13 +12,13 @@ from dataclasses import dataclass, replace
 
 from casemate.errors import Misconfigured, Refused
 from casemate.track.engine import Engine
-from casemate.track.messages import Report
+from casemate.track.messages import SiteReport
 from casemate.track.server import Server
 from casemate.track.service.attendant import Attendant, Over, Timing
 from casemate.track.setting import Count
 from casemate.track.transport.network import Network, Notes, token
 
-_TICK = 0.02  # seconds between two looks at the clock, at least
+_TICK_SECONDS = 0.02  # seconds between two looks at the clock, at least
 
 
 class Serving:
@@ -39,7 +38,7 @@ class Serving:
         server = Server(sites, engine, network.order, send_all=network.order_all)
         self.attendant = Attendant(server, sites, timing, notes=notes, disown=network.disown)
         # No SimpleQueue: interrupted by a signal at its deadline, its `get` may wait for ever.
-        self._inbox: queue.Queue[Report | None] = queue.Queue()  # None: show the count
+        self._inbox: queue.Queue[SiteReport | None] = queue.Queue()  # None: show the count
         self._turn = threading.Lock()
 
     def run(self, over: Over, ready: Callable[[], None] = lambda: None) -> None:
@@ -50,12 +49,14 @@ class Serving:
             self.attendant.open()
         self._network.recall(self._inbox.put)
         ready()
-        show = _Every(self._timing.interval)
+        show_at = 0.0
         while not over.is_set():
             self._take_one()
             with self._turn:
                 self.attendant.tick()
-            if show.is_due():
+            now = time.monotonic()
+            if now >= show_at:
+                show_at = now + self._timing.interval
                 self._show()
 
     def read(self) -> Count:
@@ -77,7 +78,7 @@ class Serving:
 
     def _take_one(self) -> None:
         try:
-            report = self._inbox.get(timeout=min(_TICK, self._timing.repeat / 4))
+            report = self._inbox.get(timeout=min(_TICK_SECONDS, self._timing.repeat / 4))
         except queue.Empty:
             return
         if report is None:
@@ -92,34 +93,6 @@ class Serving:
             self._network.show(self.read())
 
 
-class _Every:
-    """Whether an interval has passed since the last time it had."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds, self._next = seconds, 0.0
-
-    def is_due(self) -> bool:
-        now = time.monotonic()
-        due = now >= self._next
-        if due:
-            self._next = now + self._seconds
-        return due
-
-
-def serve(
-    network: Network,
-    sites: Sequence[str],
-    engine: Engine,
-    over: Over,
-    *,
-    timing: Timing = Timing(),  # noqa: B008 - immutable
-    notes: Notes | None = None,
-    ready: Callable[[], None] = lambda: None,
-) -> None:
-    """Serve until it is over: count what the sites report, and show it to whoever watches."""
-    Serving(network, sites, engine, timing, notes).run(over, ready)
-
-
 def ensure_alone(network: Network, over: Over, place: str, seconds: float = 0.75) -> None:
     """Refuse to be the second server of one subject; the first would answer at once.
 
@@ -130,16 +103,16 @@ def ensure_alone(network: Network, over: Over, place: str, seconds: float = 0.75
     network.watch(shown.put)
     until = time.monotonic() + seconds
     while shown.empty() and time.monotonic() < until and not over.is_set():
-        time.sleep(_TICK)
+        time.sleep(_TICK_SECONDS)
     network.look_away()
     if not shown.empty():
         raise Refused(f"another server shows counts at {place}; stop it, or use another subject")
 
 
-# Background -------------------------------------------------------------------------------------
+# Beside the work of a process --------------------------------------------------------------------
 
 
-_LOOK = 0.002  # seconds between two looks at whether answers are in
+_ANSWER_POLL_SECONDS = 0.002  # seconds between two looks at whether answers are in
 
 
 class InBackground:
@@ -174,7 +147,7 @@ class InBackground:
             if exact is not None:
                 value = float(exact)
                 return replace(self.read(), value=value, lo=value, hi=value, confidence=1.0)
-            time.sleep(_LOOK)
+            time.sleep(_ANSWER_POLL_SECONDS)
         return self.read()
 
     def close(self) -> None:
@@ -183,10 +156,10 @@ class InBackground:
         self._thread.join()
 
 
-# Watching ---------------------------------------------------------------------------------------
+# Those who watch ---------------------------------------------------------------------------------
 
 
-_TURN = 0.1  # seconds after which a watcher sees that it is over
+_WATCH_POLL_SECONDS = 0.1  # seconds after which a watcher sees that it is over
 
 
 @dataclass(frozen=True)
@@ -205,7 +178,7 @@ def watch(network: Network, over: Over, wait: float = 15.0) -> Iterator[Sight]:
     deadline = time.monotonic() + wait
     while not over.is_set():
         try:
-            now = shown.get(timeout=_TURN)
+            now = shown.get(timeout=_WATCH_POLL_SECONDS)
         except queue.Empty:
             if before is None and time.monotonic() >= deadline:
                 raise _nobody(wait) from None

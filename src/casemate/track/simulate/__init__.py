@@ -1,4 +1,8 @@
-"""Simulations: what a protocol sends and how far it is off, item by item."""
+"""Simulations: what a protocol sends and how far it is off, item by item.
+
+`runs` runs a protocol against an `adversary`: compiled (`compiled_run`, with pauses in which it
+can be interrupted), or over real sites and servers.
+"""
 
 from typing import TYPE_CHECKING
 

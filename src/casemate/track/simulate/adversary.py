@@ -11,9 +11,8 @@ begins with the number of sites) and a row of fractions that it may change.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -21,6 +20,9 @@ from numpy.typing import NDArray
 
 from casemate.compiled import compiled
 from casemate.errors import Misconfigured
+
+Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,28 +46,37 @@ class Adversary(Protocol):
 UNIFORM, ZIPF, SINGLE_SITE, STOP_ON_CHANGE, GROUP_HOLD_OR_FLUSH = range(5)
 
 # Stop on change: memory after the number of sites; `numbers` goes on with a surplus for each site
-_ROUND, _CURRENT = 1, 2
-_OUTPUT, _STEP, _SURPLUS = 0, 1, 2
+_ROUND_SLOT, _CURRENT_SITE_SLOT = 1, 2
+_OUTPUT_SLOT, _STEP_SLOT, _FIRST_SURPLUS_SLOT = 0, 1, 2
 # Group hold or flush: memory after the round; `numbers` goes on with the base of the round
-_DOING, _GROUP, _MEMBER, _SENT, _LEVEL, _PUMPED, _KNOWN, _OFFSET = 2, 3, 4, 5, 6, 7, 8, 9
-_BASE = 0
+(
+    _STAGE_SLOT,
+    _GROUP_SLOT,
+    _MEMBER_SLOT,
+    _SENT_SLOT,
+    _LEVEL_SLOT,
+    _PUMPED_SLOT,
+    _KNOWN_BITS_SLOT,
+    _OFFSET_SLOT,
+) = range(2, 10)
+_BASE_SLOT = 0
 _CALIBRATING, _PUMPING, _MOVING, _DONE = range(4)
 
-STOP_ON_CHANGE_MEMORY = 3
-GROUP_HOLD_OR_FLUSH_MEMORY = 10
+MEMORY_SLOTS = 10
+"""Whole numbers that an adversary may remember, if its loads are not from a table."""
 
 
 @compiled
 def next_site(  # noqa: PLR0917 - compiled code takes no keyword arguments
-    kind: Any,
-    memory: Any,
-    numbers: Any,
-    rng: Any,
-    output: Any,
-    changed: Any,
-    round_number: Any,
-    step: Any,
-) -> Any:
+    kind: int,
+    memory: Whole,
+    numbers: Floats,
+    rng: Generator,
+    output: float,
+    changed: bool,
+    round_number: int,
+    step: float,
+) -> int:
     """The site of the next item, from what is public before it comes (see `Seen`)."""
     if kind == UNIFORM:
         return int(rng.random() * memory[0])
@@ -79,28 +90,29 @@ def next_site(  # noqa: PLR0917 - compiled code takes no keyword arguments
 
 
 @compiled
-def _by_alias(memory: Any, numbers: Any, rng: Any) -> Any:
+def _by_alias(memory: Whole, numbers: Floats, rng: Generator) -> int:
     """One draw of one number: a column of the alias table, and which of its two sites."""
     place = rng.random() * memory[0]
     column = int(place)
     if place - column < numbers[column]:
         return column
-    return memory[1 + column]
+    alias: int = memory[1 + column]
+    return alias
 
 
 @compiled
-def _is_new_round(memory: Any, numbers: Any, round_number: Any, step: Any) -> Any:
+def _is_new_round(memory: Whole, numbers: Floats, round_number: int, step: float) -> bool:
     """Whether the public parameters are not those of the last item; notes the new ones."""
-    if round_number == memory[_ROUND] and step == numbers[_STEP]:
+    if round_number == memory[_ROUND_SLOT] and step == numbers[_STEP_SLOT]:
         return False
-    memory[_ROUND], numbers[_STEP] = round_number, step
+    memory[_ROUND_SLOT], numbers[_STEP_SLOT] = round_number, step
     return True
 
 
 @compiled
 def _stop_on_change(  # noqa: PLR0917 - compiled code takes no keyword arguments
-    memory: Any, numbers: Any, output: Any, changed: Any, round_number: Any, step: Any
-) -> Any:
+    memory: Whole, numbers: Floats, output: float, changed: bool, round_number: int, step: float
+) -> int:
     """Send items to one site until the output changes, leave it there, and go on to the next.
 
     A tracker whose error averages out over its own randomness is then wrong in the same direction
@@ -109,21 +121,22 @@ def _stop_on_change(  # noqa: PLR0917 - compiled code takes no keyword arguments
     than was counted, in the first half of a block for one that reports once in each block.
     """
     if _is_new_round(memory, numbers, round_number, step):
-        memory[_CURRENT], numbers[_OUTPUT], numbers[_SURPLUS:] = 0, output, 0.0
+        memory[_CURRENT_SITE_SLOT], numbers[_OUTPUT_SLOT] = 0, output
+        numbers[_FIRST_SURPLUS_SLOT:] = 0.0
         return 0
-    current = memory[_CURRENT]
-    numbers[_SURPLUS + current] += output - numbers[_OUTPUT] - 1.0
-    numbers[_OUTPUT] = output
-    if changed and (step == 0.0 or numbers[_SURPLUS + current] >= 0.5 * step):
+    current: int = memory[_CURRENT_SITE_SLOT]
+    numbers[_FIRST_SURPLUS_SLOT + current] += output - numbers[_OUTPUT_SLOT] - 1.0
+    numbers[_OUTPUT_SLOT] = output
+    if changed and (step == 0.0 or numbers[_FIRST_SURPLUS_SLOT + current] >= 0.5 * step):
         current = (current + 1) % memory[0]
-        memory[_CURRENT] = current
+        memory[_CURRENT_SITE_SLOT] = current
     return current
 
 
 @compiled
 def _group_hold_or_flush(  # noqa: PLR0917 - compiled code takes no keyword arguments
-    memory: Any, numbers: Any, output: Any, changed: Any, round_number: Any, step: Any
-) -> Any:
+    memory: Whole, numbers: Floats, output: float, changed: bool, round_number: int, step: float
+) -> int:
     """Find out how many reports a group of sites made, and keep the group if they were too many.
 
     Site 0 is the pump. Its blocks have one report each, so at a change of the output everybody's
@@ -133,75 +146,82 @@ def _group_hold_or_flush(  # noqa: PLR0917 - compiled code takes no keyword argu
     the middle of the next block.
     """
     if _is_new_round(memory, numbers, round_number, step):
-        memory[_DOING:], numbers[_BASE] = 0, output
-    elif changed and memory[_DOING] <= _PUMPING and step >= 1.0:
-        _judge(memory, (output - numbers[_BASE]) / step, step)
-    if memory[_DOING] == _MOVING:
+        memory[_STAGE_SLOT:], numbers[_BASE_SLOT] = 0, output
+    elif changed and memory[_STAGE_SLOT] <= _PUMPING and step >= 1.0:
+        _judge(memory, (output - numbers[_BASE_SLOT]) / step, step)
+    if memory[_STAGE_SLOT] == _MOVING:
         return _move(memory, step)
-    memory[_PUMPED] += 1
+    memory[_PUMPED_SLOT] += 1
     return 0
 
 
 @compiled
-def _group_size(sites: Any) -> Any:
+def _group_size(sites: int) -> int:
     return math.ceil(math.sqrt(sites))
 
 
 @compiled
-def _members(memory: Any) -> Any:
+def _members(memory: Whole) -> int:
     """How many sites the current group has; site 0 is the pump and in none."""
     size = _group_size(memory[0])
-    return min(size, memory[0] - 1 - memory[_GROUP] * size)
+    rest: int = memory[0] - 1 - memory[_GROUP_SLOT] * size
+    return min(size, rest)
 
 
 @compiled
-def _judge(memory: Any, shown: Any, step: Any) -> None:
+def _judge(memory: Whole, shown: float, step: float) -> None:
     """Decide, at a change of the output, what becomes of the group; `shown` is in reports."""
-    others = math.ceil(memory[_PUMPED] / step) + memory[_KNOWN] + memory[_OFFSET]
+    pumped = math.ceil(memory[_PUMPED_SLOT] / step)
+    others = pumped + memory[_KNOWN_BITS_SLOT] + memory[_OFFSET_SLOT]
     bits = math.floor(shown - others + 0.5)
     members = _members(memory)
-    if memory[_DOING] == _CALIBRATING:
-        memory[_OFFSET] = bits
+    if memory[_STAGE_SLOT] == _CALIBRATING:
+        memory[_OFFSET_SLOT] = bits
     elif 2 * bits > members:
-        memory[_KNOWN] += bits
-        memory[_GROUP] += 1
-        memory[_LEVEL] = 0
+        memory[_KNOWN_BITS_SLOT] += bits
+        memory[_GROUP_SLOT] += 1
+        memory[_LEVEL_SLOT] = 0
     else:
-        memory[_KNOWN] += members
-        memory[_LEVEL] += 1
-    memory[_DOING] = _MOVING if _members(memory) > 0 else _DONE
+        memory[_KNOWN_BITS_SLOT] += members
+        memory[_LEVEL_SLOT] += 1
+    memory[_STAGE_SLOT] = _MOVING if _members(memory) > 0 else _DONE
 
 
 @compiled
-def _move(memory: Any, step: Any) -> Any:
+def _move(memory: Whole, step: float) -> int:
     """Send the members of the group, one after another, to the middle of their block."""
     size = _group_size(memory[0])
-    site = 1 + memory[_GROUP] * size + memory[_MEMBER]
-    before = math.ceil((memory[_LEVEL] - 0.5) * step) if memory[_LEVEL] > 0 else 0
-    memory[_SENT] += 1
-    if memory[_SENT] >= math.ceil((memory[_LEVEL] + 0.5) * step) - before:
-        memory[_SENT] = 0
-        memory[_MEMBER] += 1
-    if memory[_MEMBER] >= _members(memory):
-        memory[_MEMBER], memory[_DOING] = 0, _PUMPING
+    site: int = 1 + memory[_GROUP_SLOT] * size + memory[_MEMBER_SLOT]
+    before = math.ceil((memory[_LEVEL_SLOT] - 0.5) * step) if memory[_LEVEL_SLOT] > 0 else 0
+    memory[_SENT_SLOT] += 1
+    if memory[_SENT_SLOT] >= math.ceil((memory[_LEVEL_SLOT] + 0.5) * step) - before:
+        memory[_SENT_SLOT] = 0
+        memory[_MEMBER_SLOT] += 1
+    if memory[_MEMBER_SLOT] >= _members(memory):
+        memory[_MEMBER_SLOT], memory[_STAGE_SLOT] = 0, _PUMPING
     return site
 
 
-# Compiled ---------------------------------------------------------------------------------------
+# Adversaries by name -----------------------------------------------------------------------------
 
 
 NAMES = ("uniform", "zipf", "zipf:EXPONENT", "single-site", "stop-on-change", "group-hold-or-flush")
+_KINDS = {
+    "uniform": UNIFORM,
+    "single-site": SINGLE_SITE,
+    "stop-on-change": STOP_ON_CHANGE,
+    "group-hold-or-flush": GROUP_HOLD_OR_FLUSH,
+}
 Rngs = tuple[Generator, Generator]
 """The randomness of a simulated run: the adversary's and the sites'; the server has its own."""
 
 
-@dataclass(frozen=True, eq=False)
-class CompiledAdversary:
+class CompiledAdversary(NamedTuple):
     """An adversary for one run of a kernel, which changes its memory."""
 
     kind: int
-    memory: NDArray[np.int64]
-    numbers: NDArray[np.float64]
+    memory: Whole
+    numbers: Floats
 
 
 def named_adversary(name: str, sites: int) -> CompiledAdversary:
@@ -210,10 +230,12 @@ def named_adversary(name: str, sites: int) -> CompiledAdversary:
         raise Misconfigured(f"an adversary needs at least one site to send items to, got {sites}")
     if name.partition(":")[0] == "zipf":
         return _zipf(_exponent(name), sites)
-    if name not in _MAKERS:
+    if name not in _KINDS:
         choices = ", ".join(NAMES)
         raise Misconfigured(f"there is no adversary {name!r}; choose one of {choices}")
-    return _MAKERS[name](sites)
+    memory = np.full(MEMORY_SLOTS, -1)
+    memory[0] = sites
+    return CompiledAdversary(_KINDS[name], memory, np.zeros(2 + sites))
 
 
 def _exponent(name: str) -> float:
@@ -229,53 +251,27 @@ def _exponent(name: str) -> float:
     return exponent
 
 
-def zipf_weights(exponent: float, sites: int) -> NDArray[np.float64]:
+def zipf_weights(exponent: float, sites: int) -> Floats:
     """Weights 1, 2^-s, 3^-s, ... of the sites in order."""
     return np.arange(1.0, sites + 1.0) ** -exponent
 
 
-def alias_table(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def alias_table(weights: Floats) -> tuple[Floats, Whole]:
     """For each of n equal columns the share its own number keeps, and who has the rest."""
-    kept = weights * (len(weights) / weights.sum())
+    own_shares = weights * (len(weights) / weights.sum())
     alias = np.arange(len(weights))
-    small = [i for i, share in enumerate(kept) if share < 1.0]
-    large = [i for i, share in enumerate(kept) if share >= 1.0]
+    small = [i for i, share in enumerate(own_shares) if share < 1.0]
+    large = [i for i, share in enumerate(own_shares) if share >= 1.0]
     while small and large:
         poor, rich = small.pop(), large[-1]
         alias[poor] = rich
-        kept[rich] -= 1.0 - kept[poor]
-        if kept[rich] < 1.0:
+        own_shares[rich] -= 1.0 - own_shares[poor]
+        if own_shares[rich] < 1.0:
             small.append(large.pop())
-    kept[small + large] = 1.0  # what rounding left over
-    return kept, alias
+    own_shares[small + large] = 1.0  # what rounding left over
+    return own_shares, alias
 
 
 def _zipf(exponent: float, sites: int) -> CompiledAdversary:
-    kept, alias = alias_table(zipf_weights(exponent, sites))
-    return CompiledAdversary(ZIPF, np.concatenate([_row(sites), alias]), kept)
-
-
-def _without_memory(kind: int) -> Callable[[int], CompiledAdversary]:
-    return lambda sites: CompiledAdversary(kind, _row(sites), np.zeros(0))
-
-
-def _row(*numbers: Any) -> NDArray[np.int64]:
-    return np.array(numbers, dtype=np.int64)
-
-
-def _compiled_stop_on_change(sites: int) -> CompiledAdversary:
-    memory = _row(sites, *[-1] * (STOP_ON_CHANGE_MEMORY - 1))
-    return CompiledAdversary(STOP_ON_CHANGE, memory, np.zeros(2 + sites))
-
-
-def _compiled_group_hold_or_flush(sites: int) -> CompiledAdversary:
-    memory = _row(sites, *[-1] * (GROUP_HOLD_OR_FLUSH_MEMORY - 1))
-    return CompiledAdversary(GROUP_HOLD_OR_FLUSH, memory, np.zeros(2))
-
-
-_MAKERS: dict[str, Callable[[int], CompiledAdversary]] = {
-    "uniform": _without_memory(UNIFORM),
-    "single-site": _without_memory(SINGLE_SITE),
-    "stop-on-change": _compiled_stop_on_change,
-    "group-hold-or-flush": _compiled_group_hold_or_flush,
-}
+    own_shares, alias = alias_table(zipf_weights(exponent, sites))
+    return CompiledAdversary(ZIPF, np.concatenate([[sites], alias]), own_shares)

@@ -7,8 +7,12 @@ one over `Site` and `Server` objects.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -16,25 +20,100 @@ from numpy.typing import NDArray
 
 from casemate.compiled import compiled
 from casemate.track.engine import Change, EndRound, Rules, TalliedEngine, Wish
-from casemate.track.instruction import Rule, SiteStanding, gap
+from casemate.track.reporting_rule import Rule, SiteStanding, gap
 from casemate.track.setting import Run, Setting
-from casemate.track.simulate.adversary import CompiledAdversary, Rngs, next_site
-from casemate.track.simulate.pace import UNWATCHED, Pace
+from casemate.track.simulate.adversary import CompiledAdversary, Floats, Rngs, Whole, next_site
+
+# Pauses -----------------------------------------------------------------------------------------
+#
+# Where a long simulated run pauses: to say how far it is, and so that it can be interrupted there.
+#
+# Compiled code neither shows progress nor notices an interrupt, so a run goes through its items in
+# pieces. A pause falls between two items and changes nothing: the run goes on from the same state,
+# and draws the same numbers.
+#
+# Python raises an interrupt wherever its own code runs next. Numba runs some of that while it hands
+# a generator over to compiled code, does not look whether it failed, and the whole program crashes.
+# So while a run is compiled, an interrupt is only noted, until the next pause; somebody who
+# interrupts once more is not made to wait.
+
+PAUSE_ITEMS = 1 << 22
+"""The items of a piece: about a tenth of a second, and far more than it costs to pause."""
+
+
+def _nobody(_items: int) -> None:
+    """There is nobody to tell."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Who is told how many items have come, and how often."""
+
+    tell: Callable[[int], None] = _nobody
+    every: int = PAUSE_ITEMS
+
+    def pause(self, items: int, last: int) -> int:
+        """The item after which a run that has taken so many of `last` pauses next.
+
+        >>> [Pace(every=10).pause(items, last=25) for items in (0, 9, 10, 24, 25)]
+        [10, 10, 20, 25, 25]
+        """
+        return min(items - items % self.every + self.every, last)
+
+    def note(self, items: int, last: int) -> None:
+        """So many of `last` items have come: tell, if this is a pause or the end."""
+        if items == last or items % self.every == 0:
+            self.tell(items)
+
+
+UNWATCHED = Pace()
+
+
+# Interrupts -------------------------------------------------------------------------------------
+
+
+class HeldInterrupts:
+    """Holds back interrupts that would end the program, and raises them where that is safe.
+
+    >>> with HeldInterrupts() as interrupts:
+    ...     interrupts.release()
+    """
+
+    def __init__(self) -> None:
+        self._came = self._holding = False
+
+    def __enter__(self) -> Self:
+        main = threading.current_thread() is threading.main_thread()  # no other is interrupted
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._note)
+            self._holding = True
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._holding:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._holding = False
+        if kind is None:
+            self.release()
+
+    def release(self) -> None:
+        """Raise the interrupt that has come, if one has."""
+        if self._came:
+            self._came = False
+            raise KeyboardInterrupt
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        if self._came:
+            raise KeyboardInterrupt
+        self._came = True
+
+
+# The run ----------------------------------------------------------------------------------------
 
 LOW, HIGH, BASE, DRAWS, HEARD, COUNTED, REPORTERS, ITEMS = range(8)  # places of `sums`
 SHOWN, WORST, CHANGED = range(3)  # of `seen`
 
-Whole = NDArray[np.int64]
-_gap: Any = compiled(gap)
-
-
-class SeededAdversary(NamedTuple):
-    """An adversary and its randomness."""
-
-    kind: int
-    memory: Whole
-    numbers: NDArray[np.float64]
-    rng: Generator
+_gap = compiled(gap)
 
 
 class Columns(NamedTuple):
@@ -42,14 +121,13 @@ class Columns(NamedTuple):
 
     counts: Whole
     triggers: Whole
-    known: Whole
+    reported: Whole
     top: Whole
     drawn: Whole
     reached: Whole
     numerator: Whole
     denominator: Whole
     sampled: NDArray[np.bool_]
-    rng: Generator
 
 
 class ReportScale(NamedTuple):
@@ -80,38 +158,41 @@ class Limits(NamedTuple):
 
 
 @compiled
-def _published(scale: Any, sums: Any) -> Any:
+def _published_value(scale: ReportScale, sums: Whole) -> float:
     """What `SiteTally.value` says."""
     if scale.hides:
         return scale.hidden
-    windows = sums[LOW] + (sums[HIGH] - sums[LOW]) * scale.weight
+    windows: float = sums[LOW] + (sums[HIGH] - sums[LOW]) * scale.weight
+    sampled: float
     if scale.last_counts:
-        return windows + (sums[BASE] + sums[COUNTED] + sums[REPORTERS] / scale.probability)
-    if scale.block > 0.0:
-        return windows + (sums[BASE] + sums[DRAWS] * scale.block)
-    return windows + (sums[BASE] + sums[DRAWS] / scale.probability)
+        sampled = sums[BASE] + sums[COUNTED] + sums[REPORTERS] / scale.probability
+    elif scale.block > 0.0:
+        sampled = sums[BASE] + sums[DRAWS] * scale.block
+    else:
+        sampled = sums[BASE] + sums[DRAWS] / scale.probability
+    return windows + sampled
 
 
 @compiled
-def _draw(site: Any, sites: Any, scale: Any, sums: Any) -> None:
+def _draw(site: int, sites: Columns, rng: Generator, scale: ReportScale, sums: Whole) -> None:
     """Take the report of a sampled site whose count reached its trigger, and set its next one."""
-    count, known = sites.counts[site], sites.known[site]
+    count, begun = sites.counts[site], sites.reported[site]
     while count >= sites.triggers[site]:
         sites.drawn[site] += 1
         sums[DRAWS] += 1
         if scale.block > 0.0:
-            offset = (sites.drawn[site] + 1 - sites.rng.random()) * scale.block
-            sites.triggers[site] = known + math.ceil(offset)
+            offset = (sites.drawn[site] + 1 - rng.random()) * scale.block
+            sites.triggers[site] = begun + math.ceil(offset)
         else:
-            sites.triggers[site] += _gap(sites.rng.random(), scale.probability)
+            sites.triggers[site] += _gap(rng.random(), scale.probability)
     if scale.last_counts:
         sums[REPORTERS] += sites.reached[site] == 0
-        sums[COUNTED] += count - known - max(sites.reached[site], 1)
-        sites.reached[site] = count - known
+        sums[COUNTED] += count - begun - max(sites.reached[site], 1)
+        sites.reached[site] = count - begun
 
 
 @compiled
-def _due(drawn: Any, limits: Any, sums: Any) -> Any:
+def _due(drawn: int, limits: Limits, sums: Whole) -> bool:
     """What `SiteTally.due` says of a site that was drawn so often, but for the value."""
     if sums[DRAWS] >= limits.draws or sums[HEARD] >= limits.heard:
         return True
@@ -120,42 +201,50 @@ def _due(drawn: Any, limits: Any, sums: Any) -> Any:
 
 
 @compiled
-def _error(output: Any, items: Any, alpha: Any) -> Any:
+def _error(output: float, items: int, alpha: float) -> float:
     return abs(output - items) / (alpha * items) if items > 0 else 0.0
 
 
 @compiled
 def take_items(  # noqa: PLR0917 - compiled code takes no keyword arguments
-    attack: Any, sites: Any, scale: Any, limits: Any, sums: Any, seen: Any
-) -> Any:
+    adversary: CompiledAdversary,
+    adversary_rng: Generator,
+    sites: Columns,
+    rng: Generator,
+    scale: ReportScale,
+    limits: Limits,
+    sums: Whole,
+    seen: Floats,
+) -> int:
     """Publish, then take items until one reaches a mark, or it shall pause: its site, or -1.
 
-    What is shown errs most at the first or the last item while it is shown.
+    What is shown errs most at the first or the last item while it is shown. Generators are
+    arguments of their own: within a tuple, Numba would look at everything in it at every call.
     """
-    kind, memory, numbers, rng = attack  # taken out of their tuples once, not for every item
+    kind, memory, numbers = adversary  # taken out of their tuples once, not for every item
     counts, triggers, known, top, drawn = sites[:5]
     numerator, denominator, sampled = sites[6:9]
     pause = limits.items
     round_number, step = scale.round_number, scale.step
-    output, items = _published(scale, sums), sums[ITEMS]
+    output, items = _published_value(scale, sums), sums[ITEMS]
     changed = output != seen[SHOWN] or seen[CHANGED] != 0.0
     worst = max(seen[WORST], _error(output, items, scale.alpha))
     due = -1
     while due < 0 and items < pause:
-        site = next_site(kind, memory, numbers, rng, output, changed, round_number, step)
+        site = next_site(kind, memory, numbers, adversary_rng, output, changed, round_number, step)
         items += 1
         counts[site] += 1
         changed = False
         if counts[site] >= triggers[site]:
             sums[HEARD] += 1
             if sampled[site]:
-                _draw(site, sites, scale, sums)
+                _draw(site, sites, rng, scale, sums)
             else:
                 above = counts[site] * numerator[site] // denominator[site]
                 sums[LOW] += counts[site] - known[site]
                 sums[HIGH] += above - top[site]
                 known[site], top[site], triggers[site] = counts[site], above, above + 1
-            shown = _published(scale, sums)
+            shown = _published_value(scale, sums)
             if shown >= limits.value or _due(drawn[site], limits, sums):
                 due = site
             elif shown != output:
@@ -183,8 +272,7 @@ class CompiledRun:
         if engine.tally.up > 1:
             setting.check_windows()
         self._setting, self._engine, self._pace = setting, engine, pace
-        self._rng = rngs[1]
-        self._attack = SeededAdversary(adversary.kind, adversary.memory, adversary.numbers, rngs[0])
+        self._adversary, (self._adversary_rng, self._rng) = adversary, rngs
         self._counts, self._triggers = np.zeros((2, setting.sites), dtype=np.int64)
         self._seen = np.zeros(3)
         self._items = self._rounds = 0
@@ -205,18 +293,19 @@ class CompiledRun:
     def _take_items(self, pause: int) -> int:
         """Take items until the engine must decide, because of a site; -1 when it is to pause."""
         t, m = self._engine.tally, self._engine.tally.marks
-        columns = (t.known, t.top, t.drawn, t.reached, t.numerator, t.denominator, t.sampled)
-        sites = Columns(self._counts, self._triggers, *columns, self._rng)
+        columns = (t.reported, t.top, t.drawn, t.reached, t.numerator, t.denominator, t.sampled)
+        sites = Columns(self._counts, self._triggers, *columns)
         estimate = (t.weight, t.probability, t.block, t.last_counts)
         hidden = (t.hidden is not None, t.hidden or 0.0)
         scale = ReportScale(self._setting.alpha, *estimate, *hidden, self._rounds, t.step)
         limits = Limits(m.room, m.draws, m.heard, m.site_draws, m.value, t.up, t.down, pause)
-        known = [t.low, t.high, t.base, t.draws, t.heard, t.counted, t.reporters, self._items]
-        sums = np.array(known, dtype=np.int64)
-        due = int(take_items(self._attack, sites, scale, limits, sums, self._seen))
+        totals = [t.low, t.high, t.base, t.draws, t.heard, t.counted, t.reporters, self._items]
+        sums = np.array(totals, dtype=np.int64)
+        attack = (self._adversary, self._adversary_rng)
+        due = int(take_items(*attack, sites, self._rng, scale, limits, sums, self._seen))
         self._words["report"] += int(sums[HEARD]) - t.heard
-        t.low, t.high, t.base, t.draws, t.heard = (int(each) for each in sums[:COUNTED])
-        t.counted, t.reporters, self._items = (int(each) for each in sums[COUNTED:])
+        t.low, t.high, t.base, t.draws, t.heard = (int(total) for total in sums[:COUNTED])
+        t.counted, t.reporters, self._items = (int(total) for total in sums[COUNTED:])
         return due
 
     def _take_all(self, rules: Rules) -> None:

@@ -1,12 +1,11 @@
 """Runs of a protocol against an adversary: how many words, and the largest error at any time.
 
+`run_plain` is the slow and obvious simulation, over the real sites, server and engine, one item at
+a time: nothing in it knows a protocol. Compiled runs are tested against it word for word, and an
+adversary written in Python runs on it.
+
 Cost       Adversaries by name run compiled, 10 to 30 ns an item; one of yours runs at the speed of
            Python, some microseconds an item.
-
-A run over the real sites, server and engine, one item at a time.
-
-This is the slow and obvious simulation: nothing in it knows a protocol. The compiled ones are
-tested against it word for word, and an adversary written in Python runs on it.
 """
 
 import time
@@ -18,17 +17,20 @@ from numpy.random import Generator
 
 from casemate.errors import Misconfigured
 from casemate.track.engine import Engine, TalliedEngine
-from casemate.track.instruction import Draw, step_of
 from casemate.track.messages import Order
 from casemate.track.modes import make_engine
+from casemate.track.reporting_rule import Draw, step_of
 from casemate.track.server import Server
 from casemate.track.setting import Run, Setting
 from casemate.track.simulate.adversary import Adversary, Rngs, Seen, named_adversary
-from casemate.track.simulate.compiled_run import run_compiled
-from casemate.track.simulate.pace import EVERY, UNWATCHED, HeldInterrupts, Pace
+from casemate.track.simulate.compiled_run import (
+    PAUSE_ITEMS,
+    UNWATCHED,
+    HeldInterrupts,
+    Pace,
+    run_compiled,
+)
 from casemate.track.site import Site
-
-# Plain ------------------------------------------------------------------------------------------
 
 
 class PlainRun:
@@ -47,7 +49,7 @@ class PlainRun:
     def _order(self, site: str, order: Order) -> None:
         self.sites[int(site)].obey(order)
 
-    def seen(self) -> Seen:
+    def public_view(self) -> Seen:
         """What everybody may see before the next item."""
         return Seen(self.output, self.changed, self.server.rounds, self._step())
 
@@ -75,13 +77,13 @@ def run_plain(
     """Track all items of a setting, and keep the largest error there was at any time."""
     run, worst = PlainRun(setting.sites, engine, draw), 0.0
     for items in range(1, setting.items + 1):
-        run.add(adversary.next_site(run.seen()))
+        run.add(adversary.next_site(run.public_view()))
         worst = max(worst, abs(run.output - items) / (setting.alpha * items))
         pace.note(items, setting.items)
     return Run(dict(run.server.words_by_kind), worst, run.server.rounds)
 
 
-# Simulate ---------------------------------------------------------------------------------------
+# Many runs ---------------------------------------------------------------------------------------
 
 
 MakeAdversary = Callable[[int, Generator], Adversary]
@@ -90,7 +92,7 @@ MakeAdversary = Callable[[int, Generator], Adversary]
 Advance = Callable[[float], None]
 """Told of each part of a run that is done; the parts of a run add up to 1."""
 
-_EVERY_PLAIN = 1 << 14  # items between two of them where a run goes at the speed of Python
+_PLAIN_PAUSE_ITEMS = 1 << 14  # items between two of them where a run goes at the speed of Python
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ def _run(
     engine = make_engine(mode, setting, three.random)
     if isinstance(adversary, str):
         return _run_held(setting, engine, adversary, (one, two), tell)
-    pace = Pace(tell, _EVERY_PLAIN)
+    pace = Pace(tell, _PLAIN_PAUSE_ITEMS)
     return run_plain(setting, engine, adversary(setting.sites, one), two.random, pace)
 
 
@@ -188,7 +190,7 @@ def _run_held(
             interrupts.release()
 
         against = named_adversary(adversary, setting.sites)
-        return run_compiled(setting, engine, against, rngs, Pace(pause, EVERY))
+        return run_compiled(setting, engine, against, rngs, Pace(pause, PAUSE_ITEMS))
 
 
 def _telling(items: int, advance: Advance) -> Callable[[int], None]:

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
 
-PATIENCE = 10.0
+BROKER_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for the broker where something must have reached it."""
 
-_RETRY = 0.2  # seconds between attempts to reconnect
+_RETRY_SECONDS = 0.2  # seconds between attempts to reconnect
 Called = Callable[[], Coroutine[Any, Any, None]]
 _Result = TypeVar("_Result")
 
@@ -42,7 +42,7 @@ class NatsWire:
         )
         self._thread.start()
         try:
-            self._done(_connect(self._client, url, place, self._lost, self._back))
+            self._wait_for(_connect(self._client, url, place, self._note_loss, self._note_return))
             self._open = True
         except BaseException:
             self._stop()
@@ -59,7 +59,7 @@ class NatsWire:
         new = name not in self._takers
         self._takers[name] = take
         if new:
-            self._done(self._subscribed(name))
+            self._wait_for(self._subscribe(name))
 
     def recall(self, channel: str) -> Sequence[bytes]:  # noqa: ARG002 - nothing is kept anywhere
         """NATS core keeps nothing."""
@@ -70,14 +70,14 @@ class NatsWire:
         self._open = False
         if not self._loop.is_closed():
             try:
-                self._done(self._closed())
+                self._wait_for(self._drain_and_close())
             finally:
                 self._stop()
 
-    async def _subscribed(self, subject: str) -> None:
+    async def _subscribe(self, subject: str) -> None:
         from nats.errors import Error
 
-        await self._client.subscribe(subject, cb=self._taken)
+        await self._client.subscribe(subject, cb=self._deliver)
         try:
             await self._client.flush()
         except (Error, OSError):  # connected a moment ago
@@ -85,14 +85,14 @@ class NatsWire:
                 "the NATS server does not answer any more; start it again, or check the address"
             ) from None
 
-    async def _lost(self) -> None:
+    async def _note_loss(self) -> None:
         if self._open:  # not because we are closing
-            self._notes.lost(self._place)
+            self._notes.say_lost(self._place)
 
-    async def _back(self) -> None:
-        self._notes.back(self._place)
+    async def _note_return(self) -> None:
+        self._notes.say_back(self._place)
 
-    async def _taken(self, message: "Msg") -> None:
+    async def _deliver(self, message: "Msg") -> None:
         self._takers[message.subject](message.data)
 
     def _start_sending(self) -> None:
@@ -105,7 +105,7 @@ class NatsWire:
             with contextlib.suppress(Error):  # a lost message is made good by a later one
                 await self._client.publish(f"{self._subject}.{parcel.channel}", parcel.data)
 
-    async def _closed(self) -> None:
+    async def _drain_and_close(self) -> None:
         from nats.errors import Error
 
         await self._send_waiting()
@@ -115,8 +115,8 @@ class NatsWire:
         with contextlib.suppress(OSError):  # the broker is away
             await self._client.close()
 
-    def _done(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+    def _wait_for(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(BROKER_TIMEOUT_SECONDS)
 
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -127,10 +127,10 @@ class NatsWire:
 
 async def _without_tasks() -> None:
     """End what the client left running, or the loop would complain when it is closed."""
-    left = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in left:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _client() -> "Client":
@@ -159,7 +159,7 @@ async def _connect(client: "Client", url: str, place: str, lost: Called, back: C
             disconnected_cb=lost,
             reconnected_cb=back,
             max_reconnect_attempts=1,
-            reconnect_time_wait=_RETRY,  # type: ignore[arg-type]  # it is only slept and compared
+            reconnect_time_wait=_RETRY_SECONDS,  # type: ignore[arg-type]  # it is only slept and compared
         )
     except (Error, OSError, ValueError, TimeoutError):
         if any("authorization" in str(error).lower() for error in heard):

@@ -1,30 +1,187 @@
-"""A transport over a broker: which messages go over which channel, and what is done with them.
+"""How messages of sites reach their server, and its orders them: in one process or by a broker.
+
+A `Carrier` carries messages; trackers carry reports and quotas carry claims. `DirectCarrier` is one
+within a process. `Network` is one over a `Wire`, which is all that is needed of a message broker:
+channels that carry bytes, and no more.
 
 Channels   report (sites to server), order.SITE and orders (server to one site, to all of them),
            unknown.SITE (server to a site that is none of its own), count (server to whoever
            watches), ask (a watcher who wants the count now).
 Guarantee  A message that is none of casemate's, or that the receiver refuses, is noted in one line
            and changes nothing; the next one is dealt with.
-
-What a network transport needs of a message broker: channels that carry bytes, and no more.
-
-What a process that must go on says about what went wrong: one line, and not again and again.
 """
 
 import contextlib
-import json
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 from urllib.parse import quote
 
 from casemate.errors import CasemateError, Misconfigured
-from casemate.track.messages import Order, Report, decode_order, decode_report, encode
+from casemate.track.messages import Order, SiteReport, decode, encode
 from casemate.track.setting import Count
-from casemate.track.transport.in_process import Obey, Receive
+
+Say = Callable[[str], None]
+_LOG = logging.getLogger("casemate.track")  # to stderr where nobody set logging up
+REPEAT_NOTE_SECONDS = 60.0
+"""Seconds until the same trouble is worth another line."""
+
+
+def silent() -> "Notes":
+    """Notes that nobody reads."""
+    return Notes(say=lambda _: None)
+
+
+class Notes:
+    """Lines about troubles, each kind of trouble at most once a minute.
+
+    >>> notes = Notes(say=print)
+    >>> notes.say("an unknown site reports", about="unknown")
+    an unknown site reports
+    >>> notes.say("an unknown site reports", about="unknown")
+    """
+
+    def __init__(
+        self,
+        say: Say = _LOG.warning,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._say, self._clock = say, clock
+        self._said: dict[object, float] = {}
+
+    def say(self, sentence: str, about: object) -> None:
+        """Say it, unless something was said about this a moment ago."""
+        now = self._clock()
+        if now - self._said.get(about, -REPEAT_NOTE_SECONDS) >= REPEAT_NOTE_SECONDS:
+            self._said[about] = now
+            self._say(sentence)
+
+    def say_lost(self, place: str) -> None:
+        """Say that a broker went away."""
+        self.say(f"the broker at {place} is lost; trying to reach it again", about=("lost", place))
+
+    def say_back(self, place: str) -> None:
+        """Say that a broker is there again."""
+        self.say(f"the broker at {place} is back", about=("back", place))
+
+    def careful(self, take: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        """The same, with what casemate refuses said instead of raised."""
+
+        def take_or_say(data: bytes) -> None:
+            try:
+                take(data)
+            except CasemateError as error:
+                self.say(str(error), about=type(error))
+
+        return take_or_say
+
+
+# Carriers ---------------------------------------------------------------------------------------
+
+
+Up = TypeVar("Up")
+Down = TypeVar("Down")
+Receive = Callable[[SiteReport], None]
+Obey = Callable[[Order], None]
+
+
+class Carrier(Protocol[Up, Down]):
+    """A way for messages, which may lose, repeat and reorder them."""
+
+    def serve(self, receive: Callable[[Up], None]) -> None:
+        """Deliver what sites say to this server from now on."""
+        ...
+
+    def join(self, site: str, take: Callable[[Down], None]) -> None:
+        """Deliver orders for this site from now on."""
+        ...
+
+    def report(self, report: Up) -> None:
+        """Carry what a site says to the server."""
+        ...
+
+    def order(self, site: str, order: Down) -> None:
+        """Carry an order to a site."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+        ...
+
+
+class Transport(Carrier[SiteReport, Order], Protocol):
+    """A way for the messages of a tracker."""
+
+    def order_all(self, order: Order) -> None:
+        """Carry one order to every site, in one message where it can."""
+        ...
+
+
+class DirectCarrier(Generic[Up, Down]):
+    """Server and sites in one process: whoever sends comes back when all of it is dealt with.
+
+    Messages are delivered one after another and never one within another, so that nobody is called
+    in the middle of what it does; none is lost.
+    """
+
+    def __init__(self) -> None:
+        self._receive: Callable[[Up], None] | None = None
+        self._sites: dict[str, Callable[[Down], None]] = {}
+        self.turn = threading.RLock()  # of whoever deals with the server
+        self._delivering = False
+        self._queue: deque[Callable[[], None]] = deque()
+
+    def serve(self, receive: Callable[[Up], None]) -> None:
+        """Deliver what sites say to this server from now on."""
+        self._receive = receive
+
+    def join(self, site: str, take: Callable[[Down], None]) -> None:
+        """Deliver orders for this site from now on."""
+        self._sites[site] = take
+
+    def report(self, report: Up) -> None:
+        """Hand over what a site says."""
+        receive = self._receive
+        if receive is not None:
+            self._deliver(lambda: receive(report))
+
+    def order(self, site: str, order: Down) -> None:
+        """Hand the order over."""
+        take = self._sites.get(site)
+        if take is not None:
+            self._deliver(lambda: take(order))
+
+    def order_all(self, order: Down) -> None:
+        """Hand the order to every site that joined, one after another."""
+        for site in list(self._sites):
+            self.order(site, order)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _deliver(self, handing_over: Callable[[], None]) -> None:
+        with self.turn:
+            self._queue.append(handing_over)
+            if self._delivering:
+                return
+            self._delivering = True
+            try:
+                while self._queue:
+                    self._queue.popleft()()
+            finally:
+                self._delivering = False
+
+
+InProcess = DirectCarrier[SiteReport, Order]
+"""That of a tracker."""
+
+
+# Wires -------------------------------------------------------------------------------------------
+
 
 Take = Callable[[bytes], None]
 """Deals with one message; called in a thread of the wire, one message at a time."""
@@ -95,74 +252,16 @@ class Outbox:
         """Keep what could not be sent, where it has a key and nothing newer came meanwhile."""
         with self._lock:
             old: dict[object, Parcel] = {
-                (each.channel, each.key): each for each in parcels if each.key
+                (parcel.channel, parcel.key): parcel for parcel in parcels if parcel.key
             }
             self._parcels = {**old, **self._parcels}
-
-
-# Notes ------------------------------------------------------------------------------------------
-
-
-Say = Callable[[str], None]
-_LOG = logging.getLogger("casemate.track")  # to stderr where nobody set logging up
-AGAIN_AFTER = 60.0
-"""Seconds until the same trouble is worth another line."""
-
-
-def silent() -> "Notes":
-    """Notes that nobody reads."""
-    return Notes(say=lambda _: None)
-
-
-class Notes:
-    """Lines about troubles, each kind of trouble at most once a minute.
-
-    >>> notes = Notes(say=print)
-    >>> notes.say("an unknown site reports", about="unknown")
-    an unknown site reports
-    >>> notes.say("an unknown site reports", about="unknown")
-    """
-
-    def __init__(
-        self,
-        say: Say = _LOG.warning,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._say, self._clock = say, clock
-        self._said: dict[object, float] = {}
-
-    def say(self, sentence: str, about: object) -> None:
-        """Say it, unless something was said about this a moment ago."""
-        now = self._clock()
-        if now - self._said.get(about, -AGAIN_AFTER) >= AGAIN_AFTER:
-            self._said[about] = now
-            self._say(sentence)
-
-    def lost(self, place: str) -> None:
-        """Say that a broker went away."""
-        self.say(f"the broker at {place} is lost; trying to reach it again", about=("lost", place))
-
-    def back(self, place: str) -> None:
-        """Say that a broker is there again."""
-        self.say(f"the broker at {place} is back", about=("back", place))
-
-    def careful(self, take: Take) -> Take:
-        """The same, with what casemate refuses said instead of raised."""
-
-        def taken(data: bytes) -> None:
-            try:
-                take(data)
-            except CasemateError as error:
-                self.say(str(error), about=type(error))
-
-        return taken
 
 
 # Network ----------------------------------------------------------------------------------------
 
 
 Look = Callable[[Count], None]
-_LONGEST = 200
+_MAX_NAME_LETTERS = 200
 
 
 class Network:
@@ -189,9 +288,9 @@ class Network:
         if first:
             self._wire.subscribe("orders", self._notes.careful(self._obey_all))
         channel = f"order.{token(site)}"
-        self._wire.subscribe(channel, self._notes.careful(lambda data: obey(decode_order(data))))
+        self._wire.subscribe(channel, self._notes.careful(lambda data: obey(_order(data))))
 
-    def report(self, report: Report) -> None:
+    def report(self, report: SiteReport) -> None:
         """Carry a report to the server; one that waits is replaced by a newer one."""
         self._wire.publish(Parcel("report", encode(report), key=report.site))
 
@@ -214,7 +313,7 @@ class Network:
 
     def show(self, count: Count) -> None:
         """Tell whoever watches."""
-        self._wire.publish(Parcel("count", json.dumps(asdict(count)).encode()))
+        self._wire.publish(Parcel("count", encode(count)))
 
     def when_asked(self, answer: Callable[[], None]) -> None:
         """Do this whenever somebody asks for the count."""
@@ -222,7 +321,9 @@ class Network:
 
     def watch(self, look: Look) -> None:
         """Look at every count that is shown from now on, and ask for the first one."""
-        self._wire.subscribe("count", self._notes.careful(lambda data: look(_decode_count(data))))
+        self._wire.subscribe(
+            "count", self._notes.careful(lambda data: look(decode(data, "count", Count)))
+        )
         self._wire.publish(Parcel("ask", b""))
 
     def look_away(self) -> None:
@@ -234,14 +335,14 @@ class Network:
         self._wire.close()
 
     def _obey_all(self, data: bytes) -> None:
-        order = decode_order(data)
+        order = _order(data)
         for obey in list(self._sites.values()):
             obey(order)
 
     def _taker(self, receive: Receive) -> Take:
         def take(data: bytes) -> None:
             with self._turn:
-                receive(decode_report(data))
+                receive(decode(data, "report", SiteReport))
 
         return self._notes.careful(take)
 
@@ -252,20 +353,13 @@ def token(site: str) -> str:
     >>> token("edge-7"), token("eu.west/2 *")
     ('edge-7', 'eu%2Ewest%2F2%20%2A')
     """
-    if not 0 < len(site) <= _LONGEST or not site.isprintable():
+    if not 0 < len(site) <= _MAX_NAME_LETTERS or not site.isprintable():
         raise Misconfigured(
-            f"a site's name is 1 to {_LONGEST} letters without control characters; "
+            f"a site's name is 1 to {_MAX_NAME_LETTERS} letters without control characters; "
             f"give this one another name"
         )
     return quote(site, safe="").replace(".", "%2E").replace("~", "%7E")
 
 
-def _decode_count(data: bytes) -> Count:
-    try:
-        count = Count(**json.loads(data))
-        return replace(count, stale_sites=tuple(count.stale_sites))
-    except (TypeError, ValueError):
-        raise Misconfigured(
-            "a message on this tracker's subject is no count of casemate; "
-            "give the tracker a subject of its own"
-        ) from None
+def _order(data: bytes) -> Order:
+    return decode(data, "order", Order)

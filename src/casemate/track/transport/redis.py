@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from redis.client import PubSub
 
 
-PATIENCE = 10.0
+BROKER_TIMEOUT_SECONDS = 10.0
 """Seconds to wait for the broker where something must have reached it."""
 
-_RETRY = 0.2  # seconds between attempts to reconnect
-_TURN = 0.05  # seconds after which a listener looks for something new to listen to
+_RETRY_SECONDS = 0.2  # seconds between attempts to reconnect
+_LISTEN_POLL_SECONDS = 0.05  # seconds after which a listener looks for something new to listen to
 
 
 class RedisWire:
@@ -37,7 +37,7 @@ class RedisWire:
     ) -> None:
         self._prefix, self._outbox = prefix, Outbox()
         self._place, self._notes = place, notes or Notes()
-        self._redis = _connected(url, place)
+        self._redis = _connect(url, place)
         self._over = threading.Event()
         self._waiting = threading.Event()  # something is in the outbox
         self._takers: dict[str, Take] = {}
@@ -59,7 +59,7 @@ class RedisWire:
         name = f"{self._prefix}.{channel}"
         self._heard.setdefault(name, threading.Event())
         self._takers[name] = take
-        if not self._heard[name].wait(PATIENCE):
+        if not self._heard[name].wait(BROKER_TIMEOUT_SECONDS):
             raise Misconfigured(
                 "the Redis server does not answer any more; start it again, or check the address"
             )
@@ -102,7 +102,7 @@ class RedisWire:
             pipeline.execute()
         except RedisError:
             self._outbox.put_back(parcels)
-            self._over.wait(_RETRY)
+            self._over.wait(_RETRY_SECONDS)
             self._waiting.set()
 
     def _listen(self) -> None:
@@ -115,22 +115,22 @@ class RedisWire:
                 try:
                     self._listen_once(pubsub)
                     if not there:
-                        self._notes.back(self._place)
+                        self._notes.say_back(self._place)
                     there = True
                 except RedisError:
                     if there:
-                        self._notes.lost(self._place)
+                        self._notes.say_lost(self._place)
                     there = False
-                    self._over.wait(_RETRY)
+                    self._over.wait(_RETRY_SECONDS)
 
     def _listen_once(self, pubsub: "PubSub") -> None:
         """Subscribe to what is new, then deal with one message; a break subscribes again."""
         if len(pubsub.channels) < len(self._takers):
             pubsub.subscribe(*(self._takers.keys() - {_text(name) for name in pubsub.channels}))
         if not pubsub.subscribed:
-            time.sleep(_TURN)
+            time.sleep(_LISTEN_POLL_SECONDS)
             return
-        message = pubsub.get_message(timeout=_TURN)
+        message = pubsub.get_message(timeout=_LISTEN_POLL_SECONDS)
         if message is None:
             return
         name = _text(message["channel"])
@@ -144,7 +144,7 @@ def _text(name: str | bytes) -> str:
     return name.decode() if isinstance(name, bytes) else name
 
 
-def _connected(url: str, place: str) -> "Redis":
+def _connect(url: str, place: str) -> "Redis":
     try:
         from redis import Redis
         from redis.exceptions import AuthenticationError, RedisError
@@ -152,7 +152,7 @@ def _connected(url: str, place: str) -> "Redis":
         raise Misconfigured(
             "messages through Redis need the package redis; pip install 'casemate[redis]'"
         ) from None
-    client = Redis.from_url(url, socket_connect_timeout=PATIENCE)
+    client = Redis.from_url(url, socket_connect_timeout=BROKER_TIMEOUT_SECONDS)
     try:
         client.ping()
     except AuthenticationError:

@@ -5,10 +5,13 @@ from fractions import Fraction
 from xml.etree import ElementTree
 
 import pytest
+from rendered import forms
 
 from casemate.answer.planner.comparison import Comparison
-from casemate.answer.planner.report import SCHEMA, as_html, as_json, as_text
+from casemate.answer.planner.report import SCHEMA, comparison_report
 from casemate.table import Budget, Column, ColumnType, Policy, Role
+
+as_text, as_json, as_html = forms(comparison_report)
 
 COLUMNS = (
     Column("age", type=ColumnType.INTEGER, low=0, high=99, bins=10),
@@ -69,11 +72,6 @@ def test_the_saving_is_said_also_when_there_is_none(found: Comparison) -> None:
     assert "% more mean" in as_text(Comparison.of(POLICY, LOG))
 
 
-def test_what_was_refused_is_named_by_its_line(found: Comparison) -> None:
-    assert [each["line"] for each in as_json(found)["refused"]] == [2]
-    assert "refused:\n  line 2: " in as_text(found)
-
-
 def test_without_a_number_of_people_there_are_no_shares() -> None:
     found = Comparison.of(POLICY, LOG)
     assert {each["mean_share"] for each in as_json(found)["strategies"]} == {None}
@@ -91,7 +89,7 @@ def test_long_lists_of_questions_are_cut_in_the_text_alone() -> None:
     asked = [(10 * i, job) for i in range(10) for job in "abc"]
     log = [f"SELECT COUNT(*) FROM t WHERE age >= {low} AND job = '{job}'" for low, job in asked]
     found = Comparison.of(POLICY, log)
-    assert "  and 10 more in the JSON" in as_text(found)
+    assert "  and 10 more, all of them in the JSON" in as_text(found)
     assert len(as_json(found)["plan"]) == 30
 
 
@@ -102,8 +100,4 @@ def test_the_page_is_well_formed_and_has_a_chart(policy: Policy) -> None:
     assert page.find(".//svg") is not None
     assert "SELECT &lt;b&gt; FROM t" in text
     headings = [each.text for each in page.iter("h2")]
-    assert headings[:3] == ["Predicted errors", "Strategies", "The best for each question"]
-
-
-def test_the_page_of_the_usual_questions_has_none_of_its_own() -> None:
-    assert "The best for each question" not in as_html(Comparison.of(POLICY))
+    assert headings[:2] == ["Predicted errors", "Strategies"]

@@ -2,19 +2,25 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.answer.plan import Means, plan_of
-from casemate.answer.planner.comparison import best, best_split, chosen, compared, warm_at_best
+from casemate.answer.budget_plan import Means, plan_of
+from casemate.answer.planner.comparison import (
+    best,
+    best_split,
+    choose_plan,
+    compare_strategies,
+    warm_at_best,
+)
 from casemate.answer.planner.forecasts import (
     PlannerSetting,
     StrategyForecast,
     cold,
-    forecast_of,
     gaussian,
     histogram,
     laplace,
@@ -22,7 +28,7 @@ from casemate.answer.planner.forecasts import (
     tables,
     warm,
 )
-from casemate.answer.planner.workload import Workload, usual_questions
+from casemate.answer.planner.workload import SAMPLED_QUESTIONS, Workload, usual_questions
 from casemate.answer.schedule import Holds, easy_interval
 from casemate.grid import GridQuestion, LinearCells, Product, Relation
 from casemate.privacy import Currency, rho_of
@@ -58,13 +64,6 @@ def test_plain_gaussian_noise_is_predicted_as_it_was_measured() -> None:
     assert found.largest / PEOPLE == pytest.approx(0.125, rel=0.02)
 
 
-def test_the_ledger_takes_seven_per_cent_more_noise_than_exact_accounting() -> None:
-    work = usual_questions(ADULT, 10**5)
-    assert gaussian(SETTING, work).mean == pytest.approx(
-        1.072 * plain(SETTING, work, BUDGET).mean, rel=1e-3
-    )
-
-
 def test_laplace_noise_under_a_pure_budget_is_predicted_as_it_was_measured() -> None:
     """The study measured 2.0 and 24."""
     found = laplace(PlannerSetting(PURE, ADULT, Answering()), usual_questions(ADULT, 10**5))
@@ -97,19 +96,13 @@ def test_the_gate_proves_what_an_easy_answer_alone_proves_at_the_last_question()
     assert found.proven == easy_interval(found.gate, 1050, 0.95, Holds.ALONE) + 1
 
 
-def test_a_noisy_total_and_a_part_cost_what_the_plan_says() -> None:
-    found = histogram(PlannerSetting(RHO, (10, 16), Answering()), counts((10, 16), {0: [1]}))
-    assert found.plan is not None and found.plan.start == ((0, 1),)
-    assert found.plan.start_price <= RHO.amount
-
-
 # Which is best ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(10,), (10, 16), (32, 32), (3, 40)])
 def test_on_one_or_two_attributes_the_histogram_is_best(shape: tuple[int, ...]) -> None:
     work = usual_questions(shape)
-    found = compared(PlannerSetting(RHO, shape, Answering()), work, PEOPLE)
+    found = compare_strategies(PlannerSetting(RHO, shape, Answering()), work, PEOPLE)
     assert best(found, work, PEOPLE).strategy is Strategy.HISTOGRAM
 
 
@@ -121,7 +114,7 @@ def test_few_questions_are_paid_one_by_one_and_many_from_a_warm_start(
     number: int, strategy: Strategy
 ) -> None:
     work = usual_questions(ADULT, number)
-    assert best(compared(SETTING, work, PEOPLE), work, PEOPLE).strategy == strategy
+    assert best(compare_strategies(SETTING, work, PEOPLE), work, PEOPLE).strategy == strategy
 
 
 def test_tables_that_leave_something_unchecked_are_shown_and_never_recommended() -> None:
@@ -130,7 +123,7 @@ def test_tables_that_leave_something_unchecked_are_shown_and_never_recommended()
     assert two_way.wider > 0.5 * len(work.questions) and not two_way.checked
     assert two_way.mean < warm(SETTING, work, 2).mean
     assert two_way.proven is None
-    assert best(compared(SETTING, work, PEOPLE), work, PEOPLE).checked
+    assert best(compare_strategies(SETTING, work, PEOPLE), work, PEOPLE).checked
 
 
 def test_tables_that_hold_every_question_are_proven_and_may_be_recommended() -> None:
@@ -138,7 +131,7 @@ def test_tables_that_hold_every_question_are_proven_and_may_be_recommended() -> 
     many = Workload(work.questions, 10**5)
     found = tables(SETTING, many, 2)
     assert found.wider == 0 and found.proven is not None and found.proven > found.mean
-    assert best(compared(SETTING, many, PEOPLE), many, PEOPLE).strategy is Strategy.TABLES
+    assert best(compare_strategies(SETTING, many, PEOPLE), many, PEOPLE).strategy is Strategy.TABLES
 
 
 def test_with_few_people_a_start_from_fewer_attributes_is_better() -> None:
@@ -159,49 +152,25 @@ def test_what_cannot_be_had_says_why() -> None:
     ).reason
 
 
-def test_a_pure_budget_is_planned_too() -> None:
-    work = usual_questions(ADULT)
-    found = compared(PlannerSetting(PURE, ADULT, Answering()), work, PEOPLE)
-    assert best(found, work, PEOPLE).checked
-    assert plain(
-        PlannerSetting(PURE, ADULT, Answering()), work, Budget(Fraction(1))
-    ).name.startswith("L")
-
-
 # Auto ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(10,), (10, 16), (32, 32)])
 def test_auto_starts_from_the_whole_histogram_where_it_is_small(shape: tuple[int, ...]) -> None:
-    found = chosen(RHO, shape, Answering())
+    found = choose_plan(RHO, shape, Answering())
     assert found.start == (tuple(range(len(shape))),)
     assert found.strategy is Strategy.WARM and found.gate is not None
 
 
 def test_auto_starts_from_all_two_way_tables_elsewhere() -> None:
-    assert chosen(RHO, ADULT, Answering()) == plan_of(RHO, ADULT, Answering(), 2)
-    assert {len(scope) for scope in chosen(RHO, (4,) * 8, Answering()).start} == {2}
+    assert choose_plan(RHO, ADULT, Answering()) == plan_of(RHO, ADULT, Answering(), 2)
+    assert {len(scope) for scope in choose_plan(RHO, (4,) * 8, Answering()).start} == {2}
 
 
 @given(st.sampled_from([each for each in Strategy if each is not Strategy.AUTO]))
 def test_a_strategy_that_the_policy_names_is_taken(strategy: Strategy) -> None:
     answering = Answering(strategy=strategy, questions=10)
-    assert chosen(RHO, (3, 4), answering) == plan_of(RHO, (3, 4), answering)
-
-
-@pytest.mark.parametrize("strategy", [each for each in Strategy if each is not Strategy.AUTO])
-def test_a_plan_has_the_forecast_of_its_strategy(strategy: Strategy) -> None:
-    setting = PlannerSetting(RHO, (3, 4, 5), Answering(strategy=strategy, questions=10))
-    plan = chosen(RHO, setting.shape, setting.answering)
-    assert forecast_of(plan, setting, usual_questions(setting.shape, 10)).strategy is strategy
-
-
-@given(st.floats(0.1, 1e4), st.floats(0.1, 1e5), st.fractions(Fraction(1, 100), Fraction(99, 100)))
-def test_a_split_never_lowers_the_start_of_the_policy(
-    largest: float, proven: float, start: Fraction
-) -> None:
-    found = best_split(StrategyForecast(Strategy.WARM, largest=largest, proven=proven), start)
-    assert start <= found < 1
+    assert choose_plan(RHO, (3, 4), answering) == plan_of(RHO, (3, 4), answering)
 
 
 def test_the_split_is_where_the_largest_error_and_the_proof_are_least() -> None:
@@ -212,3 +181,26 @@ def test_the_split_is_where_the_largest_error_and_the_proof_are_least() -> None:
         noise, gate = largest * 0.05**0.5, proven * 0.95**0.5
         errors = {s: noise / float(s) ** 0.5 + gate / float(1 - s) ** 0.5 for s in splits}
         assert abs(found - min(errors, key=lambda s: errors[s])) <= Fraction(1, 20)
+
+
+@pytest.mark.parametrize("shape", [(1,), (5,), (2, 3), (4, 4, 4), (10, 16, 7, 6, 5, 2, 8, 2)])
+def test_the_usual_questions_are_ranges_over_up_to_three_attributes(shape: tuple[int, ...]) -> None:
+    work = usual_questions(shape)
+    assert len(work.questions) == SAMPLED_QUESTIONS
+    for asked in work.questions:
+        (product,) = asked.parts[0].products
+        assert product.ranges is not None
+        assert all(first < end for first, end in product.ranges)
+        assert len(product.scope) <= min(3, len(shape))
+
+
+def test_everybody_has_the_same_ones_and_they_differ_among_each_other() -> None:
+    texts = [asked.text for asked in usual_questions((10, 16, 7, 6)).questions]
+    assert texts == [asked.text for asked in usual_questions((10, 16, 7, 6)).questions]
+    assert len(set(texts)) > SAMPLED_QUESTIONS * 0.9
+
+
+def test_every_two_attributes_are_looked_at_together() -> None:
+    scopes = [asked.scope for asked in usual_questions((9,) * 8).questions]
+    pairs = {pair for scope in scopes for pair in combinations(scope, 2)}
+    assert pairs == set(combinations(range(8), 2))

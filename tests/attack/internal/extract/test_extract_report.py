@@ -1,14 +1,18 @@
 """An extraction as text and as JSON."""
 
 import json
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import numpy as np
 from attack.small_classifiers import Asked, parabola
+from rendered import forms, sections
 
 from casemate.attack.extract import extract
 from casemate.attack.extract.extraction import Extracted
-from casemate.attack.extract.report import SHOWN_IN_TEXT, as_json, as_text, curve
+from casemate.attack.extract.report import curve, extraction_report
+
+as_text, as_json, as_html = forms(extraction_report)
 
 
 def found(noise: float = 0.0, flips: float = 0.0, dimension: int = 3) -> Extracted:
@@ -82,14 +86,46 @@ def test_the_object_is_json_with_every_field() -> None:
     assert fields["schema"] == "casemate.extract/1" and len(fields["weights"]) == 3
 
 
-def test_many_weights_are_counted_in_the_text_and_listed_in_the_json() -> None:
-    large = found(dimension=30)
-    assert f"and {30 - SHOWN_IN_TEXT} more" in as_text(large)
-    assert len(as_json(large)["weights"]) == 30
-
-
 def test_a_long_history_is_thinned_and_keeps_its_end() -> None:
     here = found()
     long = replace(here, history=here.history * 200)
     points = curve(long, most=50)
     assert len(points) <= 51 and points[-1] == curve(here)[-1]
+
+
+def hostile() -> Extracted:
+    target = Asked.drawn(3, 1)
+    return extract(
+        lambda points: np.where(target(points), "<b>yes</b>", "<b>no</b>"),
+        3,
+        truth=target.truth.opposite(),
+        random=np.random.default_rng(1),
+    )
+
+
+def test_the_page_draws_the_angle_against_the_queries() -> None:
+    root = ET.fromstring(as_html(hostile()))
+    (drawing,) = root.findall(".//section[@id='progress']//svg")
+    (line,) = drawing.iter("polyline")
+    places = [tuple(map(float, pair.split(","))) for pair in line.attrib["points"].split()]
+    assert len(places) > 10 and places[0][1] < places[-1][1], "the angle falls to the right"
+    names = [each.text for each in drawing.iter("text")]
+    assert "queries" in names and "angle, in radians" in names
+
+
+def test_every_part_has_its_section_and_labels_are_escaped() -> None:
+    page = as_html(hostile())
+    assert sections(page) == ["progress", "weights", "defences"]
+    assert "<b>" not in page and "&lt;b&gt;yes&lt;/b&gt;" in page
+
+
+def test_true_weights_stand_beside_those_found_with_the_same_sign() -> None:
+    rows = ET.fromstring(as_html(hostile())).findall(".//section[@id='weights']//tbody/tr")
+    for row in rows:
+        ours, true = (float(cell.text or "") for cell in row.findall("td"))
+        assert abs(ours - true) < 1e-4
+
+
+def test_without_a_truth_the_end_is_what_the_angle_is_to() -> None:
+    page = as_html(replace(hostile(), truth=None))
+    assert "what was found at the end" in page and "true weight" not in page

@@ -1,19 +1,17 @@
 """OnlineBisection as a learner: the three methods, its memory, and bases that are found."""
 
 import pickle
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.one_bit_play import play
 
 from casemate.attack.one_bit import OnlineBisection
 from casemate.attack.one_bit.bisection import TIGHT, BisectionConstants, Errata
 from casemate.attack.one_bit.laws import Gaussian, Uniform
-from casemate.attack.one_bit.oracle import Floats, NoisyOracle, OneBitLearner, play
+from casemate.attack.one_bit.oracle import Floats, NoisyOracle
 from casemate.attack.one_bit.streams import Stream, generic, near_basis
 
-ROOT = Path(__file__).parents[4]
 QUICK = BisectionConstants(observations=2.0, exact_gap=True)
 
 
@@ -27,24 +25,6 @@ def oracle(secret: Floats, seed: int, noise: float = 0.2) -> NoisyOracle:
 
 
 # The protocol -------------------------------------------------------------------------------------
-
-
-def test_it_is_a_learner_of_the_protocol(seed: int) -> None:
-    stream, secret = setting(seed, 8, 2, 6_000)
-    learner: OneBitLearner = OnlineBisection(
-        8, Uniform(0.2), basis=stream.basis, horizon=6_000, constants=TIGHT
-    )
-    trail = play(learner, oracle(secret, seed), stream.queries)
-    errors = np.abs(trail.answers - stream.queries @ secret)
-    assert errors[-1000:].mean() < errors[:1000].mean() / 3
-    assert isinstance(learner, OnlineBisection)
-    assert learner.search.box.holds(stream.basis @ secret)
-
-
-def test_before_anything_is_known_the_middle_of_the_cube_answers(seed: int) -> None:
-    stream, _ = setting(seed, 8, 2, 3)
-    learner = OnlineBisection(8, Gaussian(1.0), basis=stream.basis)
-    assert [learner.answer(q) for q in stream.queries] == [0.0, 0.0, 0.0]
 
 
 def test_it_says_which_bits_it_would_use(seed: int) -> None:
@@ -147,14 +127,3 @@ def test_a_wrong_argument_is_a_value_error(wrong: dict[str, object]) -> None:
 
 
 # The derivation -----------------------------------------------------------------------------------
-
-
-def test_every_claim_of_the_derivation_is_shown_by_a_test_that_exists() -> None:
-    text = (ROOT / "docs/derivations/online_bisection.md").read_text()
-    claims = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
-    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_bisection*.py"))
-    assert claims
-    for claim in claims:
-        named = re.findall(r"`(test_\w+)`", claim)
-        assert named, f"no test is named under {claim.splitlines()[0]!r}"
-        assert [name for name in named if f"def {name}(" not in tests] == []

@@ -54,18 +54,3 @@ def test_a_shrink_keeps_three_quarters_of_one_side(
     assert box.sides[0] == pytest.approx(0.75 * (high[0] - low[0]))
     assert (box.high[0] if upper else box.low[0]) == (high[0] if upper else low[0])
     assert np.array_equal(box.low[1:], low[1:]) and np.array_equal(box.high[1:], high[1:])
-
-
-def test_observations_are_counted_and_forgotten_for_each_direction() -> None:
-    box = SecretBox.around(2, 1.0)
-    for above in (True, False, True):
-        box.observe(1, above)
-    assert (box.above.tolist(), box.seen.tolist()) == ([0, 2], [0, 3])
-    box.forget(1)
-    assert box.seen.tolist() == [0, 0] == box.above.tolist()
-
-
-def test_a_point_is_held_up_to_the_ends() -> None:
-    box = SecretBox.around(2, 1.0)
-    assert box.holds(np.array([1.0, -1.0]))
-    assert not box.holds(np.array([1.0, -1.1]))

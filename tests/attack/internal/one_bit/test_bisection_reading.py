@@ -18,11 +18,6 @@ def lost(seed: int, runs: int = RUNS, **how: object) -> int:
     return sum(once(QUIET, [seed, run], **how).lost for run in range(runs))  # type: ignore[arg-type] # passed on
 
 
-def test_the_default_corrects_everything() -> None:
-    assert Errata() == Errata(True, True, True)
-    assert Errata.as_printed() == Errata(False, False, False)
-
-
 @pytest.mark.parametrize(
     "wrong", [{"observations": 0}, {"shortest": 0}, {"angle": 0.0}, {"angle": 1.0}]
 )
@@ -43,10 +38,13 @@ def test_the_printed_threshold_loses_the_secret_every_time(seed: int) -> None:
 
 
 def test_short_queries_mislead_the_printed_text(seed: int) -> None:
-    """Of length .014 to .028 about two runs in five fail, of .004 to .008 about five in six."""
+    """Of length .014 to .028 about two runs in five fail, of .004 to .008 about five in six.
+
+    Fewer of 40 than are asked for have a chance below 1e-6.
+    """
     printed = Errata(short_queries_left_out=False)
-    for factor, fewest in ((0.01, 12), (0.003, 55)):
-        assert lost(seed, 100, reading=printed, factor=factor) >= fewest
+    for factor, fewest in ((0.01, 3), (0.003, 18)):
+        assert lost(seed, 40, reading=printed, factor=factor) >= fewest
         assert lost(seed, factor=factor) == 0
 
 

@@ -12,17 +12,17 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 from casemate.attack.one_bit.bisection import (
-    NEVER,
     PRINTED,
     TIGHT,
+    UNREACHABLE_COUNT,
     BisectionConstants,
     HalfEvidence,
     first_side,
     gaps,
-    printed_angle,
 )
 from casemate.attack.one_bit.laws import Exponential, Gaussian, MixtureLaw, Shifted, Uniform
 from casemate.attack.one_bit.oracle import Floats
+from casemate.attack.one_bit.streams import printed_angle
 from casemate.papers import (
     delay_bound,
     error_bound,
@@ -70,7 +70,7 @@ def test_six_does_what_thirty_was_for() -> None:
     """Both constants are for a chance of T^-3 in their own inequality."""
     horizon, evidence = 10**5, HalfEvidence(0.4, 0.2)
     for bound, constants in ((wrong_side_printed, PRINTED), (wrong_side, TIGHT)):
-        needed = evidence.needed(constants, horizon)
+        needed = evidence.critical_count(constants, horizon)
         assert bound(needed, 0.2) == pytest.approx(horizon**-3, rel=0.05)
 
 
@@ -181,12 +181,8 @@ def test_skewed_noise_moves_the_middle_and_nothing_else_is_needed_of_it() -> Non
 
 def test_noise_without_density_near_its_median_never_gives_evidence() -> None:
     humps = MixtureLaw((Shifted(Uniform(0.1), -1.0), Shifted(Uniform(0.1), 1.0)), (0.5, 0.5))
-    assert HalfEvidence.of(humps, 0.5).needed(PRINTED, 100) == NEVER
-    assert HalfEvidence.of(Gaussian(1.0), -0.1).needed(PRINTED, 100) == NEVER
-
-
-def test_without_noise_the_evidence_is_certain() -> None:
-    assert HalfEvidence.of(None, 1e-9) == HalfEvidence(0.0, 1.0)
+    assert HalfEvidence.of(humps, 0.5).critical_count(PRINTED, 100) == UNREACHABLE_COUNT
+    assert HalfEvidence.of(Gaussian(1.0), -0.1).critical_count(PRINTED, 100) == UNREACHABLE_COUNT
 
 
 @pytest.mark.parametrize(("dimension", "u"), [(16, 1.0), (64, 1.0), (256, 0.1)])
@@ -195,7 +191,7 @@ def test_the_first_shrink_needs_480_u_squared_d_log_t_queries_near_each_directio
 ) -> None:
     law, horizon = Uniform(dimension * u), 10**6
     gap = float(gaps(np.full(2, first_side(dimension)), PRINTED)[0])
-    needed = HalfEvidence.of(law, gap).needed(PRINTED, horizon)
+    needed = HalfEvidence.of(law, gap).critical_count(PRINTED, horizon)
     assert needed == math.ceil(480 * u**2 * dimension * math.log(horizon) - 1e-6)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.one_bit import one_bit_limit
+from casemate.attack.one_bit import one_bit_limit, parse_law
 from casemate.attack.one_bit.laws import (
     Gaussian,
     Laplace,
@@ -17,11 +17,12 @@ from casemate.attack.one_bit.laws import (
     Uniform,
 )
 from casemate.attack.one_bit.limit import (
+    LeastErrors,
     bit_information,
     box_covariance,
     deviations,
     half_of_everything,
-    van_trees,
+    smooth_covariance,
 )
 from casemate.attack.one_bit.oracle import Floats
 from casemate.attack.one_bit.streams import Stream, generic, group_basis, near_basis, subsets
@@ -55,12 +56,6 @@ def test_deviations_stay_numbers_where_there_is_almost_no_noise(seed: int) -> No
     found = deviations(stream.coordinates, box_covariance(stream.basis), 1e24)
     assert np.isfinite(found).all()
     assert found[-1] == pytest.approx(found[9_999] / math.sqrt(2), rel=0.5)
-
-
-def test_the_covariance_of_the_cube_is_even_directions_and_a_common_level() -> None:
-    """Of groups of g coordinates: g / 12 for each, and sqrt(g g') / 12 for any two."""
-    found = 12 * box_covariance(group_basis(6, 2))
-    np.testing.assert_allclose(found, [[6, 3], [3, 6]])
 
 
 @pytest.mark.theorem("000: Theorem 2.1 (the limit it is measured against)")
@@ -205,9 +200,30 @@ def test_with_half_the_information_the_bound_would_be_wrong() -> None:
 
 def test_the_smooth_secrets_of_the_bound_lie_in_the_cube_and_take_the_wider_of_two_laws() -> None:
     """Groups of 4: levels of groups may vary by 1, so C w by 2; a single coordinate by 1."""
-    groups = Stream(group_basis(8, 2), np.array([[1.0, 0.0]]))
-    assert van_trees(groups, 1.0) == pytest.approx(2 / (2 * math.pi))
+    np.testing.assert_allclose(smooth_covariance(group_basis(8, 2)), np.eye(2) / math.pi**2)
     turned = np.array([[1.0, 1.0], [1.0, -1.0]]) / math.sqrt(2)
-    assert van_trees(Stream(turned, np.array([[1.0, 0.0]])), 1.0) == pytest.approx(
-        1 / (2 * math.pi)
-    )
+    np.testing.assert_allclose(smooth_covariance(turned), np.eye(2) / (4 * math.pi**2))
+
+
+# Limits carried along a stream in blocks ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["laplace:30", "gaussian:1e-9", "uniform:30", "triangular:5"])
+def test_limits_in_blocks_are_those_of_the_whole_stream(noise: str, seed: int) -> None:
+    law, random = parse_law(noise), np.random.default_rng(seed)
+    queries = random.random((700, 5)) * np.array([1.0, 5.0, 20.0, 3.0, 100.0])
+    whole = one_bit_limit(Stream(np.eye(5), queries), law)
+    parts = LeastErrors(law, np.eye(5))
+    for block in np.split(queries, [1, 2, 10, 300]):
+        parts.add(block)
+    assert parts.queries == 700 and parts.kind == whole.kind
+    assert parts.mean == pytest.approx(whole.mean, rel=1e-12)
+    assert (parts.full_mean or 0.0) == pytest.approx(whole.full_mean, rel=1e-12)
+    assert (parts.van_trees or 0.0) == pytest.approx(whole.root_mean_square, rel=1e-12)
+
+
+def test_an_edge_leaves_no_bound() -> None:
+    parts = LeastErrors(parse_law("uniform:1"), np.eye(2))
+    parts.add(np.ones((3, 2)))
+    assert parts.kind == "none" and parts.van_trees is None and parts.full_mean is None
+    assert parts.mean > 0

@@ -1,9 +1,13 @@
+"""What a bit, one of several answers and a whole answer carry."""
+
+import itertools
 import math
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
+from casemate.attack.one_bit.kalman import level_offsets
 from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,
@@ -21,10 +25,12 @@ from casemate.attack.one_bit.laws import (
 )
 from casemate.attack.one_bit.limit import (
     bit_information,
+    cells_information,
     edge_pays_after,
     full_information,
-    information_at,
+    level_information,
 )
+from casemate.attack.one_bit.oracle import Floats
 
 ROOT3 = math.sqrt(3)
 HUMPS = MixtureLaw((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
@@ -54,11 +60,6 @@ def test_the_median_is_best_for_the_usual_laws_and_carries_what_is_known(name: s
     assert full_information(law) == pytest.approx(full, rel=1e-5)
 
 
-def test_a_bit_about_laplace_noise_carries_as_much_as_the_whole_answer() -> None:
-    assert full_information(Laplace(2.5)) == pytest.approx(1 / 2.5**2, rel=1e-9)
-    assert bit_information(Laplace(2.5)).best == pytest.approx(1 / 2.5**2, rel=1e-9)
-
-
 @pytest.mark.parametrize("name", EDGED)
 def test_an_edge_with_a_jump_has_no_best_threshold(name: str) -> None:
     law, median = EDGED[name]
@@ -68,7 +69,7 @@ def test_an_edge_with_a_jump_has_no_best_threshold(name: str) -> None:
         assert found.median == pytest.approx(median, rel=1e-6)
     edge = found.offset + float(law.quantile(0.5))
     inward = math.copysign(min(law.scale, law.edges[1] - law.edges[0]), -found.offset)
-    near = [information_at(law, edge + inward * 10.0**-k) for k in (3, 4, 5)]
+    near = [cells_information(law, np.array([edge + inward * 10.0**-k])) for k in (3, 4, 5)]
     assert near[0] < near[1] < near[2]
 
 
@@ -144,3 +145,65 @@ def test_an_edge_pays_the_sooner_the_higher_it_is() -> None:
     assert 1e4 < cut[1] < 1e5
     assert cut[2] > 1e6
     assert edge_pays_after(Gaussian(1.0)) == edge_pays_after(Triangular(1.0)) == math.inf
+
+
+# One of several answers ---------------------------------------------------------------------------
+
+
+def gaussian_information(ends: Floats) -> float:
+    """What cells with these ends say about the location of unit Gaussian noise."""
+    ends = np.sort(ends)
+    chance = np.diff(stats.norm.cdf(ends), prepend=0, append=1)
+    return float((np.diff(stats.norm.pdf(ends), prepend=0, append=0) ** 2 / chance).sum())
+
+
+@pytest.mark.parametrize(
+    ("levels", "ends", "information"),
+    [
+        (2, [0], 0.6366),
+        (3, [-0.612, 0.612], 0.8098),
+        (4, [-0.982, 0, 0.982], 0.8825),
+        (8, [-1.748, -1.050, -0.501, 0, 0.501, 1.050, 1.748], 0.9655),
+    ],
+)
+def test_for_gaussian_noise_the_best_levels_are_the_best_quantiser(
+    levels: int, ends: list[float], information: float
+) -> None:
+    """The score of Gaussian noise is the noise: cells end where the tables of Lloyd and Max say."""
+    assert level_offsets(levels) == pytest.approx(ends, abs=6e-4)
+    assert level_information(Gaussian(1.0), levels).best == pytest.approx(information, abs=1e-4)
+
+
+@pytest.mark.parametrize("levels", [3, 5, 6, 16])
+def test_no_cells_nearby_say_more(levels: int, seed: int) -> None:
+    own = np.array(level_offsets(levels))
+    best = gaussian_information(own)
+    assert level_information(Gaussian(1.0), levels).best == pytest.approx(best, rel=1e-9)
+    draw = np.random.default_rng(seed)
+    for width in (1e-3, 1e-2, 1e-1):
+        others = own + width * draw.normal(size=(200, levels - 1))
+        assert max(gaussian_information(ends) for ends in others) < best
+
+
+@pytest.mark.parametrize("law", [Gaussian(1.0), Laplace(2.0), Cauchy(1.0), HUMPS])
+def test_no_triple_of_a_scan_is_better(law: Gaussian | Laplace | Cauchy | MixtureLaw) -> None:
+    places = law.quantile(np.linspace(0.02, 0.98, 15))
+    scan = max(
+        cells_information(law, np.array(triple)) for triple in itertools.combinations(places, 3)
+    )
+    assert level_information(law, 4).best >= scan
+
+
+@pytest.mark.parametrize("law", [Gaussian(1.0), Cauchy(2.0), HUMPS])
+def test_more_levels_carry_more_up_to_the_whole_answer(law: Gaussian | Cauchy | MixtureLaw) -> None:
+    carried = [level_information(law, levels).best for levels in (2, 3, 4, 8, 16)]
+    assert carried[0] == pytest.approx(bit_information(law).best, rel=1e-6)
+    assert carried == sorted(carried)
+    assert carried[-1] < full_information(law) * (1 + 1e-4)
+
+
+def test_at_an_edge_there_are_no_best_levels_and_one_level_is_none() -> None:
+    assert level_information(Uniform(1.0), 3).best == math.inf
+    assert level_information(Uniform(1.0), 3).thresholds == ()
+    with pytest.raises(ValueError, match="at least 2 answers, got 1"):
+        level_information(Gaussian(1.0), 1)

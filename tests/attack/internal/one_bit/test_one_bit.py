@@ -1,8 +1,8 @@
 """The attack through yes/no answers: errors, limits, values, and interrupts."""
 
 import math
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,24 +14,26 @@ from casemate.attack.one_bit.choice import KnownNoise, OneBitLearnerName
 from casemate.attack.one_bit.laws import Gaussian, MixtureLaw, Shifted
 from casemate.attack.one_bit.streams import Weighting
 from casemate.errors import Misconfigured
+from casemate.table import Table
 
 BOUNDS = (0.0, 100.0)
 RUNS = 12
 
 
 @pytest.fixture(scope="module")
-def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     """Two hundred people of different ages, and a number for each."""
     random = np.random.default_rng(5)
     rows = [f"{place},{random.integers(0, 41)}" for place in range(200)]
     path = tmp_path_factory.mktemp("people") / "people.csv"
     path.write_text("\n".join(["age,pay", *rows, ""]))
-    return path
+    with Table.open(path, private=["pay"]) as table:
+        yield table
 
 
 @cache
 def attacked(
-    people: Path,
+    people: Table,
     noise: str = "gaussian:1000",
     learner: str = "auto",
     told: str = "law",
@@ -42,7 +44,6 @@ def attacked(
 ) -> OneBitFound:
     return OneBitAttack.of(
         people,
-        private="pay",
         noise=noise,
         queries=queries,
         dimensions=dimensions,
@@ -52,7 +53,7 @@ def attacked(
     )
 
 
-def ratios(people: Path, *arguments: str, seed: int) -> list[float]:
+def ratios(people: Table, *arguments: str, seed: int) -> list[float]:
     found = [attacked(people, *arguments, seed=seed + i).errors.ratio for i in range(RUNS)]
     return [each for each in found if each is not None]
 
@@ -60,7 +61,7 @@ def ratios(people: Path, *arguments: str, seed: int) -> list[float]:
 # What is exactly true -------------------------------------------------------------------------
 
 
-def test_nearly_without_noise_every_groups_mean_is_found(people: Path) -> None:
+def test_nearly_without_noise_every_groups_mean_is_found(people: Table) -> None:
     found = attacked(people, "gaussian:1e-6", queries=600, dimensions=8)
     means = [found.totals.value(each) for each in found.totals.means]
     assert [each.value for each in found.values] == pytest.approx(means, abs=1e-4)
@@ -75,7 +76,7 @@ def test_nearly_without_noise_every_groups_mean_is_found(people: Path) -> None:
         *(pytest.param(x, marks=pytest.mark.slow) for x in ("edge", "automatic")),
     ],
 )
-def test_the_same_seed_gives_the_same_attack(people: Path, learner: str) -> None:
+def test_the_same_seed_gives_the_same_attack(people: Table, learner: str) -> None:
     told = "nothing" if learner == "automatic" else "law"
     one = attacked(people, "uniform:500", learner, told, queries=1_500)
     attacked.cache_clear()
@@ -86,7 +87,7 @@ def test_the_same_seed_gives_the_same_attack(people: Path, learner: str) -> None
     assert third.errors.error != one.errors.error
 
 
-def test_the_curve_has_powers_of_ten_and_ends_where_the_stream_does(people: Path) -> None:
+def test_the_curve_has_powers_of_ten_and_ends_where_the_stream_does(people: Table) -> None:
     found = attacked(people, queries=1_234)
     places = [each.queries for each in found.curve]
     assert places[0] == 1 and places[-1] == 1_234 and {1, 10, 100, 1_000} < set(places)
@@ -97,17 +98,17 @@ def test_the_curve_has_powers_of_ten_and_ends_where_the_stream_does(people: Path
     )
 
 
-def test_blocks_do_not_change_the_limit(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_do_not_change_the_limit(people: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = attacked(people, queries=900)
     attacked.cache_clear()
-    monkeypatch.setattr("casemate.attack.one_bit.attack.BLOCK", 400)
+    monkeypatch.setattr("casemate.attack.one_bit.attack.NUMBERS_PER_BLOCK", 400)
     parts = attacked(people, queries=900)
     attacked.cache_clear()
     assert parts.errors.limit == pytest.approx(whole.errors.limit, rel=0.02)
     assert parts.queries == 900
 
 
-def test_a_ratio_counts_only_below_a_quarter_of_one_half(people: Path) -> None:
+def test_a_ratio_counts_only_below_a_quarter_of_one_half(people: Table) -> None:
     early, late = attacked(people, queries=3), attacked(people, queries=5_000)
     assert early.errors.limit > early.errors.baseline / 4 and early.errors.ratio is None
     assert early.late_ratio is None
@@ -115,7 +116,7 @@ def test_a_ratio_counts_only_below_a_quarter_of_one_half(people: Path) -> None:
     assert late.errors.ratio == late.errors.error / late.errors.limit
 
 
-def test_the_learner_is_chosen_by_the_law_and_by_what_is_told(people: Path) -> None:
+def test_the_learner_is_chosen_by_the_law_and_by_what_is_told(people: Table) -> None:
     """An edge of uniform noise pays after 8.5 queries a group, one of a law cut far out later."""
     assert attacked(people, "uniform:500", queries=100).learner == "edge"
     assert attacked(people, "uniform:500", queries=20).learner == "kalman"
@@ -125,18 +126,18 @@ def test_the_learner_is_chosen_by_the_law_and_by_what_is_told(people: Path) -> N
 
 
 @pytest.mark.parametrize("learner", ["edge", "bisection"])
-def test_learners_that_read_the_law_have_to_be_told_it(people: Path, learner: str) -> None:
+def test_learners_that_read_the_law_have_to_be_told_it(people: Table, learner: str) -> None:
     with pytest.raises(Misconfigured, match=f"the learner {learner} has to know the law"):
         attacked(people, "uniform:500", learner, "scale")
 
 
-def test_groups_that_queries_cannot_tell_apart_have_no_value(people: Path) -> None:
+def test_groups_that_queries_cannot_tell_apart_have_no_value(people: Table) -> None:
     assert attacked(people, queries=3).values == ()
     assert len(attacked(people, queries=4).values) == 4
     assert identifiable(np.diag([1.0, 0.0, 3.0])).tolist() == [True, False, True]
 
 
-def test_bad_options_are_one_sentence(people: Path) -> None:
+def test_bad_options_are_one_sentence(people: Table) -> None:
     with pytest.raises(Misconfigured, match="--queries 0 leaves nothing to ask"):
         attacked(people, queries=0)
     with pytest.raises(Misconfigured, match="cannot read the noise 'nosuch:1'"):
@@ -147,7 +148,7 @@ def test_bad_options_are_one_sentence(people: Path) -> None:
         OneBitOptions(confidence=1.0)
 
 
-def test_an_interrupt_leaves_the_best_so_far(people: Path) -> None:
+def test_an_interrupt_leaves_the_best_so_far(people: Table) -> None:
     seen = []
 
     def interrupted(count: int) -> None:
@@ -157,7 +158,6 @@ def test_an_interrupt_leaves_the_best_so_far(people: Path) -> None:
 
     found = OneBitAttack.of(
         people,
-        private="pay",
         noise="laplace:100",
         queries=10_000,
         bounds=BOUNDS,
@@ -168,7 +168,7 @@ def test_an_interrupt_leaves_the_best_so_far(people: Path) -> None:
     assert len(found.values) == 16
 
 
-def test_nothing_of_the_secret_is_in_a_repr(people: Path) -> None:
+def test_nothing_of_the_secret_is_in_a_repr(people: Table) -> None:
     assert repr(attacked(people)) == "<OneBitFound: 5000 queries about 4 groups>"
 
 
@@ -179,21 +179,19 @@ def test_nothing_of_the_secret_is_in_a_repr(people: Path) -> None:
     ("noise", "told", "most"),
     [
         ("gaussian:1000", "law", 1.35),
-        ("laplace:1000", "law", 1.5),
-        ("cosine:1000", "law", 1.35),
         ("laplace:1000[-500:3000]", "law", 1.5),
         ("gaussian:1000", "nothing", 1.7),
     ],
 )
 def test_the_filter_is_near_the_limit(
-    people: Path, noise: str, told: str, most: float, seed: int
+    people: Table, noise: str, told: str, most: float, seed: int
 ) -> None:
     found = ratios(people, noise, "kalman", told, seed=seed)
     assert len(found) == RUNS and 0.7 < np.mean(found) < most
 
 
 def test_thresholds_at_the_edge_are_far_below_the_limit_of_the_median(
-    people: Path, seed: int
+    people: Table, seed: int
 ) -> None:
     edge = ratios(people, "uniform:1000", "edge", seed=seed)
     median = ratios(people, "uniform:1000", "kalman", seed=seed)
@@ -201,7 +199,7 @@ def test_thresholds_at_the_edge_are_far_below_the_limit_of_the_median(
 
 
 def test_bisection_keeps_the_truth_in_its_box_and_is_far_from_the_limit(
-    people: Path, seed: int
+    people: Table, seed: int
 ) -> None:
     runs = [attacked(people, "uniform:100", "bisection", seed=seed + i) for i in range(4)]
     assert all(each.weights is Weighting.SINGLE and each.inside == 4 for each in runs)
@@ -209,7 +207,7 @@ def test_bisection_keeps_the_truth_in_its_box_and_is_far_from_the_limit(
     assert np.mean([each.errors.error / each.errors.limit for each in runs]) > 3
 
 
-def test_intervals_hold_the_truth_about_as_often_as_they_say(people: Path, seed: int) -> None:
+def test_intervals_hold_the_truth_about_as_often_as_they_say(people: Table, seed: int) -> None:
     runs = [attacked(people, "gaussian:1000", "kalman", seed=seed + i) for i in range(RUNS)]
     missed = sum(len(each.values) - each.inside for each in runs)
     assert_rate_at_most(missed, 4 * RUNS, 0.2)
@@ -225,14 +223,13 @@ def _outside_a_tenth(runs: list[OneBitFound]) -> int:
     )
 
 
-def test_the_better_threshold_of_two_humps_is_found(people: Path, seed: int) -> None:
+def test_the_better_threshold_of_two_humps_is_found(people: Table, seed: int) -> None:
     """Between the humps the median tells next to nothing; `auto` asks elsewhere."""
     humps = MixtureLaw((Shifted(Gaussian(400), -1000), Shifted(Gaussian(400), 1000)), (0.5, 0.5))
     found = {}
     for learner in (OneBitLearnerName.AUTO, OneBitLearnerName.KALMAN):
         found[learner] = OneBitAttack.of(
             people,
-            private="pay",
             noise=humps,
             queries=20_000,
             dimensions=2,

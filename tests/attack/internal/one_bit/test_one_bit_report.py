@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import pytest
 from attack.one_bits import HUMPS, found
+from rendered import forms
 
 from casemate.attack.one_bit import parse_law
 from casemate.attack.one_bit.report import (
-    as_json,
-    as_text,
     defence,
     digits,
+    one_bit_report,
     pays_after,
     price,
     size,
 )
+
+as_text, as_json, _page = forms(one_bit_report)
 
 CONTRACT = {
     "error",

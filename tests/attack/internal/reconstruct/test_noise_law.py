@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from casemate.attack.reconstruct.noise import NoiseLaw
+from casemate.attack.reconstruct.problem import NoiseLaw
 from casemate.errors import Misconfigured
 
 LAWS = ["laplace:2.5", "gaussian:3", "uniform:4", "round:5"]
@@ -27,10 +27,6 @@ def test_a_law_is_read_back_from_its_text(kind: str, scale: float) -> None:
     assert NoiseLaw.read(str(law)) == law
 
 
-def test_a_whole_scale_is_written_without_a_point() -> None:
-    assert [str(NoiseLaw.read(text)) for text in LAWS] == LAWS
-
-
 @pytest.mark.parametrize(
     "text", ["cauchy:1", "", "laplace", "laplace:", "laplace:wide", "gaussian:-1", "uniform:0"]
 )
@@ -42,27 +38,10 @@ def test_another_text_is_refused_with_the_laws_and_an_example(text: str) -> None
     assert "for example laplace:2.5" in said and repr(text) in said and "\n" not in said
 
 
-@pytest.mark.parametrize("scale", ["inf", "nan", "1e400", "-0.0"])
-def test_a_scale_that_is_not_finite_and_positive_is_refused(scale: str) -> None:
-    with pytest.raises(Misconfigured, match="state no law where there is no noise"):
-        NoiseLaw.read(f"laplace:{scale}")
-    with pytest.raises(ValueError, match="above 0"):
-        NoiseLaw("laplace", float(scale))
-
-
-def test_a_kind_that_is_none_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="one of laplace, gaussian, uniform, round"):
-        NoiseLaw("cauchy", 1.0)  # type: ignore[arg-type] # the mistake under test
-
-
 @pytest.mark.parametrize("text", LAWS)
 def test_the_deviation_is_that_of_the_law(text: str) -> None:
     law = NoiseLaw.read(text)
     assert law.deviation == pytest.approx(PEERS[law.kind].std())
-
-
-def test_only_uniform_noise_and_rounding_have_a_bound() -> None:
-    assert [NoiseLaw.read(text).bounded for text in LAWS] == [None, None, 4.0, 2.5]
 
 
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=1), st.sampled_from([1, 2, 5, 10]))
@@ -73,13 +52,6 @@ def test_rounding_goes_to_the_nearest_step_and_from_a_half_to_the_even_one(
     shown = law.laid_over(np.array(answers, np.float64), np.random.default_rng(0))
     assert shown.tolist() == [step * round(answer / step) for answer in answers]
     assert (np.abs(shown - answers) <= step / 2).all()
-
-
-@pytest.mark.parametrize("text", LAWS)
-def test_the_same_seed_lays_the_same_noise(text: str) -> None:
-    law, answers = NoiseLaw.read(text), np.arange(50.0)
-    first, second = (law.laid_over(answers, np.random.default_rng(7)) for _ in range(2))
-    assert (first == second).all()
 
 
 @pytest.mark.parametrize("text", LAWS[:3])

@@ -1,31 +1,48 @@
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from casemate.attack.features import Features, Places
+from casemate.attack.reconstruct.problem import Prior, Problem
 from casemate.attack.score.predictor import (
-    PENALTY,
+    RIDGE_PENALTY,
     CellPredictor,
+    Decision,
     GuessForecast,
-    Lesson,
+    LearningTask,
     NearestRecords,
     Predictor,
+    PredictorMark,
+    PriorMean,
+    PublicDesign,
     Ridge,
+    Rule,
     Split,
+    majority,
+    marginal,
+    marks,
     nearest,
+    prior_mean,
 )
+from casemate.attack.subjects import Subjects
 from casemate.exact import Floats
 
 COUNT = 60
 
 
-def case(seed: int) -> tuple[Lesson, Floats, Split]:
+def case(seed: int) -> tuple[LearningTask, Floats, Split]:
     """A lesson of three guesses, a design, and which records are learned from and asked about."""
     rng = np.random.default_rng(seed)
-    lesson = Lesson(rng.integers(0, 4, COUNT), 3, rng.normal(size=COUNT))
+    lesson = LearningTask(rng.integers(0, 4, COUNT), 3, rng.normal(size=COUNT))
     learn = rng.random(COUNT) < 0.7
     return lesson, rng.normal(size=(COUNT, 3)), Split.of(learn, np.flatnonzero(~learn))
 
 
-def shares(lesson: Lesson, places: list[int]) -> list[float]:
+def shares(lesson: LearningTask, places: list[int]) -> list[float]:
     return [sum(lesson.classes[p] == guess for p in places) for guess in range(lesson.count)]
 
 
@@ -54,14 +71,6 @@ def test_neighbours_are_the_nearest_that_may_be_learned_from(seed: int) -> None:
         assert found.means[row] == pytest.approx(lesson.numbers[own].mean(), abs=1e-5)
 
 
-def test_nobody_is_a_neighbour_of_the_own_person(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    people = np.arange(600) // 3
-    near = nearest(rng.normal(size=(600, 2)), people)
-    assert near.shape == (600, 48)
-    assert (people[near] != people[:, None]).all()
-
-
 def test_a_linear_form_is_ridge_regression(seed: int) -> None:
     lesson, design, split = case(seed)
     found = Ridge(design).predict(lesson, split)
@@ -69,7 +78,7 @@ def test_a_linear_form_is_ridge_regression(seed: int) -> None:
     for guess, mine in [*enumerate(found.shares.T), (-1, found.means)]:
         target = lesson.numbers if guess < 0 else (lesson.classes == guess).astype(np.float64)
         level = target[split.held].mean()
-        squares = learned.T @ learned + PENALTY * len(learned) * np.eye(3)
+        squares = learned.T @ learned + RIDGE_PENALTY * len(learned) * np.eye(3)
         slopes = np.linalg.solve(squares, learned.T @ (target[split.held] - level))
         np.testing.assert_allclose(mine, level + design[split.asked] @ slopes, atol=1e-9)
 
@@ -90,7 +99,7 @@ def test_what_is_not_learned_from_changes_nothing(which: int, seed: int) -> None
     way = ways(design)[which]
     classes, numbers = lesson.classes.copy(), lesson.numbers.copy()
     classes[split.asked], numbers[split.asked] = 2, 1e9
-    other = Lesson(classes, lesson.count, numbers)
+    other = LearningTask(classes, lesson.count, numbers)
     assert same(way.predict(lesson, split), way.predict(other, split))
     classes[split.held[0]] = (classes[split.held[0]] + 1) % 3
     numbers[split.held[0]] += 1
@@ -98,9 +107,158 @@ def test_what_is_not_learned_from_changes_nothing(which: int, seed: int) -> None
                     way.predict(other, Split.of(split.learn, np.arange(COUNT))))  # fmt: skip
 
 
-@pytest.mark.parametrize("which", range(3))
-def test_learning_from_nobody_gives_numbers_all_the_same(which: int, seed: int) -> None:
-    lesson, design, _ = case(seed)
-    found = ways(design)[which].predict(lesson, Split.of(np.zeros(COUNT, bool), np.arange(COUNT)))
-    assert np.isfinite(found.shares).all()
-    assert np.isfinite(found.means).all()
+COUNT_BEST_PREDICTOR = 400
+EVERYBODY = np.ones(COUNT_BEST_PREDICTOR, np.bool_)
+
+
+def school(columns: dict[str, NDArray[Any]], people: Places | None = None) -> PublicDesign:
+    persons = np.arange(COUNT_BEST_PREDICTOR) if people is None else people
+    return PublicDesign(
+        Features.from_arrays(columns), np.arange(COUNT_BEST_PREDICTOR), persons, persons % 5
+    )
+
+
+def best(taught: PublicDesign, classes: Places) -> PredictorMark:
+    lesson = LearningTask(classes, int(classes.max()) + 1, classes.astype(np.float64))
+
+    def likeliest(forecast: GuessForecast) -> Floats:
+        return np.asarray(np.argmax(forecast.shares, axis=1), np.float64)
+
+    def judge(forecast: GuessForecast) -> tuple[float, Decision]:
+        return float((likeliest(forecast) == classes).mean()), likeliest
+
+    return max(marks(taught, lesson, EVERYBODY, judge), key=lambda mark: mark.fraction)
+
+
+def columns(seed: int) -> dict[str, NDArray[Any]]:
+    rng = np.random.default_rng(seed)
+    return {name: rng.integers(0, 4, COUNT_BEST_PREDICTOR) for name in ("a", "b", "c", "d")}
+
+
+def test_a_secret_that_follows_from_one_column_is_found_there(seed: int) -> None:
+    public = columns(seed)
+    found = best(school(public), np.array([2, 0, 1, 0])[public["c"].astype(np.int64)])
+    assert (found.fraction, found.predictor.name) == (1.0, "c")
+
+
+def test_a_secret_that_no_single_column_tells_is_found_in_a_pair(seed: int) -> None:
+    public = columns(seed)
+    secret = (public["a"] % 2) ^ (public["d"] % 2)
+    found = best(school(public), secret)
+    assert (found.fraction, found.predictor.name) == (1.0, "a x d")
+
+
+def test_a_secret_along_a_line_is_found_by_a_linear_form_or_neighbours(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(2, COUNT_BEST_PREDICTOR))
+    found = best(school({"x": x, "y": y}), (x + y > 0).astype(np.int64))
+    assert found.predictor.name in ("ridge", "neighbours")
+    assert found.fraction > 0.9
+
+
+def test_nobody_is_predicted_from_the_own_rows(seed: int) -> None:
+    """Everybody's two rows have the same secret and the same public value, shared by nobody."""
+    rng = np.random.default_rng(seed)
+    people = np.arange(COUNT_BEST_PREDICTOR) // 2
+    secret = rng.integers(0, 2, COUNT_BEST_PREDICTOR // 2)[people]
+    public: dict[str, NDArray[Any]] = {"face": people}
+    assert best(school(public, people), secret).fraction < 0.7
+    assert best(school(public), secret).fraction == 1.0, "rows of one person counted as two people"
+
+
+WHOLE, NEARLY = Rule(np.array([True]), 0.0), Rule(np.array([False]), 0.3)
+TRUTH = np.array([0.0, 1.0, 1.0, 2.0])
+EVERYBODY_BASELINES = np.ones(4, np.bool_)
+
+
+def guess(prior: Prior, rule: Rule = WHOLE) -> tuple[float | None, PriorMean | None]:
+    problem = Problem.of(np.ones((1, 4)), [TRUTH.sum()], prior)
+    return prior_mean(problem, TRUTH, Subjects.alone(4), rule, EVERYBODY_BASELINES)
+
+
+def test_the_prior_mean_is_the_middle_of_the_range() -> None:
+    assert guess(Prior(low=0.0, high=2.0)) == (0.5, PriorMean.RANGE)
+    assert guess(Prior(low=0.0, high=5.0), NEARLY) == (0.0, PriorMean.RANGE)
+
+
+def test_a_middle_between_two_whole_numbers_is_taken_for_either() -> None:
+    """0 is right once and 1 twice, of four."""
+    assert guess(Prior(low=0.0, high=1.0)) == (0.375, PriorMean.RANGE)
+
+
+def test_the_majority_of_numbers_is_the_window_that_holds_most() -> None:
+    values = np.array([[0.0], [0.5], [0.6], [3.0]])
+    assert majority(values, NEARLY) == 0.75
+    assert majority(values, Rule(np.array([False]), 0.1)) == 0.5
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=20))
+def test_the_marginal_is_the_chance_that_two_draws_agree(values: list[int]) -> None:
+    truth = np.array(values, np.float64)[:, None]
+    agree = [rule_right(a, b) for a in values for b in values]
+    assert marginal(truth, WHOLE) == pytest.approx(np.mean(agree))
+    assert marginal(truth, WHOLE) <= majority(truth, WHOLE) + 1e-12
+
+
+def rule_right(one: float, other: float) -> bool:
+    return one == other
+
+
+NUMBER = Rule(np.array([False]), 0.5)
+BOTH = Rule(np.array([True, False]), 0.5)
+
+
+def column(values: list[float]) -> Floats:
+    return np.array(values, np.float64).reshape(-1, 1)
+
+
+columns_of_rule = st.lists(st.integers(-6, 6).map(lambda each: each / 4), min_size=1, max_size=12)
+pairs = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(-6, 6).map(lambda each: each / 4)),
+    min_size=1,
+    max_size=12,
+)
+
+
+def test_whole_numbers_are_right_after_rounding_and_others_within_the_tolerance() -> None:
+    guesses, truth = column([1.4, 1.6, 1.0]), column([1.0, 1.0, 1.5])
+    assert WHOLE.right(guesses, truth).tolist() == [True, False, False]
+    assert NUMBER.right(guesses, truth).tolist() == [True, False, True]
+
+
+def test_a_secret_of_several_numbers_is_right_when_all_of_them_are() -> None:
+    truth = np.array([[1.0, 2.0]] * 3)
+    guesses = np.array([[1.2, 2.4], [0.0, 2.0], [1.0, 2.6]])
+    assert BOTH.right(guesses, truth).tolist() == [True, False, False]
+
+
+@given(st.sampled_from([WHOLE, NUMBER]), columns_of_rule)
+def test_the_frequency_of_a_value_is_for_how_many_it_is_right(
+    rule: Rule, values: list[float]
+) -> None:
+    each = column(values)
+    slow = [int(rule.right(np.full_like(each, value), each).sum()) for value in values]
+    if rule is WHOLE:
+        slow = [sum(np.rint(value) == np.rint(other) for other in values) for value in values]
+    assert rule.frequency(each).tolist() == slow
+
+
+@given(st.sampled_from([WHOLE, NUMBER]), columns_of_rule)
+def test_the_first_guess_is_right_as_often_as_any(rule: Rule, values: list[float]) -> None:
+    each = column(values)
+    guesses, _ = rule.guesses(each, 1)
+    mine = int(rule.right(np.broadcast_to(guesses, each.shape), each).sum())
+    grid = np.arange(-2, 2.01, 1 / 8)  # some best window has its middle here
+    assert mine == max(int(rule.right(np.full_like(each, g), each).sum()) for g in grid)
+
+
+@given(st.sampled_from([WHOLE, NUMBER, BOTH]), pairs, st.integers(1, 5))
+def test_a_value_is_counted_for_a_guess_that_is_right_for_it(
+    rule: Rule, values: list[tuple[int, float]], most: int
+) -> None:
+    each = np.array(values, np.float64)[:, -len(rule.whole) :]
+    guesses, classes = rule.guesses(each, most)
+    assert len(guesses) <= most
+    held = classes < len(guesses)
+    assert rule.right(guesses[classes[held]], each[held]).all()
+    assert held.all() or len(guesses) == most

@@ -1,19 +1,14 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, lsq_linear, minimize
 
-from casemate.attack.solvers.convex import convex
-from casemate.attack.solvers.convex_losses import RangeConstraints
-from casemate.attack.solvers.least_squares import least_squares
-from casemate.attack.solvers.projections import TotalRange
+from casemate.attack.solvers.convex import Allowed, RangeConstraints, TotalRange, convex
 from casemate.exact import Floats, Rows, System
 
 HOSPITAL = Rows.of(System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
 ANSWERS = np.array([32.1, 15.5, 11.4])
-
-
-def sums(point: Floats) -> Floats:
-    return HOSPITAL.times(point) * HOSPITAL.lengths
 
 
 # The hospital of the document
@@ -29,38 +24,6 @@ def test_of_the_points_that_fit_the_nearest_to_the_centre_is_found() -> None:
     np.testing.assert_allclose(pressed.values[[0, 4]], [5.0, 6.4], atol=1e-5)
 
 
-def test_a_known_total_is_kept_exactly() -> None:
-    """The first answer is left out and given as the total instead."""
-    rows = Rows.of(System.of([[0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
-    found = convex(rows, ANSWERS[1:], low=3.0, total=TotalRange.of(6, 32.1), tolerance=1e-9)
-    assert found.converged
-    assert found.values.sum() == pytest.approx(32.1, abs=1e-12)
-    assert found.values[1] == pytest.approx(5.2, abs=1e-6)
-
-
-def test_another_sum_in_a_range_is_kept() -> None:
-    """John's and Jeremy's values differ by at least 1, and John's is the greater."""
-    also = RangeConstraints(
-        Rows.of(System.of([[1, -1, 0, 0, 0, 0]])), np.ones(1), np.full(1, np.inf)
-    )
-    found = convex(HOSPITAL, ANSWERS, low=3.0, also=also, tolerance=1e-8)
-    assert found.converged
-    assert found.values[0] - found.values[1] >= 1 - 1e-6
-    np.testing.assert_allclose(found.values[[0, 4]], [6.2, 5.2], atol=1e-5)
-    np.testing.assert_allclose(sums(found.values), ANSWERS, atol=1e-5)
-
-
-def test_categories_of_a_person_add_up_to_at_most_one() -> None:
-    """Three people, two categories each; who is in the first is known of one, and both counts."""
-    rows = Rows.of(System.of([[1, 0, 1, 0, 1, 0], [0, 1, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0]]))
-    people = Rows.of(System.of([[1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]]))
-    also = RangeConstraints(people, np.zeros(3), np.ones(3))
-    right = np.array([2.0, 1.0, 1.0])
-    found = convex(rows, right, low=0.0, high=1.0, also=also, tolerance=1e-7)
-    assert found.converged
-    np.testing.assert_allclose(found.values, [1, 0, 0.5, 0.5, 0.5, 0.5], atol=1e-5)
-
-
 # Against slower solvers
 
 
@@ -73,7 +36,7 @@ def random_case(rng: np.random.Generator) -> tuple[Rows, Floats, Floats, Floats,
     return Rows.of(System.of(dense.tolist())), dense.astype(np.float64), right, low, high
 
 
-@pytest.mark.parametrize("case", range(20))
+@pytest.mark.parametrize("case", range(6))
 def test_the_point_is_the_nearest_of_the_best(case: int, seed: int) -> None:
     """Against SciPy's solver, twice: for the best fit, and for the centre among such fits."""
     rng = np.random.default_rng([seed, case])
@@ -90,7 +53,7 @@ def test_the_point_is_the_nearest_of_the_best(case: int, seed: int) -> None:
     np.testing.assert_allclose(found.values, nearest.x, atol=2e-5)
 
 
-@pytest.mark.parametrize("case", range(15))
+@pytest.mark.parametrize("case", range(6))
 def test_with_a_total_and_other_sums_no_allowed_point_fits_better(case: int, seed: int) -> None:
     """Against SciPy's sequential quadratic programming."""
     rng = np.random.default_rng([seed, case])
@@ -124,7 +87,7 @@ def test_with_a_total_and_other_sums_no_allowed_point_fits_better(case: int, see
         assert cost(found.values) <= cost(theirs.x) + 1e-5
 
 
-@pytest.mark.parametrize("case", range(15))
+@pytest.mark.parametrize("case", range(6))
 def test_a_sparse_solution_keeps_the_conditions_of_a_minimum(case: int, seed: int) -> None:
     """The gradient is the weight where a value departs, and at most that where it does not."""
     rng = np.random.default_rng([seed, case])
@@ -137,20 +100,6 @@ def test_a_sparse_solution_keeps_the_conditions_of_a_minimum(case: int, seed: in
     apart = found.values - centre
     assert (np.abs(slope) <= weight + 1e-6).all()
     np.testing.assert_allclose(slope[apart != 0], -weight * np.sign(apart[apart != 0]), atol=1e-6)
-
-
-def test_sparse_values_are_found_in_fewer_equations_than_unknowns(seed: int) -> None:
-    """Four of sixty values are not 0; forty random sums show which."""
-    rng = np.random.default_rng(seed)
-    dense = rng.integers(0, 2, (40, 60))
-    truth = np.zeros(60)
-    truth[rng.choice(60, 4, replace=False)] = rng.choice([-2.0, 3.0], 4)
-    rows, right = Rows.of(System.of(dense.tolist())), dense @ truth
-    found = convex(rows, right, sparsity=0.02, tolerance=1e-8)
-    assert found.converged
-    np.testing.assert_allclose(found.values, truth, atol=0.1)
-    plain = least_squares(rows, right).values
-    assert np.abs(plain - truth).max() > 0.3
 
 
 # What is refused, and what is told
@@ -170,9 +119,66 @@ def test_constraints_that_contradict_are_refused() -> None:
         convex(HOSPITAL, ANSWERS, also=RangeConstraints(also.rows, np.ones(1), np.zeros(1)))
 
 
-def test_progress_counts_on_through_both_descents() -> None:
-    seen: list[int] = []
-    found = convex(
-        HOSPITAL, ANSWERS, low=3.0, high=6.0, progress=lambda steps, *_: seen.append(steps)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def some_region(rng: np.random.Generator) -> Allowed:
+    """A box with absent and equal ends, and a total that some of its points have."""
+    width = int(rng.integers(1, 7))
+    low = np.where(rng.random(width) < 0.2, -np.inf, rng.normal(size=width))
+    high = np.where(rng.random(width) < 0.2, np.inf, np.maximum(low, -3) + rng.integers(0, 4))
+    inside = np.clip(rng.normal(size=width), low, high)
+    weights = rng.choice([-2.0, 0.0, 1.0, 1.0, 3.0], width)
+    reached = float(weights @ inside)
+    return Allowed.of(
+        width, low, high, TotalRange(weights, reached, reached + rng.choice([0.0, 0.5]))
     )
-    assert seen == list(range(1, found.iterations + 1))
+
+
+@given(seeds)
+def test_no_allowed_point_is_better_than_the_pulled_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    region = some_region(rng)
+    point, centre = 3 * rng.normal(size=(2, len(region.low)))
+    strength = float(rng.choice([0.1, 1.0, 5.0]))
+
+    def cost(x: Floats) -> float:
+        return float(0.5 * np.sum((x - point) ** 2) + strength * np.abs(x - centre).sum())
+
+    found = region.proximal_point(point, centre, strength)
+    for _ in range(20):
+        step = rng.choice([1e-3, 0.1, 2.0]) * rng.normal(size=len(point))
+        assert cost(found) <= cost(region.nearest(found + step)) + 1e-7
+
+
+@pytest.mark.parametrize("case", range(6))
+def test_the_nearest_point_is_that_of_a_general_solver(case: int, seed: int) -> None:
+    """Against SciPy's sequential quadratic programming."""
+    rng = np.random.default_rng([seed, case])
+    point = rng.normal(size=6)
+    region = Allowed.of(6, -0.5, 0.7, TotalRange(rng.choice([-1.0, 1.0, 2.0], 6), 0.3, 0.3))
+    total = region.total
+    assert total is not None
+
+    def cost(x: Floats) -> float:
+        return float(0.5 * np.sum((x - point) ** 2))
+
+    theirs = minimize(
+        cost,
+        np.zeros(6),
+        bounds=[(-0.5, 0.7)] * 6,
+        constraints=LinearConstraint(total.weights[None, :], 0.3, 0.3),
+        method="SLSQP",
+        tol=1e-14,
+    )
+    np.testing.assert_allclose(region.nearest(point), theirs.x, atol=1e-6)
+
+
+def test_totals_that_cannot_be_are_refused() -> None:
+    with pytest.raises(ValueError, match="have the known total"):
+        Allowed.of(2, 0.0, 1.0, TotalRange.of(2, 2.5))
+    with pytest.raises(ValueError, match="have the known total"):
+        Allowed.of(2, 0.0, np.inf, TotalRange.of(2, -1.0))
+    with pytest.raises(ValueError, match="lower end of a total"):
+        Allowed.of(2, 0.0, 1.0, TotalRange.of(2, 1.0, 0.5))
+    Allowed.of(2, 0.0, np.inf, TotalRange(np.array([1.0, 0.0]), 5.0, 5.0))

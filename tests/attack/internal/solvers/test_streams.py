@@ -8,8 +8,7 @@ from chance import assert_follows
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.attack.solvers.box_squares import box_squares
-from casemate.attack.solvers.kaczmarz import drawn_rows, kaczmarz_blocks, shuffled_rows
+from casemate.attack.solvers.kaczmarz import drawn_rows, kaczmarz_blocks
 from casemate.attack.solvers.sgd import EquationStream, PathAverage, sgd
 from casemate.exact import Floats, Rows, System
 
@@ -21,7 +20,7 @@ HIGH = np.array([5.0, 10, 10, 10, 10, 10])
 # Steps written out
 
 
-@pytest.mark.parametrize("case", range(10))
+@pytest.mark.parametrize("case", range(6))
 def test_a_stream_is_the_projections_one_after_the_other(case: int, seed: int) -> None:
     """Against the step of the document, written out, with weights and an empty question."""
     rng = np.random.default_rng([seed, case])
@@ -48,7 +47,7 @@ def slowly(scaled: Floats, target: Floats, size: int, order: np.ndarray) -> Floa
     return point
 
 
-@pytest.mark.parametrize("case", range(10))
+@pytest.mark.parametrize("case", range(6))
 def test_a_pass_is_one_step_for_each_block(case: int, seed: int) -> None:
     rng = np.random.default_rng([seed, case])
     dense = rng.choice([0, 0, 1, -2, 3] if case % 2 else [0, 1], (25, 8))
@@ -61,7 +60,7 @@ def test_a_pass_is_one_step_for_each_block(case: int, seed: int) -> None:
     np.testing.assert_allclose(found.values, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("case", range(5))
+@pytest.mark.parametrize("case", range(2))
 def test_a_step_is_the_gradient_behind_the_sigmoid_written_out(case: int, seed: int) -> None:
     """Against automatic differentiation by central differences, of the document's loss."""
     rng = np.random.default_rng([seed, case])
@@ -101,41 +100,6 @@ def test_a_thousand_steps_of_the_document_lead_to_its_printed_point(seed: int) -
     np.testing.assert_allclose(found.values, printed, atol=0.02)
 
 
-def test_a_step_of_its_own_length_makes_the_equation_nearly_hold() -> None:
-    stream = EquationStream(3, low=0.0, high=9.0, sigmoid=True)
-    for _ in range(4):
-        stream.see(np.array([0, 2]), 7.0)
-    assert stream.point[[0, 2]].sum() == pytest.approx(7.0, abs=1e-6)
-    assert stream.point[1] == 4.5
-
-
-def test_no_variable_behind_a_sigmoid_moves_further_than_1() -> None:
-    """Next to an end the slope is nearly 0, and the step that makes the equation hold is huge."""
-    stream = EquationStream(1, low=0.0, high=1.0, start=np.array([1e-6]), sigmoid=True)
-    stream.see(np.array([0]), 0.9)
-    assert stream.point[0] == pytest.approx(np.e * 1e-6, rel=1e-4)
-
-
-def test_values_at_an_end_are_approached_and_never_passed(seed: int) -> None:
-    """Yes/no values behind sums of halves: every one of them is an end of its range."""
-    rng = np.random.default_rng(seed)
-    dense, truth = rng.integers(0, 2, (400, 100)), rng.integers(0, 2, 100)
-    rows = Rows.of(System.of(dense.tolist()))
-    found = sgd(rows, (dense @ truth).astype(float), random=rng, low=0.0, high=1.0, tolerance=1e-6)
-    assert found.converged
-    assert (found.values.round() == truth).all()
-    assert found.values.min() >= 0 and found.values.max() <= 1
-
-
-def test_values_of_one_end_stay_on_their_side(seed: int) -> None:
-    low = np.array([4.0, -np.inf, 0.0, -np.inf, -np.inf, -np.inf])
-    high = np.array([4.0, np.inf, np.inf, 1.0, np.inf, np.inf])
-    draws = np.random.default_rng(seed)
-    found = sgd(HOSPITAL, ANSWERS, random=draws, low=low, high=high, tolerance=1e-8)
-    assert found.converged
-    assert found.values[3] <= 1.0 and found.values[2] >= 0.0
-
-
 def test_the_documents_constant_step_is_too_long_for_long_rows(seed: int) -> None:
     """With 200 values in a sum the step of 0.01 leaps from end to end; the usual one arrives."""
     rng = np.random.default_rng(seed)
@@ -170,25 +134,7 @@ def test_draws_by_length_would_be_noticed(seed: int) -> None:
         assert_follows(drawn(seed), cumulative(0.75))
 
 
-def test_every_row_is_shuffled_in_once() -> None:
-    rows = Rows.of(System.of([[1, 0], [0, 1], [5, 5]]))
-    assert sorted(shuffled_rows(rows, np.random.default_rng(0))) == [0, 1, 2]
-
-
 # Averages
-
-
-def test_the_averaged_form_within_a_box_is_near_the_best_point_of_it(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    dense = rng.integers(0, 2, (240, 60))
-    rows, right = (
-        Rows.of(System.of(dense.tolist())),
-        dense @ rng.normal(size=60) + rng.normal(size=240),
-    )
-    best = box_squares(rows, right, low=-0.5, high=0.5, tolerance=1e-8)
-    found = kaczmarz_blocks(rows, right, random=rng, low=-0.5, high=0.5, averaged=True)
-    assert (np.abs(found.values) <= 0.5).all()
-    assert found.residual <= 1.01 * best.residual
 
 
 @pytest.mark.parametrize("sigmoid", [False, True])
@@ -228,11 +174,6 @@ def test_it_is_the_average_of_the_points_of_the_last_windows(moves: list[float])
         points.append(point.copy())
         expected = np.mean(points[-window(len(points) - 1) :], axis=0)
         np.testing.assert_allclose(trail.average(point), expected, atol=1e-9)
-
-
-def test_the_windows_are_at_least_half_and_at_most_three_quarters_of_a_long_path() -> None:
-    shares = [window(count) / count for count in range(64, 5_000)]
-    assert min(shares) >= 0.5 and max(shares) <= 0.76
 
 
 # What is refused

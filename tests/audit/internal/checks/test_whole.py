@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from exact.regions import solutions, sums, yes_no_region
 
-from casemate.audit.checks.whole import decide
+from casemate.audit.checks.ranges import decide
 from casemate.audit.region.second import RegionSolution
 from casemate.exact import Box, Region, System
 
@@ -26,7 +26,7 @@ def small_numbers(rng: Random) -> Region:
     return Region.of(System.of(dense, sums(dense, values)), box, half)
 
 
-@pytest.mark.parametrize("case", range(200))
+@pytest.mark.parametrize("case", range(50))
 def test_everybody_is_free_or_fixed_as_trying_everything_says(case: int, seed: int) -> None:
     rng = Random(f"{seed} {case}")
     region = rng.choice([small_numbers, yes_no_region])(rng)

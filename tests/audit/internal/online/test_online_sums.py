@@ -29,7 +29,7 @@ def exposes(matrix: list[list[int]], persons: list[int]) -> bool:
 def test_sums_are_refused_exactly_when_a_value_or_a_total_would_follow(rng: Random) -> None:
     size = rng.randint(1, 7)
     persons = people(rng, size)
-    sums, log = OnlineSums(np.array(persons, np.int64), rng.randbytes), list[list[int]]()
+    sums, log = OnlineSums.by_records(np.array(persons, np.int64), rng.randbytes), list[list[int]]()
     for _ in range(8):
         rows = [[rng.choice([0, 1, 1, 2]) for _ in range(size)] for _ in range(rng.randint(1, 3))]
         rows = [row for row in rows if any(row)] or [[1] * size]
@@ -42,7 +42,7 @@ def test_sums_are_refused_exactly_when_a_value_or_a_total_would_follow(rng: Rand
 
 
 def test_sums_may_be_recorded_without_being_asked_about_before() -> None:
-    sums = OnlineSums(np.arange(3))
+    sums = OnlineSums.by_records(np.arange(3))
     sums.record((Equation.of({0: 1, 1: 1}), Equation.of({1: 1, 2: 1})))
     assert sums.rank == 2
     assert sums.would_expose((Equation.of({0: 1, 2: 1}),))

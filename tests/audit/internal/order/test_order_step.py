@@ -7,11 +7,10 @@ from itertools import product
 from random import Random
 
 import numpy as np
-import pytest
 from every_table import letters
 
 from casemate.audit.order.decide import audit_order
-from casemate.audit.order.judge import only_compared
+from casemate.audit.order.solver import only_compared
 from casemate.audit.time_limit import SearchLimit
 from casemate.exact import Domain, Exact, Kind, OrderQuestion
 
@@ -27,23 +26,8 @@ def test_a_step_holds_where_its_mark_says_what_is_true() -> None:
 
 
 def test_what_is_whole_stays_whole_when_everything_is_scaled() -> None:
-    whole = OrderQuestion.whole([0, 1]).scaled(4)
+    whole = OrderQuestion.whole([0, 1]).rescale(4)
     assert [whole.holds(np.array(pair)) for pair in ((8, -4), (8, 2))] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("kind", "members", "value", "strict", "message"),
-    [
-        ("max", [0, 1], None, True, "strict belongs to a step"),
-        ("step", [0], 1, False, "two members"),
-        ("step", [0, 1], None, False, "threshold"),
-    ],
-)
-def test_a_step_that_says_nothing_is_refused(
-    kind: Kind, members: list[int], value: int | None, strict: bool, message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        OrderQuestion(kind, np.array(members), 1, 1, value, strict=strict)
 
 
 class Log:
@@ -114,7 +98,7 @@ ALL: list[Kind] = ["sum", "sum", "avg", "max", "min", "median"]
 
 
 def test_thresholds_beside_everything_else_get_the_verdict_of_brute_force(rng: Random) -> None:
-    for _ in range(60):
+    for _ in range(25):
         log = Log(rng, rng.randint(2, 3), rng.randint(2, 3), ALL, unit=1)
         expected = log.fixed(tables(log.size, 0, log.high))
         assert exposed(log, log.domain(0, log.high, integer=True)) == expected
@@ -122,7 +106,7 @@ def test_thresholds_beside_everything_else_get_the_verdict_of_brute_force(rng: R
 
 def test_numbers_without_bounds_that_are_only_compared_are_decided(rng: Random) -> None:
     """A grid finer than the thresholds, and wider than all of them, stands for the reals."""
-    for _ in range(30):
+    for _ in range(15):
         size, unit = rng.randint(2, 3), rng.choice([1, 2])
         log = Log(rng, size, 3, ["sum", "max", "min"], unit)
         if not only_compared(log.questions, np.ones(size + len(log.cuts), bool)):

@@ -12,10 +12,10 @@ from exact.regions import (
     yes_no_region,
 )
 
-from casemate.audit.checks.whole import backbone, whole_solution
+from casemate.audit.checks.ranges import backbone, whole_solution
 from casemate.audit.region import bounds as module
 from casemate.audit.region.bounds import Bounds, bounds
-from casemate.audit.region.certify import ReachedEnds
+from casemate.audit.region.second import RegionSolution
 from casemate.exact import Bound, Box, Region, System
 
 HOSPITAL = [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]
@@ -51,33 +51,16 @@ def assert_all_equal(regions: list[Region]) -> None:
 # Exactly true ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", range(150))
+@pytest.mark.parametrize("case", range(50))
 def test_ranges_are_those_of_one_plain_program_per_column(case: int, seed: int) -> None:
     region = random_region(Random(f"{seed} {case}"))
     assert_equal(bounds(region), plain_ranges(region))
 
 
-@pytest.mark.parametrize("case", range(60))
+@pytest.mark.parametrize("case", range(24))
 def test_ranges_of_wide_regions_are_too(case: int, seed: int) -> None:
     region = wide_region(Random(f"{seed} {case}"))
     assert_equal(bounds(region), plain_ranges(region))
-
-
-@pytest.mark.parametrize("case", range(60))
-def test_equations_that_share_no_column_need_no_program(case: int, seed: int) -> None:
-    rng = Random(f"{seed} {case}")
-    sizes = [rng.randrange(1, 5) for _ in range(rng.randrange(1, 5))]
-    dense = [[0] * sum(sizes) for _ in sizes]
-    for row, size in enumerate(sizes):
-        for column in range(sum(sizes[:row]), sum(sizes[:row]) + size):
-            dense[row][column] = rng.choice([-2, -1, 1, 1, 3])
-    low = [rng.choice([None, Fraction(rng.randrange(-5, 5))]) for _ in range(sum(sizes))]
-    high = [rng.choice([None, (end or 0) + Fraction(rng.randrange(9), 2)]) for end in low]
-    answers = [Fraction(rng.randrange(-9, 30), 2) for _ in sizes]
-    region = Region.of(System.of(dense, answers), Box(tuple(low), tuple(high), (False,) * len(low)))
-    found = bounds(region)
-    assert found.programs == 0
-    assert_equal(found, plain_ranges(region))
 
 
 def many_distinct() -> Region:
@@ -96,9 +79,9 @@ def test_the_middle_settles_every_end_of_a_region_with_few_equations() -> None:
 
 def test_a_middle_that_claims_too_much_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = Random(1)
-    everything = [wide_region(rng) for _ in range(20)]
+    everything = [wide_region(rng) for _ in range(10)]
     monkeypatch.setattr(
-        module, "reached", lambda _, low, high, point: ReachedEnds(point <= high, point >= low)
+        module, "reachable_ends", lambda _, low, high, point: (point <= high, point >= low)
     )
     with pytest.raises(AssertionError):
         assert_all_equal(everything)
@@ -112,29 +95,6 @@ def test_the_hospital_with_bounds_has_these_exact_ranges() -> None:
     assert found.low == exact(3, "5.2", 3, 3, "6.4", 3)
     assert found.high == exact(5, "5.2", "9.5", "9.5", "8.4", "9.5")
     assert found.fixed == [1]
-
-
-def test_rounded_answers_widen_the_hospitals_ranges_by_what_they_leave_open() -> None:
-    box = Box((Fraction(3),) * 6, (Fraction(5),) + (None,) * 5, (False,) * 6)
-    found = bounds(Region.of(System.of(HOSPITAL, ANSWERS), box, Fraction("0.05")))
-    assert (found.low[1], found.high[1]) == exact("5.05", "5.35")
-    assert (found.low[4], found.high[4]) == exact("6.35", "8.45")
-    assert found.fixed == []
-
-
-def test_a_single_value_with_a_large_denominator_is_found_exactly() -> None:
-    dense = [[3, 7, 1], [5, -11, 2], [1, 13, -17]]
-    true = [Fraction(1, 3), Fraction(2, 7), Fraction(5, 1009)]
-    right = [sum((a * v for a, v in zip(r, true, strict=True)), Fraction(0)) for r in dense]
-    found = bounds(Region.of(System.of(dense, right), Box.of(3, None, None)))
-    assert found.low == found.high == tuple(true)
-
-
-def test_twins_share_what_their_total_leaves() -> None:
-    region = Region.of(System.of([[1, 1, 1, 0]], [Fraction(29)]), Box.of(4, 0, 10))
-    found = bounds(region)
-    assert found.low == exact(9, 9, 9, 0)
-    assert found.high == exact(10, 10, 10, 10)
 
 
 def test_contradicting_equations_are_named_and_nothing_is_claimed() -> None:
@@ -154,7 +114,7 @@ def test_no_time_means_unchecked() -> None:
 # Whole numbers ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", range(150))
+@pytest.mark.parametrize("case", range(50))
 def test_programs_and_cp_sat_fix_what_trying_everything_fixes(case: int, seed: int) -> None:
     region = yes_no_region(Random(f"{seed} {case}"))
     possible = list(solutions(region))
@@ -165,14 +125,7 @@ def test_programs_and_cp_sat_fix_what_trying_everything_fixes(case: int, seed: i
         values = [{each[column] for each in possible} for column in range(len(known))]
         fixed = {column for column, seen in enumerate(values) if len(seen) == 1}
         assert set(found.fixed) <= fixed
-        decided = backbone(region, known, set(range(len(known))) - set(found.fixed))
+        rest = set(range(len(known))) - set(found.fixed)
+        decided = backbone(RegionSolution(region, known), rest, [1] * len(known))
         assert set(found.fixed) | decided.fixed == fixed
         assert not decided.undecided
-
-
-@pytest.mark.parametrize("case", range(100))
-def test_no_whole_solution_lies_outside_the_ranges(case: int, seed: int) -> None:
-    region = yes_no_region(Random(f"{seed} {case}"))
-    found = bounds(region)
-    for values in solutions(region):
-        assert Box(found.low, found.high, region.box.integer).contains(values)

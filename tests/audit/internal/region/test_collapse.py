@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.audit.region.collapse import collapse
-from casemate.exact import RandomBytes, System, determined
+from casemate.exact import RandomBytes, System
 
 seeds = st.integers(0, 2**32).map(Random)
 
@@ -24,14 +24,6 @@ def test_groups_are_the_columns_that_are_equal(rng: Random) -> None:
     assert found == list(by_entries.values())
     assert small.sizes.tolist() == [len(members) for members in found]
     assert small.system.dense() == [[row[members[0]] for members in found] for row in matrix]
-
-
-@given(seeds)
-def test_a_column_is_determined_iff_its_group_is_and_it_is_alone(rng: Random) -> None:
-    system = System.of(generated(rng))
-    small = collapse(system, rng.randbytes)
-    alone = determined(small.system, rng.randbytes) & (small.sizes == 1)
-    assert alone[small.group].tolist() == determined(system, rng.randbytes).tolist()
 
 
 def test_columns_with_one_hash_are_told_apart() -> None:

@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 from casemate.audit.region.bounds import bounds
 from casemate.audit.region.collapse import collapse
-from casemate.audit.region.groups import Combinations, single_values, spanned
-from casemate.exact import Box, Region, System, exposure
+from casemate.audit.region.groups import Combinations, in_row_space, single_values
+from casemate.exact import Box, Region, System, determine
 
 
 def drawn(rng: Random, columns: int) -> dict[int, int]:
@@ -20,13 +20,13 @@ def drawn(rng: Random, columns: int) -> dict[int, int]:
 
 
 def test_a_combination_is_spanned_iff_it_follows_from_the_equations(rng: Random) -> None:
-    for _ in range(150):
+    for _ in range(50):
         matrix = generated(rng)
         columns = len(matrix[0])
         targets = [drawn(rng, columns) for _ in range(4)]
         targets += [{j: value for j, value in enumerate(rng.choice(matrix)) if abs(value) < 2**60}]
         small = collapse(System.of(matrix))
-        _, found = spanned(Combinations.of(targets), small, exposure(small.system))
+        _, found = in_row_space(Combinations.of(targets), small, determine(small.system))
         dense = [[target.get(j, 0) for j in range(columns)] for target in targets]
         assert found.tolist() == [follows(matrix, line) for line in dense]
 
@@ -41,24 +41,23 @@ def region_of(rng: Random) -> tuple[Region, list[list[int]]]:
     return Region.of(System.of(matrix, right), Box.of(columns, 0, 3), slack), matrix
 
 
-@pytest.mark.parametrize("turn", range(2))
-def test_a_combination_has_one_value_iff_its_least_is_its_greatest(turn: int, seed: int) -> None:
-    rng = Random(f"combinations {seed} {turn}")
+def test_a_combination_has_one_value_iff_its_least_is_its_greatest(seed: int) -> None:
+    rng = Random(f"combinations {seed}")
     fixed = 0
-    for _ in range(60):
+    for _ in range(20):
         region, matrix = region_of(rng)
         targets = [drawn(rng, len(matrix[0])) for _ in range(4)]
         left = bounds(region)
         narrow = region.within(Box(left.low, left.high, region.box.integer))
-        found = single_values(narrow, Combinations.of(targets))
-        assert not found.undecided
+        values, undecided = single_values(narrow, Combinations.of(targets))
+        assert not undecided
         for which, target in enumerate(targets):
             low, high = extent(region, matrix, target)
-            assert (which in found.values) == (high - low < 1e-7)
-            if which in found.values:
+            assert (which in values) == (high - low < 1e-7)
+            if which in values:
                 fixed += 1
-                assert float(found.values[which]) == pytest.approx(low, abs=1e-7)
-    assert fixed > 5, "the test above says nothing"
+                assert float(values[which]) == pytest.approx(low, abs=1e-7)
+    assert fixed > 1, "the test above says nothing"
 
 
 def extent(region: Region, matrix: list[list[int]], target: dict[int, int]) -> tuple[float, float]:

@@ -44,7 +44,7 @@ def random_line(rng: Random, size: int) -> Line:
 
 def test_a_sum_is_admitted_iff_a_direction_is_left(rng: Random) -> None:
     refused = 0
-    for _ in range(150):
+    for _ in range(30):
         size = rng.randint(2, 7)
         low, high = random_ends(rng, size)
         free, kept = Freedom(low, high), list[Line]()
@@ -54,7 +54,7 @@ def test_a_sum_is_admitted_iff_a_direction_is_left(rng: Random) -> None:
             assert admitted == exists(low, high, [*kept, line])
             kept += [line] if admitted else []
             refused += not admitted
-    assert refused > 100, "the cases were all alike"
+    assert refused > 15, "the cases were all alike"
 
 
 def test_sums_that_come_together_are_admitted_together_or_not_at_all() -> None:

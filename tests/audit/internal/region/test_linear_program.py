@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from fractions import Fraction
 from random import Random
 
@@ -7,8 +5,8 @@ import numpy as np
 import pytest
 from exact.regions import plain_ranges, random_region
 
-from casemate.audit.region.certify import bound_below, contradiction, proved_minimum
-from casemate.exact import Box, LinearProgram, Region, Scaled, Status, System, centre
+from casemate.audit.region.bounds import bound_below, contradiction, proved_minimum
+from casemate.exact import LinearProgram, Scaled, Status
 
 
 def costs(
@@ -19,14 +17,7 @@ def costs(
     return made
 
 
-@pytest.mark.parametrize("first", ["highspy", "ortools.sat.python.cp_model"])
-def test_both_solvers_load_in_one_process_in_either_order(first: str) -> None:
-    second = {"highspy": "ortools.sat.python.cp_model"}.get(first, "highspy")
-    script = f"import {first}, {second}; highspy.Highs().version()"
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
-
-
-@pytest.mark.parametrize("case", range(50))
+@pytest.mark.parametrize("case", range(20))
 def test_a_vertex_is_solved_exactly_and_its_multipliers_prove_its_value(
     case: int, seed: int
 ) -> None:
@@ -38,14 +29,14 @@ def test_a_vertex_is_solved_exactly_and_its_multipliers_prove_its_value(
         if status is Status.OPTIMAL:
             point = vertex.exact_point()
             assert point is not None
-            values = [scaled.restored(value) for value in point]
+            values = [scaled.to_region_unit(value) for value in point]
             assert region.contains(values)
             proved = proved_minimum(vertex, {column: 1}, exact=True)
             assert proved is not None
-            assert scaled.restored(proved) == values[column]
+            assert scaled.to_region_unit(proved) == values[column]
 
 
-@pytest.mark.parametrize("case", range(50))
+@pytest.mark.parametrize("case", range(20))
 def test_any_multipliers_prove_a_true_bound(case: int, seed: int) -> None:
     rng = Random(f"{seed} {case}")
     region = random_region(rng)
@@ -56,41 +47,13 @@ def test_any_multipliers_prove_a_true_bound(case: int, seed: int) -> None:
         bound = bound_below(scaled, weights, {column: 1})
         assert ranges is not None
         low = ranges[column].low
-        assert bound is None or (low is not None and float(scaled.restored(bound)) <= low + 1e-9)
+        assert bound is None or (
+            low is not None and float(scaled.to_region_unit(bound)) <= low + 1e-9
+        )
 
 
-@pytest.mark.parametrize("case", range(75))
+@pytest.mark.parametrize("case", range(30))
 def test_a_contradiction_is_proved_whenever_there_is_one(case: int, seed: int) -> None:
     region = random_region(Random(f"{seed} {case}"))
     rows = contradiction(Scaled.of(region))
     assert (rows is not None) == (plain_ranges(region) is None)
-
-
-def test_a_run_says_when_there_is_no_least_value_no_solution_or_no_time() -> None:
-    difference = Scaled.of(Region.of(System.of([[1, -1]], [1]), Box.of(2, None, None)))
-    assert LinearProgram(difference).minimise(costs(2, 0))[0] is Status.UNBOUNDED
-    negative = Scaled.of(Region.of(System.of([[1, 1]], [-1]), Box.of(2, 0, None)))
-    assert LinearProgram(negative).minimise(np.zeros(2))[0] is Status.INFEASIBLE
-    assert LinearProgram(difference).minimise(np.zeros(2), deadline=0.0)[0] in {
-        Status.STOPPED,
-        Status.OPTIMAL,
-    }
-
-
-def test_the_centre_is_well_inside() -> None:
-    scaled = Scaled.of(Region.of(System.of([[1, 1, 1]], [9]), Box.of(3, 0, 10)))
-    point = centre(scaled)
-    assert point is not None
-    assert np.allclose(point / float(scaled.shrink), 3, atol=1)
-    impossible = Scaled.of(Region.of(System.of([[1, 1, 1]], [99]), Box.of(3, 0, 10)))
-    assert centre(impossible) is None
-
-
-def test_doubles_are_the_integers_times_a_power_of_two() -> None:
-    box = Box((Fraction("0.1"), None), (Fraction(10**6), Fraction(1, 3)), (False, False))
-    scaled = Scaled.of(Region.of(System.of([[1, 1]], [5]), box))
-    assert scaled.unit == 30
-    assert [Fraction(each) for each in scaled.doubles(scaled.high, np.inf)] == [
-        end * 30 * scaled.shrink for end in box.high if end is not None
-    ]
-    assert scaled.doubles(scaled.low, -np.inf)[1] == -np.inf

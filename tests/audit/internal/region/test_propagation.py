@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from exact.regions import exact, random_region, solutions, wide_region, yes_no_region
 
-from casemate.audit.region.propagation import PropagationGrid, propagate, propagate_rationals
+from casemate.audit.region.propagation import grid_unit, propagate
 from casemate.exact import Box, Region, System
 
 ONE = Fraction(1)
@@ -39,17 +39,17 @@ def slowly(region: Region) -> Box | None:
 # Exactly true ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", range(150))
+@pytest.mark.parametrize("case", range(50))
 def test_yes_no_columns_end_where_the_slow_version_ends(case: int, seed: int) -> None:
     region = yes_no_region(Random(f"{seed} {case}"))
     expected = slowly(region)
-    for found in (propagate(region), propagate_rationals(region)):
+    for found in (propagate(region), propagate(region, on_grid=False)):
         assert (found.contradiction is None) == (expected is not None)
         assert found.complete
         assert expected is None or found.box == expected
 
 
-@pytest.mark.parametrize("case", range(100))
+@pytest.mark.parametrize("case", range(40))
 def test_no_possible_value_is_ever_excluded(case: int, seed: int) -> None:
     region = yes_no_region(Random(f"{seed} {case}"))
     tightened = propagate(region)
@@ -58,11 +58,11 @@ def test_no_possible_value_is_ever_excluded(case: int, seed: int) -> None:
     assert all(tightened.box.contains(values) for values in possible)
 
 
-@pytest.mark.parametrize("case", range(150))
+@pytest.mark.parametrize("case", range(50))
 def test_the_grid_and_the_rationals_agree_on_everything(case: int, seed: int) -> None:
     rng = Random(f"{seed} {case}")
     region = rng.choice([random_region, wide_region, yes_no_region])(rng)
-    fast, slow = propagate(region), propagate_rationals(region)
+    fast, slow = propagate(region), propagate(region, on_grid=False)
     assert (fast.contradiction is None) == (slow.contradiction is None)
     assert (fast.box, fast.complete) == (slow.box, slow.complete)
 
@@ -102,19 +102,11 @@ def test_an_endless_cascade_is_stopped_and_says_so() -> None:
     assert not propagate(Region.of(march, far)).complete  # it would take 10^9 passes
 
 
-def test_columns_without_ends_get_them_from_their_equations() -> None:
-    region = Region.of(System.of([[1, 1, 0], [0, 1, -1]], [4, 0]), Box.of(3, None, None))
-    assert propagate(region).box == region.box
-    some = Box((Fraction(1), None, None), (Fraction(2), None, None), (False,) * 3)
-    found = propagate(region.within(some)).box
-    assert (found.low, found.high) == (exact(1, 2, 2), exact(2, 3, 3))
-
-
 def test_numbers_too_large_for_the_grid_are_still_exact() -> None:
     huge = 10**30
     system = System.of([[1, huge], [0, 1]], [huge + 1, 1])
     found = propagate(Region.of(system, Box.of(2, 0, huge)))
-    assert PropagationGrid.of(Region.of(system, Box.of(2, 0, huge))) is None
+    assert grid_unit(Region.of(system, Box.of(2, 0, huge))) is None
     assert found.box.low == found.box.high == exact(1, 1)
 
 
@@ -123,17 +115,9 @@ def test_sums_that_outgrow_the_grid_on_the_way_are_still_exact() -> None:
     dense = [[0] * i + [growth, -1] + [0] * (links - i - 1) for i in range(links)]
     first = Box((ONE,) + (None,) * links, (ONE,) + (None,) * links, (True,) * (links + 1))
     region = Region.of(System.of(dense, [0] * links), first)
-    assert PropagationGrid.of(region) is not None
+    assert grid_unit(region) is not None
     found = propagate(region)
     assert found.box.low == found.box.high == tuple(growth**i for i in range(links + 1))
-
-
-def test_a_rounded_answer_says_less_than_an_exact_one() -> None:
-    two = System.of([[1, 1]], [Fraction("1.9")])
-    exact = propagate(Region.of(two, Box.of(2, 0, 1))).box
-    rounded = propagate(Region.of(two, Box.of(2, 0, 1), Fraction("0.05"))).box
-    assert exact.low == (Fraction("0.9"),) * 2
-    assert rounded.low == (Fraction("0.85"),) * 2
 
 
 @pytest.mark.theorem("002: types and bounds are knowledge")
@@ -159,7 +143,7 @@ def test_a_table_of_many_people_and_cells_stays_on_the_grid() -> None:
         tuple(map(Fraction, right.astype(int).tolist())),
     )
     region = Region.of(system, Box.of(people, 0, 1, integer=True))
-    assert PropagationGrid.of(region) is not None
+    assert grid_unit(region) is not None
     found = propagate(region)
     assert found.complete and found.contradiction is None
     assert found.box.contains([Fraction(int(value)) for value in secret])

@@ -3,10 +3,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from exact.regions import random_region, solutions, wide_region, yes_no_region
+from exact.regions import random_region, solutions, yes_no_region
 
-from casemate.audit.region.second import RegionSolution, components, exchanges, part
-from casemate.exact import Box, Region, System
+from casemate.audit.region.second import RegionSolution, components, part
+from casemate.exact import Box, Region
 
 THIRD = Fraction(1, 3)
 
@@ -24,7 +24,7 @@ def around(region: Region, values: list[Fraction]) -> Region:
     return Region(region.system, region.box, tuple(sums), tuple(sums))
 
 
-@pytest.mark.parametrize("case", range(75))
+@pytest.mark.parametrize("case", range(30))
 def test_a_change_is_allowed_exactly_when_the_whole_table_is_a_solution(
     case: int, seed: int
 ) -> None:
@@ -40,34 +40,7 @@ def test_a_change_is_allowed_exactly_when_the_whole_table_is_a_solution(
         assert known.allows(known.change_to(table)) == region.contains(table)
 
 
-@pytest.mark.parametrize("case", range(50))
-def test_an_exchange_is_a_second_solution_that_moves_somebody_by_the_width(
-    case: int, seed: int
-) -> None:
-    rng = Random(f"{seed} {case}")
-    region = rng.choice([random_region, wide_region])(rng)
-    values = some_values(rng, region)
-    known = RegionSolution(around(region, values), values)
-    width = [rng.choice([Fraction(1, 2), Fraction(2)]) for _ in values]
-    for change in exchanges(known, range(len(values)), width):
-        assert known.region.contains([change.get(c, v) for c, v in enumerate(values)])
-        assert known.far(change, width)
-
-
-def test_records_that_no_sum_tells_apart_free_each_other_at_once() -> None:
-    region = Region.of(System.of([[1] * 7], [21]), Box.of(7, 0, 100, integer=True))
-    known = RegionSolution(region, [Fraction(v) for v in (0, 3, 3, 3, 3, 3, 6)])
-    found = exchanges(known, range(7), [Fraction(1)] * 7)
-    assert set().union(*(known.far(change, [Fraction(1)] * 7) for change in found)) == set(range(7))
-
-
-def test_values_that_break_something_are_no_known_solution() -> None:
-    region = Region.of(System.of([[1, 1]], [1]), Box.of(2, 0, 1))
-    with pytest.raises(ValueError, match="known solution"):
-        RegionSolution(region, [Fraction(1), Fraction(1)])
-
-
-@pytest.mark.parametrize("case", range(60))
+@pytest.mark.parametrize("case", range(24))
 def test_parts_have_the_solutions_of_the_whole(case: int, seed: int) -> None:
     """Every solution is one of each part; columns with one value belong to none."""
     rng = Random(f"{seed} {case}")

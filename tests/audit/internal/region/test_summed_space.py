@@ -7,12 +7,11 @@ from typing import Any
 
 import exact_rank
 import numpy as np
-import pytest
-from exact_rank import anti_hadamard, generated
+from exact_rank import generated
 from numpy.typing import NDArray
 
 from casemate.audit.online.summed_space import CandidateUnknowns, Names, Summed, SummedSpace
-from casemate.exact import WIDE, RowSpace, System, equations, random_primes
+from casemate.exact import WIDE_PRIME_BITS, RowSpace, System, equations, random_primes
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +57,10 @@ def _batch(names: Sequence[int], asked: Summed, kept: Sequence[Summed]) -> Candi
     )
 
 
-@pytest.mark.parametrize("batch", range(2))
-def test_it_says_of_every_equation_what_the_space_of_written_equations_says(batch: int) -> None:
-    """Five hundred systems: 0/1, weights, huge weights, repeated and empty equations."""
-    rng, searches = Random(batch), 0
-    for _ in range(250):
+def test_it_says_of_every_equation_what_the_space_of_written_equations_says() -> None:
+    """Fifty systems: 0/1, weights, huge weights, repeated and empty equations."""
+    rng, searches = Random(0), 0
+    for _ in range(50):
         matrix = generated(rng)
         size = len(matrix[0])
         unknowns = Everybody(size, rng.randint(0, min(2, size)), rng)
@@ -74,39 +72,13 @@ def test_it_says_of_every_equation_what_the_space_of_written_equations_says(batc
         assert (summed.rank, summed.determined) == (written.rank, written.determined)
         assert list(summed.determined) == exact_rank.determined(matrix)
         searches += unknowns.searches
-    assert searches > 120
-
-
-@pytest.mark.parametrize("size", [20, 130])
-def test_a_copy_goes_its_own_way(size: int) -> None:
-    """Below and above the size from which arithmetic is compiled."""
-    unknowns = Everybody(size, 3, Random(1))
-    space = SummedSpace(unknowns)
-    lines = [unknowns.line(each) for each in anti_hadamard(size)]
-    for line in lines[:-2]:
-        space.add(line)
-    twin = space.copy()
-    assert [twin.add(line).new for line in lines[-2:]] == [True, True]
-    assert (twin.rank, twin.determined) == (size, tuple(range(size)))
-    assert (space.rank, space.determined, len(space.pivots)) == (size - 2, (), size - 2)
-
-
-def test_a_search_that_leaves_out_the_unknowns_that_differ_is_noticed() -> None:
-    class Nobody(Everybody):
-        def candidates(
-            self, asked: Summed, kept: Sequence[Summed], turn: int
-        ) -> Iterator[CandidateUnknowns]:
-            yield _batch(range(min(1, turn)), asked, kept)
-
-    unknowns = Nobody(2, 1, Random(0))
-    with pytest.raises(ValueError, match="at no unknown"):
-        SummedSpace(unknowns).add(unknowns.line([0, 1]))
+    assert searches > 10
 
 
 def test_a_prime_that_divides_a_minor_is_outvoted_by_the_other() -> None:
     """Modulo the first the second equation is the first again; not so modulo the other."""
     rng = Random(3)
-    primes = random_primes(2, WIDE, rng.randbytes)
+    primes = random_primes(2, WIDE_PRIME_BITS, rng.randbytes)
     unknowns = Everybody(2, 2, rng)
     space = SummedSpace(unknowns, primes=primes)
     space.add(unknowns.line([1, 1]))

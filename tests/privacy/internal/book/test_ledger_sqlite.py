@@ -39,6 +39,24 @@ def fill(path: Path, charges: int = 3) -> list[Receipt]:
     return receipts
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Receipt]]:
+    """A ledger of five rows, written once, that tests copy."""
+    folder = tmp_path_factory.mktemp("written")
+    return folder, fill(folder / "hospital.ledger")
+
+
+@pytest.fixture
+def receipts(written: tuple[Path, list[Receipt]], tmp_path: Path) -> list[Receipt]:
+    """The receipts of that ledger, of which a copy stands at `path`."""
+    folder, receipts = written
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    return receipts
+
+
+filled = pytest.mark.usefixtures("receipts")
+
+
 @contextmanager
 def by_hand(path: Path, *, disarmed: bool = True) -> Iterator[sqlite3.Connection]:
     """The raw database, its triggers dropped, as an intruder with the file would have it."""
@@ -96,11 +114,11 @@ def test_ledgers_opened_at_once_on_one_new_file_share_it(path: Path) -> None:
         assert ledger.remaining() == 0
 
 
+@filled
 def test_a_lock_held_too_long_is_unavailable_and_charges_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(path)
-    monkeypatch.setattr(write_ahead, "PATIENCE", 0.05)
+    monkeypatch.setattr(write_ahead, "LOCK_TIMEOUT_SECONDS", 0.05)
     with opened(path) as ledger, by_hand(path, disarmed=False) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerUnavailable, match=r"locked.*retry with the same key"):
@@ -133,6 +151,7 @@ def test_a_folder_that_is_not_there_is_misconfigured(tmp_path: Path) -> None:
 # The database's own refusals ------------------------------------------------------------------
 
 
+@filled
 @pytest.mark.parametrize(
     "statement",
     [
@@ -144,7 +163,6 @@ def test_a_folder_that_is_not_there_is_misconfigured(tmp_path: Path) -> None:
     ],
 )
 def test_rows_that_were_written_stay_written(path: Path, statement: str) -> None:
-    fill(path)
     with (
         by_hand(path, disarmed=False) as other,
         pytest.raises(sqlite3.IntegrityError, match="the ledger is append-only"),
@@ -152,8 +170,8 @@ def test_rows_that_were_written_stay_written(path: Path, statement: str) -> None
         other.execute(statement)
 
 
+@filled
 def test_the_database_itself_refuses_to_pass_the_budget(path: Path) -> None:
-    fill(path)
     with by_hand(path, disarmed=False) as other:
         assert other.execute("SELECT units, budget_units FROM head").fetchone() == (
             300_000_000_000,
@@ -166,14 +184,15 @@ def test_the_database_itself_refuses_to_pass_the_budget(path: Path) -> None:
 # Damage ---------------------------------------------------------------------------------------
 
 
+@filled
 def test_an_untouched_ledger_opens(path: Path) -> None:
-    fill(path)
     with by_hand(path) as other:
         other.execute("UPDATE entries SET purpose = purpose")
     with opened(path) as ledger:
         assert ledger.verify().number == 4
 
 
+@filled
 @pytest.mark.parametrize(
     ("number", "change"),
     [
@@ -189,32 +208,31 @@ def test_an_untouched_ledger_opens(path: Path) -> None:
 def test_a_tampered_row_is_named_when_the_ledger_is_opened(
     path: Path, number: int, change: str
 ) -> None:
-    fill(path)
     with by_hand(path) as other:
         other.execute(f"UPDATE entries SET {change} WHERE number = {number}")
     with pytest.raises(LedgerDamaged, match=f"row {number}"):
         opened(path)
 
 
+@filled
 @pytest.mark.parametrize("change", ["total_text = '0'", "budget_text = '9'", "total_text = 'x'"])
 def test_a_tampered_head_is_found(path: Path, change: str) -> None:
-    fill(path)
     with by_hand(path) as other:
         other.execute(f"UPDATE head SET {change}")
     with pytest.raises(LedgerDamaged):
         opened(path)
 
 
+@filled
 def test_rows_cut_off_are_found_when_the_ledger_is_opened(path: Path) -> None:
-    fill(path)
     with by_hand(path) as other:
         other.execute("DELETE FROM entries WHERE number > 2")
     with pytest.raises(LedgerDamaged, match=r"row 3 .* the head counts 5 rows"):
         opened(path)
 
 
+@filled
 def test_rows_cut_off_are_found_by_the_next_charge_of_an_open_ledger(path: Path) -> None:
-    fill(path)
     with opened(path) as ledger:
         with by_hand(path) as other:
             other.execute("DELETE FROM entries WHERE number > 2")
@@ -232,15 +250,16 @@ def cut_consistently(path: Path, length: int) -> None:
         )
 
 
+@filled
 def test_a_consistent_truncation_is_found_by_the_head_beside_the_file(path: Path) -> None:
-    fill(path)
     cut_consistently(path, 2)
     with pytest.raises(LedgerDamaged, match=r"row 2 .* missing, and a receipt vouches for row 4"):
         opened(path)
 
 
-def test_a_truncation_that_also_removes_that_head_is_found_only_by_a_receipt(path: Path) -> None:
-    receipts = fill(path)
+def test_a_truncation_that_also_removes_that_head_is_found_only_by_a_receipt(
+    path: Path, receipts: list[Receipt]
+) -> None:
     cut_consistently(path, 2)
     forget_head(path)
     with opened(path) as ledger:
@@ -262,8 +281,8 @@ def test_an_older_copy_put_back_is_found(path: Path) -> None:
         opened(path)
 
 
+@filled
 def test_a_ledger_that_was_deleted_does_not_start_again_at_zero(path: Path) -> None:
-    fill(path)
     path.unlink()
     with pytest.raises(LedgerDamaged, match=r"is gone, and hospital.ledger-head says .* 5 rows"):
         opened(path)
@@ -272,9 +291,9 @@ def test_a_ledger_that_was_deleted_does_not_start_again_at_zero(path: Path) -> N
         assert ledger.remaining() == 1, "both are gone: a new ledger, as asked"
 
 
+@filled
 @pytest.mark.parametrize("rubbish", ["", "half a li", "00000000000000000009 xyz\n"])
 def test_a_head_that_cannot_be_read_raises_no_false_alarm(path: Path, rubbish: str) -> None:
-    fill(path)
     path.with_name(path.name + "-head").write_text(rubbish)
     with opened(path) as ledger:
         assert ledger.spent().amount == Fraction(3, 10)

@@ -13,7 +13,7 @@ import pytest
 from casemate.errors import LedgerDamaged, LedgerUnavailable, Misconfigured, Refused
 from casemate.privacy import Pure
 from casemate.privacy.ledger import open_ledger
-from casemate.privacy.ledger.group_commit import MOST, GroupCommit
+from casemate.privacy.ledger.group_commit import LARGEST_BATCH, GroupCommit
 from casemate.privacy.ledger.store import LedgerBook, LedgerInMemory
 
 
@@ -143,9 +143,9 @@ def test_an_error_in_casemate_stops_the_ledger_and_leaves_nobody_waiting(
 
 def test_closing_serves_whoever_waits_and_then_lets_go(disk: Disk) -> None:
     store = GroupCommit(disk.transaction, disk.finish)
-    futures = [store.submit(saying(n)) for n in range(MOST + 10)]
+    futures = [store.submit(saying(n)) for n in range(LARGEST_BATCH + 10)]
     store.close()
-    assert [future.result(0) for future in futures] == list(range(MOST + 10))
+    assert [future.result(0) for future in futures] == list(range(LARGEST_BATCH + 10))
     assert disk.finished
     store.close()
     with pytest.raises(LedgerUnavailable, match="is closed"):

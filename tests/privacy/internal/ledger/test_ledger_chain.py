@@ -16,12 +16,12 @@ from casemate.privacy.ledger.entry import (
     FORM,
     START,
     LedgerEntry,
+    Total,
     Walk,
     cost_from_text,
     cost_to_text,
 )
 from casemate.privacy.ledger.store import LedgerInMemory
-from casemate.privacy.ledger.terms import Total
 
 
 def make(delta: Fraction = Fraction(1, 10**6)) -> tuple[list[LedgerEntry], LedgerInMemory]:
@@ -69,7 +69,7 @@ def rechained(rows: list[LedgerEntry], start: int) -> list[LedgerEntry]:
     """The same rows with new hashes, as somebody makes them who can rewrite the store."""
     previous, result = rows[start - 1].hash if start else START, rows[:start]
     for row in rows[start:]:
-        result.append(row.chained(previous))
+        result.append(row.with_hash(previous))
         previous = result[-1].hash
     return result
 

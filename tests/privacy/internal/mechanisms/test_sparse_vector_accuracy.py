@@ -24,11 +24,12 @@ from casemate.privacy.mechanisms import (
     accuracy_share,
 )
 from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
-from casemate.privacy.noise.noise import Bits, silence
+from casemate.privacy.noise.noise import silence
+from casemate.privacy.noise.tape import Bits
 
 ONE = Fraction(1)
 Mechanism = AboveThreshold | GapSparseVector | NumericSparse
-BETA, COMPARISONS, TRIALS = 0.1, 100, 300
+BETA, COMPARISONS, TRIALS = 0.1, 100, 150
 
 
 def in_blocks(bits: Bits, factor: Fraction = ONE) -> Noise:

@@ -5,9 +5,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.calibration import threshold_schedule, variance_share
+from oracles.calibration import variance_share
 
-from casemate.privacy import Concentrated, Pure
 from casemate.privacy.mechanisms import Calibration, accuracy_share, run_epsilon
 from casemate.privacy.noise import noise_bound, round_up
 from casemate.privacy.noise.law import SCALE_BITS
@@ -37,18 +36,6 @@ def test_a_calibration_never_costs_more_than_asked_nor_much_less(
         epsilon, share, positives=positives, sensitivity=sensitivity, monotone=monotone
     )
     assert epsilon * (1 - Fraction(1, 2**20)) <= calibration.epsilon <= epsilon
-
-
-def test_the_source_splits_epsilon_in_halves() -> None:
-    calibration = Calibration.of(Fraction(1), sensitivity=3)
-    assert calibration == Calibration(Fraction(6), Fraction(12), sensitivity=3)
-    assert calibration.cost == Pure(Fraction(1))
-    assert calibration.concentrated_cost == Concentrated(Fraction(1, 2))
-
-
-def test_without_resampling_the_query_noise_grows_with_the_positives() -> None:
-    calibration = Calibration.of(Fraction(1), Fraction(1, 5), positives=4)
-    assert calibration == Calibration(Fraction(5), Fraction(10), positives=4)
 
 
 @given(st.fractions(Fraction(1, 10**6), 10**12) | st.floats(1e-6, 1e12).map(Fraction))
@@ -133,14 +120,6 @@ def test_the_schedule_fails_with_at_most_beta_over_all_questions_for_ever(
         failure += sides * tail(query, margin)
     later = Decimal(beta) / 2 / first  # the sum of beta / (2 i^2) beyond `first` is below this
     assert failure + later <= Decimal(beta)
-
-
-def test_the_schedule_grows_with_the_logarithm_of_the_question() -> None:
-    calibration = Calibration.of(Fraction(1))
-    at = threshold_schedule(calibration, beta=0.05, runs=3)
-    growth = at(10**6) - at(1)
-    assert growth == pytest.approx(2 * 2 * 4 * math.log(10**6), abs=4)
-    assert at(7) == 2 * calibration.error_bound_at(7, 0.05, 3)
 
 
 # Splits ---------------------------------------------------------------------------------------

@@ -24,7 +24,6 @@ from casemate.privacy.noise import (
 )
 from casemate.privacy.noise import noise as coins
 from casemate.privacy.noise.noise import (
-    Bits,
     _fraction_coin,
     _half_normal,
     _mixed_coin,
@@ -32,9 +31,10 @@ from casemate.privacy.noise.noise import (
     exponential_coin,
     silence,
 )
-from casemate.privacy.noise.tape import BULK, bit
+from casemate.privacy.noise.tape import COMPILED_FROM_DRAWS, Bits, bit
 
 Law = Callable[[Fraction, int, Bits | None], "np.ndarray[tuple[int], np.dtype[np.int64]]"]
+Cdf = Callable[[Fraction], Callable[[int], float]]
 SCALES = [
     Fraction(1, 1000),
     Fraction(1, 3),
@@ -53,49 +53,8 @@ SCALES = [
 def of_size(scale: Fraction) -> int:
     """Many draws where they are compiled, fewer where the arithmetic is Python's."""
     if scale.numerator >= 2**62:
-        return 10_000
-    return 400_000 if scale < 100 else 100_000
-
-
-# The slow obvious samplers: Canonne, Kamath and Steinke, Algorithms 1 to 3, one draw at a time ----
-
-
-def randrange(limit: int, bits: Bits) -> int:
-    """Draw as many bits as the limit has, until they are below it."""
-    while True:
-        value = sum((bits(1)[0] & 1) << i for i in range((limit - 1).bit_length()))
-        if value < limit:
-            return value
-
-
-def slow_coin(x: Fraction, bits: Bits) -> bool:
-    if x > 1:
-        return slow_coin(Fraction(1), bits) and slow_coin(x - 1, bits)
-    k = 1
-    while randrange(x.denominator * k, bits) < x.numerator:
-        k += 1
-    return k % 2 == 1
-
-
-def slow_laplace(scale: Fraction, bits: Bits) -> int:
-    t, s = scale.numerator, scale.denominator
-    while True:
-        remainder = randrange(t, bits)
-        if not slow_coin(Fraction(remainder, t), bits):
-            continue
-        quotient = next(v for v in count() if not slow_coin(Fraction(1), bits))
-        magnitude = (remainder + t * quotient) // s
-        negative = randrange(2, bits) == 1
-        if not (negative and magnitude == 0):
-            return -magnitude if negative else magnitude
-
-
-def slow_gaussian(scale: Fraction, bits: Bits) -> int:
-    t = math.floor(scale) + 1
-    while True:
-        y = slow_laplace(Fraction(t), bits)
-        if slow_coin((abs(y) - scale**2 / t) ** 2 / (2 * scale**2), bits):
-            return y
+        return 4_000
+    return 400_000 if scale == 40 else 50_000
 
 
 # Exactly true -------------------------------------------------------------------------------------
@@ -110,16 +69,16 @@ def assert_encloses(
         assert low - undecided <= masses.get(x, 0) <= high, f"{x} has not its probability"
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(3, 2), Fraction(2)])
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(3, 2)])
 def test_laplace_has_exactly_its_law(scale: Fraction) -> None:
-    masses, undecided = walk(lambda bits: int(discrete_laplace(scale, 1, bits)[0]), 18)
-    assert undecided < Fraction(2, 5)
+    masses, undecided = walk(lambda bits: int(discrete_laplace(scale, 1, bits)[0]), 16)
+    assert undecided < Fraction(5, 12)
     assert_encloses(masses, undecided, lambda x: laplace_bounds(x, scale))
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(1), Fraction(3, 2)])
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 2)])
 def test_gaussian_has_exactly_its_law(scale: Fraction) -> None:
-    masses, undecided = walk(lambda bits: int(discrete_gaussian(scale, 1, bits)[0]), 17)
+    masses, undecided = walk(lambda bits: int(discrete_gaussian(scale, 1, bits)[0]), 15)
     assert undecided < Fraction(3, 5)
     assert_encloses(masses, undecided, lambda x: gaussian_bounds(x, scale))
 
@@ -129,7 +88,7 @@ def test_the_tests_above_would_notice_a_zero_of_each_sign() -> None:
         magnitude = next(v for v in count() if not exponential_coin(1, 1, bits))
         return -magnitude if bit(bits) else magnitude
 
-    masses, undecided = walk(careless, 19)
+    masses, undecided = walk(careless, 15)
     with pytest.raises(AssertionError, match="has not its probability"):
         assert_encloses(masses, undecided, lambda x: laplace_bounds(x, Fraction(1)))
 
@@ -144,7 +103,7 @@ def test_a_slope_coin_makes_attempts_fail_with_probability_exactly_one_over_e(t:
 
 
 def test_the_whole_scales_of_a_gaussian_have_exactly_their_law() -> None:
-    masses, undecided = walk(_half_normal, 20)
+    masses, undecided = walk(_half_normal, 17)
     weights = [exp_bounds(Fraction(-k * k, 2)) for k in range(6)]
     assert undecided < Fraction(1, 5)
     for k, mass in masses.items():
@@ -153,16 +112,16 @@ def test_the_whole_scales_of_a_gaussian_have_exactly_their_law() -> None:
         assert mass + undecided >= weights[k][0] / total
 
 
-@pytest.mark.parametrize(("k", "x", "a"), [(0, 1, 3), (0, 2, 3), (1, 1, 2), (2, 1, 5), (3, 2, 7)])
+@pytest.mark.parametrize(("k", "x", "a"), [(0, 1, 3), (1, 1, 2), (3, 2, 7)])
 def test_the_fraction_of_a_gaussian_is_kept_with_exactly_its_probability(
     k: int, x: int, a: int
 ) -> None:
     y = Fraction(x, a)
-    masses, undecided = walk(lambda bits: _fraction_coin(k, x, a, bits), 20)
+    masses, undecided = walk(lambda bits: _fraction_coin(k, x, a, bits), 17)
     low, high = exp_bounds(-y * (2 * k + y) / 2)
-    assert undecided < Fraction(1, 4)
+    assert undecided < Fraction(1, 8)
     assert masses[True] <= high and low <= masses[True] + undecided
-    mixed, undecided = walk(lambda bits: _mixed_coin(k, x, a, bits), 16)
+    mixed, undecided = walk(lambda bits: _mixed_coin(k, x, a, bits), 12)
     assert mixed[True] <= (2 * k + y) / (2 * k + 2) <= mixed[True] + undecided
 
 
@@ -182,7 +141,7 @@ def test_silence_is_zero_and_draw_takes_one() -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("size", [0, 1, 9, BULK])
+@pytest.mark.parametrize("size", [0, 9, COMPILED_FROM_DRAWS])
 def test_values_are_64_bit_integers_below_a_scale_of_2_to_the_56(
     scale: Fraction, size: int
 ) -> None:
@@ -199,15 +158,15 @@ def failing_attempts(times: int) -> Iterator[int]:
     return chain(fails * times, [0] * 55, [1, 1])  # remainder 0; slope coin true; negative
 
 
-@pytest.mark.parametrize("times", [1, 63, 64, 127, 128, 200])
+@pytest.mark.parametrize("times", [1, 127, 128])
 def test_a_value_past_2_to_the_62_is_a_python_integer(times: int) -> None:
     """It has probability exp(-64) and less, so the bits are written by hand."""
     scale, expected = Fraction(2**55), -times * 2**55
     one = list(failing_attempts(times))
     single = discrete_laplace(scale, 1, io.BytesIO(bytes(one)).read)
-    packed = np.packbits(np.array(one * BULK, np.uint8)).tobytes() + bytes(2**20)
-    bulk = discrete_laplace(scale, BULK, io.BytesIO(packed).read)
-    assert single.tolist() == [expected] and bulk.tolist() == [expected] * BULK
+    packed = np.packbits(np.array(one * COMPILED_FROM_DRAWS, np.uint8)).tobytes() + bytes(2**20)
+    bulk = discrete_laplace(scale, COMPILED_FROM_DRAWS, io.BytesIO(packed).read)
+    assert single.tolist() == [expected] and bulk.tolist() == [expected] * COMPILED_FROM_DRAWS
     assert single.dtype == bulk.dtype == (np.int64 if times < 128 else object)
 
 
@@ -243,16 +202,13 @@ def gaussian_cdf(scale: Fraction) -> Callable[[int], float]:
     return lambda x: float(sums[x + reach]) if x > -reach else 0.0
 
 
-@pytest.mark.parametrize("scale", SCALES)
-def test_discrete_laplace_has_its_distribution(scale: Fraction, seed: int) -> None:
-    samples = discrete_laplace(scale, of_size(scale), seeded_bits(seed)).tolist()
-    assert_follows(samples, laplace_cdf(scale))
-
-
-@pytest.mark.parametrize("scale", SCALES)
-def test_discrete_gaussian_has_its_distribution(scale: Fraction, seed: int) -> None:
-    samples = discrete_gaussian(scale, of_size(scale), seeded_bits(seed)).tolist()
-    assert_follows(samples, gaussian_cdf(scale))
+@pytest.mark.parametrize("scale", [*SCALES[:5:2], *SCALES[6::3]])
+@pytest.mark.parametrize(
+    ("law", "cdf"), [(discrete_laplace, laplace_cdf), (discrete_gaussian, gaussian_cdf)]
+)
+def test_draws_have_their_distribution(law: Law, cdf: Cdf, scale: Fraction, seed: int) -> None:
+    samples = law(scale, of_size(scale), seeded_bits(seed)).tolist()
+    assert_follows(samples, cdf(scale))
 
 
 @pytest.mark.parametrize("factor", [Fraction(95, 100), Fraction(105, 100)])
@@ -280,19 +236,7 @@ def assert_same_law(left: list[int], right: list[int], alarm: float = ALARM) -> 
     assert gap <= allowed, f"the samples are {gap:.4f} apart"
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2), Fraction(40)])
-@pytest.mark.parametrize(
-    ("fast", "slow"), [(discrete_laplace, slow_laplace), (discrete_gaussian, slow_gaussian)]
-)
-def test_fast_and_slow_samplers_have_the_same_law(
-    fast: Law, slow: Callable[[Fraction, Bits], int], scale: Fraction, seed: int
-) -> None:
-    bits = seeded_bits(seed + 1)
-    oracle = [slow(scale, bits) for _ in range(8_000)]
-    assert_same_law(fast(scale, 200_000, seeded_bits(seed)).tolist(), oracle)
-
-
-def test_the_test_above_would_notice_the_other_law(seed: int) -> None:
+def test_two_samples_of_different_laws_are_told_apart(seed: int) -> None:
     left = discrete_laplace(Fraction(7, 2), 200_000, seeded_bits(seed)).tolist()
     right = discrete_gaussian(Fraction(7, 2), 8_000, seeded_bits(seed + 1)).tolist()
     with pytest.raises(AssertionError):

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import signal, stats
 
-from casemate.answer.plan import Means, plan_of
+from casemate.answer.budget_plan import Means, plan_of
 from casemate.grid import Relation
 from casemate.privacy import Currency
 from casemate.privacy.noise import (

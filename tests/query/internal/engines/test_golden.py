@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from oracles.statements import show
 from query import golden_files, slow
@@ -10,7 +11,7 @@ from query.golden_files import Golden
 from casemate.query import Aggregate, Function
 from casemate.query.engines import answers, describe
 from casemate.query.parse import parse, parse_statement
-from casemate.query.records import Lineage, lineage, linear_form
+from casemate.query.records import Lineage, Membership, lineage, linear_form, membership
 from casemate.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")
@@ -22,38 +23,20 @@ def test_a_statement_becomes_these_aggregates(golden: Golden, people: Table) -> 
     assert tuple(describe(each) for each in parse(golden.sql, people.policy)) == golden.becomes
 
 
-@every_statement
-def test_duckdb_answers_as_the_slow_interpreter_does(
-    golden: Golden, people: Table, records: list[dict[str, Any]]
-) -> None:
-    aggregates = parse(golden.sql, people.policy)
-    assert_answers(aggregates, answers(aggregates, people.source), records)
+@pytest.fixture(params=["people", pytest.param("people_in_postgres", marks=pytest.mark.postgres)])
+def table(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
 
 
 @every_statement
-def test_lineage_in_duckdb_adds_up_to_the_answers(
-    golden: Golden, people: Table, records: list[dict[str, Any]]
+def test_answers_lineage_and_members_are_those_of_the_slow_interpreter(
+    golden: Golden, table: Table, records: list[dict[str, Any]]
 ) -> None:
-    aggregates = parse(golden.sql, people.policy)
-    assert_adds_up(aggregates, lineage(aggregates, people.source), records)
-
-
-@pytest.mark.postgres
-@every_statement
-def test_postgres_answers_as_the_slow_interpreter_does(
-    golden: Golden, people_in_postgres: Table, records: list[dict[str, Any]]
-) -> None:
-    aggregates = parse(golden.sql, people_in_postgres.policy)
-    assert_answers(aggregates, answers(aggregates, people_in_postgres.source), records)
-
-
-@pytest.mark.postgres
-@every_statement
-def test_lineage_in_postgres_adds_up_to_the_answers(
-    golden: Golden, people_in_postgres: Table, records: list[dict[str, Any]]
-) -> None:
-    aggregates = parse(golden.sql, people_in_postgres.policy)
-    assert_adds_up(aggregates, lineage(aggregates, people_in_postgres.source), records)
+    aggregates = parse(golden.sql, table.policy)
+    assert_answers(aggregates, answers(aggregates, table.source), records)
+    assert_adds_up(aggregates, lineage(aggregates, table.source), records)
+    single = [each for each in aggregates if each.single_valued or not each.keys]
+    assert_members(single, membership(single, table.source), records)
 
 
 @pytest.mark.postgres
@@ -116,3 +99,17 @@ def assert_sums(
     expected = slow.answer(plain, records)
     for key in expected.keys() | shown.keys():
         assert slow.close(shown.get(key, 0.0), expected.get(key) or 0), describe(aggregate)
+
+
+def assert_members(
+    aggregates: list[Aggregate], found: Membership, records: list[dict[str, Any]]
+) -> None:
+    for index, aggregate in enumerate(aggregates):
+        inside = list(slow.selected(aggregate, records))
+        assert set(np.flatnonzero(found.mask(index))) == {place for place, _ in inside}
+        groups = found.groups[index]
+        assert (groups is None) == (not aggregate.keys)
+        for place, row in inside if groups is not None else []:
+            key = tuple(slow.value(each, row) for each in aggregate.keys)
+            assert groups is not None
+            assert groups.keys[groups.codes[place]] == key

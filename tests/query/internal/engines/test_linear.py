@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from casemate.query.engines.text import written
+from casemate.query.language.expression import expression_text
 from casemate.query.parse import parse
 from casemate.query.records import Category, Cut, Unknown, counting, linear_form
 from casemate.table import Table
@@ -17,7 +17,10 @@ def form(sql: str, table: Table) -> Shown | None:
     terms = linear_form(aggregate)
     if terms is None:
         return None
-    return [(each.unknown, written(each.coefficient), written(each.predicate)) for each in terms]
+    return [
+        (each.unknown, expression_text(each.coefficient), expression_text(each.predicate))
+        for each in terms
+    ]
 
 
 INCOME = Unknown("income")
@@ -63,7 +66,7 @@ def test_grouping_by_a_private_category_puts_each_value_in_its_cell(people: Tabl
     (aggregate,) = parse("SELECT diagnosis, SUM(weight) GROUP BY 1", people.policy)
     terms = linear_form(aggregate)
     assert terms is not None
-    assert [(each.unknown, [written(key) for key in each.keys]) for each in terms] == [
+    assert [(each.unknown, [expression_text(key) for key in each.keys]) for each in terms] == [
         (diagnosis("none"), ["'none'"]),
         (diagnosis("flu"), ["'flu'"]),
         (diagnosis("gout"), ["'gout'"]),
@@ -132,7 +135,10 @@ def test_what_a_comparison_decides_changes_at_the_cut(people: Table) -> None:
     (aggregate,) = parse("SELECT income > 3, COUNT(*) GROUP BY 1", people.policy)
     terms = linear_form(aggregate)
     assert terms is not None
-    assert [(each.unknown, written(each.coefficient), written(each.keys[0])) for each in terms] == [
+    assert [
+        (each.unknown, expression_text(each.coefficient), expression_text(each.keys[0]))
+        for each in terms
+    ] == [
         (None, "1", "false"),
         (income(4), "1", "true"),
         (income(4), "-1", "false"),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from query import slow
 
 from casemate.query import Aggregate, Function
+from casemate.query.aggregate import decimal
 from casemate.query.engines import answers
-from casemate.query.engines.text import decimal
 from casemate.query.parse import parse
 from casemate.table import Table
 

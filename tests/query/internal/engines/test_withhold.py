@@ -15,9 +15,8 @@ from casemate.errors import Unsupported
 from casemate.query import Aggregate, Function, Select
 from casemate.query.engines import answers
 from casemate.query.language import KeyRef, evaluate
-from casemate.query.parse import parse_statement
-from casemate.query.rewrite import ShownRow, Withholding
-from casemate.query.rewrite.withhold import constant
+from casemate.query.parse import ShownRow, Withholding, parse_statement
+from casemate.query.parse.withhold import constant
 from casemate.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")
@@ -87,6 +86,11 @@ def cell(select: Select, key: Any, results: list[dict[Any, Any]]) -> list[tuple[
             "SELECT upper(sex) AS kind, SUM(income) FROM people WHERE sex <> 'x' GROUP BY kind "
             "HAVING NOT (upper(sex) = 'F')",
         ),
+        (  # a name of FROM goes before a name of SELECT
+            "SELECT upper(sex) AS sex, SUM(income) FROM people WHERE sex <> 'x' GROUP BY sex",
+            "SELECT upper(sex) AS sex, SUM(income) FROM people WHERE sex <> 'x' GROUP BY sex "
+            "HAVING NOT (sex = 'f')",
+        ),
         (
             "WITH v AS (SELECT sex, SUM(income) s FROM people WHERE sex <> 'x' GROUP BY sex) "
             "SELECT sex, s FROM v WHERE s > 0 UNION ALL SELECT sex, 2 * s FROM v",
@@ -103,13 +107,6 @@ def test_the_condition_goes_to_the_having_of_the_select_and_nothing_else_changes
     rows = [ShownRow(0, ("f",)), ShownRow(0, ("F",))]
     there = present(withholding, people)
     assert withholding.without([row for row in rows if row in there], there) == without
-
-
-def test_a_name_of_from_goes_before_a_name_of_select(people: Table) -> None:
-    sql = "SELECT upper(sex) AS sex, SUM(income) FROM people WHERE sex <> 'x' GROUP BY sex"
-    withholding = Withholding(sql, people.policy)
-    text = withholding.without([ShownRow(0, ("f",))], present(withholding, people))
-    assert text is not None and text.endswith("HAVING NOT (sex = 'f')")
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "duckdb", "mysql", "snowflake", "bigquery"])
@@ -156,7 +153,7 @@ def test_rows_grouped_by_a_constant_cannot_be_told_apart(people: Table) -> None:
 
 def test_thousands_of_rows_can_be_withheld_at_once(people: Table) -> None:
     withholding = Withholding("SELECT age, COUNT(*) FROM people GROUP BY age", people.policy)
-    rows = [ShownRow(0, (age,)) for age in range(3_000)]
+    rows = [ShownRow(0, (age,)) for age in range(1_000)]
     assert withholding.without(rows, [*rows, ShownRow(0, (-1,))]) is not None
     with pytest.raises(Unsupported, match="more than"):
         withholding.without(

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 
 from casemate.query.engines import render
-from casemate.query.engines.duckdb import DUCKDB
+from casemate.query.engines.dialects import DUCKDB
 from casemate.query.language import (
     Call,
     ColumnRef,
@@ -21,9 +21,9 @@ from casemate.query.language import (
     cast,
 )
 from casemate.query.language.coercion import Mismatch
+from casemate.query.language.exactness import reach
 from casemate.query.language.operations import choice, compare
 from casemate.query.records import inexact
-from casemate.query.records.exactness import reach
 from casemate.table import Column, ColumnType, Role
 
 INTEGER, DECIMAL, DOUBLE = ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DOUBLE
@@ -111,7 +111,7 @@ def cases(draw: some.DrawFn) -> tuple[Expression, ColumnType, list[Any]]:
     return found, kind, [int(str(each)) if kind is INTEGER else each for each in inside]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(cases())
 def test_what_is_certified_the_engine_computes_exactly(
     case: tuple[Expression, ColumnType, list[Any]],

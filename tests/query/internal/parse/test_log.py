@@ -8,7 +8,7 @@ import pytest
 
 from casemate.errors import Misconfigured, Unsupported
 from casemate.query.parse import Logged, Unread
-from casemate.query.parse.log import bound, read_log
+from casemate.query.parse.log import bind_parameters, read_log
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -79,9 +79,12 @@ def test_the_log_of_a_server_is_read_with_its_parameters(tmp_path: Path) -> None
 def test_parameters_of_two_digits_are_not_mistaken_for_one() -> None:
     detail = ", ".join(f"${i} = '{i}0'" for i in range(1, 12))
     sql = "SELECT COUNT(*) FROM t WHERE a IN ($11, $1)"
-    assert bound(sql, f"parameters: {detail}") == "SELECT COUNT(*) FROM t WHERE a IN ('110', '10')"
+    assert (
+        bind_parameters(sql, f"parameters: {detail}")
+        == "SELECT COUNT(*) FROM t WHERE a IN ('110', '10')"
+    )
     with pytest.raises(Unsupported, match=r"\$12"):
-        bound("SELECT COUNT(*) WHERE a = $12", detail)
+        bind_parameters("SELECT COUNT(*) WHERE a = $12", detail)
 
 
 @pytest.mark.parametrize(

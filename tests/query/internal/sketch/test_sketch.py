@@ -7,26 +7,22 @@ from random import Random
 import duckdb
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from query.predicates import predicates
 
-from casemate.exact import exposed, exposure
-from casemate.exact.sketch import with_rest
+from casemate.exact import determine, determine_sketched
+from casemate.exact.sketch import with_rest_column
 from casemate.query import Aggregate, Function
 from casemate.query.engines import answers
 from casemate.query.engines import rows as rows_of
 from casemate.query.language import TRUE
 from casemate.query.parse import parse
 from casemate.query.records import membership
-from casemate.query.sketch import CodedRecords, HashKeys, Selection, SummedRecords, hashed
-from casemate.query.sketch.layouts import MOST_MERGED
-from casemate.query.sketch.passes import LOW, fingerprints, lane
-from casemate.query.sketch.sketch import spread
+from casemate.query.sketch import CodedRecords, HashKeys, Selection, SummedRecords, hash_lanes
+from casemate.query.sketch.record_hash import LANE_MASK, fingerprints, lane
 from casemate.table import Table
 from casemate.table.sources import Source
 
 FORMS = [CodedRecords, SummedRecords]
+ENGINES = ["people", pytest.param("people_in_postgres", marks=pytest.mark.postgres)]
 Form = type[CodedRecords] | type[SummedRecords]
 GROUPED = [
     "SELECT sex, SUM(income) FROM people GROUP BY 1",
@@ -57,7 +53,7 @@ def by_membership(listed: Sequence[Selection], source: Source) -> np.ndarray:
     found = membership([Aggregate(Function.COUNT, None, *each.family) for each in listed], source)
     rows = []
     for index, each in enumerate(listed):
-        inside, groups = found.selected(index), found.groups[index]
+        inside, groups = found.mask(index), found.groups[index]
         if groups is not None:
             inside = inside & (groups.codes == groups.keys.index(each.key))
         rows.append(inside)
@@ -73,20 +69,15 @@ def everybody(records: CodedRecords | SummedRecords) -> np.ndarray:
 # The hash -------------------------------------------------------------------------------------
 
 
-def test_the_hash_is_the_same_in_sql(people: Table, rng: Random) -> None:
-    assert_same_hash(people.source, rng)
-
-
-@pytest.mark.postgres
-def test_the_hash_is_the_same_in_postgres(people_in_postgres: Table, rng: Random) -> None:
-    assert_same_hash(people_in_postgres.source, rng)
-
-
-def assert_same_hash(source: Source, rng: Random) -> None:
-    keys = HashKeys.drawn(rng.randbytes)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_hash_is_the_same_in_sql(
+    request: pytest.FixtureRequest, engine: str, rng: Random
+) -> None:
+    source = request.getfixturevalue(engine).source
+    keys = HashKeys.draw(rng.randbytes)
     inner = f"SELECT r + {2**61 - 40} AS r FROM ({rows_of(source, (), TRUE, {})}) AS g"
     for shown, shift in ((rows_of(source, (), TRUE, {}), 0), (inner, 2**61 - 40)):
-        frame = source.read(hashed(shown, keys, source.dialect, True, ["r"]))
+        frame = source.read(hash_lanes(shown, keys, source.dialect, True, ["r"]))
         name = frame["r"].values
         assert sorted(name - shift) == list(range(1, 61))
         assert (frame["y"].values == lane(name, keys.lanes[0])).all()
@@ -96,42 +87,29 @@ def assert_same_hash(source: Source, rng: Random) -> None:
 def test_fingerprints_of_neighbours_do_not_cancel(rng: Random) -> None:
     """Differences of any order, which multiples of the names would all pass."""
     names = np.arange(-1000, 60_000)
-    found = fingerprints(names, HashKeys.drawn(rng.randbytes))
+    found = fingerprints(names, HashKeys.draw(rng.randbytes))
     assert found.min() >= 1 and found.max() <= 2**38
     for order in range(1, 7):
         assert np.diff(found, n=order).all()
-    assert not np.diff(names * 12_345 & LOW, n=2).all()
+    assert not np.diff(names * 12_345 & LANE_MASK, n=2).all()
 
 
 def test_keys_are_never_shown(rng: Random) -> None:
-    assert repr(HashKeys.drawn(rng.randbytes)) == "Keys(secret)"
+    assert repr(HashKeys.draw(rng.randbytes)) == "Keys(secret)"
 
 
 # Rows, totals and searches ----------------------------------------------------------------------
 
 
-@given(st.lists(predicates, min_size=1, max_size=80))
-@settings(max_examples=25)
-def test_coded_records_are_selected_as_by_membership(people: Table, texts: list[str]) -> None:
-    parsed = (parse(f"SELECT COUNT(*) FROM people WHERE {text}", people.policy) for text in texts)
-    listed = [Selection(aggregate.predicate) for (aggregate,) in parsed]
-    records = CodedRecords(listed, people.source)
-    assert (records.rows(np.arange(60)) == by_membership(listed, people.source)).all()
+BOTH = [(CodedRecords, "people"), (SummedRecords, "people")]
+IN_POSTGRES = pytest.param(SummedRecords, "people_in_postgres", marks=pytest.mark.postgres)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_both_forms_know_rows_totals_and_strays(form: Form, people: Table, rng: Random) -> None:
-    assert_knows(form, people, rng)
-
-
-@pytest.mark.postgres
-def test_sums_in_postgres_know_rows_totals_and_strays(
-    people_in_postgres: Table, rng: Random
+@pytest.mark.parametrize(("form", "engine"), [*BOTH, IN_POSTGRES])
+def test_both_forms_know_rows_totals_and_strays(
+    request: pytest.FixtureRequest, form: Form, engine: str, rng: Random
 ) -> None:
-    assert_knows(SummedRecords, people_in_postgres, rng)
-
-
-def assert_knows(form: Form, table: Table, rng: Random) -> None:
+    table = request.getfixturevalue(engine)
     listed = [each for sql in (*PLAIN, *GROUPED) for each in selections(sql, table)]
     listed += listed[:3]
     keys = rng.randbytes
@@ -181,25 +159,15 @@ def test_duckdb_and_postgres_add_up_the_same_fingerprints(
 # Who is exposed ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "engine"), [*BOTH, IN_POSTGRES])
 def test_both_forms_expose_whom_an_elimination_of_everything_exposes(
-    form: Form, people: Table
+    request: pytest.FixtureRequest, form: Form, engine: str
 ) -> None:
-    assert_exposes(form, people)
-
-
-@pytest.mark.postgres
-def test_sums_in_postgres_expose_whom_an_elimination_of_everything_exposes(
-    people_in_postgres: Table,
-) -> None:
-    assert_exposes(SummedRecords, people_in_postgres)
-
-
-def assert_exposes(form: Form, table: Table) -> None:
+    table = request.getfixturevalue(engine)
     listed = [each for sql in (*PLAIN, *GROUPED) for each in selections(sql, table)]
     records = form(listed, table.source)
-    found = exposed(records)
-    whole = exposure(with_rest(by_membership(listed, table.source)))
+    found = determine_sketched(records)
+    whole = determine(with_rest_column(by_membership(listed, table.source)))
     assert found.rank == whole.rank
     names = {records.names[place] for place in found.by}
     assert names == set((np.flatnonzero(whole.determined) + 1).tolist())
@@ -233,35 +201,18 @@ def test_records_may_be_named_by_text(form: Form, towns: Table, rng: Random) -> 
     texts = [
         f"SELECT SUM(income) FROM towns WHERE a BETWEEN {rng.randrange(50)} AND "
         f"{rng.randrange(50, 97)} AND b < {rng.randrange(1, 100)}"
-        for _ in range(40)
+        for _ in range(15)
     ]
     texts += ["SELECT SUM(income) FROM towns WHERE a = 3 AND b = 2", *texts[:2]]
     texts += ["SELECT SUM(income) FROM towns WHERE a < 9 OR (b > 5 AND c = 'kind 7') OR b = 70"]
     texts += ["SELECT b, SUM(income) FROM towns WHERE a < 4 GROUP BY b"]
     listed = [each for sql in texts for each in selections(sql, towns)]
     records = form(listed, towns.source)
-    found = exposed(records)
+    found = determine_sketched(records)
     rows = by_membership(listed, towns.source)
-    whole = exposure(with_rest(rows))
+    whole = determine(with_rest_column(rows))
     names = membership([Aggregate(Function.COUNT, None)], towns.source).records
     assert found.rank == whole.rank
     shown = {records.names[place] for place in found.by}
     assert shown == set(names[whole.determined].tolist())
     assert shown
-
-
-def test_columns_are_merged_only_as_far_as_their_codes_stay_few(towns: Table) -> None:
-    text = "SELECT COUNT(*) FROM towns WHERE a = {0} AND b <> {0} AND c <> 'kind {0}'"
-    parsed = [parse(text.format(i), towns.policy)[0] for i in range(90)]
-    listed = [Selection(each.predicate) for each in parsed]
-    records = CodedRecords(listed, towns.source)
-    sizes = [len(table) for table in records.layout.tables]
-    assert len(sizes) > 1 and max(sizes) <= max(MOST_MERGED, 301)
-    places = np.arange(records.count)
-    assert (records.rows(places) == by_membership(listed, towns.source)).all()
-
-
-def test_differing_records_are_spread_over_their_values() -> None:
-    places, values = np.arange(1000), np.arange(1000) % 7
-    chosen = spread(places, values, 5)
-    assert len(chosen) == 5 and len(set(values[chosen].tolist())) == 5

@@ -7,91 +7,47 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracles.cells import codes
 from query import universes
 
-from casemate.query.language import ColumnRef
+from casemate.query.engines import rows, values
+from casemate.query.language import TRUE, ColumnRef
 from casemate.query.snapping import Summand, histogram
-from casemate.query.snapping.histograms import tally
-from casemate.table import Column, ColumnType, Policy, Role, Table, Universe
-from casemate.table.sources import Series, Source
+from casemate.table import Column, ColumnType, Policy, Table, Universe
+from casemate.table.sources import Series
 from casemate.table.sources.duckdb import DuckDBSource
 from casemate.table.sources.files import ColumnsInMemory
 
 KEY = b"a secret of the dataset"
 
 
-def slowly(universe: Universe, records: list[dict[str, Any]]) -> list[list[int]]:
-    """One record and one attribute at a time."""
-    return [[each.cell(record[each.name]) for each in universe.attributes] for record in records]
+ENGINES = ["people", pytest.param("people_in_postgres", marks=pytest.mark.postgres)]
+scopes = st.lists(st.integers(0, 9), max_size=3, unique=True).map(tuple)
 
 
-def assert_codes(policy: Policy, source: Source, records: list[dict[str, Any]]) -> None:
-    universe = Universe.of(policy)
-    assert codes(universe, source).tolist() == slowly(universe, records)
-
-
-def assert_histogram(policy: Policy, source: Source, scope: tuple[int, ...]) -> None:
-    universe = Universe.of(policy)
+@pytest.mark.parametrize("engine", ENGINES)
+@given(policy=universes.policies, scope=scopes)
+def test_an_engine_codes_records_as_the_slow_way_does_and_counts_each_in_its_cell(
+    request: pytest.FixtureRequest,
+    records: list[dict[str, Any]],
+    engine: str,
+    policy: Policy,
+    scope: tuple[int, ...],
+) -> None:
+    source, universe = request.getfixturevalue(engine).source, Universe.of(policy)
+    found = codes(universe, source)
+    slowly = [[each.cell(one[each.name]) for each in universe.attributes] for one in records]
+    assert found.tolist() == slowly
     expected = np.zeros(universe.sizes(scope), np.int64)
-    for record in codes(universe, source):
+    for record in found:
         expected[tuple(record[list(scope)])] += 1
     assert (histogram(universe, scope, source) == expected).all()
 
 
-scopes = st.lists(st.integers(0, 9), max_size=3, unique=True).map(tuple)
-
-
-@given(universes.policies)
-@settings(max_examples=30)
-def test_the_engine_codes_records_as_the_slow_way_does(
-    people: Table, records: list[dict[str, Any]], policy: Policy
-) -> None:
-    assert_codes(policy, people.source, records)
-
-
-@given(universes.policies, scopes)
-@settings(max_examples=40)
-def test_a_histogram_counts_each_record_in_its_cell(
-    people: Table, policy: Policy, scope: tuple[int, ...]
-) -> None:
-    assert_histogram(policy, people.source, scope)
-
-
-@pytest.mark.postgres
-@given(universes.policies, scopes)
-@settings(max_examples=40)
-def test_postgres_codes_and_counts_alike(
-    people_in_postgres: Table,
-    records: list[dict[str, Any]],
-    policy: Policy,
-    scope: tuple[int, ...],
-) -> None:
-    assert_codes(policy, people_in_postgres.source, records)
-    assert_histogram(policy, people_in_postgres.source, scope)
-
-
 def test_the_empty_scope_is_everybody(people: Table) -> None:
     assert histogram(Universe.of(people.policy), (), people.source) == 60
-
-
-def test_one_statement_is_sent_for_counts_and_sums(people: Table) -> None:
-    sent: list[str] = []
-
-    class Listening:
-        dialect = people.source.dialect
-        relation, fields, close = people.source.relation, people.source.fields, people.source.close
-
-        def read(self, sql: str) -> Any:
-            sent.append(sql)
-            return people.source.read(sql)
-
-    universe = Universe.of(people.policy)
-    income = column(people, "income")
-    tally(universe, (0, 1), Listening(), [Summand(income, 0, 1000), Summand(income, 0, 10)])
-    assert len(sent) == 1
 
 
 # Sums -------------------------------------------------------------------------------------------
@@ -103,39 +59,26 @@ def column(table: Table, name: str) -> ColumnRef:
     return ColumnRef(found, found.type)
 
 
-def assert_sums(table: Table, records: list[dict[str, Any]]) -> None:
-    """Clamped, rounded to units with halves away from zero, NULL as nothing."""
-    universe = Universe.of(table.policy)
-    place = universe.index("sex")
-    bonus, income = column(table, "bonus"), column(table, "income")
-    summands = [Summand(bonus, -500, 500, scale=10), Summand(income, 100, 900)]
-    found = tally(universe, (place,), table.source, summands)
-    expected = np.zeros((2, 4), np.int64)
-    for record in records:
-        cell = universe.attributes[place].cell(record["sex"])
-        units = 10 * (record["bonus"] or Decimal(0))
-        whole = int(units.quantize(Decimal(1), rounding="ROUND_HALF_UP"))
-        if record["bonus"] is not None:
-            expected[0, cell] += min(max(whole, -500), 500)
-        expected[1, cell] += min(max(record["income"], 100), 900)
-    assert [each.tolist() for each in found.sums] == expected.tolist()
-
-
-def test_sums_are_of_whole_units_clamped(people: Table, records: list[dict[str, Any]]) -> None:
-    assert_sums(people, records)
-
-
-@pytest.mark.postgres
-def test_sums_in_postgres_are_the_same(
-    people_in_postgres: Table, records: list[dict[str, Any]]
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_row_adds_whole_units_clamped_and_null_adds_nothing(
+    request: pytest.FixtureRequest, engine: str, records: list[dict[str, Any]]
 ) -> None:
-    assert_sums(people_in_postgres, records)
-
-
-def test_bounds_in_units_follow_from_the_policy(people: Table) -> None:
-    income, bonus = column(people, "income"), column(people, "bonus")
-    assert Summand.of(income) == Summand(income, 0, 1000)
-    assert Summand.of(bonus, scale=100) == Summand(bonus, -10_000, 10_000, scale=100)
+    """Halves are rounded away from zero."""
+    table = request.getfixturevalue(engine)
+    bonus, income = column(table, "bonus"), column(table, "income")
+    added = {
+        "a": Summand(bonus, -500, 500, scale=10).units,
+        "b": Summand(income, 100, 900).units,
+    }
+    frame = table.source.read(rows(table.source, (), TRUE, added))
+    given = {each["id"]: each for each in records}
+    for record, tenths, whole in zip(
+        values(frame["r"]), values(frame["a"]), values(frame["b"]), strict=True
+    ):
+        units = 10 * (given[record]["bonus"] or Decimal(0))
+        nearest = int(units.quantize(Decimal(1), rounding="ROUND_HALF_UP"))
+        assert (tenths or 0) == min(max(nearest, -500), 500)
+        assert whole == min(max(given[record]["income"], 100), 900)
 
 
 @pytest.mark.parametrize(
@@ -195,9 +138,3 @@ def test_where_a_row_is_a_person_every_row_counts(people: Table) -> None:
     assert described.key == "id"
     with Table.open(described) as table:
         assert histogram(Universe.of(described), (), table.source, key=KEY) == 60
-
-
-def test_roles_do_not_change_the_cells() -> None:
-    one = Column("x", Role.PUBLIC, ColumnType.INTEGER, low=0, high=9, bins=5)
-    for role in (Role.PUBLIC, Role.PRIVATE):
-        assert Universe.of(Policy("", (replace(one, role=role),))).shape == (6,)

@@ -8,7 +8,7 @@ import pytest
 from casemate.query.language import Expression
 from casemate.query.parse import parse
 from casemate.query.snapping import breaks
-from casemate.query.snapping.breakpoints import Unbroken
+from casemate.query.snapping.cells import UnknownBreaks
 from casemate.table import Column, ColumnType, Policy
 
 POLICY = Policy(
@@ -73,5 +73,5 @@ def test_a_condition_changes_only_at_its_constants(text: str, places: set[Fracti
     ],
 )
 def test_what_cannot_be_solved_exactly_has_no_known_breaks(text: str) -> None:
-    with pytest.raises(Unbroken):
+    with pytest.raises(UnknownBreaks):
         breaks(condition(text))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from casemate import Audit, CasemateError, Misconfigured, OnlineAuditor, Session, Table, repair
-from casemate.table.sources.source import quoted
+from casemate.table.sources.source import quote_name
 
 PLAIN = ("pay", "team", "region", "code", "rank", "whose")
 OURS = (  # names that casemate's own SQL uses
@@ -54,7 +54,7 @@ REGIONS = [("red", 1), ("blue", 2)]
 
 
 def statements(names: Sequence[str]) -> list[str]:
-    pay, team, region, code, rank, _ = (quoted(each) for each in names)
+    pay, team, region, code, rank, _ = (quote_name(each) for each in names)
     return [
         f"SELECT SUM({pay}) FROM staff",
         f"SELECT {team}, SUM({pay}) AS {pay} FROM staff GROUP BY {team}",
@@ -154,6 +154,11 @@ def outcome(folder: Path, names: Sequence[str]) -> list[object]:
     ]
 
 
+@pytest.fixture(scope="module")
+def plain_outcome(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
+    return outcome(in_files(tmp_path_factory.mktemp("names") / "plain", PLAIN), PLAIN)
+
+
 def drawn(seed: int) -> tuple[str, ...]:
     """Six hostile names that differ, upper and lower case being alike."""
     chosen: dict[str, str] = {}
@@ -165,12 +170,11 @@ def drawn(seed: int) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 60))]
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))]
 )
-def test_names_change_nothing(tmp_path: Path, seed: int) -> None:
+def test_names_change_nothing(tmp_path: Path, plain_outcome: list[object], seed: int) -> None:
     names = drawn(seed)
-    found = outcome(in_files(tmp_path / "hostile", names), names)
-    assert found == outcome(in_files(tmp_path / "plain", PLAIN), PLAIN), names
+    assert outcome(in_files(tmp_path / "hostile", names), names) == plain_outcome, names
 
 
 def test_a_column_that_is_taken_for_another_is_noticed(tmp_path: Path) -> None:
@@ -204,9 +208,9 @@ def test_public_tables_that_sql_cannot_tell_apart_are_refused(
 def in_postgres(url: str, folder: Path, names: Sequence[str], table: str) -> Path:
     import psycopg
 
-    pay, team, _, code, rank, whose = (quoted(each) for each in names)
+    pay, team, _, code, rank, whose = (quote_name(each) for each in names)
     folder.mkdir()
-    staff, regions = quoted(table), quoted(f"{table}2")
+    staff, regions = quote_name(table), quote_name(f"{table}2")
     with psycopg.connect(url) as connection:
         for sql in (
             f'CREATE TABLE {staff} ("the id" int PRIMARY KEY, {team} text, {pay} int, {whose} int)',
@@ -225,7 +229,7 @@ def in_postgres(url: str, folder: Path, names: Sequence[str], table: str) -> Pat
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_names_change_nothing_in_postgresql_either(
     postgres: str, tmp_path: Path, seed: int
 ) -> None:

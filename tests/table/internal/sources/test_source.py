@@ -3,8 +3,10 @@
 import csv
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from casemate.table.sources.duckdb import DuckDBSource
 from casemate.table.sources.files import ColumnsInMemory
 from casemate.table.sources.place import DuckDBTable, Files, PostgresTable, find
 from casemate.table.sources.postgres import PostgresSource
-from casemate.table.sources.source import READ_FAILED, literal, quoted
+from casemate.table.sources.source import READ_FAILED, literal, quote_name
 
 TYPES = {
     "id": ColumnType.INTEGER,
@@ -63,7 +65,7 @@ KINDS = [
 
 
 def declared(types: dict[str, ColumnType]) -> str:
-    return ", ".join(f"{quoted(name)} {ENGINE_TYPES[type_]}" for name, type_ in types.items())
+    return ", ".join(f"{quote_name(name)} {ENGINE_TYPES[type_]}" for name, type_ in types.items())
 
 
 def tables(rows: Sequence[tuple[Any, ...]], zips: Sequence[tuple[Any, ...]]) -> Iterator[str]:
@@ -197,11 +199,28 @@ def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
     return Build(request.param, tmp_path, url)
 
 
+@pytest.fixture(scope="module")
+def opened_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Source]]:
+    """Opens a source of each kind once: nothing that is read of it changes it."""
+    with ExitStack() as stack:
+
+        @cache
+        def source_of(kind: str) -> Source:
+            source = Build(kind, tmp_path_factory.mktemp("source"), None)()
+            stack.callback(source.close)
+            return source
+
+        yield source_of
+
+
 @pytest.fixture
-def source(build: Build) -> Iterator[Source]:
-    opened = build()
-    yield opened
-    opened.close()
+def source(build: Build, opened_once: Callable[[str], Source]) -> Iterator[Source]:
+    """A source of each kind; a server's is opened for each test, whose database is its own."""
+    if build.postgres is None:
+        yield opened_once(build.kind)
+    else:
+        with closing(build()) as opened:
+            yield opened
 
 
 def one(source: Source, expression: str) -> Any:
@@ -376,6 +395,7 @@ def test_a_key_that_names_no_row_or_two_is_one_sentence(build: Build, case: str)
     assert "20001" not in str(caught.value) and "11" not in str(caught.value)
 
 
-def test_closing_twice_is_closing_once(source: Source) -> None:
+def test_closing_twice_is_closing_once(build: Build) -> None:
+    source = build()
     source.close()
     source.close()

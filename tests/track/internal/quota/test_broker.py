@@ -1,27 +1,21 @@
+"""Quotas over a wire and over a bad network, and their counts of messages."""
+
+import random
 import threading
-from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
+from contextlib import ExitStack, closing
+from itertools import count
 
 import pytest
-from servers import NatsServer, RedisServer
+from track.quota.bad_network import Fuse, Net, SiteDisk
 from track.transport.loop import Loop
 
 from casemate.track.quota import Quota
 from casemate.track.quota.broker import CLAIMS, Broker
-from casemate.track.quota.messages import Claim
+from casemate.track.quota.messages import Claim, Order
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
-from casemate.track.transport.nats import NatsWire
+from casemate.track.transport.address import open_wire
 from casemate.track.transport.network import Notes, Parcel, Wire
-from casemate.track.transport.redis import RedisWire
-
-
-def test_a_quota_is_the_same_over_a_wire(tmp_path: Path) -> None:
-    wire, names = Broker(Loop(), look=0.0), ["eu.west", "b"]
-    with Quota(100, names, remainder=0.0, transport=wire, journal=tmp_path) as quota:
-        assert [quota.site("eu.west").acquire(70), quota.site("b").acquire(30)] == [True, True]
-        assert not quota.site("eu.west").acquire()
 
 
 def test_what_is_none_of_ours_is_noted_and_changes_nothing() -> None:
@@ -36,38 +30,74 @@ def test_what_is_none_of_ours_is_noted_and_changes_nothing() -> None:
     assert server.granted == 0
 
 
-def admitted_by_four_sites(connect: Callable[[], Wire]) -> list[int]:
+def test_four_sites_over_a_broker_admit_exactly_the_limit(address: str) -> None:
     """Each over a connection of its own, at the same time, until each has been refused."""
-    wires = [connect() for _ in range(5)]
     admitted: list[int] = []
 
     def work(name: str, wire: Wire) -> None:
-        site = QuotaSite(name, Broker(wire), patience=5.0)
-        admitted.append(0)
-        mine = len(admitted) - 1
+        site, mine = QuotaSite(name, Broker(wire), patience=5.0), 0
         while site.acquire(7):
-            admitted[mine] += 7
+            mine += 7
+        admitted.append(mine)
 
-    with closing(wires[0]), closing(wires[1]), closing(wires[2]), closing(wires[3]):
-        QuotaServer(7 * 3000, list("abcd"), Broker(wires[4]), remainder=0.0)
+    with ExitStack() as stack:
+        server, *wires = [stack.enter_context(closing(open_wire(address))) for _ in range(5)]
+        QuotaServer(7 * 3000, list("abcd"), Broker(server), remainder=0.0)
         threads = [
-            threading.Thread(target=work, args=pair) for pair in zip("abcd", wires, strict=False)
+            threading.Thread(target=work, args=pair) for pair in zip("abcd", wires, strict=True)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    wires[4].close()
-    return admitted
-
-
-@pytest.mark.nats
-def test_four_sites_over_nats_admit_exactly_the_limit(nats_server: NatsServer) -> None:
-    admitted = admitted_by_four_sites(lambda: NatsWire(nats_server.host, "test.quota"))
     assert sum(admitted) == 7 * 3000
 
 
-@pytest.mark.redis
-def test_four_sites_over_redis_admit_exactly_the_limit(redis_server: RedisServer) -> None:
-    admitted = admitted_by_four_sites(lambda: RedisWire(f"{redis_server.host}/0", "test.quota"))
-    assert sum(admitted) == 7 * 3000
+class Lossy(Net):
+    """Loses, repeats and holds back messages, by a seed."""
+
+    def __init__(self, rng: random.Random, drop: float, duplicate: float, late: float) -> None:
+        super().__init__()
+        self.good = True
+        self._rng, self._drop, self._duplicate, self._late = rng, drop, duplicate, late
+        self._held: list[tuple[str, Claim | Order]] = []
+
+    def _send(self, to: str, message: Claim | Order) -> None:
+        draw = self._rng.random
+        for _ in range(1 + (draw() < self._duplicate)):
+            if draw() < self._late:
+                self._held.append((to, message))
+            elif draw() >= self._drop:
+                super()._send(to, message)
+        if self._held and draw() < 0.5:
+            super()._send(*self._held.pop(self._rng.randrange(len(self._held))))
+
+
+@pytest.mark.parametrize(
+    ("drop", "duplicate", "late"), [(0.0, 0.2, 0.3), (0.05, 0.0, 0.0), (0.2, 0.2, 0.3)]
+)
+def test_a_bad_network_costs_messages_and_nothing_else(
+    rng: random.Random, drop: float, duplicate: float, late: float
+) -> None:
+    net, ticks, limit = Lossy(rng, drop, duplicate, late), count(), 20_000
+    names = [str(i) for i in range(16)]
+    QuotaServer(limit, names, net, remainder=0.0, clock=lambda: float(next(ticks)), pause=20)
+    sites = [QuotaSite(name, net, SiteDisk(1, Fuse())) for name in names]
+    admitted = sum(rng.choice(sites).acquire() for _ in range(25_000))
+    assert 0.99 * limit <= admitted <= limit
+
+
+ZIPF = [1 / rank for rank in range(1, 65)]
+
+
+@pytest.mark.parametrize(
+    ("weights", "most"), [([1.0] * 64, 6), (ZIPF, 14), ([1.0] + 63 * [0.0], 4)]
+)
+def test_messages_are_few_and_99_percent_are_admitted_before_the_first_refusal(
+    rng: random.Random, weights: list[float], most: int
+) -> None:
+    limit, quota = 200_000, Quota(200_000, sites=64)
+    acquires = rng.choices([quota.site(name).acquire for name in quota.sites], weights, k=limit + 1)
+    admitted = next(i for i, acquire in enumerate(acquires) if not acquire())
+    assert 0.99 * limit <= admitted <= limit
+    assert quota.messages <= most * 64

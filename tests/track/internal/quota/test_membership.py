@@ -2,8 +2,6 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -11,15 +9,14 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from servers import Broker as BrokerProcess
-from servers import NatsServer, RedisServer
+from track.crowd import Crowd
 from track.quota.processes import started
 from track.transport.eventually import eventually
 from track.transport.loop import Loop
 
 from casemate.errors import Misconfigured
 from casemate.track.quota import Quota
-from casemate.track.quota.broker import CLAIMS, SERVERS, Broker
+from casemate.track.quota.broker import Broker
 from casemate.track.quota.journals import QuotaFileJournal
 from casemate.track.quota.quota import join
 
@@ -61,17 +58,6 @@ def test_what_was_admitted_is_known_when_workers_have_said_so(tmp_path: Path) ->
         assert quota.site("b").used == 1 and quota.admitted() == 7
 
 
-def test_a_server_on_a_network_is_no_site_before_it_is_asked_for_one(tmp_path: Path) -> None:
-    wire = Loop()
-    with served(wire, 10, ["a", "b"], tmp_path) as quota:
-        assert set(wire.takers) == {CLAIMS, SERVERS} and quota.sites == ("a", "b")
-        assert quota.site("a") is quota.site("a")
-        assert set(wire.takers) == {CLAIMS, SERVERS, "quota.order.a"}
-        assert (quota.site("a").acquire(4), quota.left()) == (True, 6)
-    with pytest.raises(ValueError, match="this quota is closed"):
-        quota.site("b")
-
-
 def test_a_worker_with_a_journal_goes_on_where_it_was(tmp_path: Path) -> None:
     wire = Loop()
     with served(wire, 10, ["a"], tmp_path / "server"):
@@ -111,26 +97,6 @@ def test_wrong_names_and_addresses_are_refused_and_hold_nothing(tmp_path: Path) 
 # Real brokers, real processes
 
 
-@pytest.fixture(params=[pytest.param("nats", marks=pytest.mark.nats),
-                        pytest.param("redis", marks=pytest.mark.redis)])  # fmt: skip
-def address(request: pytest.FixtureRequest) -> str:
-    broker: NatsServer | RedisServer = request.getfixturevalue(f"{request.param}_server")
-    assert isinstance(broker, BrokerProcess)
-    return broker.address()
-
-
-def test_a_quota_at_an_address_is_a_locked_counter(address: str, tmp_path: Path) -> None:
-    with (
-        Quota(100, ["a", "b"], remainder=0.0, transport=address, journal=tmp_path) as quota,
-        join(address, "b") as b,
-    ):
-        assert [quota.site("a").acquire(70), b.acquire(30), b.acquire()] == [True, True, False]
-        assert not quota.site("a").acquire()
-        quota.raise_limit(101)
-        eventually(lambda: not b.closed)
-        assert [b.acquire(), b.acquire()] == [True, False]
-
-
 def test_a_worker_whose_server_is_away_says_no_and_goes_on_when_it_is_back(
     address: str, tmp_path: Path
 ) -> None:
@@ -144,38 +110,11 @@ def test_a_worker_whose_server_is_away_says_no_and_goes_on_when_it_is_back(
             assert [site.acquire(50), site.acquire(1)] == [True, False]
 
 
-class Crowd:
-    """A server and workers that are killed and started again with what they had."""
-
-    def __init__(self, address: str, folder: Path, limit: int, names: list[str]) -> None:
-        server = ("server", address, str(folder / "server"), str(limit), *names)
-        workers = {name: ("worker", address, str(folder), name) for name in names}
-        self.arguments: dict[str, tuple[str, ...]] = {"": server, **workers}
-        self.running: dict[str, subprocess.Popen[bytes]] = {}
-        for name in self.arguments:
-            self.start(name)
-
-    def start(self, name: str) -> None:
-        self.running[name] = process = started(*self.arguments[name])
-        if not name:
-            assert process.stdout is not None and process.stdout.readline() == b"serving\n"
-
-    def kill(self, name: str) -> None:
-        process = self.running[name]
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-
-
-@contextmanager
-def crowd(address: str, folder: Path, limit: int, names: list[str]) -> Iterator[Crowd]:
-    made = Crowd(address, folder, limit, names)
-    try:
-        yield made
-    finally:
-        for name in made.running:
-            made.kill(name)
+def started_and_serving(*arguments: str) -> "subprocess.Popen[bytes]":
+    process = started(*arguments)
+    if arguments[0] == "server":
+        assert process.stdout is not None and process.stdout.readline() == b"serving\n"
+    return process
 
 
 def used(path: Path) -> int:
@@ -195,16 +134,19 @@ def test_a_server_and_workers_killed_at_any_moment_admit_exactly_the_limit(
         files = [tmp_path / f"{name}.admitted" for name in names]
         return sum(file.stat().st_size for file in files if file.exists())
 
-    with crowd(address, tmp_path, limit, names) as processes:
+    with Crowd(started_and_serving) as crowd:
+        crowd.start("", "server", address, str(tmp_path / "server"), str(limit), *names)
+        for name in names:
+            crowd.start(name, "worker", address, str(tmp_path), name)
         for share in (0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
             eventually(lambda share=share: written() > share * limit)  # type: ignore[misc]  # bound now
             victim = random.choice(names)
             for name in (victim, ""):
-                processes.kill(name)
+                crowd.kill(name)
                 time.sleep(random.random() / 5)
-                processes.start(name)
+                crowd.start_again(name)
             kills += 1
         for name in names:
-            assert processes.running[name].wait(60) == 0
+            assert crowd.running[name].wait(60) == 0
     assert sum(used(tmp_path / f"{name}.journal") for name in names) == limit
     assert limit - kills <= written() <= limit

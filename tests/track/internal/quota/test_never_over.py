@@ -26,7 +26,7 @@ class BadWorld(RuleBasedStateMachine):
     @initialize(limit=st.integers(1, 60), remainder=st.sampled_from([0.0, 0.1]))
     def begin(self, limit: int, remainder: float) -> None:
         self.limit, self.remainder = limit, remainder
-        self.admitted = 0
+        self.admitted, self.largest = 0, limit
         self.net, self.disk, self.fuses = Net(), ServerDisk(), {name: Fuse() for name in SITES}
         self.numbers = count(1)
         self.disks: list[SiteDisk] = []  # of every incarnation there ever was
@@ -133,6 +133,7 @@ class BadWorld(RuleBasedStateMachine):
     def never_more_than_the_limit(self) -> None:
         if hasattr(self, "server"):
             self.limit = self.server.limit  # it is lowered when leases come back
+            self.largest = max(self.largest, self.limit)
             assert self.admitted <= self.limit
 
     @invariant()
@@ -143,14 +144,16 @@ class BadWorld(RuleBasedStateMachine):
         assert self.disk.granted <= (self.disk.limit or self.limit)
         for disk in self.disks:
             row = self.disk.rows.get((self.names[disk.incarnation], disk.incarnation))
-            assert disk.cells[0] <= disk.load().bound <= (row.bound if row else 0)
+            assert (
+                disk.cells[0] <= (disk.load() or OrderStanding()).bound <= (row.bound if row else 0)
+            )
 
     def teardown(self) -> None:
-        """In a good network everything is admitted but what lost incarnations held."""
+        """In a good network all is admitted but the remainder and what lost incarnations held."""
         if not hasattr(self, "server"):
             return
         self.disk.fuse.lit = None
-        self.net.travelling, self.net.good, self.remainder = [], True, 0.0
+        self.net.travelling, self.net.good = [], True
         for name in SITES:
             self.start_site(name, new=False)
         self.start_server()
@@ -159,25 +162,24 @@ class BadWorld(RuleBasedStateMachine):
         kept = {disk.incarnation for disk in self.live.values()}
         lost = sum(row.bound for key, row in self.disk.rows.items() if key[1] not in kept)
         used = sum(disk.cells[0] for disk in self.live.values())
-        assert used + lost == self.server.limit
+        assert 0 <= self.server.limit - used - lost <= int(self.remainder * self.largest)
 
 
 TestBadWorld = BadWorld.TestCase
-TestBadWorld.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)
+TestBadWorld.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
 
 
 class ForgetsToWriteDown(SiteDisk):
     """A broken site: what it answers to a recall is not in its journal."""
 
-    def save(self, standing: OrderStanding) -> None:
-        if standing.bound >= self.load().bound:
-            super().save(standing)
+    def save(self, record: OrderStanding) -> None:
+        if record.bound >= (self.load() or OrderStanding()).bound:
+            super().save(record)
 
 
 def over_admitted(disk: SiteDisk) -> bool:
     """Lease, recall, kill the site that was recalled, lease to another: more than the limit?"""
-    net, journal = Net(), ServerDisk()
-    net.good = True
+    net, journal = Net(good=True), ServerDisk()
     QuotaServer(10, ["a", "b"], net, remainder=0.0, journal=journal)
     first, second = QuotaSite("a", net, disk), QuotaSite("b", net, SiteDisk(2, Fuse()))
     admitted = 1 * first.acquire() + 9 * second.acquire(9)
@@ -205,13 +207,12 @@ def test_a_lease_that_was_overtaken_by_its_recall_is_worth_nothing() -> None:
 def test_a_site_asks_a_few_times_and_then_says_no() -> None:
     net = Net()
     assert not QuotaSite("a", net, SiteDisk(1, Fuse())).acquire()
-    assert len(net.travelling) == site_module.TRIES
+    assert len(net.travelling) == site_module.REQUEST_ATTEMPTS
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_server_killed_at_a_write_has_leased_nothing_twice(moment: str) -> None:
-    net, journal = Net(), ServerDisk()
-    net.good = True
+    net, journal = Net(good=True), ServerDisk()
     QuotaServer(10, ["a"], net, journal=journal)
     site = QuotaSite("a", net, SiteDisk(1, Fuse()))
     journal.fuse.lit = moment

@@ -1,20 +1,18 @@
+"""The server of a quota, and what it knows of who holds what."""
+
 import sqlite3
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from track.quota.bad_network import Fuse, Net, ServerDisk, SiteDisk
 
 from casemate.errors import JournalRewound, Misconfigured, OtherWindow, Refused
-from casemate.track.quota.journals import ServerFile
+from casemate.track.quota.journals import Holding, Holdings, ServerFile
 from casemate.track.quota.messages import Claim, Lease, Order
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
-
-
-def good_net() -> Net:
-    net = Net()
-    net.good = True
-    return net
 
 
 def test_a_repeated_request_is_answered_with_the_same_lease() -> None:
@@ -38,7 +36,7 @@ def test_an_answer_that_was_overtaken_by_the_next_request_does_not_cancel_it() -
 
 
 def test_a_journal_put_back_from_an_old_copy_is_noticed_and_leases_nothing_more() -> None:
-    net = good_net()
+    net = Net(good=True)
     QuotaServer(10, ["a", "b"], net, journal=ServerDisk())
     site = QuotaSite("a", net, SiteDisk(1, Fuse()))
     assert site.acquire(5)
@@ -51,7 +49,7 @@ def test_a_journal_put_back_from_an_old_copy_is_noticed_and_leases_nothing_more(
 
 
 def test_a_site_does_not_follow_a_server_that_lost_its_journal() -> None:
-    net = good_net()
+    net = Net(good=True)
     QuotaServer(10, ["a"], net, journal=ServerDisk(window=1))
     site = QuotaSite("a", net, SiteDisk(1, Fuse()))
     assert site.acquire(5)
@@ -64,18 +62,12 @@ def test_a_site_does_not_follow_a_server_that_lost_its_journal() -> None:
     assert site.left == 5
 
 
-def test_an_unknown_site_is_refused_in_a_sentence() -> None:
-    server = QuotaServer(10, ["a"], good_net())
-    with pytest.raises(Misconfigured, match="none of the sites here"):
-        server.receive(Claim(0, "b", 1, 0, 0, 0, 1))
-
-
 def told(site: QuotaSite) -> int | None:
     return site._standing.ceiling
 
 
 def test_a_site_that_never_answers_is_given_up_and_the_others_go_on() -> None:
-    net, now = good_net(), [0.0]
+    net, now = Net(good=True), [0.0]
     QuotaServer(90, ["a", "b", "c"], net, remainder=0.0, clock=lambda: now[0], pause=1.0)
     gone, left, right = (QuotaSite(name, net, SiteDisk(1, Fuse())) for name in "abc")
     assert [gone.acquire(), left.acquire(30), right.acquire(29)] == [True, True, True]
@@ -119,3 +111,38 @@ def test_another_file_is_no_journal(tmp_path: Path) -> None:
         ServerFile(tmp_path / "text")
     with pytest.raises(Misconfigured, match="cannot be opened"):
         ServerFile(tmp_path / "missing" / "quota")
+
+
+changes = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(0, 50), st.integers(0, 50), st.booleans()),
+    max_size=400,
+)
+
+
+@given(changes, st.integers(1, 60), st.integers(0, 4), st.sets(st.integers(0, 5)))
+def test_sums_and_donors_are_those_of_a_plain_list(
+    changed: list[tuple[int, int, int, bool]], need: int, many: int, busy: set[int]
+) -> None:
+    holdings = Holdings(())
+    rows = [holdings.add(str(i), 1) for i in range(6)]
+    for i, used, left, silent in changed:
+        holdings.change(rows[i], bound=used + left, used=used, silent=silent)
+    heard = [row for row in rows if not row.silent]
+    assert holdings.granted == sum(row.bound for row in rows)
+    assert (holdings.bound, holdings.used) == (
+        sum(row.bound for row in heard),
+        sum(row.used for row in heard),
+    )
+    for _ in range(2):  # looking changes nothing
+        found = holdings.donors(need, many, {id(rows[i]) for i in busy})
+        assert [row.left for row in found] == _plain(heard, need, many, [rows[i] for i in busy])
+
+
+def _plain(heard: list[Holding], need: int, many: int, busy: list[Holding]) -> list[int]:
+    lefts = sorted((row.left for row in heard if row not in busy and row.left), reverse=True)
+    chosen: list[int] = []
+    for left in lefts:
+        if sum((each + 1) // 2 for each in chosen) >= need and len(chosen) >= many:
+            break
+        chosen.append(left)
+    return chosen

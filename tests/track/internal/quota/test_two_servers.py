@@ -98,7 +98,7 @@ def test_the_server_without_leases_stops_before_its_first_one(hub: Hub, tmp_path
 def test_two_servers_that_both_have_leased_both_stop(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(presence, "BEAT", 0.0)
+    monkeypatch.setattr(presence, "HAIL_INTERVAL_SECONDS", 0.0)
     lines, request = list[str](), Claim(0, "a", 7, 0, 0, 0, 1)
     first, second = two(hub, tmp_path, lines)
     hub.deaf = True
@@ -135,14 +135,8 @@ def test_two_servers_that_did_not_hear_each_other_start_admit_no_more_than_one(
     assert lines
 
 
-def good_net() -> Net:
-    net = Net()
-    net.good = True
-    return net
-
-
 def test_a_server_without_leases_stops_at_the_claim_of_another_window() -> None:
-    net = good_net()
+    net = Net(good=True)
     server = QuotaServer(10, ["a", "b"], net, journal=ServerDisk(window=2))
     with pytest.raises(Refused, match="'a' holds a lease of another journal"):
         server.receive(Claim(1, "a", 7, 3, 5, 5, 1))
@@ -153,7 +147,7 @@ def test_a_server_without_leases_stops_at_the_claim_of_another_window() -> None:
 
 def test_what_a_worker_of_another_window_holds_is_charged_to_the_limit() -> None:
     """It is known to be held, and the server is not told by whom else: it leases so much less."""
-    net, disk = good_net(), ServerDisk(window=2)
+    net, disk = Net(good=True), ServerDisk(window=2)
     server = QuotaServer(10, ["a", "b"], net, remainder=0.0, journal=disk)
     site = QuotaSite("b", net, SiteDisk(1, Fuse()))
     assert site.acquire()
@@ -222,13 +216,6 @@ def test_a_worker_of_a_stopped_server_is_told_so(hub: Hub, tmp_path: Path) -> No
 # Real brokers, real processes
 
 
-@pytest.fixture(params=[pytest.param("nats", marks=pytest.mark.nats),
-                        pytest.param("redis", marks=pytest.mark.redis)])  # fmt: skip
-def address(request: pytest.FixtureRequest) -> str:
-    given: str = request.getfixturevalue(f"{request.param}_server").address()
-    return given
-
-
 @contextmanager
 def serving(address: str, folder: Path, *names: str) -> "Iterator[subprocess.Popen[bytes]]":
     """A server of 1,000 in a process of its own, killed in the end."""
@@ -290,17 +277,6 @@ def test_a_server_that_could_not_be_heard_for_a_while_and_its_successor_both_sto
                 assert c.used == 0
             with join(address, "a", tmp_path / "a") as a:
                 assert refuses(a, 600)
-
-
-def test_a_worker_with_an_unknown_name_at_an_address_is_told_so(
-    address: str, tmp_path: Path
-) -> None:
-    with (
-        Quota(10, ["a"], transport=address, journal=tmp_path),
-        join(address, "berlin") as site,
-        pytest.raises(UnknownSite, match="'berlin'"),
-    ):
-        site.acquire()
 
 
 def test_two_servers_that_start_at_once_at_an_address_are_one(address: str, tmp_path: Path) -> None:

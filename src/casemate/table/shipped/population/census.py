@@ -14,32 +14,22 @@ from numpy.random import MT19937, Generator
 from numpy.typing import NDArray
 
 from casemate.table.schema import Budget, Column, ColumnType, Policy, Role
-from casemate.table.shipped.population.health import DIAGNOSES, INSURANCE, VISITS, draw_health
+from casemate.table.shipped.population.distributions import AGE_LIMIT, LABELS, Codes
 from casemate.table.shipped.population.households import (
-    KINDS,
-    MARITAL,
-    NOBODY,
-    RELATIONS,
-    SEATS,
-    SEXES,
-    Households,
-    draw_households,
-)
-from casemate.table.shipped.population.odds import (
-    AGES,
     CODE_OF,
     CODES_PER_REGION,
     FIRST_CODE,
     REGION_OF,
     REGIONS,
-    Codes,
+    SEATS_PER_HOUSEHOLD,
+    Households,
+    draw_households,
 )
-from casemate.table.shipped.population.work import (
-    EDUCATION,
-    EMPLOYMENT,
-    HIGHEST,
-    LOWEST,
-    OCCUPATION,
+from casemate.table.shipped.population.people import (
+    HIGHEST_INCOME,
+    LOWEST_INCOME,
+    VISITS_A_YEAR,
+    draw_health,
     draw_income,
     draw_work,
 )
@@ -47,26 +37,15 @@ from casemate.table.sources.source import Series
 
 DEFAULT_ROWS, DEFAULT_SEED = 10_000, 0
 MOST_ROWS = 100_000_000
-BLOCK = 8_192  # households; enough to be fast, few enough to stay in the cache
+HOUSEHOLDS_PER_BLOCK = 8_192  # enough to be fast, few enough to stay in the cache
 
-LABELS = {
-    "region": tuple(region.name for region in REGIONS),
-    "household_type": KINDS,
-    "relation": RELATIONS,
-    "sex": SEXES,
-    "marital": MARITAL,
-    "education": EDUCATION,
-    "employment": EMPLOYMENT,
-    "occupation": OCCUPATION,
-    "insurance": INSURANCE,
-    "diagnosis": DIAGNOSES,
-}
+TEXTS = LABELS | {"region": tuple(region.name for region in REGIONS)}
 """What the codes of each text column stand for."""
 
 
 def _text(name: str, role: Role = Role.PUBLIC) -> Column:
     """A text column whose declared values are its labels."""
-    values = tuple(label for label in LABELS[name] if label != RELATIONS[NOBODY])
+    values = tuple(label for label in TEXTS[name] if label != "nobody")
     return Column(name, role, ColumnType.TEXT, values=values)
 
 
@@ -80,19 +59,24 @@ COLUMNS = (
     _text("region"),
     _number("area", FIRST_CODE, FIRST_CODE + CODES_PER_REGION * len(REGIONS), len(REGIONS)),
     _text("household_type"),
-    Column("household_size", Role.PUBLIC, ColumnType.INTEGER, values=tuple(range(1, SEATS + 1))),
+    Column(
+        "household_size",
+        Role.PUBLIC,
+        ColumnType.INTEGER,
+        values=tuple(range(1, SEATS_PER_HOUSEHOLD + 1)),
+    ),
     _text("relation"),
-    _number("age", 0, AGES, 20),
+    _number("age", 0, AGE_LIMIT, 20),
     _text("sex"),
     _text("marital"),
     _text("education"),
     _text("employment"),
     _text("occupation"),
     Column("hours", Role.PUBLIC, ColumnType.INTEGER, low=0, high=80, bins=16, nullable=True),
-    _number("income", LOWEST, HIGHEST, 21, Role.PRIVATE),
+    _number("income", LOWEST_INCOME, HIGHEST_INCOME, 21, Role.PRIVATE),
     _text("insurance"),
     _text("diagnosis", Role.PRIVATE),
-    _number("visits", 0, VISITS[-1], 8, Role.PRIVATE),
+    _number("visits", 0, int(VISITS_A_YEAR[-1]), 8, Role.PRIVATE),
 )
 
 
@@ -113,7 +97,7 @@ def columns(rows: int, random: Generator) -> dict[str, Series]:
     }
     filled = households = 0
     while filled < rows:
-        homes = draw_households(random, BLOCK)
+        homes = draw_households(random, HOUSEHOLDS_PER_BLOCK)
         entering = first_fit(homes.size, rows - filled)
         block = _codes(random, homes)
         block["household_id"] = (households + np.cumsum(entering))[homes.home]
@@ -129,15 +113,15 @@ def columns(rows: int, random: Generator) -> dict[str, Series]:
 def first_fit(sizes: Codes, room: int) -> NDArray[np.bool_]:
     """Which of the households enter, in order, when there is room for so many people."""
     ends = np.cumsum(sizes)
-    whole = int(np.searchsorted(ends, room, side="right"))
-    enters = np.arange(len(sizes)) < whole
-    left = room - int(ends[whole - 1]) if whole else room
-    for home in range(whole, len(sizes)):
-        if left == 0:
+    fitting = int(np.searchsorted(ends, room, side="right"))
+    enters = np.arange(len(sizes)) < fitting
+    remaining_room = room - int(ends[fitting - 1]) if fitting else room
+    for home in range(fitting, len(sizes)):
+        if remaining_room == 0:
             break
-        if sizes[home] <= left:
+        if sizes[home] <= remaining_room:
             enters[home] = True
-            left -= int(sizes[home])
+            remaining_room -= int(sizes[home])
     return enters
 
 
@@ -170,7 +154,7 @@ def _append(
     end = filled + len(entering)
     for name, codes in block.items():
         values = codes[entering]
-        if name in LABELS:  # one string per label, shared by all rows that carry it
-            values = np.array(LABELS[name], dtype=object)[values]
+        if name in TEXTS:  # one string per label, shared by all rows that carry it
+            values = np.array(TEXTS[name], dtype=object)[values]
         table[name][filled:end] = values
     return end

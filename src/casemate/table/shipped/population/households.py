@@ -1,4 +1,4 @@
-"""Who lives with whom: households of seven kinds, their members' ages, sexes and marriages.
+"""Who lives where and with whom: households of seven kinds in twenty invented regions.
 
 A household is drawn as a row of seats: the head has the first, a spouse or partner the second,
 children the next five, and the head's parent the last; housemates sit from the second on. The
@@ -6,13 +6,14 @@ members are those whose seat is taken, household by household.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
-from casemate.table.shipped.population.odds import (
-    AREA,
-    LAND_OF,
+from casemate.table.shipped.population.distributions import (
+    LABELS,
+    PARAMETERS,
     Codes,
     Odds,
     QuantileCurve,
@@ -22,73 +23,76 @@ from casemate.table.shipped.population.odds import (
     numbers,
 )
 
-SEATS = 8
-CHILDREN = slice(2, 7)
+# Regions of unequal size, each cut into areas with a code ----------------------------------------
+#
+# Region number r holds the codes from 10000 + 1000 r to 10999 + 1000 r, so that equal bins of width
+# 1,000 over the codes are the regions.
+
+
+FIRST_CODE = 10_000
+CODES_PER_REGION = 1_000
+
+
+class HomeRegion(NamedTuple):
+    """A region: its share of the households, its land, its level of pay, its number of areas."""
+
+    name: str
+    weight: int
+    land: str
+    pay: int  # in thousandths
+    areas: int
+
+
+LANDS = PARAMETERS["region"]["lands"]
+REGIONS = tuple(HomeRegion(*row) for row in PARAMETERS["region"]["rows"])
+
+
+def _weights(region: HomeRegion) -> list[int]:
+    """The areas of a region by falling size, with its own weight in all."""
+    parts = [840_000 // (place + 6) for place in range(region.areas)]
+    return [region.weight * part * 1_000 // sum(parts) for part in parts]
+
+
+_PLACES = [(number, place) for number, r in enumerate(REGIONS) for place in range(r.areas)]
+
+AREA = Odds([weight for region in REGIONS for weight in _weights(region)])
+REGION_OF = np.array([number for number, _ in _PLACES], dtype=np.uint8)
+CODE_OF = np.array(
+    [FIRST_CODE + CODES_PER_REGION * number + 1 + 23 * place for number, place in _PLACES]
+)
+LAND_OF = np.array([LANDS.index(REGIONS[number].land) for number, _ in _PLACES], dtype=np.uint8)
+PAY_LEVEL_OF = np.array(  # neighbourhoods of one region differ by up to a tenth
+    [REGIONS[number].pay + 10 * (37 * place % 21 - 10) for number, place in _PLACES]
+)
+
+
+# Households --------------------------------------------------------------------------------------
+
+
+SEATS_PER_HOUSEHOLD = 8
+CHILDREN_SEATS = slice(2, 7)
 YOUNGEST_PARENT = 18  # years between a child and the younger of its parents, at least
 OLDEST_PARENT = 45  # the same, at most, for the youngest child
 OLDEST_CHILD = 26  # at home with its parents, at most
 OLDEST_WITH_CHILDREN = 62
-OLDEST = 97
+OLDEST_MEMBER = 97
 
-KINDS = (
-    "lone adult",
-    "lone elderly",
-    "couple",
-    "couple with children",
-    "single parent",
-    "three generations",
-    "shared",
-)
-LONE, ELDERLY, COUPLE, FAMILY, SINGLE_PARENT, THREE_GENERATIONS, SHARED = range(7)
-
-RELATIONS = ("nobody", "head", "spouse", "partner", "child", "parent", "housemate")
+_HOUSEHOLD, _MEMBER = PARAMETERS["household"], PARAMETERS["member"]
+_, _, COUPLE, FAMILY, SINGLE_PARENT, THREE_GENERATIONS, SHARED = range(7)
 NOBODY, HEAD, SPOUSE, PARTNER, CHILD, PARENT, HOUSEMATE = range(7)
+MALE = LABELS["sex"].index("male")
+NEVER_MARRIED, MARRIED = map(LABELS["marital"].index, ("never married", "married"))
 
-SEXES = ("female", "male")
-FEMALE, MALE = 0, 1
-
-MARITAL = ("never married", "separated", "divorced", "widowed", "married")
-NEVER_MARRIED, MARRIED = 0, 4
-
-KIND = Odds(  # by land: city, town, country
-    [
-        [200, 110, 240, 225, 92, 33, 100],
-        [140, 120, 275, 290, 88, 45, 42],
-        [112, 132, 305, 300, 68, 66, 17],
-    ]
-)
-HEAD_IS_MALE = np.array([540, 310, 500, 500, 190, 480, 510])  # in thousandths, by kind
-HEAD_AGE = QuantileCurve(  # by kind
-    [(0, 19), (120, 25), (400, 36), (700, 51), (1000, 65)],
-    [(0, 65), (350, 72), (700, 81), (950, 90), (1000, 98)],
-    [(0, 20), (150, 29), (350, 47), (600, 61), (900, 77), (1000, 94)],
-    [(0, 20), (100, 28), (350, 36), (650, 44), (900, 53), (1000, 63)],
-    [(0, 19), (150, 27), (500, 39), (850, 49), (1000, 63)],
-    [(0, 24), (300, 38), (700, 47), (1000, 63)],
-    [(0, 19), (500, 25), (850, 36), (1000, 61)],
-)
-OLDER_MAN = QuantileCurve(
-    [(0, -9), (60, -3), (250, 0), (500, 2), (750, 4), (940, 9), (990, 15), (1000, 21)]
-)
-SAME_SEX = 17  # of a thousand couples
-MARRIED_SHARE = np.array([250, 550, 760, 880, 950])[bands(25, 32, 42, 60)]  # by the head's age
-CHILDREN_WANTED = Odds(  # beyond the first, by kind from couple with children on
-    [[370, 430, 145, 40, 15], [560, 310, 95, 25, 10], [380, 390, 160, 50, 20]]
-)
-YEARS_BETWEEN = Odds([20, 130, 320, 240, 140, 90, 60])  # a child and the next; 0 for twins
-HOUSEMATES = Odds([0, 520, 290, 140, 50])  # besides the head
-BOY, GRANDFATHER = 512, 240  # in thousandths
-UNMARRIED = Odds(  # never married, separated, divorced, widowed; by age, then sex
-    [
-        [[985, 9, 5, 1], [992, 5, 3, 0]],
-        [[840, 55, 100, 5], [890, 40, 68, 2]],
-        [[450, 120, 400, 30], [540, 105, 345, 10]],
-        [[230, 80, 530, 160], [330, 85, 530, 55]],
-        [[90, 25, 335, 550], [170, 40, 500, 290]],
-        [[50, 6, 104, 840], [80, 14, 236, 670]],
-    ]
-)
-UNMARRIED_BAND = bands(25, 35, 50, 65, 80)
+KIND = Odds(_HOUSEHOLD["type_by_land"])
+HEAD_IS_MALE = np.array(_HOUSEHOLD["head_is_male_by_type"])
+HEAD_AGE = QuantileCurve(*_HOUSEHOLD["head_age_by_type"])
+MAN_IS_OLDER_BY = QuantileCurve(_HOUSEHOLD["man_is_older_by"])
+MARRIED_SHARE = np.array(_HOUSEHOLD["married_by_head_age"])[bands(*_HOUSEHOLD["married_from"])]
+MORE_CHILDREN = Odds(_HOUSEHOLD["more_children_by_type"])
+YEARS_BETWEEN = Odds(_HOUSEHOLD["years_between_children"])
+HOUSEMATES = Odds(_HOUSEHOLD["housemates"])
+UNMARRIED = Odds(_MEMBER["unmarried_by_age_and_sex"])
+UNMARRIED_BAND = bands(*_MEMBER["unmarried_from"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,7 @@ class _Seats:
     @classmethod
     def empty(cls, kind: Codes) -> "_Seats":
         """Households in which nobody sits yet."""
-        shape = (len(kind), SEATS)
+        shape = (len(kind), SEATS_PER_HOUSEHOLD)
         return cls(
             kind, np.zeros(shape, np.uint8), np.zeros(shape, np.int16), np.zeros(shape, np.uint8)
         )
@@ -155,11 +159,11 @@ def _seat_head(random: Generator, seats: _Seats) -> None:
 
 def _seat_partner(random: Generator, seats: _Seats) -> None:
     count, head, kind = len(seats.kind), seats.age[:, 0], seats.kind
-    sex = seats.sex[:, 0] ^ ~chance(numbers(random, count), SAME_SEX)
-    older = OLDER_MAN.draw(numbers(random, count))
+    sex = seats.sex[:, 0] ^ ~chance(numbers(random, count), _HOUSEHOLD["same_sex_couple"])
+    older = MAN_IS_OLDER_BY.draw(numbers(random, count))
     age = head + np.where(sex == MALE, older, -older)
     parents = kind != COUPLE
-    age = np.clip(age, 19, np.where(parents, OLDEST_WITH_CHILDREN, OLDEST))
+    age = np.clip(age, 19, np.where(parents, OLDEST_WITH_CHILDREN, OLDEST_MEMBER))
     couple = np.isin(kind, (COUPLE, FAMILY, THREE_GENERATIONS))
     married = chance(numbers(random, count), MARRIED_SHARE[head])
     seats.take(1, couple & married, SPOUSE, age, sex)
@@ -176,16 +180,24 @@ def _seat_children(random: Generator, seats: _Seats) -> None:
     years[:, 0] = start + below(numbers(random, count), limit - start + 1)
     age = np.cumsum(years, axis=1, dtype=np.int16)
     family = np.isin(seats.kind, (FAMILY, SINGLE_PARENT, THREE_GENERATIONS))
-    more = CHILDREN_WANTED.draw(numbers(random, count), np.where(family, seats.kind - FAMILY, 0))
+    more = MORE_CHILDREN.draw(numbers(random, count), np.where(family, seats.kind - FAMILY, 0))
     here = (np.arange(5) <= more[:, None]) & (age <= limit[:, None]) & family[:, None]
-    seats.take(CHILDREN, here, CHILD, age, chance(numbers(random, count, 5), BOY))
+    seats.take(
+        CHILDREN_SEATS,
+        here,
+        CHILD,
+        age,
+        chance(numbers(random, count, 5), _HOUSEHOLD["child_is_male"]),
+    )
 
 
 def _seat_parent(random: Generator, seats: _Seats) -> None:
     count = len(seats.kind)
-    age = np.minimum(OLDEST, seats.age[:, 0] + 20 + below(numbers(random, count), np.array(19)))
-    male = chance(numbers(random, count), GRANDFATHER)
-    seats.take(SEATS - 1, seats.kind == THREE_GENERATIONS, PARENT, age, male)
+    age = np.minimum(
+        OLDEST_MEMBER, seats.age[:, 0] + 20 + below(numbers(random, count), np.array(19))
+    )
+    male = chance(numbers(random, count), _HOUSEHOLD["grandparent_is_male"])
+    seats.take(SEATS_PER_HOUSEHOLD - 1, seats.kind == THREE_GENERATIONS, PARENT, age, male)
 
 
 def _seat_housemates(random: Generator, seats: _Seats) -> None:

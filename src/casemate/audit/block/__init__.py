@@ -1,1 +1,0 @@
-"""Which people could live in a small block, from published statistics alone."""

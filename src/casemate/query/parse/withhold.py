@@ -1,0 +1,512 @@
+"""Withhold rows: the text of a statement changed so that it shows all of its rows but some.
+
+Each aggregating SELECT of the text is a site. Its rows are told apart by the values of its keys,
+and a condition NOT (...) on these is added to its own HAVING; the rest of the text stays as it is.
+The text that comes out is read again: it must ask exactly what the old one asked, with another
+HAVING, and that must let through the rows that are not withheld and no others.
+
+A row is withheld with all of its columns. A key that is NULL because its grouping set is without
+it looks like one that is NULL in the table, so two rows that look the same go together.
+
+Parts of the text are taken as they are written, so that a database that compares the text of
+expressions finds in HAVING what it has seen in GROUP BY. Which keys a further condition of HAVING
+hides is read off its form, NOT (a = 1 AND b = 2 OR ...); any other form counts as hiding something
+else.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from casemate.errors import Unsupported
+from casemate.query.aggregate import Select, Statement
+from casemate.query.engines.answering import Key
+from casemate.query.language.expression import (
+    FALSE,
+    TRUE,
+    Call,
+    Expression,
+    KeyRef,
+    Literal,
+    Operation,
+    Scalar,
+    conjuncts,
+)
+from casemate.query.language.operations import simplify
+from casemate.query.parse.functions import is_aggregate
+from casemate.query.parse.scope import fold_identifier, matches_name
+from casemate.query.parse.select import position, union_branches
+from casemate.query.parse.sql import DIALECT, parse_statement, parse_tokens, single_query, tokens_of
+from casemate.table import Policy
+
+OPEN, CLOSE, COMMA = TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA
+SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
+PREFIXES = (TokenType.DISTINCT, TokenType.ALL)
+ENDINGS = (
+    CLOSE,
+    TokenType.SEMICOLON,
+    TokenType.UNION,
+    TokenType.EXCEPT,
+    TokenType.INTERSECT,
+    TokenType.WINDOW,
+    TokenType.QUALIFY,
+    TokenType.ORDER_BY,
+    TokenType.LIMIT,
+    TokenType.OFFSET,
+    TokenType.FETCH,
+)
+"""What may come after the HAVING of a SELECT."""
+
+STARTS = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
+Part = Sequence[Token]
+
+
+@dataclass(frozen=True)
+class SelectClauses:
+    """The columns that a SELECT shows, its single keys, and its HAVING.
+
+    `having` is the position after that word, None without one; `end` is where its condition ends,
+    or where a HAVING would go.
+    """
+
+    shown: tuple[Part, ...]
+    keys: tuple[Part, ...]
+    having: int | None
+    end: int
+
+
+def clauses(tokens: Part, word: int) -> SelectClauses:
+    """The clauses of the SELECT whose first word is this token."""
+    own = _own(tokens[word + 1 :])
+    starts = [i for i, depth in enumerate(_depths(own)) if not depth and _is(own[i], STARTS)]
+    places = {own[i].token_type: i for i in reversed(starts)}
+    first = starts[0] if starts else len(own)
+    group, having = places.get(TokenType.GROUP_BY), places.get(TokenType.HAVING)
+    keys = own[group + 1 : having] if group is not None else ()
+    last = own[-1] if own else tokens[word]
+    return SelectClauses(
+        tuple(_split_at_commas(own[:first])),
+        tuple(_single(keys)),
+        None if having is None else own[having].end + 1,
+        last.end + 1,
+    )
+
+
+def text_of(part: Part, sql: str) -> str:
+    """A part as it is written."""
+    return sql[part[0].start : part[-1].end + 1]
+
+
+def _own(tokens: Part) -> Part:
+    """The tokens of a SELECT up to what comes after its HAVING."""
+    for place, depth in enumerate(_depths(tokens)):
+        if depth == 0 and _is(tokens[place], ENDINGS):
+            return tokens[:place]
+    return tokens
+
+
+def _depths(tokens: Part) -> Iterator[int]:
+    """In how many parentheses each token stands; a closing one stands inside."""
+    depth = 0
+    for token in tokens:
+        yield depth
+        depth += _is(token, (OPEN,)) - _is(token, (CLOSE,))
+
+
+def _is(token: Token, kinds: Sequence[TokenType]) -> bool:
+    return token.token_type in kinds
+
+
+def _split_at_commas(tokens: Part) -> Iterator[Part]:
+    """The parts between commas."""
+    if tokens and _is(tokens[0], PREFIXES):
+        tokens = tokens[1:]
+    start = 0
+    for place, depth in enumerate(_depths(tokens)):
+        if depth == 0 and _is(tokens[place], (COMMA,)):
+            yield tokens[start:place]
+            start = place + 1
+    if start < len(tokens):
+        yield tokens[start:]
+
+
+def _single(tokens: Part) -> Iterator[Part]:
+    """The single keys of a GROUP BY, out of its sets and parentheses."""
+    for part in _split_at_commas(tokens):
+        inner = part[1:] if _is(part[0], SETS) else part
+        if inner and _is(inner[0], (OPEN,)) and _closes(inner):
+            yield from _single(inner[1:-1])
+        else:
+            yield part
+
+
+def _closes(part: Part) -> bool:
+    """Whether the first parenthesis is closed by the last token, and not before."""
+    return 0 not in list(_depths(part))[1:] and _is(part[-1], (CLOSE,))
+
+
+# Which keys a further condition of HAVING hides --------------------------------------------------
+
+
+def hides(added: Sequence[Expression], gone: set[Key], there: set[Key], width: int) -> bool:
+    """Whether further conditions of HAVING hide these keys, and no others of all there are."""
+    if added in ([TRUE], [FALSE]):  # of keys that the grouping set is without
+        return gone == (set() if added == [TRUE] else {()})
+    found = [_read_comparison(term) for term in _negated_terms(added)]
+    known = [each for each in found if each is not None]
+    unequal = {i for each in known for i in each.unequal}
+    return (
+        len(known) == len(found)
+        and {each.key(width) for each in known} == gone
+        and all(key[i] is not None for key in there for i in unequal)
+    )
+
+
+def _negated_terms(added: Sequence[Expression]) -> tuple[Expression, ...]:
+    """The terms of the one condition NOT (... OR ...), or what is there instead."""
+    match added:
+        case []:
+            return ()
+        case [Call(Operation.NOT, (Call(Operation.OR, terms),))]:
+            return terms
+        case [Call(Operation.NOT, terms)]:
+            return terms
+    return (FALSE,)
+
+
+@dataclass(frozen=True)
+class _KeyComparison:
+    """What a condition says of each key; `unequal` are those whose NULL would be neither."""
+
+    values: Mapping[int, Scalar]
+    unequal: frozenset[int]
+
+    def key(self, width: int) -> Key | None:
+        """The only key that satisfies it; None if there may be others."""
+        if set(self.values) != set(range(width)):
+            return None
+        return tuple(self.values[i] for i in range(width))
+
+
+def _read_comparison(condition: Expression) -> _KeyComparison | None:
+    """A conjunction of comparisons of keys with constants, or None for anything else."""
+    values: dict[int, Scalar] = {}
+    unequal = set()
+    for term in conjuncts(condition):
+        match term:
+            case Call(Operation.IS_NULL, (KeyRef(index),)):
+                values[index] = None
+            case Call(Operation.EQUAL, (KeyRef(index), Literal(value))):
+                values[index] = value
+                unequal.add(index)
+            case Call(Operation.SAME, (KeyRef(index), Literal(value))):
+                values[index] = value
+            case _:
+                return None
+    return _KeyComparison(values, frozenset(unequal))
+
+
+# Withholding -------------------------------------------------------------------------------------
+
+
+SITE_MARK = 4_611_686_018_427_000_000
+"""A count that no table reaches: what a site is recognised by when the text is read again."""
+
+OR_ON_NEW_LINE = "\n  OR "
+"""Each row that is withheld stands on a line of its own."""
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """A row that a statement shows: its site, and the value of each key there (NULL if without)."""
+
+    site: int
+    values: Key
+
+
+@dataclass(frozen=True)
+class SelectSite:
+    """An aggregating SELECT: its keys as text, and where its HAVING begins (None) and ends."""
+
+    keys: tuple[str, ...]
+    having: int | None
+    end: int
+
+
+@dataclass(frozen=True)
+class SelectShape:
+    """The site that a select of a statement comes from, and which of its own keys each key is."""
+
+    site: int
+    keys: tuple[int | None, ...]
+
+    def key(self, row: ShownRow) -> Key | None:
+        """The key of a row in that select; None if it is not one of its rows."""
+        if row.site != self.site or len(row.values) != len(self.keys):
+            return None
+        pairs = list(zip(self.keys, row.values, strict=True))
+        if any(i is None and value is not None for i, value in pairs):
+            return None
+        values = {i: value for i, value in pairs if i is not None}
+        return tuple(values[i] for i in sorted(values))
+
+
+class Withholding:
+    """A statement, and the rows of it that can be withheld.
+
+    Unsupported says that its rows cannot be told apart in its text.
+    """
+
+    def __init__(self, sql: str, policy: Policy, dialect: str = DIALECT) -> None:
+        self._sql, self._policy, self._dialect = sql, policy, dialect
+        self.statement = self._read(sql)
+        self._sites = list(self._find_sites())
+        self._shapes = self._match_selects()
+
+    def row(self, select: Select, key: Key) -> ShownRow:
+        """The row in which a cell of a select of this statement is shown."""
+        shape = self._shapes[select]
+        return ShownRow(shape.site, tuple(None if i is None else key[i] for i in shape.keys))
+
+    def without(self, rows: Collection[ShownRow], present: Collection[ShownRow]) -> str | None:
+        """The text without these rows of all that are present; None if none would be left."""
+        if set(present) <= set(rows):
+            return None
+        missing = {
+            (row.site, place)
+            for row in present
+            for place, value in enumerate(row.values)
+            if value is None
+        }
+        conditions: dict[int, str] = {}
+        for site in sorted({row.site for row in rows}):
+            listed = [self._is(row, missing) for row in rows if row.site == site]
+            conditions[site] = f"NOT ({OR_ON_NEW_LINE.join(listed)})"
+        text = self._insert_conditions(conditions)
+        self._check(text, rows, present)
+        return text
+
+    def _read(self, sql: str) -> Statement:
+        return parse_statement(sql, self._policy, self._dialect)
+
+    # What stands where in the text ----------------------------------------------------------------
+
+    def _find_sites(self) -> Iterator[SelectSite]:
+        """The sites of the text, in its order."""
+        tokens = tokens_of(self._sql, self._dialect)
+        tree = single_query(self._sql, tokens, parse_tokens(self._sql, tokens, self._dialect))
+        words = [i for i, each in enumerate(tokens) if each.token_type is TokenType.SELECT]
+        nodes = list(_in_order(tree))
+        if len(words) != len(nodes):
+            raise Unsupported("the SELECTs of this statement cannot be told apart", self._sql)
+        for word, node in zip(words, nodes, strict=True):
+            if _aggregates(node):
+                yield self._site(clauses(tokens, word), node)
+
+    def _site(self, found: SelectClauses, node: exp.Select) -> SelectSite:
+        bare = SelectSite((), found.having, found.end)
+        items = list(_items(node))
+        if len(items) != len(found.keys) or len(node.expressions) != len(found.shown):
+            raise Unsupported("the keys of this statement cannot be told apart", self._sql)
+        keys = []
+        for item, part in zip(items, found.keys, strict=True):
+            place = self._meant(item, part, node, bare)
+            shown = item if place is None else node.expressions[place]
+            written = part if place is None else _without_alias(found.shown[place], shown)
+            keys.append(_operand(text_of(written, self._sql), shown.unalias()))
+        return replace(bare, keys=tuple(dict.fromkeys(keys)))
+
+    def _meant(self, item: exp.Expr, part: Part, node: exp.Select, site: SelectSite) -> int | None:
+        """The column of SELECT that a position or a name in GROUP BY means; None for neither."""
+        if isinstance(item, exp.Literal):
+            return position(item, len(node.expressions), "GROUP BY")
+        if not isinstance(item, exp.Column) or item.table:
+            return None
+        for place, shown in enumerate(node.expressions):
+            if isinstance(shown, exp.Alias) and matches_name(
+                item.this, fold_identifier(shown.args["alias"])
+            ):
+                return None if self._is_visible(text_of(part, self._sql), site) else place
+        return None
+
+    def _is_visible(self, name: str, site: SelectSite) -> bool:
+        """Whether HAVING can use this name as it stands, which means a column of FROM."""
+        try:
+            self._read(_with(self._sql, [(site, f"{name} IS NULL")]))
+        except Unsupported:
+            return False
+        return True
+
+    def _insert_conditions(self, conditions: Mapping[int, str]) -> str:
+        """The text with a further condition at each of some sites."""
+        return _with(self._sql, [(self._sites[i], text) for i, text in conditions.items()])
+
+    # What the parser makes of it ------------------------------------------------------------------
+
+    def _match_selects(self) -> dict[Select, SelectShape]:
+        """Where each select comes from: read with a condition at each site that names its keys."""
+        marked = {
+            number: " OR ".join(
+                [f"COUNT(*) <> {SITE_MARK + number}", *(f"{key} IS NULL" for key in site.keys)]
+            )
+            for number, site in enumerate(self._sites)
+        }
+        read = self._read(self._insert_conditions({i: f"({text})" for i, text in marked.items()}))
+        pairs = zip(self.statement.selects, read.selects, strict=True)
+        return {old: self._shape(old, new) for old, new in pairs}
+
+    def _shape(self, old: Select, new: Select) -> SelectShape:
+        for term in conjuncts(new.having):
+            is_or = isinstance(term, Call) and term.operation is Operation.OR
+            first, *keys = term.arguments if isinstance(term, Call) and is_or else (term,)
+            number = _marked_site(first)
+            if number is not None and number < len(self._sites):
+                shape = SelectShape(number, tuple(map(_tested_key, keys)))
+                if {i for i in shape.keys if i is not None} == set(range(len(old.keys))):
+                    return shape
+        raise Unsupported("the keys of this statement cannot be told apart", self._sql)
+
+    def _is(self, row: ShownRow, missing: Collection[tuple[int, int]]) -> str:
+        """That a row is this one; where a key may be NULL, the comparison must not be."""
+        parts = []
+        keys = self._sites[row.site].keys
+        for place, (key, value) in enumerate(zip(keys, row.values, strict=True)):
+            if value is None:
+                parts.append(f"{key} IS NULL")
+            elif (row.site, place) in missing:
+                parts.append(same(key, constant(value, self._dialect), self._dialect))
+            else:
+                parts.append(f"{key} = {constant(value, self._dialect)}")
+        return " AND ".join(parts) or "TRUE"
+
+    def _check(self, text: str, rows: Collection[ShownRow], present: Iterable[ShownRow]) -> None:
+        """Read the new text: nothing but HAVING has changed, and that lets the right rows pass."""
+        new, selects = self._read(text), self.statement.selects
+        asked = [replace(select, having=TRUE) for select in new.selects]
+        if asked != [replace(select, having=TRUE) for select in selects]:
+            raise Unsupported("this statement cannot be written with another HAVING", self._sql)
+        for before, after in zip(selects, new.selects, strict=True):
+            shape, old = self._shapes[before], conjuncts(before.having)
+            added = [simplify(term) for term in conjuncts(after.having) if term not in old]
+            gone = {key for row in rows if (key := shape.key(row)) is not None}
+            there = {key for row in present if (key := shape.key(row)) is not None}
+            if not hides(added, gone, there, len(before.keys)):
+                raise Unsupported("the rows of this statement cannot be told apart", self._sql)
+
+
+def _without_alias(part: Part, shown: exp.Expr) -> Part:
+    """A column of SELECT without the new name that it is given."""
+    if not isinstance(shown, exp.Alias):
+        return part
+    return part[:-2] if part[-2].token_type is TokenType.ALIAS else part[:-1]
+
+
+def _operand(text: str, key: exp.Expr) -> str:
+    """A key as an operand of a comparison."""
+    closed = isinstance(key, exp.Column | exp.Func) and not isinstance(key, exp.Binary | exp.Cast)
+    return text if closed else f"({text})"
+
+
+def _with(sql: str, conditions: Iterable[tuple[SelectSite, str]]) -> str:
+    """The text with each condition added to the HAVING of its site, the last site first."""
+    for site, condition in sorted(conditions, key=lambda pair: -pair[0].end):
+        before, after = sql[: site.end], sql[site.end :]
+        if site.having is None:
+            sql = f"{before} HAVING {condition}{after}"
+        else:
+            own = before[site.having :].strip()
+            sql = f"{before[: site.having]} ({own}) AND {condition}{after}"
+    return sql
+
+
+def _marked_site(term: Expression) -> int | None:
+    """The number of the site that a condition marks."""
+    match term:
+        case Call(Operation.DIFFERENT, (_, Literal(int(value)))) if value >= SITE_MARK:
+            return value - SITE_MARK
+    return None
+
+
+def _tested_key(term: Expression) -> int | None:
+    """The key that a condition IS NULL is about; None where the grouping set is without it."""
+    operand = term.arguments[0] if isinstance(term, Call) else None
+    return operand.index if isinstance(operand, KeyRef) else None
+
+
+# The tree and the tokens of the text --------------------------------------------------------------
+
+
+def _in_order(node: exp.Expr) -> Iterator[exp.Select]:
+    """The SELECTs of a query in the order of the text."""
+    clause = node.args.get("with_")
+    for view in clause.expressions if clause is not None else ():
+        yield from _in_order(view.this)
+    inner: Sequence[exp.Expr] = ()
+    if isinstance(node, exp.Select):
+        yield node
+        clause = node.args.get("from_")
+        joins = [join.this for join in node.args.get("joins") or ()]
+        inner = [*([clause.this] if clause is not None else []), *joins]
+    elif isinstance(node, exp.Union):
+        inner = union_branches(node)
+    elif isinstance(node, exp.Subquery):
+        inner = [node.this]
+    for each in inner:
+        yield from _in_order(each)
+
+
+def _aggregates(node: exp.Select) -> bool:
+    clauses = node.args.get("group") or node.args.get("having")
+    return bool(clauses) or any(map(is_aggregate, node.expressions))
+
+
+def _items(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The single keys of a GROUP BY, out of its sets and parentheses."""
+    clause = node.args.get("group")
+    pending = [clause] if clause is not None else []
+    while pending:
+        item = pending.pop(0)
+        inner = [
+            each
+            for part in ("expressions", "grouping_sets", "rollup", "cube")
+            for each in item.args.get(part) or ()
+        ]
+        if isinstance(item, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
+            pending = [*inner, *pending]
+        elif isinstance(item, exp.Paren):
+            pending = [item.this, *pending]
+        else:
+            yield item
+
+
+def same(left: str, right: str, dialect: str) -> str:
+    """That two values are equal or both NULL, as a dialect writes it.
+
+    >>> same("a", "1", "postgres"), same("a", "1", "mysql")
+    ('a IS NOT DISTINCT FROM 1', 'a <=> 1')
+    """
+    sides = exp.var("casemate_left"), exp.var("casemate_right")
+    written = exp.NullSafeEQ(this=sides[0], expression=sides[1]).sql(dialect=dialect)
+    return written.replace("casemate_left", left).replace("casemate_right", right)
+
+
+def constant(value: Scalar, dialect: str) -> str:
+    """The value of a key as a constant of a dialect."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise Unsupported("a key that is not a number cannot be written as a constant")
+        return repr(value)
+    if isinstance(value, int | Decimal):
+        return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    if isinstance(value, date):
+        moment = isinstance(value, datetime)
+        written = exp.Literal.string(value.isoformat(" ") if moment else value.isoformat())  # type: ignore[call-arg]  # a datetime takes a separator
+        return exp.cast(written, "timestamp" if moment else "date").sql(dialect=dialect)
+    return exp.Literal.string(str(value)).sql(dialect=dialect)

@@ -1,1 +1,0 @@
-"""Windows for some sites and sampling for the others: one protocol for every load."""

@@ -1,0 +1,271 @@
+import math
+
+import numpy as np
+import pytest
+from chance import assert_rate_at_most
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from casemate.attack.reconstruct.intervals import (
+    ErrorLaw,
+    EstimateWithLaw,
+    intervals,
+    whole_numbers,
+)
+from casemate.attack.reconstruct.problem import Kind, NoiseLaw
+from casemate.exact import Floats
+
+MANY = 20_000
+
+
+def estimates(
+    centre: Floats, kind: Kind = "gaussian", low: float = -np.inf, high: float = np.inf
+) -> EstimateWithLaw:
+    """Estimates of deviation 1 that one answer decides."""
+    many = len(centre)
+    law = ErrorLaw.of(kind, np.ones(many))
+    return EstimateWithLaw(centre, np.ones(many), law, np.full(many, low), np.full(many, high))
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
+def test_without_a_range_it_is_the_estimate_give_or_take_the_quantile(level: float) -> None:
+    low, high = intervals(estimates(np.array([-3.0, 0.0, 1e6])), level)
+    quantile = stats.norm.ppf((1 + level) / 2)
+    assert high - low == pytest.approx(np.full(3, 2 * quantile), abs=1e-6)
+    assert (low + high) / 2 == pytest.approx([-3.0, 0.0, 1e6], abs=1e-6)
+
+
+@given(
+    st.sampled_from(["laplace", "gaussian", "uniform"]),
+    st.floats(-50, 50),
+    st.floats(0, 20),
+    st.floats(0.5, 0.99),
+)
+def test_an_interval_is_within_the_range_and_never_empty(
+    kind: Kind, centre: float, span: float, level: float
+) -> None:
+    low, high = intervals(estimates(np.array([centre]), kind, 0.0, span), level)
+    assert 0 <= low[0] <= high[0] <= span
+    assert low[0] <= min(max(centre, 0.0), span) <= high[0]
+
+
+# True with a stated probability -----------------------------------------------------------------
+
+
+def misses(kind: Kind, truth: float, random: np.random.Generator, factor: float = 1.0) -> int:
+    """How many 90 % intervals in [0, 4] miss the truth if deviations are too small by a factor."""
+    law = NoiseLaw(kind, 1.0)
+    noise = law.laid_over(np.zeros(MANY), random) / law.deviation / factor
+    low, high = intervals(estimates(truth + noise, kind, 0.0, 4.0), 0.9)
+    return int(((truth < low - 1e-9) | (truth > high + 1e-9)).sum())
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "laplace", "uniform"])
+@pytest.mark.parametrize("truth", [0.0, 0.8, 4.0])
+def test_intervals_cover_at_their_level_wherever_in_the_range_the_truth_is(
+    kind: Kind, truth: float, seed: int
+) -> None:
+    missed = misses(kind, truth, np.random.default_rng([seed, round(10 * truth)]))
+    assert_rate_at_most(missed, MANY, 0.1)
+    assert_rate_at_most(MANY - missed, MANY, 0.9)
+
+
+@pytest.mark.parametrize("truth", [0.0, 2.0])
+def test_the_test_above_would_notice_deviations_understated_by_30_percent(
+    truth: float, seed: int
+) -> None:
+    missed = misses("gaussian", truth, np.random.default_rng(seed), factor=0.7)
+    with pytest.raises(AssertionError):
+        assert_rate_at_most(missed, MANY, 0.1)
+
+
+def test_intervals_that_are_cut_off_at_the_range_cover_too_often(seed: int) -> None:
+    """Why they are not cut off: an empty one is moved to the end, where the truth may be."""
+    random = np.random.default_rng(seed)
+    centre, quantile = random.normal(size=MANY), stats.norm.ppf(0.95)
+    covered = int((np.clip(centre - quantile, 0, 4) <= 0).sum())
+    with pytest.raises(AssertionError):
+        assert_rate_at_most(covered, MANY, 0.9)
+
+
+KINDS: list[Kind] = ["laplace", "gaussian", "uniform", "round"]
+WAVES = np.linspace(1e-9, 400, 400_001)
+
+
+def exact_cdf(point: float, shares: list[float], kind: Kind) -> float:
+    """By the inversion of the characteristic function of a sum of independent noises."""
+    product = np.ones_like(WAVES)
+    for share in shares:
+        if kind == "laplace":
+            product /= 1 + WAVES**2 * share / 2
+        else:
+            product *= np.sinc(WAVES * np.sqrt(3 * share) / np.pi)
+    return float(0.5 + np.trapezoid(np.sin(WAVES * point) / WAVES * product, WAVES) / np.pi)
+
+
+@pytest.mark.parametrize(
+    ("kind", "peer"),
+    [
+        ("laplace", stats.laplace(scale=0.5**0.5)),
+        ("gaussian", stats.norm()),
+        ("uniform", stats.uniform(-(3**0.5), 12**0.5)),
+        ("round", stats.uniform(-(3**0.5), 12**0.5)),
+    ],
+)
+def test_an_estimate_that_one_answer_decides_errs_like_its_noise(
+    kind: Kind, peer: stats.rv_continuous
+) -> None:
+    points = np.linspace(-5, 5, 101)
+    law = ErrorLaw.of(kind, np.ones(101))
+    assert law.cdf(points) == pytest.approx(peer.cdf(points), abs=1e-5)
+    inside = np.abs(points) < 1.7
+    assert np.exp(law.log_density(points))[inside] / np.exp(law.log_density(np.zeros(101)))[
+        inside
+    ] == pytest.approx(peer.pdf(points[inside]) / peer.pdf(0), abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_estimate_that_many_answers_decide_errs_like_a_bell(kind: Kind) -> None:
+    points = np.linspace(-5, 5, 101)
+    assert ErrorLaw.of(kind, np.zeros(101)).cdf(points) == pytest.approx(
+        stats.norm.cdf(points), abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("concentration", [0.9, 0.4, 0.05])
+def test_in_between_variance_and_kurtosis_are_those_of_the_sum(
+    kind: Kind, concentration: float
+) -> None:
+    points = np.linspace(-30, 30, 20_001)
+    below = ErrorLaw.of(kind, np.full(len(points), concentration)).cdf(points)
+    middles, masses = (points[1:] + points[:-1]) / 2, np.diff(below)
+    excess = {"laplace": 3.0, "gaussian": 0.0}.get(kind, -1.2) * concentration
+    assert masses @ middles**2 == pytest.approx(1, abs=1e-4)
+    assert masses @ middles**4 - 3 == pytest.approx(excess, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "shares", [[0.5, 0.5], [1 / 3] * 3, [0.2] * 5, [0.7, 0.3], [0.8, 0.1, 0.1]]
+)
+@pytest.mark.parametrize(("kind", "points"), [("laplace", 0.005), ("uniform", 0.016)])
+def test_a_few_answers_cost_at_most_the_stated_points_of_coverage(
+    shares: list[float], kind: Kind, points: float
+) -> None:
+    law = ErrorLaw.of(kind, np.array([sum(share**2 for share in shares)]))
+    for level in (0.8, 0.9, 0.95, 0.99):
+        quantile = optimize.brentq(
+            lambda z, p=(1 + level) / 2: law.cdf(np.array([z]))[0] - p, 0, 20
+        )
+        assert abs(2 * exact_cdf(quantile, shares, kind) - 1 - level) <= points
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("freedom", [3.0, 30.0, np.inf])
+def test_the_density_is_the_slope_of_the_distribution_function(kind: Kind, freedom: float) -> None:
+    points = np.linspace(-4, 4, 4_001)
+    law = ErrorLaw.of(kind, np.full(len(points), 0.3), freedom)
+    slope = np.gradient(law.cdf(points), points)
+    density = np.exp(law.log_density(points))
+    middle = 2_000
+    assert density / density[middle] == pytest.approx(slope / slope[middle], abs=1e-4)
+
+
+def coverage(freedom: float, level: float) -> float:
+    """What Student's own quantile covers by our law."""
+    quantile = np.array([stats.t(freedom).ppf((1 + level) / 2)])
+    return float(2 * ErrorLaw.of("gaussian", np.zeros(1), freedom).cdf(quantile)[0] - 1)
+
+
+@pytest.mark.parametrize("freedom", [2.0, 3.0, 5.0, 12.5, 32.0, 1e3, 1e15])
+def test_an_estimated_deviation_gives_students_law(freedom: float) -> None:
+    for level in (0.8, 0.9, 0.95, 0.99):
+        assert coverage(freedom, level) == pytest.approx(level, abs=0.004)
+
+
+def test_with_one_degree_of_freedom_it_errs_on_the_wide_side() -> None:
+    assert 0.88 < coverage(1.0, 0.9) < 0.9
+
+
+def estimates_of_whole_numbers(
+    centre: Floats, deviation: float, low: float, high: float, kind: Kind = "gaussian"
+) -> EstimateWithLaw:
+    many = len(centre)
+    law = ErrorLaw.of(kind, np.ones(many))
+    ends = np.full(many, low), np.full(many, high)
+    return EstimateWithLaw(centre, np.full(many, deviation), law, *ends)
+
+
+@given(st.floats(-3, 13), st.floats(0.05, 7.9), st.integers(0, 10))
+def test_the_probability_of_a_number_is_its_share_of_the_density(
+    centre: float, deviation: float, value: int
+) -> None:
+    weights = [math.exp(-(((centre - k) / deviation) ** 2) / 2) for k in range(11)]
+    found = whole_numbers(
+        estimates_of_whole_numbers(np.array([centre]), deviation, 0, 10),
+        np.array([float(value)]),
+        0.9,
+    )
+    if sum(weights) > 1e-100:
+        assert found[2][0] == pytest.approx(weights[value] / sum(weights), abs=1e-6)
+
+
+def test_counting_and_integrating_agree_where_one_gives_way_to_the_other() -> None:
+    centre, value = np.array([20.3]), np.array([21.0])
+    just_below, just_above = (
+        whole_numbers(estimates_of_whole_numbers(centre, deviation, -np.inf, np.inf), value, 0.9)
+        for deviation in (7.999, 8.001)
+    )
+    assert just_below[2] == pytest.approx(just_above[2], rel=1e-3)
+    assert abs(just_below[0] - just_above[0])[0] <= 1
+    assert abs(just_below[1] - just_above[1])[0] <= 1
+
+
+# True with a stated probability -----------------------------------------------------------------
+
+
+def experiment(
+    kind: Kind, deviation: float, most: int, seed: int, claimed: float = 1.0
+) -> tuple[int, float, int]:
+    """How many rounded values are right, how many were expected to be, and how many are missed."""
+    random = np.random.default_rng([seed, most, round(10 * deviation)])
+    truth = random.integers(0, most + 1, MANY).astype(np.float64)
+    law = NoiseLaw(kind, 1.0)
+    noise = law.laid_over(np.zeros(MANY), random) / law.deviation * deviation
+    some = estimates_of_whole_numbers(truth + noise, claimed * deviation, 0, most, kind)
+    values = np.clip(np.round(some.centre), 0, most)
+    low, high, probability = whole_numbers(some, values, 0.9)
+    missed = int(((truth < low) | (truth > high)).sum())
+    return int((values == truth).sum()), float(probability.sum()), missed
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "laplace"])
+@pytest.mark.parametrize(("deviation", "most"), [(0.3, 1), (0.6, 1), (1.2, 9), (12.0, 60)])
+def test_as_many_values_are_right_as_probabilities_say(
+    kind: Kind, deviation: float, most: int, seed: int
+) -> None:
+    right, expected, missed = experiment(kind, deviation, most, seed)
+    # Hoeffding: right - expected is a sum of independent numbers of mean 0 and range 1
+    assert abs(right - expected) <= math.sqrt(MANY * math.log(2 / 1e-9) / 2)
+    assert_rate_at_most(missed, MANY, 0.1)
+
+
+def test_the_test_above_would_notice_deviations_understated_by_30_percent_of_whole_numbers(
+    seed: int,
+) -> None:
+    right, expected, _ = experiment("gaussian", 0.6, 1, seed, claimed=0.7)
+    assert abs(right - expected) > math.sqrt(MANY * math.log(2 / 1e-9) / 2)
+
+
+@pytest.mark.parametrize("prevalence", [0.02, 0.5, 0.8])
+def test_for_yes_or_no_probabilities_are_right_at_every_prevalence(
+    prevalence: float, seed: int
+) -> None:
+    random = np.random.default_rng([seed, round(100 * prevalence)])
+    truth = (random.random(MANY) < prevalence).astype(np.float64)
+    some = estimates_of_whole_numbers(truth + 0.5 * random.normal(size=MANY), 0.5, 0, 1)
+    values = np.clip(np.round(some.centre), 0, 1)
+    expected = whole_numbers(some, values, 0.9)[2].sum()
+    bound = math.sqrt(MANY * math.log(2 / 1e-9) / 2) + math.sqrt(MANY * math.log(2 / 1e-9) / 8)
+    assert abs((values == truth).sum() - expected) <= bound

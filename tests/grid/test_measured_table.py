@@ -1,0 +1,82 @@
+"""Measured tables as the transcript names them."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from grid.small_grid import NAMES, SHAPE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from casemate.doors import Measured
+from casemate.grid import (
+    Classes,
+    MeasuredMarginal,
+    MeasuredProduct,
+    MeasuredTable,
+    Product,
+    TableQuestion,
+    all_codes,
+)
+
+
+@st.composite
+def classes(draw: Any) -> Classes:
+    """Classes of some attributes, numbered as they appear."""
+    scope = tuple(sorted(draw(st.sets(st.integers(0, len(SHAPE) - 1), min_size=1))))
+    labels = []
+    for attribute in scope:
+        given_labels = draw(
+            st.lists(st.integers(0, 3), min_size=SHAPE[attribute], max_size=SHAPE[attribute])
+        )
+        names: dict[int, int] = {}
+        labels.append(tuple(names.setdefault(each, len(names)) for each in given_labels))
+    return Classes(scope, tuple(labels))
+
+
+@given(classes(), st.booleans(), st.text(max_size=5))
+def test_a_table_is_read_back_from_its_name(found: Classes, start: bool, about: str) -> None:
+    question = TableQuestion(found, start, about)
+    assert TableQuestion.from_text(question.text(NAMES), NAMES, SHAPE) == question
+
+
+def test_whole_codes_are_not_listed() -> None:
+    text = TableQuestion(all_codes((0, 2), SHAPE)).text(NAMES)
+    assert text == '{"about":"","classes":[null,null],"start":false,"table":["age","ill"]}'
+
+
+def table(found: Classes, law: str = "gaussian", scale: Fraction = Fraction(3)) -> MeasuredTable:
+    values = tuple(range(found.cells))
+    content = Measured("q", "p", "v", law, scale, values)
+    return MeasuredTable.of(TableQuestion(found), content)
+
+
+@given(classes())
+def test_what_is_learnt_of_a_table_adds_up_to_it(found: Classes) -> None:
+    made = table(found)
+    learnt = made.learnt(SHAPE)
+    if found.whole:
+        (marginal,) = learnt
+        assert isinstance(marginal, MeasuredMarginal)
+        assert np.array_equal(marginal.values, made.values)
+    else:
+        assert [each.value for each in learnt if isinstance(each, MeasuredProduct)] == list(
+            range(found.cells)
+        )
+    assert all(each.variance == 9 for each in learnt)
+
+
+def test_a_product_is_read_as_the_sum_of_its_cells() -> None:
+    made = table(all_codes((0, 1), SHAPE))
+    product = Product(SHAPE, {0: np.array([True, False, True, False])}, {1: np.array([1.0, 2, 3])})
+    reading, weights = made.read([product])
+    expected = sum(
+        made.values[a, b] * (b + 1) * (a in (0, 2)) for a in range(SHAPE[0]) for b in range(3)
+    )
+    assert reading == expected and weights.tolist() == [1, 2, 3, 1, 2, 3]
+
+
+def test_a_table_does_not_answer_what_it_does_not_have() -> None:
+    with pytest.raises(ValueError, match="does not have"):
+        table(all_codes((0,), SHAPE)).read([Product(SHAPE, {1: np.array([True, False, False])})])
