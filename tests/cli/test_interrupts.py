@@ -65,7 +65,7 @@ def test_a_reconstruction_that_is_interrupted_shows_the_best_so_far(
         assert fields["finished"] is False and fields["solver"] == "sgd"
         assert fields["values"] is None and 0 < fields["residual"] < 1
     else:
-        assert BEST.strip() in printed.out
+        assert f"<p>{BEST.strip().capitalize()}.</p>" in printed.out
 
 
 def test_an_attack_by_bits_that_is_interrupted_shows_the_best_so_far(

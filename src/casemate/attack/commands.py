@@ -41,7 +41,9 @@ def end_of_attack(finished: bool, output: OutputOptions) -> Exit:
     """The exit code of an attack; one that was interrupted says so."""
     if finished:
         return Exit.DONE
-    output.note("interrupted: this is the best so far")
+    from casemate.attack.words import BEST_SO_FAR
+
+    output.note(BEST_SO_FAR)
     return Exit.INTERRUPTED
 
 
