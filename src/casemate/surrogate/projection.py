@@ -43,10 +43,16 @@ def inside_and_outside(inside: float, outside: float, measured: float) -> tuple[
 
 
 def to_marginal(marginal: Floats, measured: Floats) -> Floats:
-    """The factors that make a marginal the measured one, moved to where it is a distribution."""
+    """The factors that make a marginal the measured one, moved to where it is a distribution.
+
+    A cell without mass stays empty, and the others share what was measured there.
+    """
     wanted = project_on_distributions(measured[..., None])[..., 0]
+    alive = marginal > 0
+    if not alive.all():
+        wanted = wanted / wanted[alive].sum()
     factors: Floats = np.ones(wanted.shape)
-    np.divide(wanted, marginal, out=factors, where=marginal > 0)
+    np.divide(wanted, marginal, out=factors, where=alive)
     return factors
 
 

@@ -91,6 +91,11 @@ def test_a_table_is_matched_once_it_is_a_distribution(seed: int) -> None:
     )
 
 
+def test_what_was_measured_in_an_empty_cell_goes_to_the_others() -> None:
+    marginal, measured = np.array([0.0, 0.25, 0.75]), np.array([0.5, 0.3, 0.2])
+    assert marginal * to_marginal(marginal, measured) == pytest.approx([0, 0.6, 0.4])
+
+
 @given(st.integers(0, 10**6), st.floats(0.1, 0.9))
 def test_a_weighted_question_is_met_by_the_nearest_distribution(seed: int, where: float) -> None:
     start, weights = distribution(seed), np.random.default_rng(seed).normal(0, 5, 6)

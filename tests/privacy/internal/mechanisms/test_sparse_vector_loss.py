@@ -59,7 +59,7 @@ def slow_above(scale: Fraction, limit: int, reach: int) -> Bounds:
 
 def slow_probability(threshold: Fraction, query: Fraction, output: RunOutput) -> Bounds:
     """Sum the law in fractions over a window; the upper bound takes all that is outside it."""
-    reach, wide = 60, 64  # beyond it less than 1e-17; no value is larger than the difference
+    reach, wide = 80, 84  # beyond it less than 1e-22; no value is larger than the difference
     noises = slow_law(threshold, reach)
     low, high = added(
         multiplied(
