@@ -23,7 +23,7 @@ from benchmarks.claims import Claim, real_table, show
 from benchmarks.survey import FILE, adult, construction, parity, ranges
 from casemate.answer.dataset import Dataset, open_simulated
 from casemate.answer.direct_measurement import DirectMeasurement
-from casemate.grid import compile_statement
+from casemate.grid import Direct, compile_statement
 from casemate.query.parse import parse_statement
 from casemate.surrogate import TypicalErrors
 from casemate.table import Answering, Budget, Column, ColumnType, Policy, Role, Table, Universe
@@ -127,11 +127,10 @@ def chosen(path: Path, most: int, plain: float) -> Claim:
     )
 
 
-def answered(dataset: Dataset, direct: object) -> None:
+def answered(dataset: Dataset, direct: Direct) -> None:
     """One fresh measurement: read, clamp, add noise, show."""
-    measurement = DirectMeasurement(direct, dataset)  # type: ignore[arg-type]  # of a compiled one
-    cells = direct.cells(dataset.table.source, dataset.key)  # type: ignore[attr-defined]  # it is
-    laws = measurement.laws()
+    cells = direct.cells(dataset.table.source, dataset.doors.key)
+    laws = DirectMeasurement(direct, dataset).laws()
     for part, law in zip(cells, laws, strict=True):
         dataset.doors.sources.draw(law, len(part))
 
