@@ -71,16 +71,17 @@ class BitTables(NamedTuple):
 @compiled
 def sign_record(record: int, tables: BitTables, words: Words) -> None:
     """The bits of one record."""
-    row = tables.starts[0] + tables.codes[tables.chosen[0], record]
+    codes, chosen, starts, table, joined = tables
+    row = starts[0] + codes[chosen[0], record]
     for word in range(words.shape[0]):
-        words[word] = tables.table[row, word]
-    for column in range(1, tables.chosen.shape[0]):
-        row = tables.starts[column] + tables.codes[tables.chosen[column], record]
+        words[word] = table[row, word]
+    for column in range(1, chosen.shape[0]):
+        row = starts[column] + codes[chosen[column], record]
         for word in range(words.shape[0]):
-            words[word] &= tables.table[row, word]
-    first = words.shape[0] - tables.joined.shape[0]
-    for further in range(tables.joined.shape[0]):
-        words[tables.joined[further]] |= words[first + further]
+            words[word] &= table[row, word]
+    first = words.shape[0] - joined.shape[0]
+    for further in range(joined.shape[0]):
+        words[joined[further]] |= words[first + further]
 
 
 @compiled

@@ -87,63 +87,79 @@ class HashedNames(NamedTuple):
     lanes: NDArray[np.int64]
 
 
-class MarkTotals(NamedTuple):
-    """The fingerprint of a record, and the totals that it goes to."""
+class FactorTotals(NamedTuple):
+    """The factor of everything that may select a record, and the total of its fingerprints."""
 
-    mark: int
+    factors: NDArray[np.int64]
     totals: NDArray[np.int64]
 
 
 @compiled
-def _combine(record: int, words: Words, shape: CompiledShape, factors: NDArray[np.int64]) -> int:
+def _combine(
+    record: int,
+    words: Words,
+    named: EquationBits,
+    cells: CellFamilies,
+    factors: NDArray[np.int64],
+) -> int:
     """The sum of the factors of what selects the record."""
+    equations, flipped = named
+    codes, rows, bits, starts = cells
     total: int = factors[factors.shape[0] - 1]
-    for word in range(shape.bits.equations.shape[0]):
-        remaining = (words[word] ^ shape.bits.flipped[word]) & shape.bits.equations[word]
+    for word in range(equations.shape[0]):
+        remaining = (words[word] ^ flipped[word]) & equations[word]
         while remaining:
             total += factors[(word << 6) + np.int64(_lowest(remaining))]
             remaining &= remaining - _ONE
-    for family in range(shape.cells.rows.shape[0]):
-        bit = shape.cells.bits[family]
+    for family in range(rows.shape[0]):
+        bit = bits[family]
         if (words[bit >> 6] >> np.uint64(bit & 63)) & _ONE:
-            code = shape.cells.codes[shape.cells.rows[family], record]
-            total += factors[shape.cells.starts[family] + code]
+            total += factors[starts[family] + codes[rows[family], record]]
     return total
 
 
 @compiled
 def evaluate(records: Places, shape: CompiledShape, weights: Weights) -> NDArray[np.int64]:
     """The value of a combination at these records, modulo the modulus."""
-    words = np.empty(shape.tables.table.shape[1], np.uint64)
+    tables, named, cells = shape
+    factors, modulus = weights
+    words = np.empty(tables.table.shape[1], np.uint64)
     values = np.empty(records.shape[0], np.int64)
     for place in range(records.shape[0]):
-        sign_record(records[place], shape.tables, words)
-        total = _combine(records[place], words, shape, weights.factors)
-        values[place] = total % weights.modulus if weights.modulus else total
+        sign_record(records[place], tables, words)
+        total = _combine(records[place], words, named, cells, factors)
+        values[place] = total % modulus if modulus else total
     return values
 
 
 @compiled
 def _accumulate(
-    record: int, words: Words, shape: CompiledShape, factors: NDArray[np.int64], marked: MarkTotals
+    record: int,
+    words: Words,
+    named: EquationBits,
+    cells: CellFamilies,
+    added: FactorTotals,
+    mark: int,
 ) -> int:
     """The sum of the factors of what selects the record, whose mark goes to the totals of it."""
+    equations, flipped = named
+    codes, rows, bits, starts = cells
+    factors, totals = added
     total: int = factors[factors.shape[0] - 1]
-    marked.totals[marked.totals.shape[0] - 1] += marked.mark
-    for word in range(shape.bits.equations.shape[0]):
-        remaining = (words[word] ^ shape.bits.flipped[word]) & shape.bits.equations[word]
+    totals[totals.shape[0] - 1] += mark
+    for word in range(equations.shape[0]):
+        remaining = (words[word] ^ flipped[word]) & equations[word]
         while remaining:
             slot = (word << 6) + np.int64(_lowest(remaining))
             total += factors[slot]
-            marked.totals[slot] += marked.mark
+            totals[slot] += mark
             remaining &= remaining - _ONE
-    for family in range(shape.cells.rows.shape[0]):
-        bit = shape.cells.bits[family]
+    for family in range(rows.shape[0]):
+        bit = bits[family]
         if (words[bit >> 6] >> np.uint64(bit & 63)) & _ONE:
-            code = shape.cells.codes[shape.cells.rows[family], record]
-            slot = shape.cells.starts[family] + code
+            slot = starts[family] + codes[rows[family], record]
             total += factors[slot]
-            marked.totals[slot] += marked.mark
+            totals[slot] += mark
     return total
 
 
@@ -156,13 +172,17 @@ def survey(
     hashed: HashedNames,
 ) -> NDArray[np.int64]:
     """Like `evaluate` for the records of a span, whose fingerprints are added to the totals."""
-    words = np.empty(shape.tables.table.shape[1], np.uint64)
+    tables, named, cells = shape
+    factors, modulus = weights
+    names, lanes = hashed
+    added = FactorTotals(factors, totals)
+    words = np.empty(tables.table.shape[1], np.uint64)
     values = np.empty(span[1] - span[0], np.int64)
     for record in range(span[0], span[1]):
-        sign_record(record, shape.tables, words)
-        mark = MarkTotals(fingerprint(hashed.names[record], hashed.lanes), totals)
-        total = _accumulate(record, words, shape, weights.factors, mark)
-        values[record - span[0]] = total % weights.modulus
+        sign_record(record, tables, words)
+        mark = fingerprint(names[record], lanes)
+        total = _accumulate(record, words, named, cells, added, mark)
+        values[record - span[0]] = total % modulus
     return values
 
 

@@ -43,6 +43,9 @@ from casemate.table.sources import Source
 MAX_MARKED_CODES = 2**26
 """Codes up to which those in use are marked in a table; past that they are sorted."""
 
+RECORDS_PER_PASS = 2**16
+"""So few that what a pass finds of each record stays in the cache."""
+
 Codes = NDArray[Any]
 
 
@@ -164,9 +167,9 @@ class CodedRecords:
         return np.setdiff1d(np.concatenate(found), inside)
 
     def _spans(self) -> Iterator[tuple[int, int]]:
-        """The records of each pass, few enough that their fingerprints add up within 63 bits."""
-        for start in range(0, self.count, MAX_ADDED_FINGERPRINTS):
-            yield start, min(start + MAX_ADDED_FINGERPRINTS, self.count)
+        """The records of each pass: their fingerprints add up within 63 bits."""
+        for start in range(0, self.count, RECORDS_PER_PASS):
+            yield start, min(start + RECORDS_PER_PASS, self.count)
 
     @property
     def totals(self) -> NDArray[Any]:
