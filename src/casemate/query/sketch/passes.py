@@ -65,12 +65,18 @@ class CellFamilies(NamedTuple):
     starts: NDArray[np.int64]
 
 
+class SelectedBy(NamedTuple):
+    """What counts as an equation once the bits of a record are known."""
+
+    bits: EquationBits
+    cells: CellFamilies
+
+
 class CompiledShape(NamedTuple):
     """What selects records, as a pass takes it."""
 
     tables: BitTables
-    bits: EquationBits
-    cells: CellFamilies
+    selected: SelectedBy
 
 
 class Weights(NamedTuple):
@@ -98,13 +104,12 @@ class FactorTotals(NamedTuple):
 def _combine(
     record: int,
     words: Words,
-    named: EquationBits,
-    cells: CellFamilies,
+    selected: SelectedBy,
     factors: NDArray[np.int64],
 ) -> int:
     """The sum of the factors of what selects the record."""
-    equations, flipped = named
-    codes, rows, bits, starts = cells
+    equations, flipped = selected.bits
+    codes, rows, bits, starts = selected.cells
     total: int = factors[factors.shape[0] - 1]
     for word in range(equations.shape[0]):
         remaining = (words[word] ^ flipped[word]) & equations[word]
@@ -121,13 +126,13 @@ def _combine(
 @compiled
 def evaluate(records: Places, shape: CompiledShape, weights: Weights) -> NDArray[np.int64]:
     """The value of a combination at these records, modulo the modulus."""
-    tables, named, cells = shape
+    tables, selected = shape
     factors, modulus = weights
     words = np.empty(tables.table.shape[1], np.uint64)
     values = np.empty(records.shape[0], np.int64)
     for place in range(records.shape[0]):
         sign_record(records[place], tables, words)
-        total = _combine(records[place], words, named, cells, factors)
+        total = _combine(records[place], words, selected, factors)
         values[place] = total % modulus if modulus else total
     return values
 
@@ -136,14 +141,13 @@ def evaluate(records: Places, shape: CompiledShape, weights: Weights) -> NDArray
 def _accumulate(
     record: int,
     words: Words,
-    named: EquationBits,
-    cells: CellFamilies,
+    selected: SelectedBy,
     added: FactorTotals,
     mark: int,
 ) -> int:
     """The sum of the factors of what selects the record, whose mark goes to the totals of it."""
-    equations, flipped = named
-    codes, rows, bits, starts = cells
+    equations, flipped = selected.bits
+    codes, rows, bits, starts = selected.cells
     factors, totals = added
     total: int = factors[factors.shape[0] - 1]
     totals[totals.shape[0] - 1] += mark
@@ -172,7 +176,7 @@ def survey(
     hashed: HashedNames,
 ) -> NDArray[np.int64]:
     """Like `evaluate` for the records of a span, whose fingerprints are added to the totals."""
-    tables, named, cells = shape
+    tables, selected = shape
     factors, modulus = weights
     names, lanes = hashed
     added = FactorTotals(factors, totals)
@@ -181,7 +185,7 @@ def survey(
     for record in range(span[0], span[1]):
         sign_record(record, tables, words)
         mark = fingerprint(names[record], lanes)
-        total = _accumulate(record, words, named, cells, added, mark)
+        total = _accumulate(record, words, selected, added, mark)
         values[record - span[0]] = total % modulus
     return values
 
@@ -275,7 +279,8 @@ class PassShape:
         ]
         listed = np.array(families, np.int64).reshape(-1, 3).T.copy()
         bits = EquationBits(_word(own), _word(self._flips))
-        return CompiledShape(self.layout.compiled, bits, CellFamilies(self.cells.codes, *listed))
+        selected = SelectedBy(bits, CellFamilies(self.cells.codes, *listed))
+        return CompiledShape(self.layout.compiled, selected)
 
     @cached_property
     def _flips(self) -> NDArray[np.bool_]:
