@@ -177,9 +177,12 @@ def test_what_is_no_table_is_one_sentence(where: str, expected: str) -> None:
     assert "secret" not in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_private_column_that_is_not_there_is_one_sentence() -> None:
+def test_a_private_column_that_is_not_there_or_no_query_can_use_is_one_sentence() -> None:
     with pytest.raises(Misconfigured, match=r"`private` names the column 'gender'.*`Gender`\?"):
         Table.open("people.csv", private=["gender"])
+    for outsider in (False, True):
+        with pytest.raises(Misconfigured, match="`private` names 'hour', a column of type TIME"):
+            Table.open("duckdb:///base.db#odd", key="id", private=["hour"], outsider=outsider)
 
 
 def test_a_file_that_went_away_after_its_policy_was_read_is_one_sentence() -> None:
