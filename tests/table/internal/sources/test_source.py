@@ -12,7 +12,6 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from table.stored import DATABASES, FILES, Rows, database_of, run_in, store
 
 from casemate.errors import Misconfigured
@@ -92,13 +91,8 @@ def by_name(rows: Rows) -> Iterator[tuple[str, list[Any]]]:
 
 def series(cells: list[Any], type_: ColumnType) -> Series:
     """Cells as a source is to return them."""
-    kinds: dict[ColumnType, type] = {BOOLEAN: np.bool_, INTEGER: np.int64, DOUBLE: np.float64}
-    values: NDArray[Any] = np.zeros(len(cells), dtype=kinds.get(type_, object))
-    missing = np.array([cell is None for cell in cells], dtype=np.bool_)
-    for place, cell in enumerate(cells):
-        if cell is not None:
-            values[place] = Decimal(cell) if type_ is DECIMAL else cell
-    return Series(values, missing)
+    exact = [None if cell is None else Decimal(cell) for cell in cells if type_ is DECIMAL]
+    return Series.of(exact or cells, type_)
 
 
 @pytest.fixture(params=[*FILES, "columns", *DATABASES])
