@@ -27,26 +27,22 @@ def log(folder: Path) -> Path:
     return path
 
 
-def test_values_are_hidden_until_it_is_told_to_reveal_them(capsys: Captured) -> None:
-    printed = told(capsys, *HOSPITAL)
-    assert "record 2: Blood sugar = •  by query 1 - query 2 - query 3" in printed
-    assert "5.2" not in printed and "11.4" not in printed
-    revealed = told(capsys, *HOSPITAL, "--reveal")
-    assert "record 2: Blood sugar = 5.2  by query 1 - query 2 - query 3" in revealed
+def test_a_value_is_named_with_its_certificate_and_hidden_until_it_is_to_be_revealed(
+    capsys: Captured,
+) -> None:
+    for value, reveal in (("•", ()), ("5.2", ("--reveal",))):
+        printed = told(capsys, *HOSPITAL, *reveal)
+        assert f"record 2: Blood sugar = {value}  by query 1 - query 2 - query 3" in printed
     hidden = shown(capsys, *HOSPITAL)
     assert hidden["exposed"][0]["value"] is None
     assert {group["total"] for group in hidden["groups"]} == {None}
     assert {each["lo"] for each in hidden["bounds"]} == {None}
     (found,) = shown(capsys, *HOSPITAL, "--reveal")["exposed"]
-    assert found["value"] == 5.2
-    assert found["certificate"] == {
-        "terms": [
-            {"query": 1, "cell": None, "coefficient": 1},
-            {"query": 2, "cell": None, "coefficient": -1},
-            {"query": 3, "cell": None, "coefficient": -1},
-        ],
-        "divisor": 1,
-    }
+    terms = [
+        (each["query"], each["cell"], each["coefficient"]) for each in found["certificate"]["terms"]
+    ]
+    assert terms == [(1, None, 1), (2, None, -1), (3, None, -1)]
+    assert (found["value"], found["certificate"]["divisor"]) == (5.2, 1)
 
 
 def test_it_fails_when_asked_to_and_somebody_is_exposed_or_undecided(
