@@ -117,10 +117,15 @@ def test_a_table_of_a_database_keeps_its_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.postgres
-def test_the_password_of_a_database_is_not_written_down(tmp_path: Path, postgres: str) -> None:
+@pytest.mark.parametrize("asked", ["postgres:secret@", "postgres:@"])
+def test_the_password_of_a_database_is_not_written_down(
+    tmp_path: Path, postgres: str, asked: str
+) -> None:
     made = "CREATE TABLE t (id int PRIMARY KEY, x numeric, y float8)"
     run_in(postgres, made, "INSERT INTO t VALUES (1, NULL, NULL), (2, 1.5, -1e300)")
-    with_password = postgres.replace("postgresql://postgres:@", "postgresql://postgres:secret@")
+    with_password = postgres.replace("postgres:@", asked)
+    if "secret" not in with_password:
+        with_password += "&password=secret&p%61ssword=secret"
     text, policy = drafted(tmp_path, f"{with_password}#t")
     assert "secret" not in text and "PGPASSWORD" in text
     assert policy.key == "id"
