@@ -166,6 +166,7 @@ def test_a_policy_that_contradicts_its_source_is_one_sentence(
         ("base.db", "base.db names the database"),
         ("mysql://me:secret@host/db#t", "mysql://…#t does not know the address"),
         ("postgresql://me:secret@host/db", "postgresql://… must end in #table"),
+        ("postgresql://me:no#secret@host/db#t", "cannot connect to postgresql://…#t;"),
         ("duckdb:///base.db#absent", "has no table absent"),
         (".", "names the folder"),
     ],
