@@ -67,7 +67,7 @@ def test_all_queries_see_the_moment_of_opening(postgres: str) -> None:
         "DELETE FROM t RETURNING id",
         "WITH gone AS (DELETE FROM t RETURNING id) SELECT id FROM gone",
         "SELECT 1 AS x) AS q; COMMIT; DELETE FROM t; SELECT * FROM (SELECT 1 AS x",
-        "SELECT nextval('s')",
+        "SELECT nextval('public.s')",
         "SET TRANSACTION READ WRITE",
         "COPY t TO '/tmp/never-written'",
     ],
