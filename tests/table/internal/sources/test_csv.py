@@ -229,6 +229,7 @@ def test_names_are_kept_as_they_are(tmp_path: Path) -> None:
         (",age,\n0,41,x\n", {"column0": [0], "age": [41], "column2": ["x"]}),
         ("a,b\n", {"a": [], "b": []}),
         ("a\n1\n\n3\n", {"a": [1, None, 3]}),
+        ('a\nx"y\n\n3\n', {"a": ['x"y', None, "3"]}),  # a quote inside a cell opens nothing
     ],
 )
 def test_columns_without_names_tables_without_rows_and_lines_without_cells_are_read(
