@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -271,23 +272,26 @@ WRONG: dict[str, Callable[[], Any]] = {
     "a long text": lambda: TEXT * 100,
     "a text with NUL": lambda: f"{TEXT}\0",
 }
+OF_TABLES: dict[str, Callable[..., object]] = {
+    "Audit.of": partial(Audit.of, QUERIES[:2]),
+    "witnesses": partial(witnesses, QUERIES[:2]),
+    "repair": partial(repair, QUERIES[:2]),
+    "Attack.of": partial(Attack.of, QUERIES[:2]),
+    "Plan.of": partial(Plan.of, target=2),
+    "OnlineAuditor": OnlineAuditor,
+    "TableOracle.of": TableOracle.of,
+    "OneBitAttack.of": partial(OneBitAttack.of, noise="gaussian:1", queries=9),
+}
+"""What takes a table, and the names of its private columns."""
+
 ENTRIES: dict[str, Callable[[Any], object]] = {
+    **{name: partial(call, private="pay") for name, call in OF_TABLES.items()},
     "Table.open": Table.open,
     "load_policy": load_policy,
-    "Audit.of": lambda wrong: Audit.of(QUERIES, wrong, private="pay"),
     "Audit.of, queries": lambda wrong: Audit.of(wrong, "hospital"),
-    "witnesses": lambda wrong: witnesses(QUERIES, wrong),
-    "repair": lambda wrong: repair(QUERIES, wrong),
-    "Attack.of": lambda wrong: Attack.of(QUERIES, wrong, private="pay"),
     "Attack.of, queries": lambda wrong: Attack.of(wrong, "hospital"),
     "Attack.of, answers": lambda wrong: Attack.of(
         ['SELECT SUM("Blood sugar") FROM t'], "hospital", answers=wrong
-    ),
-    "Plan.of": lambda wrong: Plan.of(wrong, 1, private="pay"),
-    "OnlineAuditor": lambda wrong: OnlineAuditor(wrong, private="pay"),
-    "TableOracle.of": lambda wrong: TableOracle.of(wrong, private="pay"),
-    "OneBitAttack.of": lambda wrong: OneBitAttack.of(
-        wrong, private="pay", noise="gaussian:1", queries=9
     ),
     "Session": Session,
     "Session.simulated": lambda wrong: Session.simulated(wrong, 1),
@@ -347,22 +351,11 @@ def test_a_path_that_is_not_there_is_still_shown() -> None:
 
 # A private column that was forgotten -------------------------------------------------------------
 
-FORGETFUL: dict[str, Callable[[Path], object]] = {
-    "Audit.of": lambda path: Audit.of(QUERIES[:2], path),
-    "witnesses": lambda path: witnesses(QUERIES[:2], path),
-    "repair": lambda path: repair(QUERIES[:2], path),
-    "Attack.of": lambda path: Attack.of(QUERIES[:2], path),
-    "Plan.of": lambda path: Plan.of(path, 2),
-    "OnlineAuditor": OnlineAuditor,
-    "TableOracle.of": TableOracle.of,
-    "OneBitAttack.of": lambda path: OneBitAttack.of(path, noise="gaussian:1", queries=9),
-    "Table": lambda path: Audit.of(QUERIES[:2], Table.open(path)),
-}
 
-
-@pytest.mark.parametrize("call", FORGETFUL.values(), ids=FORGETFUL)
+@pytest.mark.parametrize("call", OF_TABLES.values(), ids=OF_TABLES)
 def test_a_table_of_which_nothing_is_private_is_not_called_safe(
-    call: Callable[[Path], object], folder: Path
+    call: Callable[..., object], folder: Path
 ) -> None:
-    with pytest.raises(Misconfigured, match="no column is private; name one"):
-        call(folder / "t.csv")
+    for table in (folder / "t.csv", Table.open(folder / "t.csv")):
+        with pytest.raises(Misconfigured, match="no column is private; name one"):
+            call(table)

@@ -1,6 +1,7 @@
 """Commands run in this process: what they print, what they refuse, and the files they read."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,7 @@ def assert_one_sentence(capsys: Captured, sentence: str) -> None:
     assert printed.out == "" and sentence in printed.err and printed.err.count("\n") == 1
 
 
-def assert_refused(capsys: Captured, arguments: tuple[str, ...], sentence: str) -> None:
+def assert_refused(capsys: Captured, arguments: Sequence[str], sentence: str) -> None:
     """The input is wrong: one sentence says so, and nothing is printed."""
     assert exit_code(arguments) == 2
     assert_one_sentence(capsys, sentence)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from cli.running import Captured
 from cyclopts import App
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ def parsed(*arguments: str) -> OutputOptions:
     return shared
 
 
-def emitted(output: OutputOptions, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+def emitted(output: OutputOptions, capsys: Captured) -> tuple[str, str]:
     output.emit_plain("three people", FIELDS)
     shown = capsys.readouterr()
     return shown.out, shown.err
@@ -44,62 +45,40 @@ def test_the_command_line_gives_the_options_without_a_prefix(tmp_path: Path) -> 
     )
 
 
-def test_text_goes_to_stdout_and_ends_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert emitted(OutputOptions(), capsys) == ("three people\n", "")
-
-
-def test_json_is_one_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = emitted(OutputOptions("json"), capsys)
-    assert json.loads(out) == FIELDS and err == ""
-
-
-def test_a_command_without_html_says_so_and_prints_nothing(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("quiet", [False, True])
+def test_the_result_goes_to_stdout_or_to_a_file_with_a_note_unless_it_is_quiet(
+    quiet: bool, tmp_path: Path, capsys: Captured
 ) -> None:
-    with pytest.raises(Misconfigured, match="has no HTML form; use --format text or json"):
-        emitted(OutputOptions("html"), capsys)
-    assert capsys.readouterr().out == ""
+    assert emitted(OutputOptions(quiet=quiet), capsys) == ("three people\n", "")
+    out, err = emitted(OutputOptions("json", quiet=quiet), capsys)
+    assert json.loads(out) == FIELDS and err == ""
+    file = tmp_path / "out.json"
+    note = "" if quiet else f"wrote {file}\n"
+    assert emitted(OutputOptions("json", file, quiet), capsys) == ("", note)
+    assert json.loads(file.read_text()) == FIELDS
 
 
 @pytest.mark.parametrize(
     ("form", "start"), [("text", "three people\n"), ("json", "{\n"), ("html", "<!DOCTYPE html>\n")]
 )
 def test_a_report_is_printed_in_the_form_that_was_asked_for(
-    form: Literal["text", "json", "html"], start: str, capsys: pytest.CaptureFixture[str]
+    form: Literal["text", "json", "html"], start: str, capsys: Captured
 ) -> None:
     OutputOptions(form).emit(Report("casemate count", "three people", lambda: FIELDS))
     assert capsys.readouterr().out.startswith(start)
 
 
-def test_what_json_cannot_say_is_an_error_and_not_a_broken_object(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_has_no_form_is_an_error_and_nothing_is_printed(capsys: Captured) -> None:
+    with pytest.raises(Misconfigured, match="has no HTML form; use --format text or json"):
+        emitted(OutputOptions("html"), capsys)
     with pytest.raises(ValueError, match="not JSON compliant"):
         OutputOptions("json").emit_plain("text", {"error": float("nan")})
     assert capsys.readouterr().out == ""
 
 
-def test_the_result_goes_to_the_file_and_a_note_to_stderr(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "out.json"
-    assert emitted(OutputOptions("json", file), capsys) == ("", f"wrote {file}\n")
-    assert json.loads(file.read_text()) == FIELDS
-
-
-def test_quiet_drops_the_note_and_keeps_the_result(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert emitted(OutputOptions(quiet=True), capsys) == ("three people\n", "")
-    assert emitted(OutputOptions("text", tmp_path / "out", quiet=True), capsys) == ("", "")
-
-
-def test_a_folder_is_refused_before_any_work(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="is a folder; give the name of a file"):
         parsed("--output", str(tmp_path))
-
-
-def test_a_missing_folder_is_refused_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="in a folder that does not exist; create it first"):
         parsed("--output", str(tmp_path / "absent" / "out"))
     assert not (tmp_path / "absent").exists()
@@ -126,28 +105,17 @@ def test_what_is_written_is_what_is_read(
     assert file.read_text(encoding="utf-8") == content
 
 
-def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "ours", "x")
+def test_permissions_links_and_devices_stay_what_they_are(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("x")
-    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
-    file = tmp_path / "secret"
+    write_atomically(tmp_path / "new", "x")
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    file, link = tmp_path / "secret", tmp_path / "link"
     file.write_text("old")
     file.chmod(0o640)
-    write_atomically(file, "new")
-    assert stat.S_IMODE(file.stat().st_mode) == 0o640 and file.read_text() == "new"
-
-
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    link, file = tmp_path / "link", tmp_path / "file"
     link.symlink_to(file)
     write_atomically(link, "new")
     assert link.is_symlink() and file.read_text() == "new"
-
-
-def test_a_device_is_written_to_and_not_replaced() -> None:
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
     write_atomically(Path("/dev/null"), "gone")
     assert Path("/dev/null").is_char_device()
 

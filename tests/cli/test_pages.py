@@ -1,4 +1,4 @@
-"""Every command with a page: well-formed, escaped, self-contained, silent about values."""
+"""Every command with a page: well-formed, escaped, self-contained; and what every form hides."""
 
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from census_block import seven
-from cli.running import Captured
+from cli.running import Captured, told
 
 from casemate.cli.main import exit_code
 
@@ -121,13 +121,19 @@ def assert_closed_in_itself(text: str) -> None:
     assert len(names) == len(set(names)) and links <= {f"#{name}" for name in names}
 
 
+@pytest.mark.parametrize("form", ["text", "json", "html"])
 @pytest.mark.parametrize("command", HIDDEN, ids=lambda each: " ".join(each[:2]))
-def test_a_page_shows_values_only_where_it_is_told_to(
-    command: tuple[str, ...], capsys: Captured
+def test_values_are_shown_only_where_a_command_is_told_to(
+    command: tuple[str, ...], form: str, capsys: Captured
 ) -> None:
-    hidden, revealed = page(capsys, *command), page(capsys, *command, "--reveal")
-    assert str(SECRET) in revealed.replace(",", "").replace(".", "")
-    assert str(SECRET) not in hidden.replace(",", "").replace(".", "")
+    for reveal in ((), ("--reveal",)):
+        options = (*command, *reveal)
+        if form == "html":
+            printed = page(capsys, *options)
+        else:
+            printed = told(capsys, *options, "--format", form)
+        digits = printed.replace(",", "").replace(".", "")
+        assert (str(SECRET) in digits) == bool(reveal)
 
 
 def test_totals_found_by_bits_are_shown_only_where_they_are_asked_for(capsys: Captured) -> None:

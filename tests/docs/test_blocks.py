@@ -1,7 +1,14 @@
+"""Documentation is read and run as it says: a true page passes, a false one does not."""
+
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from cyclopts import App, Parameter
 from docs.blocks import Block, blocks, commands, matches, play, targets
+from docs.pages import arguments, code, program, rows, sections
+
+from casemate.report.terminal import OutputOptions
 
 FILES = """\
 A page.
@@ -47,14 +54,11 @@ def test_files_are_there_for_the_commands_that_follow(tmp_path: Path) -> None:
     assert (tmp_path / "more/other.sql").read_text() == "-- more/other.sql\nSELECT 2\n"
 
 
-def test_commands_are_read_with_what_they_print() -> None:
+def test_commands_are_read_with_what_they_print_and_dots_stand_for_anything() -> None:
     assert list(commands("$ one \\\n> more\n$ two\nprinted\n\nprinted\n")) == [
         ("one \\\nmore", ""),
         ("two", "printed\n\nprinted\n"),
     ]
-
-
-def test_dots_stand_for_anything() -> None:
     assert matches("a\n...\nd\n", "a\nb\nc\nd\n")
     assert matches("took ... ms \n", "took 12 ms\n")
     assert not matches("a\n...\nd\n", "a\nb\n")
@@ -109,12 +113,56 @@ def test_a_false_page_fails(false: str, why: str, tmp_path: Path) -> None:
         play(false, tmp_path)
 
 
-def test_toml_that_does_not_parse_fails(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="Invalid value"):
-        play(page("toml", "a = "), tmp_path)
-
-
 def test_a_failure_says_where_it_is(tmp_path: Path) -> None:
-    with pytest.raises(NameError) as caught:
-        play("text\n\n" + page("python", "absent"), tmp_path)
+    with pytest.raises(ValueError, match="Invalid value") as caught:
+        play("text\n\n" + page("toml", "a = "), tmp_path)
     assert caught.value.__notes__ == ["in the block at line 3 of the page"]
+
+
+# Pages as data ----------------------------------------------------------------------------------
+
+
+def example() -> App:
+    app, group = App(name="example"), App(name="group")
+
+    @app.command
+    def one(file: str, /, *, deep: Annotated[bool, Parameter(negative="")] = False) -> None: ...
+
+    @group.command
+    def two(*, shallow: bool = True, output: OutputOptions = OutputOptions()) -> None: ...  # noqa: B008 - cyclopts
+
+    app.command(group)
+    return app
+
+
+def test_every_command_is_found_with_its_arguments() -> None:
+    assert {path: arguments(app) for path, app in program(example(), "example")} == {
+        "example": set(),
+        "example one": {"FILE", "--deep"},
+        "example group": set(),
+        "example group two": {"--shallow", "--no-shallow", "--format", "--output", "--quiet"},
+    }
+
+
+PAGE = """\
+# Title
+
+## `a b`
+
+| x | y |
+| --- | --- |
+| `1` | 2 |
+
+## c
+
+```
+`no`
+```
+`yes`
+"""
+
+
+def test_sections_tables_and_code_are_found() -> None:
+    assert list(sections(PAGE)) == ["a b", "c"]
+    assert rows(PAGE) == [("`1`", "2")]
+    assert code(sections(PAGE)["c"]) == {"yes"}

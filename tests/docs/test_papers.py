@@ -1,12 +1,24 @@
-"""docs/papers.md lists every statement of a source document, where it is coded, what shows it."""
+"""docs/papers.md lists every statement of a source document, where it is coded, what shows it.
+
+Derivations do the same for their claims.
+"""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from docs.pages import ROOT, page, rows
 
 LISTED = rows(page("papers"))
+DERIVATIONS = [
+    "answer_intervals",
+    "one_bit_edge",
+    "online_bisection",
+    "online_construction",
+    "sparse_vector",
+]
 
 
 def marked(source: str) -> Iterator[tuple[str, str]]:
@@ -59,3 +71,14 @@ def test_the_code_is_where_the_map_says_and_its_test_is_about_it() -> None:
         room = path.relative_to(ROOT / "src/casemate").parts[0]
         about = [room in at.parts or f"casemate.{room}" in sources[at] for at in shown_by]
         assert any(about), f"{test} is not about {path}"
+
+
+@pytest.mark.parametrize("name", DERIVATIONS)
+def test_every_claim_of_a_derivation_is_shown_by_a_test_that_exists(name: str) -> None:
+    tests = "".join(each.read_text() for each in suite())
+    claims = re.split(r"^## ", page(f"derivations/{name}"), flags=re.MULTILINE)[1:]
+    assert claims
+    for claim in claims:
+        named = re.findall(r"`(test_\w+)`", claim)
+        assert named, f"no test is named under {claim.splitlines()[0]!r}"
+        assert all(f"def {test}(" in tests for test in named)

@@ -17,6 +17,7 @@ from casemate.report import (
     Link,
     Listing,
     Paragraph,
+    Prose,
     Report,
     Section,
     TableBlock,
@@ -101,11 +102,8 @@ def test_a_headline_may_be_for_the_page_alone() -> None:
     assert as_text(report) == "name  number" and "<h1>H.</h1>" in as_html(report)
 
 
-def test_the_object_is_made_of_the_fields() -> None:
+def test_a_page_is_well_formed_loads_nothing_and_follows_the_reader() -> None:
     assert as_json(EVERYTHING) == {"schema": "casemate.count/1", "rows": 7}
-
-
-def test_a_page_is_well_formed_and_loads_nothing() -> None:
     text = as_html(EVERYTHING)
     assert text.startswith("<!DOCTYPE html>\n")
     root = ET.fromstring(text)
@@ -113,6 +111,9 @@ def test_a_page_is_well_formed_and_loads_nothing() -> None:
     assert root.findtext("body/main/header/h1") == "Seven <rows> were found."
     assert not any(part in text for part in ("://", "<script", "@import", "url("))
     assert "default-src 'none'" in at(root, "head/meta[@http-equiv]").attrib["content"]
+    style = root.findtext("head/style") or ""
+    assert "prefers-color-scheme: dark" in style and "@media print" in style
+    assert style.count("{") == style.count("}")
 
 
 def test_a_page_has_every_section_with_content_and_clauses_as_sentences() -> None:
@@ -128,17 +129,16 @@ def test_a_page_has_every_section_with_content_and_clauses_as_sentences() -> Non
     assert "".join(at(root, ".//figure/figcaption").itertext()) == "see the rows"
 
 
-def test_the_style_is_for_light_dark_and_paper() -> None:
-    style = ET.fromstring(as_html(EVERYTHING)).findtext("head/style") or ""
-    assert "prefers-color-scheme: dark" in style and "@media print" in style
-    assert style.count("{") == style.count("}")
-
-
-def test_a_table_has_a_caption_and_headers_with_scopes() -> None:
-    root = body(TableBlock("seven rows", ("name", "number"), NUMBERS))
-    assert root.findtext(".//caption") == "seven rows"
-    assert [each.attrib["scope"] for each in root.findall(".//th")] == ["col"] * 2 + ["row"] * 7
-    assert at(root, "div").attrib["aria-label"] == "seven rows"
+def test_a_table_has_a_caption_headers_with_scopes_rows_to_link_to_and_code_with_its_lines() -> (
+    None
+):
+    rows: list[tuple[Prose, ...]] = [("a", Code("SELECT\n1", lines=True)), ("b", "2")]
+    root = body(TableBlock("two rows", ("name", "sql"), rows, anchors=["a-1", "a-2"]))
+    assert root.findtext(".//caption") == "two rows"
+    assert [each.attrib["scope"] for each in root.findall(".//th")] == ["col"] * 2 + ["row"] * 2
+    assert at(root, "div").attrib["aria-label"] == "two rows"
+    assert [each.attrib["id"] for each in root.findall(".//tbody/tr")] == ["a-1", "a-2"]
+    assert root.findtext(".//td/pre/code") == "SELECT\n1"
 
 
 @pytest.mark.parametrize("more", [0, 4])
@@ -152,16 +152,6 @@ def test_what_does_not_fit_in_a_table_is_counted_and_never_made(more: int) -> No
     root = body(TableBlock("c", ("name",), LazyRows(range(ROWS_ON_PAGE + more), row)))
     assert len(root.findall(".//tbody/tr")) == ROWS_ON_PAGE == len(made)
     assert (f"and {more} more" in (root.findtext("p") or "")) == (more > 0)
-
-
-def test_links_lead_to_rows() -> None:
-    root = body(TableBlock("c", ("name", "number"), NUMBERS[:2], anchors=["a-1", "a-2"]))
-    assert [each.attrib["id"] for each in root.findall(".//tbody/tr")] == ["a-1", "a-2"]
-
-
-def test_code_keeps_its_lines_where_it_has_some() -> None:
-    root = body(TableBlock("c", ("name", "sql"), [("a", Code("SELECT\n1", lines=True))]))
-    assert root.findtext(".//td/pre/code") == "SELECT\n1"
 
 
 def test_a_figure_that_cannot_be_drawn_takes_its_section_with_it() -> None:

@@ -3,13 +3,24 @@ import io
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from table.stored import run_in
 
-from casemate.table import Column, ColumnType, Policy, Provenance, Role, Table, draft, load_policy
+from casemate.table import (
+    Column,
+    ColumnType,
+    Policy,
+    Provenance,
+    Role,
+    Table,
+    Value,
+    draft,
+    load_policy,
+)
 
 
 def drafted(folder: Path, source: str, key: str | None = None) -> tuple[str, Policy]:
@@ -38,77 +49,53 @@ def test_a_first_policy_says_what_the_data_say(tmp_path: Path, people: str) -> N
     _, policy = drafted(tmp_path, people)
     data = Provenance.DATA
     assert policy.source == people
+
+    def bounded(name: str, type_: ColumnType, low: Value, high: Value, **more: Any) -> Column:
+        return Column(name, Role.PUBLIC, type_, low, high, bins=16, provenance=data, **more)
+
+    ten, eleven = datetime(2020, 1, 1, 10), datetime(2020, 1, 2, 11)
     assert policy.columns == (
-        Column("id", Role.PUBLIC, ColumnType.INTEGER, 10, 999, bins=16, provenance=data),
+        bounded("id", ColumnType.INTEGER, 10, 999),
         Column("Name", type=ColumnType.TEXT),
         Column("Gender", type=ColumnType.TEXT, values=("f", "m"), provenance=data),
         Column('odd "x"\n', type=ColumnType.INTEGER, low=1, high=1, provenance=data),
-        Column(
-            "Sugar",
-            type=ColumnType.DECIMAL,
-            low=Decimal("4.30"),
-            high=Decimal("5.25"),
-            bins=16,
-            provenance=data,
-            nullable=True,
-        ),
-        Column(
-            "Ratio",
-            type=ColumnType.DOUBLE,
-            low=Decimal("-1e300"),
-            high=Decimal("0.5"),
-            bins=16,
-            provenance=data,
-        ),
-        Column(
-            "Day",
-            type=ColumnType.DATE,
-            low=date(2020, 1, 1),
-            high=date(2020, 12, 31),
-            bins=16,
-            provenance=data,
-        ),
-        Column(
-            "At",
-            type=ColumnType.TIMESTAMP,
-            low=datetime(2020, 1, 1, 10),
-            high=datetime(2020, 1, 2, 11),
-            bins=16,
-            provenance=data,
-        ),
+        bounded("Sugar", ColumnType.DECIMAL, Decimal("4.30"), Decimal("5.25"), nullable=True),
+        bounded("Ratio", ColumnType.DOUBLE, Decimal("-1e300"), Decimal("0.5")),
+        bounded("Day", ColumnType.DATE, date(2020, 1, 1), date(2020, 12, 31)),
+        bounded("At", ColumnType.TIMESTAMP, ten, eleven),
         Column("Ill", type=ColumnType.BOOLEAN, values=(False, True)),
         Column("Empty", type=ColumnType.TEXT, nullable=True),
     )
 
 
-def test_nothing_is_private_by_itself_and_the_text_says_so(tmp_path: Path, people: str) -> None:
+def test_nothing_is_private_by_itself_and_names_are_suggested_and_never_listed(
+    tmp_path: Path, people: str
+) -> None:
     text, policy = drafted(tmp_path, people)
-    assert not policy.private()
     assert all(column.role is Role.PUBLIC for column in policy.columns)
     assert "Nothing is private yet" in text
     assert 'from = "data" were read off the data and are not private' in text
-    assert "casemate policy check" in text
-
-
-def test_names_are_suggested_as_identifiers_and_never_listed(tmp_path: Path, people: str) -> None:
-    text, _ = drafted(tmp_path, people)
-    assert "Cyd" not in text
+    assert "casemate policy check" in text and "Cyd" not in text
     name = text.partition("[columns.Name]")[2].partition("[columns.")[0]
     assert '# It is different in every row: role = "identifier"' in name
 
 
-@pytest.mark.parametrize(("different", "listed"), [(64, True), (65, False)])
-def test_only_a_few_values_are_listed(tmp_path: Path, different: int, listed: bool) -> None:
-    cells = [f"v{number:03}" for number in range(different)] * 2
+@pytest.mark.parametrize(
+    ("cells", "values", "bins"),
+    [
+        ([f"v{number:03}" for number in range(64)] * 2, True, None),
+        ([f"v{number:03}" for number in range(65)] * 2, False, None),
+        (["0", "1", "0"], False, 2),
+        (["0", "63", "0"], False, 64),
+        (["0", "64", "0"], False, 16),
+    ],
+)
+def test_only_a_few_values_are_listed_and_a_few_whole_numbers_get_a_bin_each(
+    tmp_path: Path, cells: list[str], values: bool, bins: int | None
+) -> None:
     (tmp_path / "t.csv").write_text("x\n" + "\n".join(cells))
     _, policy = drafted(tmp_path, str(tmp_path / "t.csv"))
-    assert (policy.columns[0].values is not None) is listed
-
-
-@pytest.mark.parametrize(("high", "bins"), [(1, 2), (63, 64), (64, 16)])
-def test_a_few_whole_numbers_get_a_bin_each(tmp_path: Path, high: int, bins: int) -> None:
-    (tmp_path / "t.csv").write_text(f"x\n0\n{high}\n0\n")
-    _, policy = drafted(tmp_path, str(tmp_path / "t.csv"))
+    assert (policy.columns[0].values is not None) is values
     assert policy.columns[0].bins == bins
 
 
@@ -121,9 +108,8 @@ def test_a_shipped_table_has_a_first_policy_that_opens(tmp_path: Path, name: str
 
 
 def test_a_table_of_a_database_keeps_its_key(tmp_path: Path) -> None:
-    with duckdb.connect(str(tmp_path / "a b.db")) as connection:
-        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, x HUGEINT)")
-        connection.execute("INSERT INTO t VALUES (1, 5), (2, 6)")
+    made = "CREATE TABLE t (id INTEGER PRIMARY KEY, x HUGEINT)"
+    run_in(tmp_path / "a b.db", made, "INSERT INTO t VALUES (1, 5), (2, 6)")
     _, policy = drafted(tmp_path, f"duckdb:///{tmp_path}/a b.db#t")
     assert policy.key == "id"
     with Table.open(policy) as table:
@@ -131,13 +117,15 @@ def test_a_table_of_a_database_keeps_its_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.postgres
-def test_the_password_of_a_database_is_not_written_down(tmp_path: Path, postgres: str) -> None:
-    import psycopg
-
-    with psycopg.connect(postgres) as connection:
-        connection.execute("CREATE TABLE t (id int PRIMARY KEY, x numeric, y float8)")
-        connection.execute("INSERT INTO t VALUES (1, NULL, NULL), (2, 1.5, -1e300)")
-    with_password = postgres.replace("postgresql://postgres:@", "postgresql://postgres:secret@")
+@pytest.mark.parametrize("asked", ["postgres:secret@", "postgres:@"])
+def test_the_password_of_a_database_is_not_written_down(
+    tmp_path: Path, postgres: str, asked: str
+) -> None:
+    made = "CREATE TABLE t (id int PRIMARY KEY, x numeric, y float8)"
+    run_in(postgres, made, "INSERT INTO t VALUES (1, NULL, NULL), (2, 1.5, -1e300)")
+    with_password = postgres.replace("postgres:@", asked)
+    if "secret" not in with_password:
+        with_password += "&password=secret&p%61ssword=secret"
     text, policy = drafted(tmp_path, f"{with_password}#t")
     assert "secret" not in text and "PGPASSWORD" in text
     assert policy.key == "id"

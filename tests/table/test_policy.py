@@ -68,6 +68,7 @@ MINIMAL = """
 source = "hospital.csv"
 [columns.ZIP]
 """
+DATABASE = '[table]\nsource = "postgresql://h/d#t"\nkey = "id"\n[columns.ZIP]\n'
 
 Write = Callable[[str], Path]
 
@@ -132,21 +133,17 @@ def test_every_key_becomes_a_value(write: Write, tmp_path: Path) -> None:
     assert policy.path == tmp_path / "casemate.toml"
 
 
-def test_what_is_not_said_has_its_default(write: Write) -> None:
+def test_what_is_not_said_has_its_default_key_by_key(write: Write) -> None:
     policy = load_policy(write(MINIMAL))
-    assert policy.columns == (Column("ZIP"),)
+    assert policy.columns == (Column("ZIP"),) and policy.version == "1"
     assert policy.budget is None and policy.key is None and policy.rows_per_person == 1
-    budget = load_policy(write(MINIMAL + "[budget]\nepsilon = 2")).budget
-    assert budget == Budget(Fraction(2))
-    assert budget.delta == 0
-
-
-def test_how_questions_are_answered_has_defaults_key_by_key(write: Write) -> None:
-    policy = load_policy(write(MINIMAL))
-    assert policy.answering == Answering() and policy.version == "1"
-    assert load_policy(write(MINIMAL + "[answer]")).answering == Answering()
-    policy = load_policy(write(MINIMAL + "[answer]\nsurprises = 3"))
-    assert policy.answering == replace(Answering(), surprises=3)
+    assert load_policy(write(MINIMAL + "[budget]\nepsilon = 2")).budget == Budget(Fraction(2))
+    for said, expected in (
+        ("", Answering()),
+        ("[answer]", Answering()),
+        ("[answer]\nsurprises = 3", replace(Answering(), surprises=3)),
+    ):
+        assert load_policy(write(MINIMAL + said)).answering == expected
 
 
 def test_a_private_number_may_be_declared_to_have_no_bounds(write: Write) -> None:
@@ -189,9 +186,8 @@ def test_public_tables_are_files_beside_a_file_and_tables_beside_a_table(
 ) -> None:
     beside_a_file = load_policy(write(MINIMAL + '[public.zips]\nsource="zips.csv"\nkey="zip"'))
     assert beside_a_file.public_tables == (PublicTable("zips", f"{tmp_path}/zips.csv", "zip"),)
-    database = '[table]\nsource = "postgresql://h/d#t"\nkey = "id"\n[columns.ZIP]\n'
     public = '[public.zips]\nkey="zip"\n[public.regions]\nsource="#reference.regions"\nkey="id"'
-    assert load_policy(write(database + public)).public_tables == (
+    assert load_policy(write(DATABASE + public)).public_tables == (
         PublicTable("zips", None, "zip"),
         PublicTable("regions", "#reference.regions", "id"),
     )
@@ -207,161 +203,114 @@ def test_a_printed_policy_shows_no_address(write: Write) -> None:
 
 # Mistakes -------------------------------------------------------------------------------------
 
-
-def column(lines: str, name: str = "ZIP") -> str:
-    return f'[table]\nsource = "hospital.csv"\n[columns.{name}]\n{lines}'
-
-
-def table(lines: str) -> str:
-    return f"[table]\n{lines}\n[columns.ZIP]"
-
-
-def budget(lines: str) -> str:
-    return f"{MINIMAL}[budget]\n{lines}"
-
-
-def answer(lines: str) -> str:
-    return f"{MINIMAL}[answer]\n{lines}"
-
-
-MISTAKES = {
-    "unknown section": (MINIMAL + "[colums.x]", "`colums`", "did you mean `columns`?"),
-    "unknown key of a column": (column("mim = 3"), "`columns.ZIP.mim`", "did you mean `min`?"),
-    "unlike any key": (column("zzz = 3"), "`columns.ZIP.zzz`", "expected `role`, `type`"),
-    "unknown key of budget": (budget("epsilom = 1"), "`budget.epsilom`", "`epsilon`?"),
-    "unknown key of public": (MINIMAL + '[public.z]\nkeys="a"', "`public.z.keys`", "`key`?"),
-    "no table": ("[columns.ZIP]", "`table`", "expected a section"),
-    "table is a value": ("table = 3\n[columns.ZIP]", "`table`", "a section, not a whole number"),
-    "no columns": ('[table]\nsource = "hospital.csv"', "`columns`", "[columns.NAME]"),
-    "a column without a name": (column("", '""'), '`columns.""`', "rename"),
-    "a column called as the record": (
-        column("", "casemate_record"),
-        "`columns.casemate_record`",
-        "rename",
-    ),
-    "a name with a blank": (column("mim = 3", '"Blood sugar"'), '`columns."Blood sugar".mim`', "?"),
-    "no source": (table('key = "id"'), "`table.source`", "is missing"),
-    "source is empty": (table('source = ""'), "`table.source`", "is empty"),
-    "no such file": (table('source = "clinic.csv"'), "`table.source`", "no such file"),
-    "two formats": (table('source = "mixed-*"'), "`table.source`", "both CSV and Parquet"),
-    "unknown format": (table('source = "notes.docx"'), "`table.source`", "unknown"),
-    "a folder": (table('source = "folder.csv"'), "`table.source`", "folder"),
-    "a bare database": (table('source = "base.db"'), "`table.source`", "say which table"),
-    "unknown address": (table('source = "mysql://h/d#t"'), "`table.source`", "mysql://"),
-    "no table of a database": (table('source = "duckdb:///base.db"'), "`table.source`", "#table"),
-    "too long a table": (
-        table('source = "duckdb:///base.db#a.b.c"'),
-        "`table.source`",
-        "#schema.table",
-    ),
-    "two slashes": (table('source = "duckdb://base.db#t"'), "`table.source`", "three slashes"),
-    "a database without key": (
-        table('source = "duckdb:///base.db#people"'),
-        "`table.key`",
-        "unique and never NULL",
-    ),
-    "person without rows": (
-        table('source = "hospital.csv"\nperson = "id"'),
-        "`table.rows_per_person`",
-        "is missing",
-    ),
-    "rows without person": (
-        table('source = "hospital.csv"\nrows_per_person = 2'),
-        "`table.person`",
-        "is missing",
-    ),
-    "no rows": (
-        table('source = "hospital.csv"\nperson = "id"\nrows_per_person = 0'),
-        "`table.rows_per_person`",
-        "at least 1",
-    ),
-    "unknown role": (column('role = "secret"'), "`columns.ZIP.role`", '"public", "private" or'),
-    "nullable is a string": (column('nullable = "yes"'), "`columns.ZIP.nullable`", "true or false"),
-    "min above max": (column("min = 3\nmax = 2.9"), "`columns.ZIP.min`", "above `max`"),
-    "min alone": (column("min = 3"), "`columns.ZIP.max`", "is missing"),
-    "min is a string": (column('min = "3"\nmax = 4'), "`columns.ZIP.min`", "a number, a date"),
-    "min is not finite": (column("min = -inf\nmax = 4"), "`columns.ZIP.min`", "a number"),
-    "max has a zone": (
-        column("min = 2020-01-01T00:00:00\nmax = 2020-01-02T00:00:00Z"),
-        "`columns.ZIP.max`",
-        "without a time zone",
-    ),
-    "two kinds of bounds": (column("min = 3\nmax = 2020-01-01"), "`columns.ZIP.max`", "same kind"),
-    "private without a domain": (column('role = "private"'), "`columns.ZIP.role`", "`values`"),
-    "bounds and values": (column("min=1\nmax=2\nvalues=[1]"), "`columns.ZIP.values`", "keep one"),
-    "unbounded and bounds": (
-        column("min = 1\nmax = 2\nunbounded = true"),
-        "`columns.ZIP.unbounded`",
-        "beside bounds",
-    ),
-    "no values": (column("values = []"), "`columns.ZIP.values`", "is empty"),
-    "values is a number": (column("values = 3"), "`columns.ZIP.values`", "an array"),
-    "the same value twice": (column('values = ["a", "a"]'), "`columns.ZIP.values`", "twice"),
-    "values of two kinds": (column('values = ["a", 1]'), "`columns.ZIP.values`", "must hold"),
-    "truth beside a number": (column("values = [true, 1]"), "`columns.ZIP.values`", "must hold"),
-    "no bins": (column("min=1\nmax=2\nbins=0"), "`columns.ZIP.bins`", "at least 1"),
-    "bins without bounds": (column("bins = 3"), "`columns.ZIP.bins`", "needs `min` and `max`"),
-    "bins of a point": (column("min=1\nmax=1\nbins=2"), "`columns.ZIP.bins`", "must be 1"),
-    "a fraction bounds an integer": (
-        column('type = "integer"\nmin = 0\nmax = 2.5'),
-        "`columns.ZIP.max`",
-        "whole numbers",
-    ),
-    "text has bounds": (column('type = "text"\nmin = 1\nmax = 2'), "`columns.ZIP.min`", "`values`"),
-    "public without key": (MINIMAL + '[public.z]\nsource="zips.csv"', "`public.z.key`", "missing"),
-    "public without source": (MINIMAL + '[public.z]\nkey = "zip"', "`public.z.source`", "file"),
-    "public file is not there": (
-        MINIMAL + '[public.z]\nkey = "zip"\nsource = "z.csv"',
-        "`public.z.source`",
-        "no such file",
-    ),
-    "public table beside a file": (
-        MINIMAL + '[public.z]\nkey = "zip"\nsource = "#zips"',
-        "`public.z.source`",
-        "files too",
-    ),
-    "public file beside PostgreSQL": (
-        '[table]\nsource="postgresql://h/d#t"\nkey="id"\n[columns.ZIP]\n'
-        '[public.z]\nkey = "zip"\nsource = "zips.csv"',
-        "`public.z.source`",
-        "same database",
-    ),
-    "public table of another database": (
-        MINIMAL + '[public.z]\nkey = "zip"\nsource = "postgresql://h/d#t"',
-        "`public.z.source`",
-        "must be a file",
-    ),
-    "no epsilon": (budget("delta = 0.1"), "`budget.epsilon`", "is missing"),
-    "epsilon is 0": (budget("epsilon = 0"), "`budget.epsilon`", "above 0"),
-    "epsilon is infinite": (budget("epsilon = inf"), "`budget.epsilon`", "a number, not infinity"),
-    "delta is negative": (budget("epsilon = 1\ndelta = -1e-9"), "`budget.delta`", "at least 0"),
-    "unknown ledger": (budget('epsilon=1\nledger="redis://h"'), "`budget.ledger`", "postgresql"),
-    "answer is a value": ("answer = 3\n" + MINIMAL, "`answer`", "a section, not a whole number"),
-    "unknown key of answer": (answer("surprise = 3"), "`answer.surprise`", "`surprises`?"),
-    "unknown strategy": (answer('strategy = "hot"'), "`answer.strategy`", '"auto", "warm", "cold"'),
-    "start is 0": (answer("start = 0"), "`answer.start`", "above 0 and below 1"),
-    "no surprises": (answer("surprises = 0"), "`answer.surprises`", "at least 1"),
-    "no ration": (answer("ration = 0"), "`answer.ration`", "at least 1"),
-    "no questions": (answer("questions = 0"), "`answer.questions`", "at least 1"),
-    "Gaussian for nobody knows how many": (
-        answer('strategy = "gaussian"'),
-        "`answer.questions`",
-        "is missing; `gaussian` needs",
-    ),
-    "confidence in per cent": (answer("confidence = 95"), "`answer.confidence`", "below 1"),
-    "unknown exhausted": (
-        answer('exhausted = "guess"'),
-        "`answer.exhausted`",
-        '"refuse" or "unverified"',
-    ),
-    "not TOML": ("[table]\nsource = ", "not valid TOML", "line 2, column 10"),
-    "a key twice": (table('source = "a"\nsource = "b"'), "not valid TOML", "line 3"),
+SECTIONS = {
+    "table": "[table]\n{}\n[columns.ZIP]",
+    "columns.ZIP": MINIMAL + "{}",
+    'columns."Blood sugar"': '[table]\nsource = "hospital.csv"\n[columns."Blood sugar"]\n{}',
+    "public.z": MINIMAL + "[public.z]\n{}",
+    "budget": MINIMAL + "[budget]\n{}",
+    "answer": MINIMAL + "[answer]\n{}",
 }
+"""A policy in which one section is open."""
+
+IN_SECTIONS = {
+    "table": [
+        ('key = "id"', "source", "is missing"),
+        ('source = ""', "source", "is empty"),
+        ('source = "clinic.csv"', "source", "no such file"),
+        ('source = "mixed-*"', "source", "both CSV and Parquet"),
+        ('source = "notes.docx"', "source", "unknown"),
+        ('source = "folder.csv"', "source", "folder"),
+        ('source = "base.db"', "source", "say which table"),
+        ('source = "mysql://h/d#t"', "source", "mysql://"),
+        ('source = "duckdb:///base.db"', "source", "#table"),
+        ('source = "duckdb:///base.db#a.b.c"', "source", "#schema.table"),
+        ('source = "duckdb://base.db#t"', "source", "three slashes"),
+        ('source = "duckdb:///base.db#people"', "key", "unique and never NULL"),
+        ('source = "hospital.csv"\nperson = "id"', "rows_per_person", "is missing"),
+        ('source = "hospital.csv"\nrows_per_person = 2', "person", "is missing"),
+        ('source = "hospital.csv"\nrows_per_person = 0', "rows_per_person", "at least 1"),
+    ],
+    "columns.ZIP": [
+        ("mim = 3", "mim", "did you mean `min`?"),
+        ("zzz = 3", "zzz", "expected `role`, `type`"),
+        ('role = "secret"', "role", '"public", "private" or'),
+        ('nullable = "yes"', "nullable", "true or false"),
+        ("min = 3\nmax = 2.9", "min", "above `max`"),
+        ("min = 3", "max", "is missing"),
+        ('min = "3"\nmax = 4', "min", "a number, a date"),
+        ("min = -inf\nmax = 4", "min", "a number"),
+        ("min = 2020-01-01T00:00:00\nmax = 2020-01-02T00:00:00Z", "max", "without a time zone"),
+        ("min = 3\nmax = 2020-01-01", "max", "same kind"),
+        ('role = "private"', "role", "`values`"),
+        ("min = 1\nmax = 2\nvalues = [1]", "values", "keep one"),
+        ("min = 1\nmax = 2\nunbounded = true", "unbounded", "beside bounds"),
+        ("values = []", "values", "is empty"),
+        ("values = 3", "values", "an array"),
+        ('values = ["a", "a"]', "values", "twice"),
+        ('values = ["a", 1]', "values", "must hold"),
+        ("values = [true, 1]", "values", "must hold"),
+        ("min = 1\nmax = 2\nbins = 0", "bins", "at least 1"),
+        ("bins = 3", "bins", "needs `min` and `max`"),
+        ("min = 1\nmax = 1\nbins = 2", "bins", "must be 1"),
+        ('type = "integer"\nmin = 0\nmax = 2.5', "max", "whole numbers"),
+        ('type = "text"\nmin = 1\nmax = 2', "min", "`values`"),
+    ],
+    'columns."Blood sugar"': [("mim = 3", "mim", "?")],
+    "public.z": [
+        ('keys = "a"', "keys", "`key`?"),
+        ('source = "zips.csv"', "key", "missing"),
+        ('key = "zip"', "source", "file"),
+        ('key = "zip"\nsource = "z.csv"', "source", "no such file"),
+        ('key = "zip"\nsource = "#zips"', "source", "files too"),
+        ('key = "zip"\nsource = "postgresql://h/d#t"', "source", "must be a file"),
+    ],
+    "budget": [
+        ("epsilom = 1", "epsilom", "`epsilon`?"),
+        ("delta = 0.1", "epsilon", "is missing"),
+        ("epsilon = 0", "epsilon", "above 0"),
+        ("epsilon = inf", "epsilon", "a number, not infinity"),
+        ("epsilon = 1\ndelta = -1e-9", "delta", "at least 0"),
+        ('epsilon = 1\nledger = "redis://h"', "ledger", "postgresql"),
+    ],
+    "answer": [
+        ("surprise = 3", "surprise", "`surprises`?"),
+        ('strategy = "hot"', "strategy", '"auto", "warm", "cold"'),
+        ("start = 0", "start", "above 0 and below 1"),
+        ("surprises = 0", "surprises", "at least 1"),
+        ("ration = 0", "ration", "at least 1"),
+        ("questions = 0", "questions", "at least 1"),
+        ('strategy = "gaussian"', "questions", "is missing; `gaussian` needs"),
+        ("confidence = 95", "confidence", "below 1"),
+        ('exhausted = "guess"', "exhausted", '"refuse" or "unverified"'),
+    ],
+}
+ANYWHERE = [
+    (MINIMAL + "[colums.x]", "`colums`", "did you mean `columns`?"),
+    ("[columns.ZIP]", "`table`", "expected a section"),
+    ("table = 3\n[columns.ZIP]", "`table`", "a section, not a whole number"),
+    ('[table]\nsource = "hospital.csv"', "`columns`", "[columns.NAME]"),
+    (MINIMAL + '[columns.""]', '`columns.""`', "rename"),
+    (MINIMAL + "[columns.casemate_record]", "`columns.casemate_record`", "rename"),
+    (DATABASE + '[public.z]\nkey="a"\nsource="zips.csv"', "`public.z.source`", "same database"),
+    ("answer = 3\n" + MINIMAL, "`answer`", "a section, not a whole number"),
+    ("[table]\nsource = ", "not valid TOML", "line 2, column 10"),
+    ('[table]\nsource = "a"\nsource = "b"', "not valid TOML", "line 3"),
+]
+MISTAKES = [
+    *ANYWHERE,
+    *(
+        (SECTIONS[section].format(lines), f"`{section}.{key}`", sentence)
+        for section, mistakes in IN_SECTIONS.items()
+        for lines, key, sentence in mistakes
+    ),
+]
 
 
-@pytest.mark.parametrize("case", MISTAKES)
-def test_a_mistake_is_one_sentence_that_names_file_and_key(write: Write, case: str) -> None:
-    text, key, expected = MISTAKES[case]
+@pytest.mark.parametrize(("text", "key", "expected"), MISTAKES)
+def test_a_mistake_is_one_sentence_that_names_file_and_key(
+    write: Write, text: str, key: str, expected: str
+) -> None:
     path = write(text)
     with pytest.raises(Misconfigured) as caught:
         load_policy(path)

@@ -1,6 +1,8 @@
+import csv
 from pathlib import Path
 
 import pytest
+from table.stored import store
 
 from casemate.errors import Misconfigured
 from casemate.table import ColumnReview, Review
@@ -67,47 +69,47 @@ def test_everything_the_policy_does_not_foresee_is_counted(tmp_path: Path) -> No
     assert (found.people, found.people_over_limit) == (2, 1)
 
 
-def test_what_needs_a_decision_is_warned_of(tmp_path: Path) -> None:
-    warnings = "\n".join(review_policy(tmp_path, POLICY).warnings)
+def test_a_review_warns_of_what_needs_a_decision_and_has_the_grid_for_private_answers(
+    tmp_path: Path,
+) -> None:
+    found = review_policy(tmp_path, POLICY)
+    warnings = "\n".join(found.warnings)
     assert "Age: bounds, values or bins were taken from the data" in warnings
     assert "Age: some rows are outside the bounds and will be clamped" in warnings
     assert "Gender: some rows hold values that are not listed" in warnings
     assert "Gender: some rows are NULL, and the policy does not say `nullable`" in warnings
     assert "Ratio: some rows are NULL" not in warnings
     assert "more rows than `rows_per_person`" in warnings
-
-
-def test_the_grid_for_private_answers_is_part_of_a_review(tmp_path: Path) -> None:
-    universe = review_policy(tmp_path, POLICY).universe
+    universe = found.universe
     assert [each.name for each in universe.attributes] == ["Age", "Gender", "Day", "Ratio"]
     assert universe.shape == (17, 4, 17, 17)  # bounds without bins have sixteen, and NULL one more
     assert universe.left_out == ()  # an identifier is not asked about
 
 
-def test_a_policy_that_foresees_everything_has_no_warnings(tmp_path: Path) -> None:
-    policy = '[table]\nsource="people.csv"\n[columns.Age]\nrole="private"\nmin=-1\nmax=101'
-    found = review_policy(tmp_path, policy)
-    assert found.warnings == ()
+@pytest.mark.parametrize(
+    ("column", "warnings"),
+    [
+        ('role="private"\nmin=-1\nmax=101', ()),
+        ("", ("no column is private, so nothing is protected yet",)),
+    ],
+)
+def test_only_a_policy_that_foresees_everything_has_no_warnings(
+    tmp_path: Path, column: str, warnings: tuple[str, ...]
+) -> None:
+    found = review_policy(tmp_path, f'[table]\nsource="people.csv"\n[columns.Age]\n{column}')
+    assert found.warnings == warnings
     assert (found.people, found.people_over_limit) == (None, None)
-
-
-def test_a_table_in_which_nothing_is_private_is_warned_of(tmp_path: Path) -> None:
-    found = review_policy(tmp_path, '[table]\nsource = "people.csv"\n[columns.Age]')
-    assert found.warnings == ("no column is private, so nothing is protected yet",)
 
 
 def test_cells_that_are_not_of_the_policys_type_are_counted_and_fail_nothing(
     tmp_path: Path,
 ) -> None:
     policy = (
-        '[table]\nsource="t.csv"\n[columns.n]\ntype="integer"\nrole="private"\nmin=0\nmax=9\n'
+        '[table]\nsource="people.csv"\n[columns.n]\ntype="integer"\nrole="private"\nmin=0\nmax=9\n'
         "[columns.d]\nmin=2020-01-01\nmax=2020-12-31\n[columns.x]\nmin=0\nmax=1\n"
     )
-    (tmp_path / "t.csv").write_text(
-        "n,d,x\n3.5,2020-02-30,abc\n,,\n4.0,2020-02-29,.5\nseven,x,nan\n"
-    )
-    (tmp_path / "casemate.toml").write_text(policy)
-    found = reviewed_policy(tmp_path / "casemate.toml")[1]
+    rows = "n,d,x\n3.5,2020-02-30,abc\n,,\n4.0,2020-02-29,.5\nseven,x,nan\n"
+    found = review_policy(tmp_path, policy, rows)
     assert counts(found) == {"n": (1, 2, 0, None), "d": (1, 2, 0, None), "x": (1, 2, 0, None)}
     assert any("n: some cells are not of type integer" in each for each in found.warnings)
 
@@ -116,12 +118,9 @@ def test_cells_that_are_not_of_the_policys_type_are_counted_and_fail_nothing(
 def test_a_key_that_names_no_row_is_the_custodians_to_know(
     tmp_path: Path, rows: str, wrong: str
 ) -> None:
-    (tmp_path / "t.csv").write_text(f"id\n{rows}\n")
-    (tmp_path / "casemate.toml").write_text(
-        '[table]\nsource="t.csv"\nkey="id"\n[columns.id]\nrole="identifier"\n'
-    )
+    policy = '[table]\nsource="people.csv"\nkey="id"\n[columns.id]\nrole="identifier"\n'
     with pytest.raises(Misconfigured, match=wrong):
-        reviewed_policy(tmp_path / "casemate.toml")
+        review_policy(tmp_path, policy, f"id\n{rows}\n")
 
 
 def test_a_table_without_a_policy_is_not_reviewed(tmp_path: Path) -> None:
@@ -132,18 +131,12 @@ def test_a_table_without_a_policy_is_not_reviewed(tmp_path: Path) -> None:
 
 @pytest.mark.postgres
 def test_the_counts_are_the_same_on_postgresql(tmp_path: Path, postgres: str) -> None:
-    import psycopg
-
-    with psycopg.connect(postgres) as connection:
-        connection.execute(
-            'CREATE TABLE people (n serial PRIMARY KEY, who int, "Age" int, "Gender" text, '
-            '"Day" date, "Ratio" float8, "Note" text)'
-        )
-        with connection.cursor().copy(
-            'COPY people (who, "Age", "Gender", "Day", "Ratio", "Note") FROM STDIN (FORMAT csv)'
-        ) as copy:
-            copy.write(ROWS.partition("\n")[2])
-    text = POLICY.replace('"people.csv"', f'"{postgres}#people"\nkey = "n"')
+    names, *rows = csv.reader(ROWS.splitlines())
+    engine_types = ("int", "int", "text", "date", "float8", "text")
+    types = {"n": "int", **dict(zip(names, engine_types, strict=True))}
+    cells = [(n, *(cell or None for cell in row)) for n, row in enumerate(rows)]
+    source = store("postgres", tmp_path, types, cells, postgres=postgres)
+    text = POLICY.replace('"people.csv"', f'"{source}"\nkey = "n"')
     there = review_policy(tmp_path, text)
     here = review_policy(tmp_path, POLICY)
     assert counts(there) == counts(here)

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import numpy as np
 
@@ -91,7 +91,13 @@ def _without_password(source: str) -> str:
         return source
     parts = urlsplit(source)
     user, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=user.partition(":")[0] + at + host))
+    settings = [each for each in parts.query.split("&") if not _is_password(each)]
+    netloc = user.partition(":")[0] + at + host
+    return urlunsplit(parts._replace(netloc=netloc, query="&".join(settings)))
+
+
+def _is_password(setting: str) -> bool:
+    return unquote(setting.partition("=")[0]) in ("password", "sslpassword")
 
 
 def _column(source: Source, column: Column) -> Iterator[str]:

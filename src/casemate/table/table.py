@@ -21,7 +21,7 @@ from casemate.table.sources.files import ColumnsInMemory
 from casemate.table.sources.place import FORMS, Place, PostgresTable, beside, find, redact_source
 from casemate.table.sources.postgres import PostgresSource
 from casemate.table.sources.source import Source, SourceView, literal, no_column, quote_name
-from casemate.table.sources.types import ByPolicy, typed_by_policy
+from casemate.table.sources.types import ByPolicy, type_of_values, typed_by_policy
 from casemate.table.toml import join_words, toml_key
 
 SQL_TYPES = {
@@ -73,25 +73,14 @@ def unseen(column: Column) -> Column:
     >>> unseen(Column("x", Role.PRIVATE, low=3, high=10)).type
     <ColumnType.DOUBLE: 'double'>
     """
-    type_ = column.type or _type_of(column.values or ())
+    implied = type_of_values(column.values) if column.values else ColumnType.DOUBLE
+    type_ = column.type or implied
     if type_ not in SQL_TYPES:
         raise Misconfigured(
             f"the table has no column {column.name}, and one of type {type_} cannot stand in for "
             "it; declare it as a number, a boolean or text"
         )
     return replace(column, role=Role.PRIVATE, type=type_)
-
-
-def _type_of(values: Sequence[Value]) -> ColumnType:
-    kinds = {type(each) for each in values}
-    for kind, type_ in (
-        (bool, ColumnType.BOOLEAN),
-        (int, ColumnType.INTEGER),
-        (str, ColumnType.TEXT),
-    ):
-        if kinds == {kind}:
-            return type_
-    return ColumnType.DOUBLE
 
 
 def _filler(column: Column) -> str:

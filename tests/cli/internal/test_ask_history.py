@@ -23,31 +23,18 @@ def typed() -> list[str | None]:
     ]
 
 
-def test_lines_are_there_again_the_next_time(tmp_path: Path) -> None:
+def test_lines_are_there_again_the_next_time_for_the_owner_alone(tmp_path: Path) -> None:
     file = tmp_path / "state" / "history"
     with line_history(file):
         readline.add_history("SELECT 1;")
         readline.add_history("SELECT 'ü';")
+    assert mode(tmp_path / "state") == 0o700
+    file.chmod(0o644)
     with line_history(file):
         assert typed() == ["SELECT 1;", "SELECT 'ü';"]
         readline.add_history("SELECT 3;")
     assert file.read_text() == "SELECT 1;\nSELECT 'ü';\nSELECT 3;\n"
-
-
-def test_only_the_owner_may_read_them(tmp_path: Path) -> None:
-    file = tmp_path / "state" / "history"
-    file.parent.mkdir()
-    file.write_text("old\n")
-    file.chmod(0o644)
-    with line_history(file):
-        pass
     assert mode(file) == 0o600 and [each.name for each in file.parent.iterdir()] == ["history"]
-
-
-def test_a_new_folder_is_for_the_owner_alone(tmp_path: Path) -> None:
-    with line_history(tmp_path / "state" / "history"):
-        pass
-    assert mode(tmp_path / "state") == 0o700
 
 
 def test_only_the_newest_lines_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,14 +56,7 @@ def test_they_are_kept_when_a_conversation_ends_in_an_accident(tmp_path: Path) -
     assert (tmp_path / "history").read_text() == "a\n"
 
 
-def test_a_place_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with line_history(tmp_path / "file" / "history"):
-        readline.add_history("a")
-    assert (tmp_path / "file").read_text() == ""
-
-
-def test_a_failure_leaves_the_old_lines_and_nothing_else(
+def test_a_place_that_cannot_be_written_is_no_error_and_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -84,8 +64,9 @@ def test_a_failure_leaves_the_old_lines_and_nothing_else(
 
     (tmp_path / "history").write_text("old\n")
     monkeypatch.setattr(os, "replace", fail)
-    with line_history(tmp_path / "history"):
-        readline.add_history("new")
+    for file in (tmp_path / "history", tmp_path / "history" / "below a file"):
+        with line_history(file):
+            readline.add_history("new")
     assert (tmp_path / "history").read_text() == "old\n" and len(list(tmp_path.iterdir())) == 1
 
 

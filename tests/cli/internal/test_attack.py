@@ -156,8 +156,9 @@ def planned(capsys: Captured, *options: str) -> dict[str, Any]:
     return shown(capsys, "attack", "plan", *options)
 
 
-def test_a_plan_for_one_record_is_an_object(capsys: Captured) -> None:
-    found = planned(capsys, *HOSPITAL, "--target", "2", "--min-count", "3")
+def test_a_plan_for_one_record_is_its_queries_or_why_there_is_none(capsys: Captured) -> None:
+    options = (*HOSPITAL, "--target", "2", "--min-count", "3")
+    found = planned(capsys, *options)
     assert found.pop("seconds") >= 0
     assert found == {
         "schema": "casemate.attack-plan/1",
@@ -181,19 +182,6 @@ def test_a_plan_for_one_record_is_an_object(capsys: Captured) -> None:
         "impossible": False,
         "reason": None,
     }
-
-
-def test_a_plan_for_all_has_a_combination_for_each(capsys: Captured) -> None:
-    found = planned(capsys, *HOSPITAL, "--target", "all", "--min-count", "4")
-    assert found["verified"] and not found["optimal"]
-    assert [each["record"] for each in found["combination"]] == [2, 3, 4, 6]
-    assert found["undetermined"] == [1, 5]
-    queries = {term["query"] for each in found["combination"] for term in each["combination"]}
-    assert queries == set(range(1, len(found["queries"]) + 1))
-
-
-def test_a_plan_as_text_is_its_queries_or_why_there_is_none(capsys: Captured) -> None:
-    options = (*HOSPITAL, "--target", "2", "--min-count", "3")
     assert told(capsys, "attack", "plan", *options) == (
         "record 2: 2 queries, the fewest possible; verified\n"
         "every query selects at least 3 records\n\n"
@@ -208,6 +196,15 @@ def test_a_plan_as_text_is_its_queries_or_why_there_is_none(capsys: Captured) ->
         "no plan for record 2\nrecord 2 needs at least 2 queries, and the limit is 1\n"
         "this is proved\n"
     )
+
+
+def test_a_plan_for_all_has_a_combination_for_each(capsys: Captured) -> None:
+    found = planned(capsys, *HOSPITAL, "--target", "all", "--min-count", "4")
+    assert found["verified"] and not found["optimal"]
+    assert [each["record"] for each in found["combination"]] == [2, 3, 4, 6]
+    assert found["undetermined"] == [1, 5]
+    queries = {term["query"] for each in found["combination"] for term in each["combination"]}
+    assert queries == set(range(1, len(found["queries"]) + 1))
 
 
 def test_a_plan_may_be_in_another_dialect_and_about_a_bare_table(
@@ -236,7 +233,12 @@ def test_an_attack_by_bits_is_an_object_and_has_a_text(capsys: Captured) -> None
     assert "bounded noise is a gift to the attacker" in printed
 
 
-def test_values_are_there_when_they_are_asked_for(capsys: Captured) -> None:
+def test_values_are_there_when_they_are_asked_for_and_a_policy_names_the_column_and_its_bounds(
+    capsys: Captured,
+) -> None:
+    few = ("--noise", "laplace:1", "--queries", "100", "--dimensions", "3")
+    fields = found(capsys, "one-bit", *HOSPITAL, *few)
+    assert (fields["private"], fields["dimensions"]) == ("Blood sugar", 3)
     options = (*MANY, "--noise", "gaussian:0.001", "--queries", "2000", "--dimensions", "4")
     fields = found(capsys, *options, "--reveal")
     truth = [7 * place % 40 for place in range(60)]
@@ -262,12 +264,6 @@ def test_learners_what_they_are_told_and_weights_can_be_chosen(
 ) -> None:
     asked = (*MANY, "--noise", "uniform:50", "--queries", "500", "--dimensions", "2")
     assert found(capsys, *asked, *options)[field] == value
-
-
-def test_a_policy_names_the_column_and_its_bounds(capsys: Captured) -> None:
-    options = ("--noise", "laplace:1", "--queries", "100", "--dimensions", "3")
-    fields = found(capsys, "one-bit", *HOSPITAL, *options)
-    assert (fields["private"], fields["dimensions"]) == ("Blood sugar", 3)
 
 
 # Classifiers ------------------------------------------------------------------------------------

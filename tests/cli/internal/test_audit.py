@@ -27,26 +27,22 @@ def log(folder: Path) -> Path:
     return path
 
 
-def test_values_are_hidden_until_it_is_told_to_reveal_them(capsys: Captured) -> None:
-    printed = told(capsys, *HOSPITAL)
-    assert "record 2: Blood sugar = •  by query 1 - query 2 - query 3" in printed
-    assert "5.2" not in printed and "11.4" not in printed
-    revealed = told(capsys, *HOSPITAL, "--reveal")
-    assert "record 2: Blood sugar = 5.2  by query 1 - query 2 - query 3" in revealed
+def test_a_value_is_named_with_its_certificate_and_hidden_until_it_is_to_be_revealed(
+    capsys: Captured,
+) -> None:
+    for value, reveal in (("•", ()), ("5.2", ("--reveal",))):
+        printed = told(capsys, *HOSPITAL, *reveal)
+        assert f"record 2: Blood sugar = {value}  by query 1 - query 2 - query 3" in printed
     hidden = shown(capsys, *HOSPITAL)
     assert hidden["exposed"][0]["value"] is None
     assert {group["total"] for group in hidden["groups"]} == {None}
     assert {each["lo"] for each in hidden["bounds"]} == {None}
     (found,) = shown(capsys, *HOSPITAL, "--reveal")["exposed"]
-    assert found["value"] == 5.2
-    assert found["certificate"] == {
-        "terms": [
-            {"query": 1, "cell": None, "coefficient": 1},
-            {"query": 2, "cell": None, "coefficient": -1},
-            {"query": 3, "cell": None, "coefficient": -1},
-        ],
-        "divisor": 1,
-    }
+    terms = [
+        (each["query"], each["cell"], each["coefficient"]) for each in found["certificate"]["terms"]
+    ]
+    assert terms == [(1, None, 1), (2, None, -1), (3, None, -1)]
+    assert (found["value"], found["certificate"]["divisor"]) == (5.2, 1)
 
 
 def test_it_fails_when_asked_to_and_somebody_is_exposed_or_undecided(
@@ -61,23 +57,18 @@ def test_it_fails_when_asked_to_and_somebody_is_exposed_or_undecided(
     assert "none-exposed" in capsys.readouterr().out
 
 
-def test_a_bare_file_is_audited_with_a_private_column_named(folder: Path, capsys: Captured) -> None:
+def test_a_bare_file_is_audited_with_a_private_column_named_and_with_what_is_known(
+    folder: Path, capsys: Captured
+) -> None:
     (folder / "q.sql").write_text("SELECT age, SUM(pay) FROM people GROUP BY age")
     printed = told(capsys, *PEOPLE, "--reveal")
     assert "record 3: pay = 400  by query 1 [age = 40]" in printed
     assert "records 1, 2: pay adds up to 300" in printed
     assert "pay has no declared bounds" in printed
-
-
-def test_what_is_known_narrows_what_is_left(folder: Path, capsys: Captured) -> None:
-    (folder / "q.sql").write_text("SELECT age, SUM(pay) FROM people GROUP BY age")
     (folder / "known.csv").write_text("record,value\n1,100\n")
     found = shown(capsys, *PEOPLE, "--known", "known.csv", "--reveal", "--bounds", "0:1000")
-    assert [(each["record"], each["value"], each["proof"]) for each in found["exposed"]] == [
-        (2, 200, "bounds"),
-        (3, 400, "rank"),
-        (4, 800, "rank"),
-    ]
+    exposed = [(each["record"], each["value"], each["proof"]) for each in found["exposed"]]
+    assert exposed == [(2, 200, "bounds"), (3, 400, "rank"), (4, 800, "rank")]
 
 
 def test_what_insiders_know_is_listed_without_values(folder: Path, capsys: Captured) -> None:
@@ -107,35 +98,32 @@ def test_what_insiders_know_is_listed_without_values(folder: Path, capsys: Captu
     assert "record 1: pay is 397 to 407 to whoever knows record 2" in revealed
 
 
-def test_a_statement_with_a_mistake_is_named_and_the_rest_is_audited(
-    folder: Path, capsys: Captured
+NAMED = {
+    """SELECT SUM("Blood sugar") FROM t WHERE Gender = "Male";
+    SELECT SUM(Sugar) FROM t;""": [
+        "query 1 (line 1): there is no column Male; text stands in single quotation",
+        "query 2 (line 2): there is no column Sugar",
+    ],
+    """SELECT SUM("Blood sugar") FROM t WHERE ZIP < 0;
+    SELECT Gender, MAX("Blood sugar") FROM t WHERE ZIP < 0 GROUP BY Gender;
+    SELECT COUNT(*) FROM t WHERE "Blood sugar" > 4 AND ZIP < 0;
+    SELECT Gender, SUM("Blood sugar") FROM t GROUP BY Gender HAVING COUNT(*) > 9;""": [
+        f"query {query} is about nobody: no record counts in it" for query in range(1, 5)
+    ],
+}
+
+
+@pytest.mark.parametrize(("statements", "said"), NAMED.items())
+def test_statements_with_a_mistake_or_about_nobody_are_named_and_the_rest_is_audited(
+    statements: str, said: list[str], folder: Path, capsys: Captured
 ) -> None:
-    mistakes = """
-    SELECT SUM("Blood sugar") FROM t WHERE Gender = "Male";
-    SELECT SUM(Sugar) FROM t;
-    """
-    (folder / "q.sql").write_text(mistakes + SUMS)
+    (folder / "q.sql").write_text(statements + SUMS)
     printed = told(capsys, *HOSPITAL)
-    assert "query 1 (line 2): there is no column Male; text stands in single quotation" in printed
-    assert "query 2 (line 3): there is no column Sugar" in printed
-    assert "record 2: Blood sugar = •  by query 3 - query 4 - query 5" in printed
-
-
-def test_a_statement_that_is_about_nobody_is_named(folder: Path, capsys: Captured) -> None:
-    empty = "\n".join(
-        [
-            'SELECT SUM("Blood sugar") FROM t WHERE ZIP < 0;',
-            'SELECT Gender, MAX("Blood sugar") FROM t WHERE ZIP < 0 GROUP BY Gender;',
-            'SELECT COUNT(*) FROM t WHERE "Blood sugar" > 4 AND ZIP < 0;',
-            'SELECT Gender, SUM("Blood sugar") FROM t GROUP BY Gender HAVING COUNT(*) > 9;',
-        ]
-    )
-    (folder / "q.sql").write_text(empty + SUMS)
-    printed = told(capsys, *HOSPITAL)
-    for query in range(1, 5):
-        assert f"query {query} is about nobody: no record counts in it" in printed
-    assert "query 5 is about" not in printed
-    assert "record 2: Blood sugar = •  by query 5 - query 6 - query 7" in printed
+    assert all(each in printed for each in said)
+    first = len(said) + 1
+    by = f"query {first} - query {first + 1} - query {first + 2}"
+    assert f"record 2: Blood sugar = •  by {by}" in printed
+    assert f"query {first} is about" not in printed
 
 
 # Second tables, rounded answers, limits ---------------------------------------------------------
@@ -228,17 +216,13 @@ def test_the_block_of_the_literature(
     assert suppressed != ("4A",) or SECOND in tables
 
 
-def test_fewer_solutions_and_other_ages_can_be_asked_for(folder: Path, capsys: Captured) -> None:
+def test_fewer_solutions_and_other_ages_can_be_asked_for_and_the_text_names_everybody(
+    folder: Path, capsys: Captured
+) -> None:
     found = block(capsys, folder, seven("3B"), "--limit", "3")
     assert (found["solutions"], found["complete"]) == (3, False)
     assert persons(found["certain"]) == people("8FBS")
     assert block(capsys, folder, seven(), "--ages", "0:83")["solutions"] == 0
-
-
-def test_the_text_names_everybody_or_says_that_the_numbers_contradict_each_other(
-    folder: Path, capsys: Captured
-) -> None:
-    (folder / "block.csv").write_text(seven())
     printed = told(capsys, "audit", "block", "block.csv")
     assert printed.startswith("7 people, 1 solution\nthe statistics give away everybody\n")
     assert "  age 8, sex F, race B, married S\n" in printed

@@ -12,21 +12,14 @@ def found() -> demo.Fields:
     return demo.run()
 
 
-def test_three_sums_expose_record_2_exactly(found: demo.Fields) -> None:
+def test_three_sums_expose_record_2_and_without_the_smallest_nobody_is_exposed(
+    found: demo.Fields,
+) -> None:
     assert [each["answer"] for each in found["queries"]] == [32.1, 15.5, 11.4]
     assert [each["records"] for each in found["queries"]] == [6, 3, 2]
-    assert (found["record"], found["value"]) == (2, 5.2)
-    assert (found["combination"], found["certificate"]) == (
-        [1, -1, -1],
-        "query 1 - query 2 - query 3",
-    )
-
-
-def test_without_the_smallest_sum_nobody_is_exposed(found: demo.Fields) -> None:
+    assert (found["record"], found["value"], found["combination"]) == (2, 5.2, [1, -1, -1])
+    assert found["certificate"] == "query 1 - query 2 - query 3"
     assert (found["left_out"], found["repaired"]) == ([3], "none-exposed")
-
-
-def test_the_noisy_sums_are_charged_in_full(found: demo.Fields) -> None:
     assert found["spent"].startswith("spent epsilon 1 of 1 at delta 0")
 
 
@@ -44,18 +37,13 @@ def test_the_same_sums_over_many_people_expose_one_man_and_privately_say_nothing
     assert 0.7 < cure["left"] < cure["budget"] == 1
 
 
-def test_the_object_of_another_run_differs_only_in_its_noise(
-    found: demo.Fields, capsys: Captured
+def test_the_text_and_the_object_are_of_the_same_findings_but_for_the_noise(
+    found: demo.Fields, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = shown(capsys, "demo")
     for name in ("schema", "combination", "record", "value", "half_width"):
         assert again[name] == found[name]
     assert (again["schema"], again["half_width"]) == ("casemate.demo/1", 90)
-
-
-def test_the_text_is_of_the_same_findings(
-    found: demo.Fields, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(demo, "run", lambda: found)
     printed = told(capsys, "demo")
     assert "record 2: blood sugar 5.2 = query 1 - query 2 - query 3" in printed

@@ -10,25 +10,16 @@ from casemate.report.terminal import Whole, check_seconds, check_seed
 from casemate.report.terminal.options import Portion
 
 
-@pytest.mark.parametrize("seed", [None, 0, 1, 2**64])
-def test_a_seed_is_a_whole_number_from_0_or_none(seed: int | None) -> None:
-    check_seed(seed)
-
-
-def test_a_negative_seed_is_refused() -> None:
+def test_a_seed_is_0_or_above_and_seconds_are_a_length_of_time_if_there_are_any() -> None:
+    for seed in (None, 0, 1, 2**64):
+        check_seed(seed)
+    for seconds in (None, 0.0, 0.5, float("inf")):
+        check_seconds(seconds)
     with pytest.raises(Misconfigured, match="--seed -1 is negative; give 0 or a number above"):
         check_seed(-1)
-
-
-@pytest.mark.parametrize("seconds", [None, 0.0, 0.5, float("inf")])
-def test_seconds_are_a_length_of_time_or_none(seconds: float | None) -> None:
-    check_seconds(seconds)
-
-
-@pytest.mark.parametrize("seconds", [-0.5, float("-inf"), float("nan")])
-def test_seconds_that_are_no_length_of_time_are_refused(seconds: float) -> None:
-    with pytest.raises(Misconfigured, match=r"--seconds .+ is not a time; give 0 for no limit"):
-        check_seconds(seconds)
+    for wrong in (-0.5, float("-inf"), float("nan")):
+        with pytest.raises(Misconfigured, match=r"--seconds .+ is not a time; give 0 for no limit"):
+            check_seconds(wrong)
 
 
 def called(command: str) -> tuple[int, int | None, float]:
@@ -43,9 +34,11 @@ def called(command: str) -> tuple[int, int | None, float]:
     return found
 
 
-@pytest.mark.parametrize("written", ["5e4", "50000", "50_000", "5.0e4", "+50000"])
-def test_whole_numbers_may_be_written_as_people_write_them(written: str) -> None:
-    assert called(f"--sites {written} --seed {written}") == (50_000, 50_000, 0.5)
+def test_numbers_may_be_written_as_people_write_them_and_portions_as_percentages() -> None:
+    for written in ("5e4", "50000", "50_000", "5.0e4", "+50000"):
+        assert called(f"--sites {written} --seed {written}") == (50_000, 50_000, 0.5)
+    for written in ("2%", "0.02", "2e-2"):
+        assert called(f"--sites 1 --alpha {written}") == (1, None, 0.02)
 
 
 @pytest.mark.parametrize("written", ["1.5", "many", "nan", "inf", "1e-3", "1e999999999"])
@@ -53,11 +46,6 @@ def test_whole_numbers_may_be_written_as_people_write_them(written: str) -> None
 def test_what_is_no_whole_number_is_not_rounded_to_one(option: str, written: str) -> None:
     with pytest.raises(CoercionError, match=f'"{written}" is no whole number; write one as 50'):
         called(f"{option} {written}")
-
-
-@pytest.mark.parametrize(("written", "meant"), [("2%", 0.02), ("0.02", 0.02), ("2e-2", 0.02)])
-def test_portions_may_be_percentages(written: str, meant: float) -> None:
-    assert called(f"--sites 1 --alpha {written}") == (1, None, meant)
 
 
 @pytest.mark.parametrize("written", ["%", "2%%", "nan", "little"])

@@ -1,7 +1,5 @@
 """The commands `casemate track simulate` and `plan`: their options and objects."""
 
-import subprocess
-import sys
 from typing import get_args
 
 import pytest
@@ -62,21 +60,3 @@ def test_runs_and_plans_as_text(capsys: Captured) -> None:
     runs = told(capsys, *SMALL, "--mode", "deterministic")
     assert runs.startswith("deterministic against uniform: ")
     assert told(capsys, *PLAN).startswith("mode ")
-
-
-HEAVY = {"numpy", "numba", "nats", "redis", "duckdb", "scipy"}
-COMMANDS = ("simulate", "plan", "server", "site", "watch")
-
-
-def test_help_imports_nothing_heavy() -> None:
-    program = "import sys; from casemate.cli.main import exit_code"
-    for words in ((), ("simulate",), ("server",)):
-        program += f"; exit_code(['track', *{words}, '--help'])"
-    shown = subprocess.run(
-        [sys.executable, "-c", f"{program}; print(*sys.modules, file=sys.stderr)"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert all(name in shown.stdout for name in COMMANDS)
-    assert not HEAVY & set(shown.stderr.split())

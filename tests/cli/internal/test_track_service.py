@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from servers import NatsServer, RedisServer, free_port
+from servers import NatsServer, free_port
 from track.transport.eventually import eventually
 
 from casemate.errors import Refused
@@ -29,6 +29,14 @@ sys.exit(app(sys.argv[1:], result_action="return_int_as_exit_code_else_zero"))
 
 def started(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
     return subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments], text=True, **options)
+
+
+def site_fed(lines: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """A site that is fed some lines, and has ended."""
+    return subprocess.run(
+        [sys.executable, "-m", "casemate", "track", "site", *arguments],
+        input=lines, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
 
 
 def wrong(*arguments: str) -> str:
@@ -89,18 +97,17 @@ def through(address: str, folder: Path) -> None:
     assert server.communicate()[1] == "" and server.returncode == Exit.INTERRUPTED
 
 
-@pytest.mark.nats
-def test_a_tracker_of_processes_counts_what_its_sites_are_fed_through_nats(
-    nats_server: NatsServer, tmp_path: Path
+@pytest.mark.parametrize(
+    "broker",
+    [
+        pytest.param("nats_server", marks=pytest.mark.nats),
+        pytest.param("redis_server", marks=pytest.mark.redis),
+    ],
+)
+def test_a_tracker_of_processes_counts_what_its_sites_are_fed(
+    broker: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    through(nats_server.address(), tmp_path)
-
-
-@pytest.mark.redis
-def test_a_tracker_of_processes_counts_what_its_sites_are_fed_through_redis(
-    redis_server: RedisServer, tmp_path: Path
-) -> None:
-    through(redis_server.address(), tmp_path)
+    through(request.getfixturevalue(broker).address(), tmp_path)
 
 
 @pytest.mark.nats
@@ -130,10 +137,7 @@ def test_a_site_whose_count_nobody_took_says_so_and_fails(
 ) -> None:
     journal = ("--journal", os.fspath(tmp_path / "a.journal")) if kept else ()
     address = nats_server.address()
-    found = subprocess.run(
-        [sys.executable, "-m", "casemate", "track", "site", address, "a", *journal],
-        input="30\n12\n", capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    found = site_fed("30\n12\n", address, "a", *journal)
     assert found.returncode == Exit.REFUSED
     *first, counted, sentence = found.stderr.splitlines()
     assert counted == "site 'a' has counted 42" and len(first) == (not kept)
@@ -179,29 +183,19 @@ def test_a_second_server_of_a_subject_is_refused_and_one_after_a_kill_is_not(
 
 
 @pytest.mark.nats
-def test_who_is_quiet_says_nothing_about_wrong_lines(nats_server: NatsServer) -> None:
-    said = []
-    for options in ((), ("--quiet",)):
-        site = started(
-            "site", nats_server.address(), "a", *options,
-            stdin=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        said.append(site.communicate("many\n\nmore\n")[1])
-        assert site.returncode == Exit.FOUND
-    assert "a line of the input is no number of items" in said[0] and said[1] == ""
-    assert "nothing was counted: 2 lines of the input are no numbers of items; use" in said[0]
-
-
-@pytest.mark.nats
-@pytest.mark.parametrize(("lines", "code"), [("many\n1\n", Exit.REFUSED), ("\n0\n", Exit.DONE)])
-def test_a_site_that_counted_something_or_was_given_nothing_does_not_fail_for_wrong_lines(
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [("many\n\nmore\n", Exit.FOUND), ("many\n1\n", Exit.REFUSED), ("\n0\n", Exit.DONE)],
+)
+def test_a_site_fails_for_wrong_lines_only_if_it_counted_nothing_else_and_quiet_is_quiet(
     lines: str, code: Exit, nats_server: NatsServer
 ) -> None:
-    found = subprocess.run(
-        [sys.executable, "-m", "casemate", "track", "site", nats_server.address(), "a", "--quiet"],
-        input=lines, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    found = site_fed(lines, nats_server.address(), "a", "--quiet")
     assert found.returncode == code
+    if code is Exit.FOUND:
+        said = site_fed(lines, nats_server.address(), "a").stderr
+        assert "a line of the input is no number of items" in said and found.stderr == ""
+        assert "nothing was counted: 2 lines of the input are no numbers of items; use" in said
 
 
 @pytest.mark.nats
@@ -210,10 +204,7 @@ def test_a_site_that_the_server_does_not_know_is_told_so(nats_server: NatsServer
     server = started("server", address, "paris", "--alpha", "0.1", stderr=subprocess.PIPE)
     assert server.stderr is not None
     assert server.stderr.readline().startswith("serving 1 site at ")
-    found = subprocess.run(
-        [sys.executable, "-m", "casemate", "track", "site", address, "berlin"],
-        input="42\n", capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    found = site_fed("42\n", address, "berlin")
     server.terminate()
     server.communicate()
     assert found.returncode == Exit.WRONG_INPUT
@@ -231,23 +222,10 @@ def test_a_server_may_run_every_mode_of_a_tracker() -> None:
     assert get_args(TrackerChoice) == TRACKERS
 
 
-def nowhere() -> str:
-    return f"nats://me:hunter2@127.0.0.1:{free_port()}/x"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("server", "nowhere", "a", "--alpha", "0.1"),
-        ("site", "nowhere", "a"),
-        ("watch", "nowhere"),
-    ],
-)
-def test_a_broker_that_is_not_there_is_one_sentence_without_the_password(
-    arguments: tuple[str, ...],
-) -> None:
-    address = nowhere()
-    sentence = wrong(*(address if each == "nowhere" else each for each in arguments))
+@pytest.mark.parametrize("command", ["server {} a --alpha 0.1", "site {} a", "watch {}"])
+def test_a_broker_that_is_not_there_is_one_sentence_without_the_password(command: str) -> None:
+    address = f"nats://me:hunter2@127.0.0.1:{free_port()}/x"
+    sentence = wrong(*command.format(address).split())
     assert "no NATS server answers at nats://127.0.0.1:" in sentence
     assert "hunter2" not in sentence
 

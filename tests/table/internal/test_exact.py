@@ -4,32 +4,49 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from table.stored import DATABASES, store, write_csv
 
 from casemate import Attack, Audit, Misconfigured, OnlineAuditor, Table
 from casemate.audit.result import Verdict
 
 SUMS = ["SELECT SUM(x) FROM t", "SELECT SUM(x) FROM t WHERE name <> 'p1'"]
 LONG = "7" * 28
+NOT_FINITE, SUM, YEARS = "infinite or NaN", "whose sum may be infinite", "outside the years"
+LONG_CELL = "digits before the point"
 CELLS = {
-    "27 digits before the point": ("DECIMAL(38, 0)", LONG, "digits before the point"),
-    "a sum of 27": ("DECIMAL(38, 0)", "9" * 26, "whose sum may have more than 26 digits"),
-    "13 decimals": ("DECIMAL(38, 20)", "0.1234567890123", "or 12 after it"),
-    "128 bits": ("HUGEINT", "9" * 38, "digits before the point"),
-    "past 38 digits": ("UHUGEINT", "3" * 39, "digits before the point"),
-    "infinity": ("DOUBLE", "'inf'", "infinite or NaN"),
-    "no number": ("FLOAT", "'nan'", "infinite or NaN"),
-    "an infinite sum": ("DOUBLE", "1e308", "whose sum may be infinite"),
-    "the year 10000": ("DATE", "'10000-01-01'", "outside the years"),
-    "the year 0": ("DATE", "'0001-12-31 (BC)'", "outside the years"),
-    "no end": ("TIMESTAMP", "'infinity'", "outside the years"),
-    "no beginning": ("TIMESTAMPTZ", "'-infinity'", "outside the years"),
-    "year 1 elsewhere": ("TIMESTAMPTZ", "'0001-01-01 00:00:00+05'", "outside the years"),
-    "nanoseconds": ("TIMESTAMP_NS", "'2020-01-01 00:00:00.000000001'", "microseconds"),
+    "duckdb": [
+        ("DECIMAL(38, 0)", LONG, LONG_CELL),
+        ("DECIMAL(38, 0)", "9" * 26, "whose sum may have more than 26 digits"),
+        ("DECIMAL(38, 20)", "0.1234567890123", "or 12 after it"),
+        ("HUGEINT", "9" * 38, LONG_CELL),
+        ("UHUGEINT", "3" * 39, LONG_CELL),
+        ("DOUBLE", "inf", NOT_FINITE),
+        ("FLOAT", "nan", NOT_FINITE),
+        ("DOUBLE", "1e308", SUM),
+        ("DATE", "10000-01-01", YEARS),
+        ("DATE", "0001-12-31 (BC)", YEARS),
+        ("TIMESTAMP", "infinity", YEARS),
+        ("TIMESTAMPTZ", "-infinity", YEARS),
+        ("TIMESTAMPTZ", "0001-01-01 00:00:00+05", YEARS),
+        ("TIMESTAMP_NS", "2020-01-01 00:00:00.000000001", "microseconds"),
+    ],
+    "postgres": [
+        ("numeric", "NaN", NOT_FINITE),
+        ("numeric", "Infinity", NOT_FINITE),
+        ("float8", "-Infinity", NOT_FINITE),
+        ("float4", "NaN", NOT_FINITE),
+        ("float8", "1e308", SUM),
+        ("date", "infinity", YEARS),
+        ("date", "10000-01-01", YEARS),
+        ("timestamp", "0044-03-15 BC", YEARS),
+        ("timestamptz", "0001-01-01 00:00:00+05", YEARS),
+    ],
 }
 FINE = {
     "DECIMAL(38, 0)": "7" * 25,
@@ -38,43 +55,41 @@ FINE = {
     "UBIGINT": str(2**64 - 1),
     "DOUBLE": "1e299",
     "FLOAT": "0.1",
-    "DATE": "'9999-12-31'",
-    "TIMESTAMP": "'9999-12-31 23:59:59.999999'",
-    "TIMESTAMP_NS": "'2020-01-01 00:00:00.000001'",
+    "DATE": "9999-12-31",
+    "TIMESTAMP": "9999-12-31 23:59:59.999999",
+    "TIMESTAMP_NS": "2020-01-01 00:00:00.000001",
 }
 
 
-def written(folder: Path, engine_type: str, *cells: str) -> str:
-    """A DuckDB table of these cells, and where it is."""
-    with duckdb.connect(str(folder / "t.db")) as connection:
-        connection.execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, x {engine_type})")
-        for place, cell in enumerate(cells):
-            connection.execute(f"INSERT INTO t VALUES ({place}, 'p{place}', {cell}::{engine_type})")
-    return f"duckdb:///{folder / 't.db'}#t"
+def opened(kind: str, folder: Path, engine_type: str, *cells: str | None, **where: Any) -> Table:
+    """A table of a database with these cells in its private column x."""
+    types = {"id": "int", "name": "text", "x": engine_type}
+    rows = [(place, f"p{place}", cell) for place, cell in enumerate(cells)]
+    return Table.open(store(kind, folder, types, rows, **where), private=["x"], key="id")
 
 
 def as_csv(folder: Path, cells: Sequence[str]) -> Path:
-    lines = [f"p{place},{cell}" for place, cell in enumerate(cells)]
-    (folder / "t.csv").write_text("\n".join(["name,x", *lines, ""]))
-    return folder / "t.csv"
+    rows = [(f"p{place}", cell) for place, cell in enumerate(cells)]
+    return write_csv(folder / "t.csv", ["name", "x"], rows)
 
 
-@pytest.mark.parametrize(("engine_type", "cell", "fault"), CELLS.values(), ids=CELLS)
-def test_what_duckdb_holds_and_casemate_does_not_is_refused_by_its_column(
-    tmp_path: Path, engine_type: str, cell: str, fault: str
+@pytest.mark.parametrize("kind", DATABASES)
+def test_what_a_database_holds_and_casemate_does_not_is_refused_by_its_column(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    where = written(tmp_path, engine_type, "NULL", cell, cell)
-    with pytest.raises(Misconfigured, match=r"the column 'x' has .* \(2 of them\)") as caught:
-        Table.open(where, private=["x"])
-    assert fault in str(caught.value)
-    assert fault == "infinite or NaN" or cell.strip("'") not in str(caught.value)
+    url = request.getfixturevalue("postgres") if kind == "postgres" else None
+    for place, (engine_type, cell, fault) in enumerate(CELLS[kind]):
+        with pytest.raises(Misconfigured, match=r"the column 'x' has .* \(2 of them\)") as caught:
+            opened(kind, tmp_path, engine_type, None, cell, cell, name=f"t{place}", postgres=url)
+        assert fault in str(caught.value)
+        assert fault == NOT_FINITE or cell not in str(caught.value)
 
 
 @pytest.mark.parametrize(("engine_type", "cell"), FINE.items())
 def test_what_casemate_holds_too_is_opened_and_read_exactly(
     tmp_path: Path, engine_type: str, cell: str
 ) -> None:
-    with Table.open(written(tmp_path, engine_type, "NULL", cell), private=["x"]) as table:
+    with opened("duckdb", tmp_path, engine_type, None, cell) as table:
         shown = table.source.read(f"SELECT x FROM {table.source.relation()} AS t WHERE id = 1")
         assert not shown["x"].missing[0]
 
@@ -201,41 +216,8 @@ def test_a_sum_that_leaves_the_engines_digits_is_said_to_be_one(tmp_path: Path) 
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize(
-    ("engine_type", "cell", "fault"),
-    [
-        ("numeric", "'NaN'", "infinite or NaN"),
-        ("numeric", "'Infinity'", "infinite or NaN"),
-        ("float8", "'-Infinity'", "infinite or NaN"),
-        ("float4", "'NaN'", "infinite or NaN"),
-        ("float8", "1e308", "whose sum may be infinite"),
-        ("date", "'infinity'", "outside the years"),
-        ("date", "'10000-01-01'", "outside the years"),
-        ("timestamp", "'0044-03-15 BC'", "outside the years"),
-        ("timestamptz", "'0001-01-01 00:00:00+05'", "outside the years"),
-    ],
-)
-def test_what_postgresql_holds_and_casemate_does_not_is_refused_by_its_column(
-    postgres: str, engine_type: str, cell: str, fault: str
-) -> None:
-    import psycopg
-
-    with psycopg.connect(postgres) as connection:
-        connection.execute(f"CREATE TABLE t (id int PRIMARY KEY, x {engine_type})".encode())
-        connection.execute(f"INSERT INTO t VALUES (1, NULL), (2, {cell}), (3, {cell})".encode())
-    with pytest.raises(Misconfigured, match=r"the column 'x' has .* \(2 of them\)") as caught:
-        Table.open(f"{postgres}#t", private=["x"])
-    assert fault in str(caught.value)
-
-
-@pytest.mark.postgres
-def test_postgresql_adds_up_numbers_of_any_length(postgres: str) -> None:
-    import psycopg
-
-    with psycopg.connect(postgres) as connection:
-        connection.execute(b"CREATE TABLE t (id int PRIMARY KEY, name text, x numeric)")
-        rows = ", ".join(f"({i}, 'p{i}', {i}{'1' * 60}.{'3' * 60})" for i in range(1, 4))
-        connection.execute(f"INSERT INTO t VALUES {rows}".encode())
-    with Table.open(f"{postgres}#t", private=["x"]) as table:
+def test_postgresql_adds_up_numbers_of_any_length(postgres: str, tmp_path: Path) -> None:
+    cells = [f"{i}{'1' * 60}.{'3' * 60}" for i in range(1, 4)]
+    with opened("postgres", tmp_path, "numeric", *cells, postgres=postgres) as table:
         found = Audit.of(SUMS, table)
-    assert {e.value for e in found.exposed} == {Fraction(f"1{'1' * 60}.{'3' * 60}")}
+    assert {each.value for each in found.exposed} == {Fraction(cells[1])}

@@ -1,5 +1,7 @@
 """A table as an outsider sees it: the private columns are there, and what they hold is filler."""
 
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -33,20 +35,17 @@ def seen(tmp_path: Path) -> Path:
     return tmp_path / "seen.csv"
 
 
-def test_a_missing_private_column_is_there_with_one_filler(seen: Path) -> None:
-    with Table.open(seen, private=["pay"], outsider=True) as table:
+def test_a_missing_private_column_is_there_with_one_filler_text_where_it_is_compared_with_some(
+    seen: Path,
+) -> None:
+    with Table.open(seen, private=["pay", "s"], outsider=True, texts=["s"]) as table:
         assert isinstance(table.source, OutsideSource)
-        assert [each.name for each in table.policy.private()] == ["pay"]
-        assert table.source.fields()["pay"] is ColumnType.DOUBLE
+        types = {each.name: each.type for each in table.policy.private()}
+        assert types == {"pay": ColumnType.DOUBLE, "s": ColumnType.TEXT}
+        assert {name: table.source.fields()[name] for name in types} == types
         frame = table.source.read(f"SELECT id, area, pay FROM {table.source.relation()} AS t")
         assert frame["id"].values.tolist() == [1, 2, 3]
         assert len(set(frame["pay"].values.tolist())) == 1
-
-
-def test_names_that_are_compared_with_text_hold_text(seen: Path) -> None:
-    with Table.open(seen, private=["pay", "s"], outsider=True, texts=["s"]) as table:
-        types = {each.name: each.type for each in table.policy.private()}
-    assert types == {"pay": ColumnType.DOUBLE, "s": ColumnType.TEXT}
 
 
 def test_a_policy_says_what_the_columns_are_that_the_source_has_not(tmp_path: Path) -> None:
@@ -68,16 +67,16 @@ def test_an_outsider_who_has_the_columns_sees_the_table_itself(seen: Path) -> No
         assert frame["area"].values.tolist() == [5, 6, 6]
 
 
-def test_anybody_else_must_have_them(seen: Path) -> None:
+def test_anybody_else_must_have_them_and_public_columns_must_be_there_for_everybody(
+    seen: Path,
+) -> None:
     with pytest.raises(Misconfigured, match="pay"):
         Table.open(seen, private=["pay"])
-
-
-def test_public_columns_must_be_there_even_for_an_outsider(tmp_path: Path) -> None:
-    (tmp_path / "seen.csv").write_text("area\n1\n")
-    (tmp_path / "p.toml").write_text(POLICY)
+    seen.write_text("area\n1\n")
+    policy = seen.with_name("p.toml")
+    policy.write_text(POLICY)
     with pytest.raises(Misconfigured, match="id"):
-        Table.open(tmp_path / "p.toml", outsider=True)
+        Table.open(policy, outsider=True)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +88,7 @@ def test_public_columns_must_be_there_even_for_an_outsider(tmp_path: Path) -> No
         (Column("x", Role.PRIVATE, low=3, high=10), ColumnType.DOUBLE),
         (Column("x", Role.PRIVATE, values=(True, False)), ColumnType.BOOLEAN),
         (Column("x", Role.PRIVATE, values=("a",)), ColumnType.TEXT),
+        (Column("x", Role.PRIVATE, values=(0, Decimal("0.5"))), ColumnType.DECIMAL),
         (Column("x", Role.PRIVATE, ColumnType.TEXT), ColumnType.TEXT),
         (Column("x", Role.PRIVATE), ColumnType.DOUBLE),
     ],
@@ -97,6 +97,13 @@ def test_values_tell_the_type_and_bounds_do_not(column: Column, type_: ColumnTyp
     assert unseen(column).type is type_
 
 
-def test_a_type_that_cannot_be_filled_in_is_refused() -> None:
-    with pytest.raises(Misconfigured, match="cannot stand in"):
-        unseen(Column("born", Role.PRIVATE, ColumnType.DATE))
+@pytest.mark.parametrize(
+    "column",
+    [
+        Column("born", Role.PRIVATE, ColumnType.DATE),
+        Column("born", Role.PRIVATE, values=(date(2020, 1, 1),)),
+    ],
+)
+def test_a_type_that_cannot_be_filled_in_is_refused(column: Column) -> None:
+    with pytest.raises(Misconfigured, match="of type date cannot stand in"):
+        unseen(column)

@@ -77,30 +77,28 @@ def test_a_column_without_cells_is_left_out_with_the_reason(
     assert reason in left_out(**settings)
 
 
+DAY = date(2020, 1, 1)
+
+
 @pytest.mark.parametrize(
-    "settings",
-    [{"type": DOUBLE, "low": 0, "high": 1}, {"type": INTEGER, "low": 0, "high": MOST_EXACT}],
+    ("settings", "size"),
+    [
+        ({"type": DOUBLE, "low": 0, "high": 1}, USUAL_BINS + 1),
+        ({"type": INTEGER, "low": 0, "high": MOST_EXACT}, USUAL_BINS + 1),
+        ({"type": INTEGER, "low": -1, "high": 3}, 6),  # few whole numbers have a cell each
+        ({"type": INTEGER, "low": 0, "high": 3, "bins": 100}, 5),  # and no more than that
+        ({"type": DATE, "low": DAY, "high": date(2020, 1, 2), "bins": 7}, 3),
+        ({"type": DECIMAL, "low": 0, "high": 3, "bins": 100}, 101),
+        *(
+            ({"type": kind, "low": 3, "high": 3, "bins": 1}, 2)
+            for kind in (INTEGER, DECIMAL, DOUBLE)
+        ),
+    ],
 )
-def test_bounds_without_bins_get_the_usual_number_of_them(settings: dict[str, Any]) -> None:
-    assert attribute(**settings).size == USUAL_BINS + 1
-
-
-def test_few_whole_numbers_have_a_cell_each() -> None:
-    kids = attribute(type=INTEGER, low=-1, high=3)
-    assert kids.size == 6
-    assert [kids.cell(value) for value in (-9, -1, 0, 3, 99, None)] == [0, 0, 1, 4, 4, 5]
-
-
-def test_more_bins_than_whole_numbers_are_not_drawn() -> None:
-    assert attribute(type=INTEGER, low=0, high=3, bins=100).size == 5
-    assert attribute(type=DATE, low=date(2020, 1, 1), high=date(2020, 1, 2), bins=7).size == 3
-    assert attribute(type=DECIMAL, low=0, high=3, bins=100).size == 101
-
-
-def test_bounds_that_meet_are_one_cell() -> None:
-    for kind in (INTEGER, DECIMAL, DOUBLE):
-        single = attribute(type=kind, low=3, high=3, bins=1)
-        assert single.size == 2 and single.cell(7) == 0 == single.cell(-7)
+def test_a_column_has_as_many_cells_as_bins_or_values_and_one_more(
+    settings: dict[str, Any], size: int
+) -> None:
+    assert attribute(**settings).size == size
 
 
 def test_a_persons_rows_are_limited_even_where_their_key_is_the_person() -> None:
@@ -116,6 +114,12 @@ def test_a_persons_rows_are_limited_even_where_their_key_is_the_person() -> None
 @pytest.mark.parametrize(
     ("settings", "values", "cells"),
     [
+        (
+            {"type": INTEGER, "low": -1, "high": 3},
+            [-9, -1, 0, 3, 99, None],
+            [0, 0, 1, 4, 4, 5],
+        ),
+        ({"type": DOUBLE, "low": 3, "high": 3, "bins": 1}, [7.0, -7.0, None], [0, 0, 1]),
         (
             {"type": DECIMAL, "low": 3, "high": 10, "bins": 2},
             [Decimal("2.9"), Decimal("6.49"), Decimal("6.5"), Decimal(10), Decimal(11), None],

@@ -15,9 +15,6 @@ from fractions import Fraction
 from importlib import resources
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from casemate.errors import Misconfigured
 from casemate.table.schema import Budget, Column, ColumnType, PerPerson, Policy, Provenance, Role
 from casemate.table.sources.source import Series
@@ -157,14 +154,11 @@ def _column(name: str) -> Column:
 
 
 def _series(name: str, texts: list[str]) -> Series:
-    missing = np.array([text == "" for text in texts])
-    filled = [text or "0" for text in texts]
-    if COLUMNS[name][0]["type"] is INTEGER:
-        return Series(np.array(filled).astype(np.int64), missing)
-    return Series(_decimals(filled), missing)
-
-
-def _decimals(texts: list[str]) -> NDArray[np.object_]:
     """Exact values; equal texts share one object, as the file repeats itself a lot."""
-    known = {text: Decimal(text).quantize(PLACES) for text in set(texts)}
-    return np.array([known[text] for text in texts], dtype=object)
+    type_ = COLUMNS[name][0]["type"]
+    filled = set(texts) - {""}
+    if type_ is INTEGER:
+        known: dict[str, Any] = {text: int(text) for text in filled}
+    else:
+        known = {text: Decimal(text).quantize(PLACES) for text in filled}
+    return Series.of([known.get(text) for text in texts], type_)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-import numpy as np
 from numpy.random import Generator, Philox
 
 from casemate.errors import Misconfigured
@@ -45,15 +44,10 @@ def policy() -> Policy:
 
 def columns() -> dict[str, Series]:
     """The six records, column by column."""
-    present = np.zeros(len(PATIENTS), dtype=np.bool_)
     return {
-        column.name: Series(np.array(values, dtype=_storage(column)), present)
+        column.name: Series.of(values, column.type or ColumnType.TEXT)
         for column, values in zip(COLUMNS, zip(*PATIENTS, strict=True), strict=True)
     }
-
-
-def _storage(column: Column) -> type:
-    return np.int64 if column.type is ColumnType.INTEGER else object
 
 
 # Tables by name ----------------------------------------------------------------------------------

@@ -216,7 +216,7 @@ def _series(column: NDArray[Any]) -> Series:
 
 def _decimals(column: NDArray[Any]) -> Series:
     text = _series(column)
-    return Series(_objects(text, Decimal), text.missing)
+    return Series(_exact(text), text.missing)
 
 
 def _dates(column: NDArray[Any]) -> Series:
@@ -235,13 +235,13 @@ def _large(small: NDArray[Any], rest: NDArray[Any]) -> Series:
     missing = narrow.missing & wide.missing
     if bool(wide.missing.all()):
         return Series(narrow.values, missing)
-    exact = _objects(wide, Decimal)
+    exact = _exact(wide)
     exact[wide.missing] = [Decimal(int(number)) for number in narrow.values[wide.missing]]
     return Series(exact, missing)
 
 
-def _objects(text: Series, kind: Callable[[str], object]) -> NDArray[Any]:
+def _exact(text: Series) -> NDArray[Any]:
     values = np.empty(len(text.values), dtype=object)
     present = ~text.missing
-    values[present] = [kind(cell) for cell in text.values[present]]
+    values[present] = [Decimal(cell) for cell in text.values[present]]
     return values

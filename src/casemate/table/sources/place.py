@@ -83,8 +83,8 @@ def redact_source(source: str) -> str:
     scheme, separator, rest = source.partition("://")
     if not separator or scheme == "duckdb":
         return source
-    _, sign, table = rest.partition("#")
-    return f"{scheme}://…{sign}{table}"
+    _, sign, table = rest.rpartition("#")  # the last: a password may hold another
+    return f"{scheme}://…{sign}{table if sign else ''}"
 
 
 def beside(place: Place, name: str) -> Place:

@@ -12,9 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from casemate.errors import Misconfigured
 from casemate.table.schema import ColumnType
 from casemate.table.sources.cells import POSTGRES_CELLS
@@ -52,21 +49,6 @@ def result_type(oid: int) -> ColumnType:
 
 EPOCH = datetime(2000, 1, 1)
 """Where PostgreSQL's days and microseconds begin."""
-
-STORAGE: dict[ColumnType, tuple[type, object]] = {
-    ColumnType.BOOLEAN: (np.bool_, False),
-    ColumnType.INTEGER: (np.int64, 0),
-    ColumnType.DOUBLE: (np.float64, 0.0),
-}
-
-
-def series(column: Sequence[Any], type_: ColumnType) -> Series:
-    """The cells of a result's column as arrays."""
-    missing = np.fromiter((value is None for value in column), np.bool_, len(column))
-    storage, filler = STORAGE.get(type_, (object, None))
-    values: NDArray[Any] = np.empty(len(column), dtype=storage)
-    values[:] = [filler if value is None else value for value in column]
-    return Series(values, missing)
 
 
 # The source --------------------------------------------------------------------------------------
@@ -128,7 +110,7 @@ class PostgresSource(EngineTables):
             raise Misconfigured(READ_FAILED) from None
         columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(names)
         return {
-            name: series(column, result_type(oid))
+            name: Series.of(column, result_type(oid))
             for (name, oid), column in zip(names.items(), columns, strict=True)
         }
 

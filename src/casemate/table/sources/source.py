@@ -5,11 +5,11 @@ speaks SQL text of the source's dialect and reads columns back; nothing above it
 Last, keys: a column that names each row once, and what is said of one that does not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,14 @@ OUT_OF_RANGE = (
 """What every source says of a sum that has no exact value in the engine."""
 
 
+STORAGE: dict[ColumnType, tuple[type, object]] = {
+    ColumnType.BOOLEAN: (np.bool_, False),
+    ColumnType.INTEGER: (np.int64, 0),
+    ColumnType.DOUBLE: (np.float64, 0.0),
+}
+"""What arrays hold of each type that is no object, and what stands where a cell is missing."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Series:
     """One column of an answer: values, and which of them are NULL (their value is arbitrary).
@@ -47,6 +55,14 @@ class Series:
 
     values: NDArray[Any]
     missing: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, cells: Sequence[Any], type_: ColumnType) -> Self:
+        """Cells of a type, None where there is none."""
+        storage, filler = STORAGE.get(type_, (object, None))
+        values: NDArray[Any] = np.empty(len(cells), dtype=storage)
+        values[:] = [filler if cell is None else cell for cell in cells]
+        return cls(values, np.fromiter((cell is None for cell in cells), np.bool_, len(cells)))
 
     def __repr__(self) -> str:
         """How long it is; nothing of what is in it."""

@@ -109,14 +109,14 @@ def typed_by_policy(policy: Policy) -> Policy:
 def _implied_type(column: Column) -> ColumnType | None:
     """The type that follows from values or bounds."""
     if column.values is not None:
-        return _type_of(column.values)
+        return type_of_values(column.values)
     if column.low is None or column.high is None:
         return None
-    found = _type_of((column.low, column.high))
+    found = type_of_values((column.low, column.high))
     return ColumnType.DECIMAL if found is ColumnType.INTEGER else found
 
 
-def _type_of(values: Iterable[Value]) -> ColumnType | None:
+def type_of_values(values: Iterable[Value]) -> ColumnType | None:
     """The narrowest type that holds all of some values."""
     present = {type(value) for value in values}
     return next((each for each in PREFERRED if present <= set(KINDS[each])), None)

@@ -11,6 +11,7 @@ from chance import assert_follows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import MT19937, PCG64, Generator, Philox
+from table.stored import cells_of
 
 from casemate.table.shipped.population import MOST_ROWS, columns
 from casemate.table.shipped.population.census import first_fit
@@ -22,12 +23,13 @@ from casemate.table.shipped.population.households import (
     SEATS_PER_HOUSEHOLD,
 )
 from casemate.table.shipped.population.people import DECADES, DIAGNOSIS, EARLIEST_AGE
+from casemate.table.sources import Series
 
 Person = dict[str, Any]
 ROWS = 60_000
-FIRST = (
-    ROWS // SEATS_PER_HOUSEHOLD
-)  # as many households as surely came whole, so that they are independent
+FIRST = ROWS // SEATS_PER_HOUSEHOLD
+"""As many households as surely came whole, so that they are independent."""
+
 DIGEST = "5eb0852958fa3ad83aa2d7efb7f1da99b9d653ffed936cae496cb4d9ce6e562a"
 COUPLES = ("spouse", "partner")
 seeds = st.integers(0, 2**64 - 1)
@@ -38,9 +40,8 @@ def people(rows: int, seed: int) -> list[Person]:
     """The table row by row, slow and plain; a missing value is None."""
     table = columns(rows, Generator(Philox(seed)))
     lists = {
-        name: [None if gone else value for value, gone in zip(values, missing, strict=True)]
+        name: cells_of(Series(series.values.astype(object), series.missing))
         for name, series in table.items()
-        for values, missing in [(series.values.tolist(), series.missing.tolist())]
     }
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
@@ -65,9 +66,8 @@ def check_household(home: list[Person]) -> None:
     head, *others = home
     relations = [person["relation"] for person in others]
     assert head["relation"] == "head" and "head" not in relations
-    assert {person["household_size"] for person in home} == {len(home)} and len(
-        home
-    ) <= SEATS_PER_HOUSEHOLD
+    assert {person["household_size"] for person in home} == {len(home)}
+    assert len(home) <= SEATS_PER_HOUSEHOLD
     for name in ("region", "area", "household_type"):
         assert len({person[name] for person in home}) == 1
     assert REGIONS[(head["area"] - 10_000) // 1_000].name == head["region"]
@@ -110,14 +110,11 @@ def test_there_are_exactly_the_rows_asked_for_in_whole_households(rows: int, see
         check_household(home)
 
 
-def test_every_household_could_exist() -> None:
+def test_every_household_and_everybody_in_it_could_exist() -> None:
     for home in households(people(ROWS, 0)):
         check_household(home)
-
-
-def test_everybody_could_exist() -> None:
-    for person in people(ROWS, 0):
-        check_person(person)
+        for person in home:
+            check_person(person)
 
 
 @pytest.mark.parametrize(
@@ -153,13 +150,10 @@ def test_the_default_table_is_the_same_on_every_machine() -> None:
     assert hashlib.sha256(text.encode()).hexdigest() == DIGEST
 
 
-@pytest.mark.parametrize("rows", [0, -1, MOST_ROWS + 1])
-def test_a_size_that_cannot_be_is_refused(rows: int) -> None:
-    with pytest.raises(ValueError, match="need 1 <= rows"):
-        columns(rows, Generator(Philox(0)))
-
-
-def test_a_generator_of_32_bit_words_is_refused_and_others_serve() -> None:
+def test_a_size_that_cannot_be_and_a_generator_of_32_bit_words_are_refused() -> None:
+    for rows in (0, -1, MOST_ROWS + 1):
+        with pytest.raises(ValueError, match="need 1 <= rows"):
+            columns(rows, Generator(Philox(0)))
     assert len(columns(9, Generator(PCG64(0)))["age"].values) == 9
     with pytest.raises(ValueError, match="64-bit words"):
         columns(9, Generator(MT19937(0)))
@@ -195,11 +189,10 @@ def cdf_of(ends: Any, code: int) -> float:
 
 def test_the_numbers_are_uniform(seed: int) -> None:
     drawn = numbers(Generator(Philox(seed)), 20_000).tolist()
-    assert_follows(drawn, lambda number: (number + 1) / UNIFORM_LEVELS)
+    uniform = partial(cdf_of, range(1, UNIFORM_LEVELS + 1))
+    assert_follows(drawn, uniform)
     with pytest.raises(AssertionError):
-        assert_follows(
-            [number // 2 for number in drawn], lambda number: (number + 1) / UNIFORM_LEVELS
-        )
+        assert_follows([number // 2 for number in drawn], uniform)
 
 
 def diagnoses(seed: int, decade: int, sex: int) -> list[int]:

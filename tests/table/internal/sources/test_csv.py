@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from table.stored import cells_of
 
 from casemate.errors import Misconfigured
 from casemate.table import ColumnType
@@ -40,11 +41,7 @@ def column(folder: Path, cells: Sequence[str], **declared: ColumnType) -> tuple[
     """The type and the values of a column of these cells."""
     (folder / "t.csv").write_text("x,y\n" + "".join(f"{cell},1\n" for cell in cells))
     source = opened(folder, "t.csv", **declared)
-    series = read(source)["x"]
-    values = [
-        None if gone else value for value, gone in zip(series.values, series.missing, strict=True)
-    ]
-    type_ = source.fields()["x"]
+    values, type_ = cells_of(read(source)["x"]), source.fields()["x"]
     source.close()
     return type_, values
 
@@ -164,25 +161,23 @@ def test_text_comes_back_as_pythons_reader_sees_it(
     frame = read(source)
     source.close()
     for name, cells in zip("xy", zip(*rows, strict=True), strict=True):
-        assert list(frame[name].missing) == [cell == "" for cell in cells]
-        assert [c for c in frame[name].values if c] == [cell for cell in cells if cell]
+        assert cells_of(frame[name]) == [cell or None for cell in cells]
 
 
-DECLARED: dict[str, tuple[list[str], ColumnType, list[Any]]] = {
-    "text keeps leading zeros": (["02139"], TEXT, ["02139"]),
-    "whole numbers as decimals": (["5"], DECIMAL, [Decimal(5)]),
-    "whole numbers as doubles": (["5", "9" * 40], DOUBLE, [5.0, 1e40]),
-    "dates as timestamps": (["2020-01-01"], TIMESTAMP, [datetime(2020, 1, 1)]),
-    "offsets as timestamps": (["2020-01-01 10:00+01"], TIMESTAMP, [datetime(2020, 1, 1, 9)]),
-    "nothing as integers": ([""], INTEGER, [None]),
-    "nothing as decimals": ([""], DECIMAL, [None]),
-    "nothing as dates": ([""], DATE, [None]),
-}
-
-
-@pytest.mark.parametrize("case", DECLARED)
-def test_a_declared_type_decides_how_cells_are_read(tmp_path: Path, case: str) -> None:
-    cells, type_, values = DECLARED[case]
+@pytest.mark.parametrize(
+    ("cells", "type_", "values"),
+    [
+        (["02139"], TEXT, ["02139"]),
+        (["5"], DECIMAL, [Decimal(5)]),
+        (["5", "9" * 40], DOUBLE, [5.0, 1e40]),
+        (["2020-01-01"], TIMESTAMP, [datetime(2020, 1, 1)]),
+        (["2020-01-01 10:00+01"], TIMESTAMP, [datetime(2020, 1, 1, 9)]),
+        *(([""], type_, [None]) for type_ in (INTEGER, DECIMAL, DATE)),
+    ],
+)
+def test_a_declared_type_decides_how_cells_are_read(
+    tmp_path: Path, cells: list[str], type_: ColumnType, values: list[Any]
+) -> None:
     assert column(tmp_path, cells, x=type_) == (type_, values)
 
 
@@ -228,21 +223,21 @@ def test_names_are_kept_as_they_are(tmp_path: Path) -> None:
     assert [series.values[0] for series in frame.values()][1:] == list(range(len(names)))
 
 
-def test_a_column_without_a_name_is_called_after_its_place(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(",age,\n0,41,x\n")
-    assert list(opened(tmp_path).fields()) == ["column0", "age", "column2"]
-
-
-def test_a_header_alone_is_an_empty_table(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("a,b\n")
-    source = opened(tmp_path)
-    assert dict(source.fields()) == {"a": TEXT, "b": TEXT}
-    assert len(read(source)["a"].values) == 0
-
-
-def test_one_column_may_have_empty_lines(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("a\n1\n\n3\n")
-    assert list(read(opened(tmp_path))["a"].missing) == [False, True, False]
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        (",age,\n0,41,x\n", {"column0": [0], "age": [41], "column2": ["x"]}),
+        ("a,b\n", {"a": [], "b": []}),
+        ("a\n1\n\n3\n", {"a": [1, None, 3]}),
+        ('a\nx"y\n\n3\n', {"a": ['x"y', None, "3"]}),  # a quote inside a cell opens nothing
+    ],
+)
+def test_columns_without_names_tables_without_rows_and_lines_without_cells_are_read(
+    tmp_path: Path, text: str, columns: dict[str, list[Any]]
+) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    frame = read(opened(tmp_path))
+    assert {name: cells_of(series) for name, series in frame.items() if name != RECORD} == columns
 
 
 BROKEN: dict[str, tuple[bytes, str]] = {
@@ -275,17 +270,12 @@ def test_a_malformed_file_is_one_sentence_without_its_values(tmp_path: Path, cas
     assert "\n" not in sentence and "secret" not in sentence and "xx" not in sentence
 
 
-def test_a_damaged_archive_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "t.csv.gz").write_bytes(b"not an archive")
-    with pytest.raises(Misconfigured, match=r"t\.csv\.gz"):
-        opened(tmp_path, "t.csv.gz")
+def test_a_damaged_archive_and_files_of_other_columns_are_one_sentence(tmp_path: Path) -> None:
     whole = gzip.compress(b"a,b\n" + bytes(str(list(range(40_000))).replace(", ", ",1\n"), "ascii"))
-    (tmp_path / "t.csv.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(Misconfigured, match=r"t\.csv\.gz"):
-        opened(tmp_path, "t.csv.gz")
-
-
-def test_files_of_other_columns_are_one_sentence(tmp_path: Path) -> None:
+    for content in (b"not an archive", whole[: len(whole) // 2]):
+        (tmp_path / "t.csv.gz").write_bytes(content)
+        with pytest.raises(Misconfigured, match=r"t\.csv\.gz"):
+            opened(tmp_path, "t.csv.gz")
     (tmp_path / "1.csv").write_text("a,b\n1,2\n")
     (tmp_path / "2.csv").write_text("b,a\n1,2\n")
     with pytest.raises(Misconfigured, match=r"2\.csv has other columns than the first file"):

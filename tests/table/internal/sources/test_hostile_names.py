@@ -4,7 +4,6 @@ Each table is the same table under other names, so every verdict, answer and dec
 same, from files in DuckDB and from PostgreSQL.
 """
 
-import csv
 import json
 import random
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from table.stored import store
 
 from casemate import Audit, CasemateError, Misconfigured, OnlineAuditor, Session, Table, repair
 from casemate.table.sources.source import quote_name
@@ -28,17 +28,7 @@ SIGNS = (
     *('t"."pay', '"t"."pay"', "x); DROP TABLE t; --"),
 )
 LETTERS = (
-    "раy",
-    "ｐay",
-    "PAY",
-    "ſ",
-    "İ",
-    "\u212a",
-    "straße",
-    "e\u0301",
-    "\u200b",
-    "日本",
-    "x" * 60,
+    *("раy", "ｐay", "PAY", "ſ", "İ", "\u212a", "straße", "e\u0301", "\u200b", "日本", "x" * 60),
 )
 HOSTILE = (*OURS, *WORDS, *SIGNS, *LETTERS)
 STAFF = [
@@ -70,12 +60,35 @@ def statements(names: Sequence[str]) -> list[str]:
     ]
 
 
-def policy(names: Sequence[str], source: str, beside: str, about_pay: str, extra: str = "") -> str:
-    pay, team, region, code, _, whose = (json.dumps(each, ensure_ascii=False) for each in names)
-    return f"""
+BOUNDED = 'type = "integer"\nmin = 0\nmax = 100'
+
+
+def written(
+    folder: Path, names: Sequence[str], postgres: str | None = None, table: str = "t"
+) -> Path:
+    """The table under these names, and its policies `unbounded`, `bounded` and `several`."""
+    pay, team, region, code, rank, whose = names
+    folder.mkdir()
+    kind = "csv" if postgres is None else "postgres"
+    staff = {"the id": "int", team: "text", pay: "int", whose: "int"}
+    people = [(place, *row) for place, row in enumerate(STAFF)]
+    source = store(kind, folder, staff, people, name=table, postgres=postgres)
+    regions = {code: "text", rank: "int"}
+    beside = store(kind, folder, regions, REGIONS, name=f"{table}2", postgres=postgres)
+    key = "" if postgres is None else 'key = "the id"'
+    pay, team, region, code, whose = (
+        json.dumps(each, ensure_ascii=False) for each in (pay, team, region, code, whose)
+    )
+    for name, about_pay, about_people in (
+        ("unbounded", "unbounded = true", ""),
+        ("bounded", BOUNDED, ""),
+        ("several", BOUNDED, f"person = {whose}\nrows_per_person = 2"),
+    ):
+        text = f"""
 [table]
 source = "{source}"
-{extra}
+{key}
+{about_people}
 [columns.{team}]
 values = ["red", "blue"]
 [columns.{whose}]
@@ -83,34 +96,11 @@ values = ["red", "blue"]
 role = "private"
 {about_pay}
 [public.{region}]
-source = "{beside}"
+source = "{beside if postgres is None else f"#{table}2"}"
 key = {code}
 [budget]
 epsilon = 1
 """
-
-
-BOUNDED = 'type = "integer"\nmin = 0\nmax = 100'
-
-
-def in_files(folder: Path, names: Sequence[str]) -> Path:
-    """The table as CSV files, and its two policies, `unbounded.toml` and `bounded.toml`."""
-    pay, team, _, code, rank, whose = names
-    folder.mkdir()
-    for file, head, rows in (
-        ("t.csv", (team, pay, whose), STAFF),
-        ("regions.csv", (code, rank), REGIONS),
-    ):
-        with (folder / file).open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_ALL)
-            writer.writerows([head, *rows])
-    several = f"person = {json.dumps(whose, ensure_ascii=False)}\nrows_per_person = 2"
-    for name, about, extra in (
-        ("unbounded", "unbounded = true", ""),
-        ("bounded", BOUNDED, ""),
-        ("several", BOUNDED, several),
-    ):
-        text = policy(names, "t.csv", "regions.csv", about, extra)
         (folder / f"{name}.toml").write_text(text, encoding="utf-8")
     return folder
 
@@ -156,7 +146,7 @@ def outcome(folder: Path, names: Sequence[str]) -> list[object]:
 
 @pytest.fixture(scope="module")
 def plain_outcome(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
-    return outcome(in_files(tmp_path_factory.mktemp("names") / "plain", PLAIN), PLAIN)
+    return outcome(written(tmp_path_factory.mktemp("names") / "plain", PLAIN), PLAIN)
 
 
 def drawn(seed: int) -> tuple[str, ...]:
@@ -174,12 +164,12 @@ def drawn(seed: int) -> tuple[str, ...]:
 )
 def test_names_change_nothing(tmp_path: Path, plain_outcome: list[object], seed: int) -> None:
     names = drawn(seed)
-    assert outcome(in_files(tmp_path / "hostile", names), names) == plain_outcome, names
+    assert outcome(written(tmp_path / "hostile", names), names) == plain_outcome, names
 
 
 def test_a_column_that_is_taken_for_another_is_noticed(tmp_path: Path) -> None:
     """The twin: `whose` is asked for in place of `pay`, which is a number too."""
-    folder, mistaken = in_files(tmp_path / "t", PLAIN), ("whose", *PLAIN[1:])
+    folder, mistaken = written(tmp_path / "t", PLAIN), ("whose", *PLAIN[1:])
     one, other = (audited(folder / "bounded.toml", statements(each)) for each in (PLAIN, mistaken))
     assert one != other
 
@@ -195,37 +185,14 @@ def test_names_that_casemate_keeps_for_itself_are_refused(tmp_path: Path) -> Non
 def test_public_tables_that_sql_cannot_tell_apart_are_refused(
     tmp_path: Path, names: tuple[str, str]
 ) -> None:
-    in_files(tmp_path / "t", PLAIN)
-    tables = "".join(f'[public."{n}"]\nsource = "regions.csv"\nkey = "code"\n' for n in names)
-    (tmp_path / "t" / "p.toml").write_text(f'[table]\nsource = "t.csv"\n[columns.pay]\n{tables}')
+    (tmp_path / "t.csv").write_text("code,pay\nred,1\n")
+    tables = "".join(f'[public."{n}"]\nsource = "t.csv"\nkey = "code"\n' for n in names)
+    (tmp_path / "p.toml").write_text(f'[table]\nsource = "t.csv"\n[columns.pay]\n{tables}')
     with pytest.raises(Misconfigured, match="is a name that SQL cannot tell from another one"):
-        Table.open(tmp_path / "t" / "p.toml")
+        Table.open(tmp_path / "p.toml")
 
 
 # PostgreSQL -----------------------------------------------------------------------------------
-
-
-def in_postgres(url: str, folder: Path, names: Sequence[str], table: str) -> Path:
-    import psycopg
-
-    pay, team, _, code, rank, whose = (quote_name(each) for each in names)
-    folder.mkdir()
-    staff, regions = quote_name(table), quote_name(f"{table}2")
-    with psycopg.connect(url) as connection:
-        for sql in (
-            f'CREATE TABLE {staff} ("the id" int PRIMARY KEY, {team} text, {pay} int, {whose} int)',
-            f"CREATE TABLE {regions} ({code} text PRIMARY KEY, {rank} int)",
-        ):
-            connection.execute(sql.encode())
-        cursor = connection.cursor()
-        for place, row in enumerate(STAFF):
-            cursor.execute(f"INSERT INTO {staff} VALUES (%s, %s, %s, %s)".encode(), (place, *row))
-        for region in REGIONS:
-            cursor.execute(f"INSERT INTO {regions} VALUES (%s, %s)".encode(), region)
-    for name, about in (("unbounded", "unbounded = true"), ("bounded", BOUNDED)):
-        text = policy(names, f"{url}#{table}", f"#{table}2", about, 'key = "the id"')
-        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
-    return folder
 
 
 @pytest.mark.postgres
@@ -235,16 +202,8 @@ def test_names_change_nothing_in_postgresql_either(
 ) -> None:
     names = tuple(each for each in drawn(seed + 100) if each.encode()[:64] == each.encode())
     names = (*names, *PLAIN)[:6]
-    hostile = in_postgres(postgres, tmp_path / "hostile", names, "hostile")
-    plain = in_postgres(postgres, tmp_path / "plain", PLAIN, "plain")
-
-    def found(folder: Path, given: Sequence[str]) -> list[object]:
-        asked = statements(given)
-        return [
-            audited(folder / "unbounded.toml", asked),
-            decided(folder / "unbounded.toml", asked),
-            decided(folder / "unbounded.toml", asked, scans_from=1),
-            answered(folder / "bounded.toml", asked),
-        ]
-
-    assert found(hostile, names) == found(plain, PLAIN), names
+    hostile, plain = (
+        outcome(written(tmp_path / table, given, postgres, table), given)
+        for table, given in (("hostile", names), ("plain", PLAIN))
+    )
+    assert hostile == plain, names

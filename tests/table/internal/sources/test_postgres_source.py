@@ -1,32 +1,29 @@
-"""What is true of PostgreSQL only: one moment, read only, the server's many types."""
+"""What is true of PostgreSQL only: one moment, read only, no address in a message."""
 
 import sys
-from datetime import datetime
-from decimal import Decimal
-from typing import Any
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 import pytest
+from table.stored import run_in
 
 from casemate.errors import Misconfigured
-from casemate.table import ColumnType, Table
-from casemate.table.sources import RECORD
+from casemate.table import Table
 from casemate.table.sources.place import PostgresTable, find
 from casemate.table.sources.postgres import PostgresSource
 
 SECRET = "postgresql://me:secret@127.0.0.1:1/db?connect_timeout=2"
 
 
-def run(url: str, *statements: str) -> None:
-    import psycopg
+@contextmanager
+def opened(url: str) -> Iterator[PostgresSource]:
+    """The table `t`, opened."""
+    with closing(PostgresSource(PostgresTable("", url, ("t",)))) as source:
+        yield source
 
-    with psycopg.connect(url) as connection:
-        for statement in statements:
-            connection.execute(statement.encode())
 
-
-def opened(url: str, table: str, key: str | None = None) -> PostgresSource:
-    schema, _, name = table.rpartition(".")
-    return PostgresSource(PostgresTable("", url, (schema, name) if schema else (name,)), key=key)
+def counted(source: PostgresSource) -> int:
+    return int(source.read(f"SELECT COUNT(*) AS n FROM {source.relation()} AS t")["n"].values[0])
 
 
 @pytest.mark.parametrize(
@@ -51,32 +48,15 @@ def test_the_place_of_a_table_is_printed_without_its_address() -> None:
     assert "secret" not in repr(place) and "people" in repr(place)
 
 
-@pytest.mark.postgres
-def test_a_table_may_be_in_any_schema_and_have_any_name(postgres: str) -> None:
-    run(
-        postgres,
-        'CREATE SCHEMA "my schema"',
-        'CREATE TABLE "my schema"."it\'s ""a"" %s table" ("the %(x)s id" int PRIMARY KEY)',
-        'INSERT INTO "my schema"."it\'s ""a"" %s table" VALUES (7)',
-    )
-    source = opened(postgres, 'my schema.it\'s "a" %s table')
-    assert source.key == "the %(x)s id"
-    frame = source.read(f"SELECT * FROM {source.relation()} AS t WHERE 'a%' LIKE 'a%'")
-    assert {name: series.values[0] for name, series in frame.items()} == {
-        RECORD: 7,
-        "the %(x)s id": 7,
-    }
-    source.close()
+ONE_ROW = ("CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (4)")
 
 
 @pytest.mark.postgres
 def test_all_queries_see_the_moment_of_opening(postgres: str) -> None:
-    run(postgres, "CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1), (2)")
-    source = opened(postgres, "t")
-    run(postgres, "INSERT INTO t VALUES (3)")
-    counted = source.read(f"SELECT COUNT(*) AS n FROM {source.relation()} AS t")
-    assert counted["n"].values[0] == 2
-    source.close()
+    run_in(postgres, *ONE_ROW)
+    with opened(postgres) as source:
+        run_in(postgres, "INSERT INTO t VALUES (3)")
+        assert counted(source) == 1
 
 
 @pytest.mark.postgres
@@ -87,99 +67,23 @@ def test_all_queries_see_the_moment_of_opening(postgres: str) -> None:
         "DELETE FROM t RETURNING id",
         "WITH gone AS (DELETE FROM t RETURNING id) SELECT id FROM gone",
         "SELECT 1 AS x) AS q; COMMIT; DELETE FROM t; SELECT * FROM (SELECT 1 AS x",
-        "SELECT nextval('s')",
+        "SELECT nextval('public.s')",
         "SET TRANSACTION READ WRITE",
         "COPY t TO '/tmp/never-written'",
     ],
 )
 def test_nothing_can_be_written(postgres: str, sql: str) -> None:
-    run(postgres, "CREATE TABLE t (id int PRIMARY KEY)", "INSERT INTO t VALUES (1)")
-    run(postgres, "CREATE SEQUENCE s")
-    source = opened(postgres, "t")
-    with pytest.raises(Misconfigured):
+    run_in(postgres, *ONE_ROW, "CREATE SEQUENCE s")
+    with opened(postgres) as source, pytest.raises(Misconfigured):
         source.read(sql)
-    source.close()
-    again = opened(postgres, "t")
-    assert again.read(f"SELECT COUNT(*) AS n FROM {again.relation()} AS t")["n"].values[0] == 1
-    again.close()
+    with opened(postgres) as again:
+        assert counted(again) == 1
 
 
 @pytest.mark.postgres
 def test_functions_of_other_schemas_do_not_replace_the_servers_own(postgres: str) -> None:
-    run(
-        postgres,
-        "CREATE TABLE t (id int PRIMARY KEY)",
-        "INSERT INTO t VALUES (4)",
-        "CREATE FUNCTION sqrt(bigint) RETURNS int LANGUAGE sql AS 'SELECT 0'",
-    )
-    source = opened(postgres, "t")
-    frame = source.read(f"SELECT sqrt(id) AS x FROM {source.relation()} AS t")
+    zero = "CREATE FUNCTION sqrt(bigint) RETURNS int LANGUAGE sql AS 'SELECT 0'"
+    run_in(postgres, *ONE_ROW, zero)
+    with opened(postgres) as source:
+        frame = source.read(f"SELECT sqrt(id) AS x FROM {source.relation()} AS t")
     assert frame["x"].values[0] == 2.0
-    source.close()
-
-
-SHOWN: dict[str, tuple[str, ColumnType, Any]] = {
-    "smallint": ("-7", ColumnType.INTEGER, -7),
-    "numeric": ("0.1", ColumnType.DECIMAL, Decimal("0.1")),
-    "real": ("0.5", ColumnType.DOUBLE, 0.5),
-    "varchar(9)": ("'a b '", ColumnType.TEXT, "a b "),
-    "char(9)": ("'a'", ColumnType.TEXT, "a"),
-    "name": ("'a'", ColumnType.TEXT, "a"),
-    "uuid": (
-        "'00000000-0000-0000-0000-000000000001'",
-        ColumnType.TEXT,
-        "00000000-0000-0000-0000-000000000001",
-    ),
-    "json": ("'[1]'", ColumnType.TEXT, "[1]"),
-    "mood": ("'fine'", ColumnType.TEXT, "fine"),
-    "positive": ("5", ColumnType.INTEGER, 5),
-    "more_than_positive": ("6", ColumnType.INTEGER, 6),
-    "timestamptz": ("'2020-01-01 10:00+02'", ColumnType.TIMESTAMP, datetime(2020, 1, 1, 8)),
-    "date": ("'infinity'", ColumnType.DATE, None),
-    "timestamp": ("'20000-01-01'", ColumnType.TIMESTAMP, None),
-}
-
-
-@pytest.mark.postgres
-def test_the_servers_types_are_shown_as_seven(postgres: str) -> None:
-    columns = ", ".join(f'"{name}" {name}' for name in SHOWN)
-    cells = ", ".join(text for text, _, _ in SHOWN.values())
-    run(
-        postgres,
-        "CREATE TYPE mood AS ENUM ('fine')",
-        "CREATE DOMAIN positive AS int CHECK (VALUE > 0)",
-        "CREATE DOMAIN more_than_positive AS positive",
-        f"CREATE TABLE t (id int PRIMARY KEY, {columns}, hour time, list int[], bytes bytea)",
-        f"INSERT INTO t VALUES (1, {cells}, '10:00', '{{1}}', 'x')",
-    )
-    source = opened(postgres, "t")
-    assert dict(source.fields()) == {"id": ColumnType.INTEGER} | {
-        name: type_ for name, (_, type_, _) in SHOWN.items()
-    }
-    assert dict(source.left_out) == {"hour": "time", "list": "_int4", "bytes": "bytea"}
-    frame = source.read(f"SELECT * FROM {source.relation()} AS t")
-    for name, (_, _, value) in SHOWN.items():
-        got = None if frame[name].missing[0] else frame[name].values[0]
-        assert got == value, name
-    source.close()
-
-
-MISTAKES = {
-    "no table": ("absent", None, "has no table absent"),
-    "no key": ("keyless", None, "needs `key`"),
-    "a key of two columns": ("double", None, "needs `key`"),
-    "a key no query can use": ("keyless", "hour", "did you mean"),
-}
-
-
-@pytest.mark.postgres
-@pytest.mark.parametrize("case", MISTAKES)
-def test_a_table_that_cannot_be_opened_is_one_sentence(postgres: str, case: str) -> None:
-    run(
-        postgres,
-        "CREATE TABLE keyless (hours int, hour time)",
-        "CREATE TABLE double (a int, b int, PRIMARY KEY (a, b))",
-    )
-    table, key, expected = MISTAKES[case]
-    with pytest.raises(Misconfigured, match=expected):
-        opened(postgres, table, key)

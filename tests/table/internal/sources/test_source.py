@@ -1,7 +1,6 @@
 """What every source promises, on every source."""
 
-import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import date, datetime
@@ -9,30 +8,31 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-import duckdb
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from table.stored import DATABASES, FILES, Rows, database_of, run_in, store
 
 from casemate.errors import Misconfigured
 from casemate.table import ColumnType
 from casemate.table.sources import RECORD, Series, Source
 from casemate.table.sources.duckdb import DuckDBSource
 from casemate.table.sources.files import ColumnsInMemory
-from casemate.table.sources.place import DuckDBTable, Files, PostgresTable, find
+from casemate.table.sources.place import PostgresTable, find
 from casemate.table.sources.postgres import PostgresSource
-from casemate.table.sources.source import READ_FAILED, literal, quote_name
+from casemate.table.sources.source import READ_FAILED, quote_name
 
+BOOLEAN, INTEGER, DECIMAL, DOUBLE, TEXT, DATE, TIMESTAMP = ColumnType
 TYPES = {
-    "id": ColumnType.INTEGER,
-    "Member": ColumnType.BOOLEAN,
-    "Blood sugar": ColumnType.DECIMAL,
-    "ratio": ColumnType.DOUBLE,
-    'odd "näme"; --': ColumnType.TEXT,
-    "day": ColumnType.DATE,
-    "at": ColumnType.TIMESTAMP,
-    "zip": ColumnType.INTEGER,
+    "id": INTEGER,
+    "Member": BOOLEAN,
+    "Blood sugar": DECIMAL,
+    "ratio": DOUBLE,
+    'odd "näme"; --': TEXT,
+    "day": DATE,
+    "at": TIMESTAMP,
+    "zip": INTEGER,
 }
 ROWS: list[tuple[Any, ...]] = [
     (11, True, "4.3", 0.1, "Ann", date(2020, 2, 29), datetime(2020, 1, 1, 12, 30), 20001),
@@ -44,48 +44,19 @@ ROWS: list[tuple[Any, ...]] = [
 ]
 ZIPS: list[tuple[Any, ...]] = [(20001, "north"), (20002, "south"), (2**62, None)]
 ENGINE_TYPES = {
-    ColumnType.BOOLEAN: "boolean",
-    ColumnType.INTEGER: "bigint",
-    ColumnType.DECIMAL: "decimal(12, 2)",
-    ColumnType.DOUBLE: "double precision",
-    ColumnType.TEXT: "text",
-    ColumnType.DATE: "date",
-    ColumnType.TIMESTAMP: "timestamp",
+    BOOLEAN: "boolean",
+    INTEGER: "bigint",
+    DECIMAL: "decimal(12, 2)",
+    DOUBLE: "double precision",
+    TEXT: "text",
+    DATE: "date",
+    TIMESTAMP: "timestamp",
 }
-KINDS = [
-    "csv",
-    "gzipped csv",
-    "several csv",
-    "parquet",
-    "several parquet",
-    "duckdb file",
-    "columns",
-    pytest.param("postgres", marks=pytest.mark.postgres),
-]
 
 
-def declared(types: dict[str, ColumnType]) -> str:
-    return ", ".join(f"{quote_name(name)} {ENGINE_TYPES[type_]}" for name, type_ in types.items())
-
-
-def tables(rows: Sequence[tuple[Any, ...]], zips: Sequence[tuple[Any, ...]]) -> Iterator[str]:
-    """The statements that make both tables in any engine."""
-    region = {"zip": ColumnType.INTEGER, "region": ColumnType.TEXT}
-    for name, types, data in (("people", TYPES, rows), ("zips", region, zips)):
-        yield f"CREATE TABLE {name} ({declared(types)})"
-        for row in data:
-            cells = ", ".join(
-                "NULL" if cell is None else f"CAST({literal(str(cell))} AS {ENGINE_TYPES[type_]})"
-                for cell, type_ in zip(row, types.values(), strict=True)
-            )
-            yield f"INSERT INTO {name} VALUES ({cells})"
-
-
-def write_csv(path: Path, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(names)
-        writer.writerows(rows)
+def opened(source: str, **options: Any) -> Source:
+    place: Any = find(source, Path("/"))
+    return (PostgresSource if isinstance(place, PostgresTable) else DuckDBSource)(place, **options)
 
 
 class Build:
@@ -95,104 +66,36 @@ class Build:
         self.kind, self.folder, self.postgres = kind, folder, postgres
 
     def __call__(
-        self,
-        rows: Sequence[tuple[Any, ...]] = ROWS,
-        zips: Sequence[tuple[Any, ...]] = ZIPS,
-        key: str | None = "id",
-        zip_key: str = "zip",
+        self, rows: Rows = ROWS, zips: Rows = ZIPS, key: str | None = "id", zip_key: str = "zip"
     ) -> Source:
-        if self.postgres is not None:
-            return self._postgres(rows, zips, key, zip_key)
-        protected = self._place(rows, zips)
-        beside = self._zips(zips)
-        return DuckDBSource(protected, key=key, public={"zips": (beside, zip_key)}, types=TYPES)
+        beside: Any = find(self._store("zips", {"zip": INTEGER, "region": TEXT}, zips), Path("/"))
+        options: dict[str, Any] = {"key": key, "public": {"zips": (beside, zip_key)}}
+        if self.postgres is None:
+            options["types"] = TYPES
+        if self.kind != "columns":
+            return opened(self._store("people", TYPES, rows), **options)
+        columns = {name: series(cells, TYPES[name]) for name, cells in by_name(rows)}
+        return DuckDBSource(ColumnsInMemory("people", columns, TYPES), **options)
 
-    def _postgres(
-        self,
-        rows: Sequence[tuple[Any, ...]],
-        zips: Sequence[tuple[Any, ...]],
-        key: str | None,
-        zip_key: str,
-    ) -> Source:
-        import psycopg
-
-        assert self.postgres is not None
-        with psycopg.connect(self.postgres) as connection:
-            for statement in tables(rows, zips):
-                connection.execute(statement.encode())
-        places = [PostgresTable("", self.postgres, (name,)) for name in ("people", "zips")]
-        return PostgresSource(places[0], key=key, public={"zips": (places[1], zip_key)})
-
-    def _place(
-        self, rows: Sequence[tuple[Any, ...]], zips: Sequence[tuple[Any, ...]]
-    ) -> Files | DuckDBTable | ColumnsInMemory:
-        if self.kind == "columns":
-            return ColumnsInMemory(
-                "people", {n: series(c, TYPES[n]) for n, c in by_name(rows)}, TYPES
-            )
-        if "csv" in self.kind:
-            return self._csv(rows)
-        database = duckdb.connect(str(self.folder / "people.db"))
-        for statement in tables(rows, zips):
-            database.execute(statement)
-        if "parquet" in self.kind:
-            half = len(rows) // 2 if "several" in self.kind else len(rows)
-            for part, where in enumerate((f"rowid < {half}", f"rowid >= {half}")):
-                if part == 0 or "several" in self.kind:
-                    path = literal(f"{self.folder}/people-{part}.parquet")
-                    database.execute(f"COPY (FROM people WHERE {where}) TO {path}")
-        database.close()
-        if "parquet" in self.kind:
-            return local("people-*.parquet", self.folder)
-        return local("duckdb:///people.db#people", self.folder)
-
-    def _csv(self, rows: Sequence[tuple[Any, ...]]) -> Files | DuckDBTable:
-        cut = len(rows) // 2 if "several" in self.kind else len(rows)
-        for part, some in enumerate((rows[:cut], rows[cut:])):
-            if part == 0 or "several" in self.kind:
-                write_csv(self.folder / f"people-{part}.csv", list(TYPES), some)
-        if "gzipped" in self.kind:
-            import gzip
-
-            plain = self.folder / "people-0.csv"
-            Path(f"{plain}.gz").write_bytes(gzip.compress(plain.read_bytes()))
-            plain.unlink()
-        return local("people-*", self.folder)
-
-    def _zips(self, zips: Sequence[tuple[Any, ...]]) -> Files | DuckDBTable:
-        if self.kind == "duckdb file":
-            return local("duckdb:///people.db#main.zips", self.folder)
-        write_csv(self.folder / "zips.csv", ["zip", "region"], zips)
-        return local("zips.csv", self.folder)
+    def _store(self, name: str, types: dict[str, ColumnType], rows: Rows) -> str:
+        engine_types = {column: ENGINE_TYPES[type_] for column, type_ in types.items()}
+        kind = "csv" if self.kind == "columns" else self.kind
+        where: dict[str, Any] = {"name": name, "postgres": self.postgres}
+        return store(kind, self.folder, engine_types, rows, **where)
 
 
-def local(source: str, folder: Path) -> Files | DuckDBTable:
-    place = find(source, folder)
-    assert isinstance(place, Files | DuckDBTable)
-    return place
-
-
-def by_name(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
+def by_name(rows: Rows) -> Iterator[tuple[str, list[Any]]]:
     for place, name in enumerate(TYPES):
         yield name, [row[place] for row in rows]
 
 
 def series(cells: list[Any], type_: ColumnType) -> Series:
     """Cells as a source is to return them."""
-    kinds: dict[ColumnType, type] = {
-        ColumnType.BOOLEAN: np.bool_,
-        ColumnType.INTEGER: np.int64,
-        ColumnType.DOUBLE: np.float64,
-    }
-    values: NDArray[Any] = np.zeros(len(cells), dtype=kinds.get(type_, object))
-    missing = np.array([cell is None for cell in cells], dtype=np.bool_)
-    for place, cell in enumerate(cells):
-        if cell is not None:
-            values[place] = Decimal(cell) if type_ is ColumnType.DECIMAL else cell
-    return Series(values, missing)
+    exact = [None if cell is None else Decimal(cell) for cell in cells if type_ is DECIMAL]
+    return Series.of(exact or cells, type_)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*FILES, "columns", *DATABASES])
 def build(request: pytest.FixtureRequest, tmp_path: Path) -> Build:
     remote = request.param == "postgres"
     url = request.getfixturevalue("postgres") if remote else None
@@ -219,8 +122,8 @@ def source(build: Build, opened_once: Callable[[str], Source]) -> Iterator[Sourc
     if build.postgres is None:
         yield opened_once(build.kind)
     else:
-        with closing(build()) as opened:
-            yield opened
+        with closing(build()) as found:
+            yield found
 
 
 def one(source: Source, expression: str) -> Any:
@@ -233,15 +136,13 @@ def one(source: Source, expression: str) -> Any:
 # Reading --------------------------------------------------------------------------------------
 
 
-def test_fields_are_the_columns_in_order_with_their_types(source: Source) -> None:
+def test_every_cell_comes_back_exactly_under_its_name_and_type(source: Source) -> None:
     assert list(source.fields().items()) == list(TYPES.items())
-    zips = {"zip": ColumnType.INTEGER, "region": ColumnType.TEXT}
-    assert list(source.fields("zips").items()) == list(zips.items())
-
-
-def test_every_cell_comes_back_exactly(source: Source) -> None:
+    assert list(source.fields("zips").items()) == [("zip", INTEGER), ("region", TEXT)]
     frame = source.read(f"SELECT * FROM {source.relation()} AS t")
     assert list(frame) == [RECORD, *TYPES]
+    assert list(frame[RECORD].values) == list(frame["id"].values)
+    assert not frame[RECORD].missing.any()
     order = np.argsort(frame[RECORD].values)
     for name, cells in by_name(ROWS):
         expected, got = series(cells, TYPES[name]), frame[name]
@@ -258,28 +159,15 @@ def _plain(values: Any) -> list[Any]:
     return [cell.normalize() if isinstance(cell, Decimal) else cell for cell in values]
 
 
-def test_the_record_is_the_key(source: Source) -> None:
-    frame = source.read(f"SELECT {RECORD}, id FROM {source.relation()} AS t")
-    assert sorted(frame[RECORD].values) == [row[0] for row in ROWS]
-    assert list(frame[RECORD].values) == list(frame["id"].values)
-    assert not frame[RECORD].missing.any()
-
-
-def test_decimals_add_up_exactly(source: Source) -> None:
+def test_numbers_add_up_exactly_nan_counts_and_null_without_a_type_does_not(
+    source: Source,
+) -> None:
     total = one(source, 'SUM("Blood sugar")')
-    assert isinstance(total, Decimal)
-    assert total == Decimal("123466.30")
-
-
-def test_whole_numbers_add_up_exactly_past_64_bits(source: Source) -> None:
+    assert isinstance(total, Decimal) and total == Decimal("123466.30")
     assert int(one(source, "SUM(zip)")) == 2 * 20001 + 20002 + 2 * 2**62
     assert int(one(source, "SUM(id)")) == sum(row[0] for row in ROWS)
-
-
-def test_nan_is_a_number_and_not_null(source: Source) -> None:
     assert one(source, "COUNT(ratio)") == 5
-    frame = source.read(f"SELECT ratio FROM {source.relation()} AS t WHERE id = 12")
-    assert np.isnan(frame["ratio"].values[0]) and not frame["ratio"].missing[0]
+    assert one(source, "MAX(NULL)") is None
 
 
 def test_an_empty_answer_has_its_columns_and_their_types(source: Source) -> None:
@@ -299,21 +187,13 @@ def test_what_no_python_date_can_hold_is_null(source: Source) -> None:
     assert [bool(column.missing[0]) for column in frame.values()] == [True, True, True]
 
 
-def test_null_without_a_type_is_null(source: Source) -> None:
-    assert one(source, "MAX(NULL)") is None
-
-
 def test_a_public_table_can_be_joined(source: Source) -> None:
     frame = source.read(
         f"SELECT t.id AS id, z.region AS region FROM {source.relation()} AS t "
-        f"JOIN {source.relation('zips')} AS z ON t.zip = z.zip"
+        f"JOIN {source.relation('zips')} AS z ON t.zip = z.zip WHERE t.id < 15"
     )
-    pairs = {
-        int(record): region
-        for record, region in zip(frame["id"].values, frame["region"].values, strict=True)
-        if region is not None
-    }
-    assert {k: v for k, v in pairs.items() if k < 15} == {11: "north", 12: "south", 14: "north"}
+    pairs = dict(zip(frame["id"].values.tolist(), frame["region"].values, strict=True))
+    assert pairs == {11: "north", 12: "south", 14: "north"}
 
 
 def test_threads_may_read_at_once(source: Source) -> None:
@@ -324,6 +204,12 @@ def test_threads_may_read_at_once(source: Source) -> None:
     records = [row[0] for row in ROWS] * 10
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(ask, records)) == records
+
+
+def test_text_that_ends_in_a_comment_or_a_semicolon_is_read(source: Source) -> None:
+    for end in (";\n", " -- why"):
+        sql = f"SELECT 1 AS x FROM {source.relation()} AS t{end}"
+        assert source.read(sql)["x"].values[0] == 1
 
 
 # Refusing -------------------------------------------------------------------------------------
@@ -371,12 +257,6 @@ def test_a_column_that_numpy_cannot_hold_is_refused(source: Source) -> None:
         one(source, "MAX(INTERVAL '1 day')")
 
 
-def test_text_that_ends_in_a_comment_or_a_semicolon_is_read(source: Source) -> None:
-    relation = source.relation()
-    assert source.read(f"SELECT 1 AS x FROM {relation} AS t;\n")["x"].values[0] == 1
-    assert source.read(f"SELECT 1 AS x FROM {relation} AS t -- why")["x"].values[0] == 1
-
-
 KEY_MISTAKES: dict[str, tuple[Callable[[Build], Source], str]] = {
     "equal keys": (lambda build: build([*ROWS, ROWS[0]]), "same value in several rows"),
     "a NULL key": (lambda build: build([*ROWS, (None, *ROWS[0][1:])]), "is NULL in some rows"),
@@ -399,3 +279,138 @@ def test_closing_twice_is_closing_once(build: Build) -> None:
     source = build()
     source.close()
     source.close()
+
+
+# Databases ------------------------------------------------------------------------------------
+
+Engine = tuple[str, str]
+
+
+@pytest.fixture(params=DATABASES)
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Engine:
+    """An empty database: where statements run, and how the sources of its tables begin."""
+    return database_of(request.param, tmp_path, request)
+
+
+def test_a_table_of_any_name_in_any_schema_has_its_primary_key(engine: Engine) -> None:
+    database, address = engine
+    schema, name, key = "my schema", 'it\'s "a" %s table', "the %(x)s id"
+    table = quote_name(schema, name)
+    run_in(
+        database,
+        f"CREATE SCHEMA {quote_name(schema)}",
+        f"CREATE TABLE {table} (a int, {quote_name(key)} varchar PRIMARY KEY)",
+        f"INSERT INTO {table} VALUES (7, 'x')",
+    )
+    with closing(opened(f"{address}{quote(schema)}.{quote(name)}")) as source:
+        frame = source.read(f"SELECT * FROM {source.relation()} AS t WHERE 'a%' LIKE 'a%'")
+    assert {name: series.values[0] for name, series in frame.items()} == {
+        RECORD: "x",
+        "a": 7,
+        key: "x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "expected"),
+    [
+        ("absent", "id", "has no table absent"),
+        ("keyless", None, "needs `key`"),
+        ("two", None, "needs `key`"),
+        ("keyless", "hour", "did you mean"),
+    ],
+)
+def test_a_table_that_cannot_be_opened_is_one_sentence(
+    engine: Engine, table: str, key: str | None, expected: str
+) -> None:
+    database, address = engine
+    run_in(
+        database,
+        "CREATE TABLE keyless (hours int, hour time)",
+        "CREATE TABLE two (a int, b int, PRIMARY KEY (a, b))",
+    )
+    with pytest.raises(Misconfigured, match=expected):
+        opened(f"{address}{table}", key=key)
+
+
+UUID = "00000000-0000-0000-0000-000000000001"
+TEN = "'2020-01-01 10:00:00'"
+SHOWN: dict[str, dict[str, tuple[str, ColumnType, Any]]] = {
+    "duckdb": {
+        "TINYINT": ("-7", INTEGER, -7),
+        "UINTEGER": ("7", INTEGER, 7),
+        "UBIGINT": ("18446744073709551615", DECIMAL, Decimal(2**64 - 1)),
+        "HUGEINT": (f"'-{'9' * 38}'", DECIMAL, Decimal("-" + "9" * 38)),
+        "UHUGEINT": ("7", DECIMAL, Decimal(7)),
+        "DECIMAL(38, 10)": ("'0.1'", DECIMAL, Decimal("0.1")),
+        "FLOAT": ("0.1", DOUBLE, float(np.float32(0.1))),
+        "UUID": (f"'{UUID}'", TEXT, UUID),
+        "ENUM('a', 'b')": ("'b'", TEXT, "b"),
+        "TIMESTAMP_S": (TEN, TIMESTAMP, datetime(2020, 1, 1, 10)),
+        "TIMESTAMP_MS": (TEN, TIMESTAMP, datetime(2020, 1, 1, 10)),
+        "TIMESTAMP_NS": (TEN, TIMESTAMP, datetime(2020, 1, 1, 10)),
+        "TIMESTAMPTZ": ("'2020-01-01 10:00:00+02'", TIMESTAMP, datetime(2020, 1, 1, 8)),
+    },
+    "postgres": {
+        "smallint": ("-7", INTEGER, -7),
+        "numeric": ("0.1", DECIMAL, Decimal("0.1")),
+        "real": ("0.5", DOUBLE, 0.5),
+        "varchar(9)": ("'a b '", TEXT, "a b "),
+        "char(9)": ("'a'", TEXT, "a"),
+        "name": ("'a'", TEXT, "a"),
+        "uuid": (f"'{UUID}'", TEXT, UUID),
+        "json": ("'[1]'", TEXT, "[1]"),
+        "mood": ("'fine'", TEXT, "fine"),
+        "positive": ("5", INTEGER, 5),
+        "more_than_positive": ("6", INTEGER, 6),
+        "timestamptz": ("'2020-01-01 10:00+02'", TIMESTAMP, datetime(2020, 1, 1, 8)),
+        "date": ("'infinity'", DATE, None),
+        "timestamp": ("'20000-01-01'", TIMESTAMP, None),
+    },
+}
+LEFT_OUT = {
+    "duckdb": {
+        "TIME": "TIME '10:00'",
+        "INTERVAL": "INTERVAL 1 DAY",
+        "BIGNUM": "123::BIGNUM",
+        "BLOB": "'a'::BLOB",
+        "INTEGER[]": "[1, 2]",
+        "DECIMAL(2,1)[2]": "array_value(1.5, 2.5)",
+        "STRUCT(a INTEGER)": "{'a': 1}",
+        "MAP(VARCHAR, INTEGER)": "MAP {'a': 1}",
+    },
+    "postgres": {"time": "TIME '10:00'", "_int4": "ARRAY[1]", "bytea": "'x'::bytea"},
+}
+USER_TYPES = [
+    "CREATE TYPE mood AS ENUM ('fine')",
+    "CREATE DOMAIN positive AS int CHECK (VALUE > 0)",
+    "CREATE DOMAIN more_than_positive AS positive",
+]
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_an_engines_types_are_shown_as_one_of_seven_or_left_out(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    database, address = database_of(kind, tmp_path, request)
+    shown, left_out = SHOWN[kind], LEFT_OUT[kind]
+    cells = {type_: f"CAST({text} AS {type_})" for type_, (text, _, _) in shown.items()}
+    named = [f"{cell} AS {quote_name(type_)}" for type_, cell in (cells | left_out).items()]
+    run_in(
+        database,
+        *(USER_TYPES if kind == "postgres" else ()),
+        f"CREATE TABLE t AS SELECT 1 AS id, {', '.join(named)}",
+        "INSERT INTO t (id) VALUES (2)",
+    )
+    with closing(opened(f"{address}t", key="id")) as source:
+        types = {type_: found for type_, (_, found, _) in shown.items()}
+        assert dict(source.fields()) == {"id": INTEGER} | types
+        assert isinstance(source, DuckDBSource | PostgresSource)
+        assert dict(source.left_out) == {type_: type_ for type_ in left_out}
+        first, second = (
+            source.read(f"SELECT * FROM {source.relation()} AS t WHERE id = {record}")
+            for record in (1, 2)
+        )
+    for name, (_, _, value) in shown.items():
+        assert (None if first[name].missing[0] else first[name].values[0]) == value, name
+        assert second[name].missing[0], name

@@ -1,6 +1,5 @@
 """Bounded contribution: so many rows of each person, chosen by their own rows and the key."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import pytest
 from chance import assert_rate_at_most
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from table.stored import cells_of, store, write_csv
 
 from casemate.table import Column, ColumnType, Policy, Role, Table, Universe
 from casemate.table.sources import RECORD, Source, bound_contribution
@@ -33,57 +33,35 @@ COLUMNS = (
 )
 
 
-def policy(source: str, most: int = 2, keyed: bool = False) -> Policy:
-    key = "id" if keyed else None
-    return Policy(source, COLUMNS, key=key, person="who", rows_per_person=most)
-
-
-def write_csv(folder: Path, visits: Sequence[Visit]) -> str:
-    rows = [
-        f"{place}," + ",".join("" if c is None else str(c) for c in v)
-        for place, v in visits_of(visits)
-    ]
-    (folder / "t.csv").write_text("\n".join(["id,who,place,cost", *rows]) + "\n")
-    return str(folder / "t.csv")
-
-
-def visits_of(visits: Sequence[Visit]) -> Iterator[tuple[int, Visit]]:
+def visits_of(visits: Sequence[Visit]) -> list[tuple[Any, ...]]:
     """Visits with a name of their own: the position among this person's rows, and the person."""
     seen: Counter[int | None] = Counter()
+    rows = []
     for visit in visits:
         seen[visit[0]] += 1
-        yield 1000 * (visit[0] or 0) + seen[visit[0]], visit
-
-
-def write_duckdb(folder: Path, visits: Sequence[Visit]) -> None:
-    import duckdb
-
-    (folder / "t.db").unlink(missing_ok=True)
-    with duckdb.connect(str(folder / "t.db")) as connection:
-        connection.execute("CREATE TABLE t (id BIGINT, who BIGINT, place VARCHAR, cost VARCHAR)")
-        if visits:
-            connection.executemany(
-                "INSERT INTO t VALUES (?, ?, ?, ?)", [(i, *v) for i, v in visits_of(visits)]
-            )
-        # A writer that chooses types by cells makes doubles of numbers with a NULL among them.
-        kind = "DOUBLE" if any(visit[0] is None for visit in visits) else "BIGINT"
-        connection.execute(
-            f"COPY (SELECT id, who::{kind} AS who, place, cost FROM t) "
-            f"TO '{folder / 't.parquet'}' (FORMAT parquet)"
-        )
+        rows.append((1000 * (visit[0] or 0) + seen[visit[0]], *visit))
+    return rows
 
 
 @contextmanager
 def opened(
-    folder: Path, kind: str, visits: Sequence[Visit], *, most: int = 2, keyed: bool = False
+    folder: Path,
+    kind: str,
+    visits: Sequence[Visit],
+    *,
+    most: int = 2,
+    keyed: bool = False,
+    postgres: str | None = None,
 ) -> Iterator[Table]:
-    if kind == "csv":
-        source = write_csv(folder, visits)
-    else:
-        write_duckdb(folder, visits)
-        keyed = keyed or kind == "duckdb"
-        source = f"duckdb:///{folder / 't.db'}#t" if kind == "duckdb" else str(folder / "t.parquet")
-    with Table.open(policy(source, most, keyed), by_policy=True) as table:
+    types = {"id": "bigint", "who": "bigint", "place": "text", "cost": "text"}
+    if kind == "parquet" and any(visit[0] is None for visit in visits):
+        types["who"] = "double"  # as a writer that chooses types by cells has them with a NULL
+    for before in folder.iterdir():
+        before.unlink()
+    source = store(kind, folder, types, visits_of(visits), postgres=postgres)
+    key = "id" if keyed or kind in ("duckdb", "postgres") else None
+    policy = Policy(source, COLUMNS, key=key, person="who", rows_per_person=most)
+    with Table.open(policy, by_policy=True) as table:
         yield table
 
 
@@ -95,13 +73,7 @@ def kept(table: Table, key: bytes = KEY) -> list[tuple[Any, ...]]:
 
 def rows_of(source: Source, name: str) -> list[tuple[Any, ...]]:
     frame = source.read(f"SELECT {name} AS r, place, cost FROM {source.relation()} AS t")
-    columns = [
-        [
-            None if gone else value
-            for value, gone in zip(each.values.tolist(), each.missing, strict=True)
-        ]
-        for each in frame.values()
-    ]
+    columns = [cells_of(each) for each in frame.values()]
     return sorted(zip(*columns, strict=True), key=repr)
 
 
@@ -199,7 +171,7 @@ def test_the_order_of_the_rows_has_no_part_in_the_choice(
     for _ in range(3):
         rng.shuffle(visits)
         with opened(tmp_path, kind, visits) as table:
-            chosen.add(json.dumps(kept(table)))
+            chosen.add(repr(kept(table)))
     assert len(chosen) == 1
 
 
@@ -212,7 +184,7 @@ def test_no_private_value_has_a_part_in_which_public_cells_are_kept(
     for _ in range(4):
         visits: list[Visit] = [(1, place, str(rng.randrange(99))) for place in places]
         with opened(tmp_path, "csv", visits, keyed=keyed) as table:
-            chosen.add(json.dumps([row[:2] for row in kept(table)]))
+            chosen.add(repr([row[:2] for row in kept(table)]))
     assert len(chosen) == 1
 
 
@@ -220,11 +192,12 @@ def test_where_a_key_is_not_unique_private_values_still_choose_no_public_cells(
     tmp_path: Path,
 ) -> None:
     chosen = set()
+    policy = Policy(str(tmp_path / "t.csv"), COLUMNS, "id", "who", 2)
     for cost in range(6):
-        rows = [f"7,1,north,{cost}", "7,1,south,5", "7,1,west,5"]
-        (tmp_path / "t.csv").write_text("\n".join(["id,who,place,cost", *rows]))
-        with Table.open(policy(str(tmp_path / "t.csv"), 2, True), by_policy=True) as table:
-            chosen.add(json.dumps(sorted(str(row[1]) for row in kept(table))))
+        rows = [(7, 1, "north", cost), (7, 1, "south", 5), (7, 1, "west", 5)]
+        write_csv(tmp_path / "t.csv", ["id", "who", "place", "cost"], rows)
+        with Table.open(policy, by_policy=True) as table:
+            chosen.add(repr(sorted(str(row[1]) for row in kept(table))))
     assert len(chosen) == 1
 
 
@@ -250,18 +223,12 @@ def test_a_key_is_long_and_never_shown(tmp_path: Path) -> None:
 
 @pytest.mark.postgres
 def test_postgresql_keeps_the_same_rows(tmp_path: Path, postgres: str, rng: Random) -> None:
-    import psycopg
-
     costs = ["1", "2", "3.5", "many", None]
     visits: list[Visit] = [
         (rng.choice([1, 2, 3, None]), rng.choice(["north", "west", None]), rng.choice(costs))
         for _ in range(40)
     ]
-    with psycopg.connect(postgres) as connection:
-        connection.execute("CREATE TABLE visits (id bigint, who bigint, place text, cost text)")
-        for number, visit in visits_of(visits):
-            connection.execute("INSERT INTO visits VALUES (%s, %s, %s, %s)", (number, *visit))
-    with Table.open(policy(f"{postgres}#visits", 2, True), by_policy=True) as table:
+    with opened(tmp_path, "postgres", visits, postgres=postgres) as table:
         there = kept(table)
     with opened(tmp_path, "duckdb", visits) as table:
         assert kept(table) == there
