@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -87,13 +87,24 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _without_password(source: str) -> str:
+    """An address as PostgreSQL reads it, where a password may hold # and ?, without its password.
+
+    >>> _without_password("postgresql://me:a#b?c@host/clinic?sslmode=require&password=d#visits")
+    'postgresql://me@host/clinic?sslmode=require#visits'
+    """
     if not source.startswith(("postgresql://", "postgres://")):
         return source
-    parts = urlsplit(source)
-    user, at, host = parts.netloc.rpartition("@")
-    settings = [each for each in parts.query.split("&") if not _is_password(each)]
-    netloc = user.partition(":")[0] + at + host
-    return urlunsplit(parts._replace(netloc=netloc, query="&".join(settings)))
+    scheme, _, rest = source.partition("://")
+    address, sign, table = rest.rpartition("#")
+    user, at, place = (address if sign else rest).partition("@")
+    if not at or "/" in user:
+        user, at, place = "", "", address if sign else rest
+    place, asks, query = place.partition("?")
+    settings = [each for each in query.split("&") if not _is_password(each)]
+    asks = asks if any(settings) else ""
+    name = user.partition(":")[0]
+    shown = f"{scheme}://{name}{at}{place}{asks}{'&'.join(settings)}"
+    return f"{shown}{sign}{table}" if sign else shown
 
 
 def _is_password(setting: str) -> bool:
