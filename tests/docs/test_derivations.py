@@ -8,6 +8,7 @@ from docs.pages import ROOT
 
 PAGES = [
     "answer_intervals",
+    "confidence",
     "one_bit_edge",
     "online_bisection",
     "online_construction",

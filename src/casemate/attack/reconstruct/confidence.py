@@ -249,9 +249,7 @@ def trusted_equations(problem: Problem, values: Floats) -> Flags:
     Pass it to `confidence` together with the values of a robust solver: the answers that it
     outvoted are then left out, and intervals are those of the rest.
     """
-    lengths = problem.equations.lengths
-    left = np.abs(problem.answers - lengths * problem.equations.times(values))
-    left /= np.maximum(np.abs(problem.spread), 1e-300)
+    left = np.abs(problem.scaled_residuals(values))
     typical = 1.4826 * float(np.median(left)) if len(left) else 0.0
     stated = 0.0 if problem.noise is None else problem.noise.deviation
     rounding = EXACT_FIT_RESIDUAL * float(np.abs(problem.answers).max(initial=0.0))
