@@ -122,6 +122,7 @@ def test_no_allowed_point_is_better_than_the_pulled_one(seed: int, strength: flo
         return float(0.5 * np.sum((x - point) ** 2) + strength * np.abs(x - centre).sum())
 
     found = region.proximal_point(point, centre, strength)
+    assert found.sum() == pytest.approx(region.total, abs=1e-9)
     for _ in range(20):
         step = rng.choice([1e-3, 0.1, 2.0]) * rng.normal(size=len(point))
         assert cost(found) <= cost(region.nearest(found + step)) + 1e-7
