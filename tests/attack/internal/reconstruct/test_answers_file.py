@@ -79,6 +79,14 @@ def test_cells_are_numbered_in_the_order_of_numbers_and_not_of_digits(tmp_path: 
     assert dict(column.answers or {}) == {(9,): Decimal(2), (10,): Decimal(1), (100,): Decimal(3)}
 
 
+def test_a_statement_of_which_a_part_is_refused_needs_no_answer(
+    table: Table, tmp_path: Path
+) -> None:
+    partly = "SELECT SUM(pay), SUM(pay * pay) FROM t"
+    (column,) = answered(table, tmp_path, [TOTAL, partly], "1,,150").columns
+    assert (column.query, column.answers) == (1, {(): Decimal(150)})
+
+
 def test_the_column_cell_may_be_absent(tmp_path: Path) -> None:
     (given,) = read(tmp_path, "2, 7.50 ", header="query,answer")
     assert (given.query, given.cell, given.answer) == (2, "", Decimal("7.50"))

@@ -1,5 +1,6 @@
 """The library function: rows and answers in, values with intervals out, mistakes in a sentence."""
 
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,13 @@ def test_rows_come_in_any_form(form: Any) -> None:
     found = reconstruct(form(np.array(ROWS)), TOTALS, random=generator())
     assert found.values == pytest.approx([7, 4, 5])
     assert found.low == pytest.approx([7, 4, 5]) and found.high == pytest.approx([7, 4, 5])
+
+
+@pytest.mark.parametrize("level", [0.05, 0.5, 0.95])
+def test_any_confidence_between_0_and_1_may_be_asked_for(level: float) -> None:
+    found = reconstruct(ROWS, TOTALS, noise="gaussian:1", confidence=level, random=generator())
+    half = NormalDist().inv_cdf((1 + level) / 2)
+    assert found.width[1] == pytest.approx(2 * half, rel=1e-3)  # one answer decides it
 
 
 # Interrupted ----------------------------------------------------------------------------------
