@@ -114,6 +114,16 @@ def test_somebody_alone_in_a_cell_is_not_given_away_by_the_release_without() -> 
     assert predicted(problem, truth, subjects, [20]).values.tolist() == [[0.0]]
 
 
+def test_nothing_is_learned_from_who_left() -> None:
+    """In town 2 one other and three rows of the target have a 1: a row that left would be a 0."""
+    town = np.repeat([0, 1, 2], [10, 10, 4])
+    person = np.array([*range(21), 21, 21, 21])
+    truth = (town > 0).astype(np.float64)
+    subjects = Subjects.alone(24, Features.from_arrays({"town": town}), person)
+    found = predicted(Problem.of(np.eye(24), truth, BIT), truth, subjects, [21])
+    assert found.values.tolist() == [[1.0]]
+
+
 def test_a_category_is_predicted_as_a_whole() -> None:
     """Three 0/1 unknowns a record, of which at most one is 1; the town tells which."""
     town = np.arange(40) % 4

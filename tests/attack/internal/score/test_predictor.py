@@ -138,12 +138,13 @@ def test_a_secret_is_found_in_the_column_the_pair_or_the_line_that_tells_it(seed
     assert found.predictor.name in ("ridge", "neighbours") and found.fraction > 0.9
 
 
-def test_nobody_is_predicted_from_the_own_rows(seed: int) -> None:
+@pytest.mark.parametrize("kind", [np.float64, np.str_], ids=["neighbours", "cells"])
+def test_nobody_is_predicted_from_the_own_rows(kind: type, seed: int) -> None:
     """Everybody's two rows have the same secret and the same public value, shared by nobody."""
     rng = np.random.default_rng(seed)
     people = np.arange(MANY) // 2
     secret = rng.integers(0, 2, MANY // 2)[people]
-    public: dict[str, NDArray[Any]] = {"face": people}
+    public: dict[str, NDArray[Any]] = {"face": people.astype(kind)}
     assert best(public, secret, people).fraction < 0.7
     assert best(public, secret).fraction == 1.0, "rows of one person counted as two people"
 
