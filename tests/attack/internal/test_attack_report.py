@@ -101,7 +101,8 @@ def test_the_text_says_how_much_by_what_and_beside_what() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "determined", "word"),
     [
-        (0.1, 0.3, 0, "disclosure: "),
+        (0.1, 0.3, 0, "disclosure: the attack is right more often"),
+        (0.1, 0.3, 7, "disclosure: the attack is right more often"),
         (-0.1, 0.3, 0, "no disclosure is shown"),
         (0.0, 0.3, 0, "no disclosure is shown"),
         (-0.3, -0.1, 0, "no disclosure: "),
