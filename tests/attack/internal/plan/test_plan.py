@@ -261,12 +261,22 @@ def test_a_column_of_an_open_table_must_be_private(hospital: Table) -> None:
         Plan.of(hospital, 1, private="ZIP")
 
 
-def test_answers_have_to_be_as_many_as_queries() -> None:
-    plan = Plan.of("hospital", 2, min_count=2)
-    with pytest.raises(ValueError, match="2 queries, and 1 answers came"):
-        plan.value([1])
-    with pytest.raises(ValueError, match="not for one record"):
-        replace(plan, combination=()).value([1, 1])
+@pytest.mark.parametrize(
+    ("changes", "answers", "sentence"),
+    [
+        ({}, [1], "2 queries, and 1 answers came"),
+        ({"combination": ()}, [1, 1], "not for one record"),
+        ({"values": ("no", "yes")}, [1, 2], "no value of the category"),
+        ({"values": ("no", "yes")}, [3, 1], "no value of the category"),
+        ({"values": ("no", "yes")}, [1.5, 1], "no value of the category"),
+    ],
+)
+def test_answers_that_are_not_those_of_the_queries_are_refused(
+    changes: dict[str, Any], answers: list[float], sentence: str
+) -> None:
+    plan = replace(Plan.of("hospital", 2, min_count=2), **changes)
+    with pytest.raises(ValueError, match=sentence):
+        plan.value(answers)
 
 
 # Many targets -----------------------------------------------------------------------------------
