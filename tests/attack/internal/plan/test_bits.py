@@ -119,8 +119,12 @@ def test_without_a_column_that_tells_all_apart_there_is_a_query_for_each(tmp_pat
 
 
 def learned(table: Table, least: int = 1) -> tuple[AdaptiveFindings, int]:
-    plan = AdaptivePlan(Planner(table, min_count=least), "all")
-    return plan.run(Exact(table)), len(plan.fixed.queries)
+    """What was found by queries that are all large enough, and how many a fixed plan has."""
+    planner = Planner(table, min_count=least)
+    plan = AdaptivePlan(planner, "all")
+    found = plan.run(Exact(table))
+    assert min(planner.setting.read(found.queries).counts) >= least
+    return found, len(plan.fixed.queries)
 
 
 @pytest.mark.parametrize("kind", ["number", "category", "boolean"])
