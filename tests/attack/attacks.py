@@ -1,6 +1,6 @@
 """Small attacks with values that are easy to recognise in a report."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -17,51 +17,48 @@ from casemate.attack.score.scoring import PairedComparison, Score, Stratum
 from casemate.published import Knowledge
 
 SECRETS = (7654.125, 8765.375, 6543.625, 9876.875, 5432.25)
-HOSTILE = "</td></style><script>alert('x')</script>\" onload=\"&amp;"
+
+
+SUMS = [f"id <= {place}" for place in range(1, 6)]
 
 
 @cache
-def exact(column: str = "pay") -> Attacked:
+def exact() -> Attacked:
     """An attack on five people that finds every value exactly, and leaves one query out."""
-    return _attack(column, [*(f"id <= {place}" for place in range(1, 6)), f'"{column}" > 1'])
+    return _attack([*SUMS, "pay > 1"])
 
 
 @cache
 def loose() -> Attacked:
     """An attack that knows two sums only, with noise over them and bounds around."""
-    return _attack("pay", ["id < 3", "id > 2"], NoiseLaw("gaussian", 100.0))
+    return _attack(["id < 3", "id > 2"], NoiseLaw("gaussian", 100.0))
 
 
 @cache
-def outside(column: str = "pay") -> Attacked:
+def outside() -> Attacked:
     """The same exact numbers, seen by somebody whose table has no such column."""
-    return _attack(column, [f"id <= {place}" for place in range(1, 6)], seen=True)
+    return _attack(SUMS, seen=True)
 
 
-def _attack(
-    column: str, predicates: list[str], noise: NoiseLaw | None = None, seen: bool = False
-) -> Attacked:
-    name = column.replace('"', '""')
-    statements = [f'SELECT SUM("{name}") FROM t WHERE {each}' for each in predicates]
+def _attack(predicates: list[str], noise: NoiseLaw | None = None, seen: bool = False) -> Attacked:
+    rows = [(place, *([] if seen else [value])) for place, value in enumerate(SECRETS, start=1)]
     with TemporaryDirectory() as folder:
         path, answers = Path(folder) / "t.csv", Path(folder) / "a.csv"
-        rows = [f"{place},{value}" for place, value in enumerate(SECRETS, start=1)]
-        header = f'id,"{name}"'
-        path.write_text("\n".join([header, *rows, ""]))
-        if seen:
-            path.write_text("\n".join(["id", *(str(place) for place in range(1, 6)), ""]))
-            sums = np.cumsum(SECRETS).tolist()
-            lines = [f"{query},{total}" for query, total in enumerate(sums, start=1)]
-            answers.write_text("\n".join(["query,answer", *lines, ""]))
+        _write(path, ("id", "pay")[: len(rows[0])], rows)
+        _write(answers, ("query", "answer"), enumerate(np.cumsum(SECRETS).tolist(), start=1))
         return Attack.of(
-            statements,
+            [f"SELECT SUM(pay) FROM t WHERE {each}" for each in predicates],
             path,
             answers=answers if seen else None,
-            private=column,
+            private="pay",
             knowledge=None if noise is None else Knowledge(Fraction(0), Fraction(20_000)),
             options=AttackOptions(noise=noise, tolerance=0.5),
             random=np.random.default_rng(0),
         )
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    path.write_text("".join(",".join(map(str, row)) + "\n" for row in [header, *rows]))
 
 
 def judged(

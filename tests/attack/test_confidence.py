@@ -1,8 +1,9 @@
-import re
-from pathlib import Path
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from attack.equations import subsets
 from chance import assert_rate_at_most
 from numpy.typing import NDArray
 
@@ -12,15 +13,8 @@ from casemate.attack.reconstruct.problem import Kind, NoiseLaw, Prior, Problem
 from casemate.attack.solvers.decoding import least_deviations
 from casemate.exact import Floats
 
-HERE = Path(__file__).parent
-DERIVATION = HERE.parent.parent / "docs/derivations/confidence.md"
-
 HOSPITAL = np.array([[1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 0, 1], [0, 1, 0, 0, 0, 0]], np.float64)
 SUGAR = np.array([4.0, 5.2, 5.0, 5.3, 7.4, 5.2])
-
-
-def subsets(random: np.random.Generator, height: int, width: int) -> Floats:
-    return (random.random((height, width)) < 0.5).astype(np.float64)
 
 
 def sure_of(problem: Problem, values: Floats | None = None, level: float = 0.9) -> Confidence:
@@ -73,18 +67,14 @@ def test_the_deviation_is_that_of_the_weighted_estimate(seed: int) -> None:
     random = np.random.default_rng(seed)
     matrix, spread = subsets(random, 40, 6), random.uniform(0.5, 4, 40)
     plain = Problem.of(matrix, random.normal(size=40), noise=NoiseLaw("laplace", 2.0))
-    problem = Problem(
-        plain.equations, plain.answers, plain.low, plain.high, plain.whole, plain.noise, spread
-    )
+    problem = replace(plain, spread=spread)
     divided = matrix / (spread * 2 * np.sqrt(2))[:, None]
     expected = np.sqrt(np.diag(np.linalg.inv(divided.T @ divided)))
     assert sure_of(problem).deviation == pytest.approx(expected)
 
 
 def test_noise_within_a_bound_leaves_no_value_that_it_excludes() -> None:
-    law = NoiseLaw("uniform", 1.0)
-    problem = Problem.of([[1], [1]], [4.2, 5.8], noise=law)
-    found = sure_of(problem)
+    found = sure_of(Problem.of([[1], [1]], [4.2, 5.8], noise=NoiseLaw("uniform", 1.0)))
     assert found.low == pytest.approx([4.8], abs=1e-5)
     assert found.high == pytest.approx([5.2], abs=1e-5)
 
@@ -148,31 +138,28 @@ def missed(
         spread = random.uniform(0.2, 5, len(matrix)) if averages else np.ones(len(matrix))
         answers = matrix @ truth + spread * law.laid_over(np.zeros(len(matrix)), random)
         plain = Problem.of(matrix, answers, Prior(low=0.0, high=5.0) if box else None, claimed)
-        problem = Problem(
-            plain.equations, answers, plain.low, plain.high, plain.whole, claimed, spread
-        )
-        found = confidence(problem, random=random)
+        found = confidence(replace(plain, spread=spread), random=random)
         assert covers(found, found.values).all()
         misses += int((~covers(found, truth))[::3].sum())
     return misses
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "laplace"])
-@pytest.mark.parametrize("name", ["one", "two", "ranges", "subsets"])
-def test_intervals_cover_at_their_level(name: str, kind: Kind, seed: int) -> None:
-    """To within half a point for Laplace noise on a few answers."""
-    misses, trials = missed(name, kind, seed), GROUPS * SEEDS
-    assert_rate_at_most(misses, trials, 0.105)
-    assert_rate_at_most(trials - misses, trials, 0.905)
+SETTINGS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name in ("one", "two", "ranges", "subsets")),
+    *(("subsets", options) for options in ({"box": True}, {"averages": True}, {"stated": None})),
+]
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
-@pytest.mark.parametrize("options", [{"box": True}, {"averages": True}, {"stated": None}])
-def test_so_they_do_with_a_box_with_averages_and_without_a_law(
-    kind: Kind, options: dict[str, bool], seed: int
+@pytest.mark.parametrize(("name", "options"), SETTINGS)
+def test_intervals_cover_at_their_level(
+    name: str, options: dict[str, Any], kind: Kind, seed: int
 ) -> None:
-    """Without a law the scale is shared, but it comes from 180 degrees of freedom."""
-    misses, trials = missed("subsets", kind, seed, **options), GROUPS * SEEDS
+    """To within half a point for Laplace noise on a few answers.
+
+    Without a law the scale is shared, but it comes from 180 degrees of freedom.
+    """
+    misses, trials = missed(name, kind, seed, **options), GROUPS * SEEDS
     assert_rate_at_most(misses, trials, 0.105)
     assert_rate_at_most(trials - misses, trials, 0.905)
 
@@ -189,19 +176,4 @@ def test_drawn_deviations_cover_at_their_level_too(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(covariance_module, "MOST_EXACT", 0)
-    misses, trials = missed("subsets", "laplace", seed), GROUPS * SEEDS
-    assert_rate_at_most(misses, trials, 0.105)
-    assert_rate_at_most(trials - misses, trials, 0.905)
-
-
-# The derivation -----------------------------------------------------------------------------------
-
-
-def test_every_claim_of_the_derivation_is_shown_by_a_test_that_exists() -> None:
-    claims = re.split(r"^## ", DERIVATION.read_text(), flags=re.MULTILINE)[1:]
-    tests = "".join(path.read_text() for path in HERE.rglob("test_*.py"))
-    assert claims
-    for claim in claims:
-        named = re.findall(r"`(test_\w+)`", claim)
-        assert named, f"no test is named under {claim.splitlines()[0]!r}"
-        assert all(f"def {name}(" in tests for name in named), claim.splitlines()[0]
+    test_intervals_cover_at_their_level("subsets", {}, "laplace", seed)

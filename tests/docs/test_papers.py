@@ -14,6 +14,7 @@ from docs.pages import ROOT, page, rows
 LISTED = rows(page("papers"))
 DERIVATIONS = [
     "answer_intervals",
+    "confidence",
     "one_bit_edge",
     "online_bisection",
     "online_construction",

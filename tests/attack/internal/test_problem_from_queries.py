@@ -1,8 +1,9 @@
 """From SQL to a problem: the same equations for the custodian and for an outsider."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -144,19 +145,30 @@ def test_rounding_in_sql_is_noise_within_half_a_unit() -> None:
 # What is refused ------------------------------------------------------------------------------
 
 
-def test_an_outsider_must_bring_every_answer() -> None:
-    with pytest.raises(Misconfigured, match="query 1 has no answer; give the published numbers"):
-        evidence(SUMS, "seen.csv")
+@pytest.mark.parametrize(
+    ("source", "statements", "sentence"),
+    [
+        ("seen.csv", SUMS, "query 1 has no answer; give the published numbers"),
+        (
+            "full.csv",
+            ["SELECT COUNT(*) FROM t", "SELECT SUM(area) FROM t"],
+            "none of the queries is about a private column",
+        ),
+        (
+            "full.csv",
+            ["SELECT MAX(pay) FROM t", "SELECT SUM(pay * pay) FROM t"],
+            "none of the queries can be used.*no equation",
+        ),
+    ],
+)
+def test_a_log_that_tells_nothing_is_refused(
+    source: str, statements: list[str], sentence: str
+) -> None:
+    with pytest.raises(Misconfigured, match=sentence):
+        evidence(statements, source)
 
 
-def test_a_log_that_is_about_nothing_private_is_refused() -> None:
-    with pytest.raises(Misconfigured, match="none of the queries is about a private column"):
-        evidence(["SELECT COUNT(*) FROM t", "SELECT SUM(area) FROM t"])
-
-
-def test_a_log_of_which_nothing_can_be_used_is_refused_with_the_first_reason() -> None:
-    with pytest.raises(Misconfigured, match=r"none of the queries can be used.*no equation"):
-        evidence(["SELECT MAX(pay) FROM t", "SELECT SUM(pay * pay) FROM t"])
+# Without stored equations ---------------------------------------------------------------------
 
 
 QUERIES = [
@@ -167,23 +179,28 @@ QUERIES = [
 ]
 
 
-def evidence_of_large(*, without_stored_rows: bool, noise: NoiseLaw | None = None) -> Evidence:
-    with pytest.MonkeyPatch.context() as patch, Table.open("population:300") as table:
-        if without_stored_rows:
-            patch.setattr(plain_sums, "MAX_STORED_ENTRIES", 0)
-        known = Knowledge(known={7: (Fraction(2), Fraction(2))})
-        random = np.random.default_rng(1)
-        found = Evidence.of(QUERIES, table, noise=noise, knowledge=known, random=random)
-        _ = found.truth, found.told
-        return found
+T = TypeVar("T")
+
+
+def long_and_short(work: Callable[[], T]) -> tuple[T, T]:
+    """What comes of it without stored equations, and with them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain_sums, "MAX_STORED_ENTRIES", 0)
+        long = work()
+    return long, work()
 
 
 @pytest.mark.parametrize("noise", [None, NoiseLaw("laplace", 2.0), NoiseLaw("round", 5.0)])
 def test_the_problem_is_the_same_one(noise: NoiseLaw | None) -> None:
-    long, short = (
-        evidence_of_large(without_stored_rows=True, noise=noise),
-        evidence_of_large(without_stored_rows=False, noise=noise),
-    )
+    def work() -> Evidence:
+        with Table.open("population:300") as table:
+            known = Knowledge(known={7: (Fraction(2), Fraction(2))})
+            random = np.random.default_rng(1)
+            found = Evidence.of(QUERIES, table, noise=noise, knowledge=known, random=random)
+            _ = found.truth, found.told
+            return found
+
+    long, short = long_and_short(work)
     assert not long.equations.system.rows
     assert long.truth is not None and short.truth is not None
     place = short.equations.record
@@ -244,10 +261,7 @@ def test_an_attack_on_a_long_table_comes_to_the_same() -> None:
         options = AttackOptions(targets=3)
         return Attack.of(QUERIES, "population:300", options=options, random=random)
 
-    short = attack()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_sums, "MAX_STORED_ENTRIES", 0)
-        long = attack()
+    long, short = long_and_short(attack)
     assert long.scores["visits"].recovered == pytest.approx(short.scores["visits"].recovered)
     assert long.scores["visits"].records == short.scores["visits"].records
     assert [each.record for each in short.secrets] == [
@@ -266,37 +280,15 @@ values = ["A", "B", "C"]
 """
 
 
-def attacked(folder: Path, *statements: str) -> Attacked:
-    (folder / "t.csv").write_text("id,status\n1,A\n2,B\n3,C\n4,C\n")
-    (folder / "p.toml").write_text(POLICY)
-    return Attack.of(statements, folder / "p.toml", random=np.random.default_rng(0))
-
-
-def counts(value: str) -> list[str]:
-    return [f"SELECT COUNT(*) FROM t WHERE status = '{value}' AND id = {i}" for i in range(1, 5)]
-
-
 def test_a_category_is_what_its_unknowns_say_or_what_they_leave(tmp_path: Path) -> None:
-    found = attacked(tmp_path, *counts("A"), *counts("B"))
+    (tmp_path / "t.csv").write_text("id,status\n1,A\n2,B\n3,C\n4,C\n")
+    (tmp_path / "p.toml").write_text(POLICY)
+    count = "SELECT COUNT(*) FROM t WHERE status = '{}' AND id = {}".format
+    counts = [count(value, place) for value in "AB" for place in range(1, 5)]
+    found = Attack.of(counts, tmp_path / "p.toml", random=np.random.default_rng(0))
+    assert repr(found) == "<Attacked: 4 records, 8 queries>"
+    assert {repr(secret) for secret in found.secrets} == {"<Secret: a value of status>"}
     assert [each.value for each in found.secrets] == ["A", "B", "C", "C"]
     assert {each.column for each in found.secrets} == {"status"}
     assert [each.record for each in found.secrets] == [1, 2, 3, 4]
     assert {(each.low, each.high) for each in found.secrets} == {(None, None)}
-
-
-def test_numbers_have_intervals_and_no_category(tmp_path: Path) -> None:
-    queries = [
-        'SELECT SUM("Blood sugar") FROM t',
-        'SELECT SUM("Blood sugar") FROM t WHERE Age > 40',
-    ]
-    found = Attack.of(queries, "hospital", random=np.random.default_rng(0))
-    for each in found.secrets:
-        assert isinstance(each.value, float) and each.low is not None and each.high is not None
-        assert each.low <= each.value + 1e-6 and each.value <= each.high + 1e-6
-
-
-def test_nobody_is_shown_in_a_representation(tmp_path: Path) -> None:
-    found = attacked(tmp_path, *counts("A"), *counts("B"))
-    (secret, *_) = found.secrets
-    assert repr(secret) == "<Secret: a value of status>"
-    assert repr(found) == "<Attacked: 4 records, 8 queries>"

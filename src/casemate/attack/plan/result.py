@@ -83,7 +83,11 @@ class Planned:
 
     def decode_number(self, value: Fraction) -> Scalar | Fraction:
         """A number as it is, or the category that it is the place of."""
-        return value if self.values is None else self.values[int(value)]
+        if self.values is None:
+            return value
+        if value not in range(len(self.values)):
+            raise ValueError("the answers add up to no value of the category; give exact ones")
+        return self.values[int(value)]
 
     def _check(self, answers: Sequence[Answer]) -> None:
         if len(answers) != len(self.queries):

@@ -84,19 +84,20 @@ def with_answers(found: Publication, given: Sequence[Given], source: Source) -> 
             f"{beyond[0].where} answers query {beyond[0].query}, and there are {found.queries} "
             "queries; give answers to these only"
         )
-    refused = {each.query for each in found.refused}
     by_query: dict[int, list[ShownColumn]] = defaultdict(list)
     for column in found.columns:
         by_query[column.query].append(column)
-    for query in range(1, found.queries + 1):
-        answered = any(each.query == query for each in given)
-        if query in by_query and query not in refused and not answered:
-            raise Misconfigured(
-                f"query {query} has no answer; give one, or leave the query out of the log"
-            )
+    answered: dict[int, list[Given]] = defaultdict(list)
+    for each in given:
+        answered[each.query].append(each)
+    lacking = by_query.keys() - answered.keys() - {each.query for each in found.refused}
+    if lacking:
+        raise Misconfigured(
+            f"query {min(lacking)} has no answer; give one, or leave the query out of the log"
+        )
     columns: list[ShownColumn] = []
     for query, shown in by_query.items():
-        columns += _answer_columns(shown, [each for each in given if each.query == query], source)
+        columns += _answer_columns(shown, answered[query], source)
     return replace(found, columns=tuple(columns), there=())
 
 

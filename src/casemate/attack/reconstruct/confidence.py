@@ -5,7 +5,8 @@ Source     Source document 002, "Solving the equations"; the argument that the i
            background knowledge": bounds and equations together leave less than either.
 Guarantee  If the noises are independent and of the stated law, the interval of each unknown holds
            its true value with probability `level`, whatever the value is: exactly for Gaussian
-           noise, within a point for Laplace noise at 80 % and more. Where no law is stated and the
+           noise (or more often, at an end of the value's range and a level below a half), within a
+           point for Laplace noise at 80 % and more. Where no law is stated and the
            equations contradict each other, the noise is taken for Gaussian and its deviation is
            estimated from what they leave. Where they agree, there is none, and what they determine
            has an interval of the width of rounding. Where noise cannot pass a bound, the true value
@@ -249,9 +250,7 @@ def trusted_equations(problem: Problem, values: Floats) -> Flags:
     Pass it to `confidence` together with the values of a robust solver: the answers that it
     outvoted are then left out, and intervals are those of the rest.
     """
-    lengths = problem.equations.lengths
-    left = np.abs(problem.answers - lengths * problem.equations.times(values))
-    left /= np.maximum(np.abs(problem.spread), 1e-300)
+    left = np.abs(problem.scaled_residuals(values))
     typical = 1.4826 * float(np.median(left)) if len(left) else 0.0
     stated = 0.0 if problem.noise is None else problem.noise.deviation
     rounding = EXACT_FIT_RESIDUAL * float(np.abs(problem.answers).max(initial=0.0))

@@ -159,7 +159,8 @@ def normal_cdf(points: Floats) -> Floats:
 # any s. With s = 1/2 this is the plain interval. Here s is 0 at the lower end of the range, 1/2
 # from the normal quantile's reach on, and 1 at the upper end: a value at an end can only be missed
 # on the side where values are. s never falls, so the values that are in form one interval, and it
-# is never empty.
+# is never empty. At levels below 1/2 s stays so far from 0 and 1 that the estimate is in; where it
+# is outside of the range, the end next to it is the interval, which then covers more often.
 
 
 BISECTION_STEPS = 40
@@ -192,8 +193,8 @@ def intervals(estimate: EstimateWithLaw, level: float) -> tuple[Floats, Floats]:
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([3.355, 0.0], [6.645, 0.039])
     """
-    if not 0.5 <= level < 1:
-        raise ValueError("a level of confidence is at least 0.5 and less than 1")
+    if not 0 < level < 1:
+        raise ValueError(f"a level of confidence must lie between 0 and 1, got {level}")
     edge = _Edge(estimate, 1 - level)
     middle = np.clip(estimate.centre, estimate.low, estimate.high)
     reach = edge.reach * estimate.deviation
@@ -235,7 +236,8 @@ class _Edge:
         """The share of misses that may be on the low side: s in the text above."""
         from_low = np.minimum(1.0, (values - self._estimate.low) / self._turn)
         from_high = np.minimum(1.0, (self._estimate.high - values) / self._turn)
-        return np.asarray((1 + from_low - from_high) / 2)
+        most = 1 / (2 * self._miss)  # else an estimate at an end would not be in its interval
+        return np.clip((1 + from_low - from_high) / 2, 1 - most, most)
 
 
 def _bisect(outer: Floats, inner: Floats, is_outside: Callable[[Floats], Flags]) -> Floats:

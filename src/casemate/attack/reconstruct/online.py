@@ -7,9 +7,8 @@ Cost       One scan of the table for each statement, to see whom it is about; th
            unknowns for `recursive` (`RecursiveSquares`), which is exact after every answer.
 """
 
-from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,19 +82,8 @@ class RecursiveSquares:
 
 
 Method = Literal["kaczmarz", "sgd", "recursive"]
-
-
-class Seeing(Protocol):
-    """A point that follows equations as they come."""
-
-    @property
-    def point(self) -> Floats:
-        """Where it is now."""
-
-    def see(
-        self, columns: NDArray[np.integer[Any]], answer: float, values: Floats | None = None
-    ) -> None:
-        """Take in one equation: the unknowns it adds up, their coefficients, and the answer."""
+_SIGMOID = {"kaczmarz": False, "sgd": True}
+"""How streams are kept in their box: by clipping, or by the sigmoid."""
 
 
 class OnlineReconstruction:
@@ -131,7 +119,15 @@ class OnlineReconstruction:
             -np.inf if low is None else float(low),
             np.inf if high is None else float(high),
         )
-        self._point = _METHODS[method](len(self.records), ends, noisy)
+        self._point: RecursiveSquares | EquationStream = RecursiveSquares(len(self.records))
+        if method != "recursive":
+            self._point = EquationStream(
+                len(self.records),
+                low=ends[0],
+                high=ends[1],
+                sigmoid=_SIGMOID[method],
+                averaged=noisy,
+            )
         self.seen = 0
 
     @property
@@ -160,14 +156,3 @@ class OnlineReconstruction:
             where = system.record[system.system.column[mine]]
             factors = system.system.value[mine].astype(np.float64)
             self._point.see(where, float(system.low[row]), factors)
-
-
-_METHODS: dict[str, Callable[[int, tuple[float, float], bool], Seeing]] = {
-    "kaczmarz": lambda width, box, noisy: EquationStream(
-        width, low=box[0], high=box[1], averaged=noisy
-    ),
-    "sgd": lambda width, box, noisy: EquationStream(
-        width, low=box[0], high=box[1], sigmoid=True, averaged=noisy
-    ),
-    "recursive": lambda width, *_: RecursiveSquares(width),
-}

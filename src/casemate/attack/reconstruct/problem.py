@@ -215,6 +215,11 @@ class Problem:
         """Whether anything at all is known of the unknowns' ranges."""
         return bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
 
+    def scaled_residuals(self, values: Floats) -> Floats:
+        """What each answer differs from what the values add up to, in units of its spread."""
+        left = self.answers - self.equations.lengths * self.equations.times(values)
+        return np.asarray(left / np.maximum(np.abs(self.spread), 1e-300))
+
     def with_answers(self, answers: Floats) -> "Problem":
         """The same equations with other published numbers."""
         return replace(self, answers=answers)
@@ -222,7 +227,7 @@ class Problem:
 
 def rows_of(aggregates: Any) -> Passes:
     """Equations from a matrix: an array, anything with `tocsr`, or equations already."""
-    if hasattr(aggregates, "times") and hasattr(aggregates, "transposed"):
+    if hasattr(aggregates, "times") and hasattr(aggregates, "transpose_times"):
         found: Passes = aggregates
         return found
     if hasattr(aggregates, "tocsr"):
@@ -231,8 +236,6 @@ def rows_of(aggregates: Any) -> Passes:
     matrix = _numbers(aggregates, "coefficients")
     if matrix.ndim != 2:
         raise ValueError("the queries must be a matrix: a row for each query, a column a record")
-    if not np.isfinite(matrix).all():
-        raise ValueError("a coefficient of a query is not a finite number; correct it")
     row, column = np.nonzero(matrix)
     starts = np.searchsorted(row, np.arange(len(matrix) + 1))
     return _rows(starts, column, matrix[row, column], matrix.shape[1])
@@ -247,6 +250,8 @@ def _numbers(given: Any, what: str) -> Floats:
 
 
 def _rows(starts: Any, columns: Any, values: Any, width: int) -> Rows:
+    if not np.isfinite(values).all():
+        raise ValueError("a coefficient of a query is not a finite number; correct it")
     plain = bool((values == 1).all())
     kept = None if plain else np.asarray(values, np.float64)
     return Rows(np.asarray(starts, np.int64), np.asarray(columns, np.uint32), kept, int(width))

@@ -14,7 +14,7 @@ from casemate.attack.reconstruct.problem import Problem, weights
 from casemate.attack.reconstruct.reconstruction import Solver, Watch
 from casemate.attack.solvers.answer_loss import AnswerLaw
 from casemate.attack.solvers.box_squares import box_squares
-from casemate.attack.solvers.convex import TotalRange, convex
+from casemate.attack.solvers.convex import convex
 from casemate.attack.solvers.decoding import (
     exact_decoding,
     least_absolute,
@@ -42,7 +42,7 @@ SWEEPS_MIN_ROWS_PER_COLUMN = 0.75
 """From about so many equations an unknown on, sweeps are faster than conjugate gradients."""
 
 EXACT_FIT_RESIDUAL = 1e-6
-"""A relative residual so small is rounding, and no noise."""
+"""A relative residual so small is rounding, and no noise: the answers can all be true."""
 
 EVEN_WEIGHT_RANGE = 1e-3
 """Weights that differ by less are left out."""
@@ -162,14 +162,13 @@ def residual_at(problem: Problem, values: Floats) -> float:
 
 def _convex(problem: Problem, work: SolverWork) -> SolverResult:
     """Everything that is known, at once: ranges, a total, sums within limits, sparsity."""
-    width = problem.equations.width
     return SolverResult(
         convex(
             weigh_equations(problem),
             problem.answers,
             low=problem.low,
             high=problem.high,
-            total=None if problem.total is None else TotalRange.of(width, problem.total),
+            total=problem.total,
             also=problem.limits,
             sparsity=problem.sparse,
             centre=0.0 if problem.sparse else middle(problem),
@@ -290,12 +289,8 @@ def _search_whole(problem: Problem, equations: Rows, near: Solved, work: SolverW
         seconds=MILP_TIME_LIMIT_SECONDS,
         progress=after(work.watch, near.iterations),
     )
-    residual = residual_at(problem, exact.values)
-    better = residual < found.residual
-    steps = near.iterations + found.iterations
-    if better:
-        return Solved(exact.values, residual, steps, exact.proved)
-    return replace(found, iterations=steps)
+    best = exact if exact.residual < found.residual else found
+    return replace(best, iterations=near.iterations + found.iterations)
 
 
 LAWS = {"gaussian": AnswerLaw.GAUSSIAN, "laplace": AnswerLaw.LAPLACE, "uniform": AnswerLaw.UNIFORM}
@@ -311,8 +306,7 @@ def _noise_of(problem: Problem, near: Solved) -> tuple[AnswerLaw, Floats] | None
     freedom = problem.equations.height - problem.equations.width
     if near.residual <= EXACT_FIT_RESIDUAL or freedom <= 0:
         return None
-    lengths = problem.equations.lengths
-    left = (problem.answers - lengths * problem.equations.times(near.values)) / spread
+    left = problem.scaled_residuals(near.values)
     deviation = float(np.sqrt(left @ left / freedom))
     return AnswerLaw.GAUSSIAN, deviation * spread
 
@@ -336,9 +330,6 @@ SOLVERS: Mapping[Solver, Callable[[Problem, SolverWork], SolverResult]] = {
 # Without a stated law of noise the answers are first taken at their word. If they cannot all be
 # true, the question is whether a few of them are plainly wrong, or all of them a little: least
 # absolute deviations make most equations hold in the first case, and in no other.
-
-EXACT_FIT_RESIDUAL = 1e-6
-"""A relative residual so small is rounding: the answers can all be true."""
 
 OUTLIER_RATIO = 2.5
 """The deviation of all residuals over that of the middle half: 1 for a bell, 1.4 for Laplace."""
@@ -373,7 +364,7 @@ def _misfits(problem: Problem, solved: Solved) -> bool:
     """Whether the answers cannot all be true, or are further off than the stated noise allows."""
     if problem.noise is None:
         return solved.residual > EXACT_FIT_RESIDUAL
-    left = scaled_residuals(problem, solved.values) / problem.noise.deviation
+    left = problem.scaled_residuals(solved.values) / problem.noise.deviation
     freedom = max(1.0, problem.equations.height - problem.equations.width)
     misfit = float(np.sqrt((left**2).sum() / freedom))
     return misfit > NOISE_MISFIT_RATIO and len(left) > 2 * freedom**0.5
@@ -385,17 +376,10 @@ def _outvoting_point(problem: Problem, work: SolverWork) -> SolverResult | None:
     values = found.solved.values
     if problem.whole.any():
         values = np.where(problem.whole, np.rint(values), values)
-    left = np.abs(scaled_residuals(problem, values))
+    left = np.abs(problem.scaled_residuals(values))
     middle = 1.4826 * float(np.median(left))
     everything = float(np.sqrt(np.mean(left**2)))
     return found if everything > OUTLIER_RATIO * middle else None
-
-
-def scaled_residuals(problem: Problem, values: Floats) -> Floats:
-    """What each answer differs from what the values add up to, in units of its spread."""
-    lengths = problem.equations.lengths
-    left = problem.answers - lengths * problem.equations.times(values)
-    return np.asarray(left / np.maximum(np.abs(problem.spread), 1e-300))
 
 
 def _linear(problem: Problem) -> Solver:
@@ -417,5 +401,5 @@ def is_countable(problem: Problem) -> bool:
 
 def _is_whole(problem: Problem, values: Floats) -> bool:
     """Whether the rounded values satisfy the equations as well."""
-    left = np.abs(scaled_residuals(problem, np.rint(values)))
+    left = np.abs(problem.scaled_residuals(np.rint(values)))
     return bool((left <= EXACT_FIT_RESIDUAL * np.maximum(1.0, np.abs(problem.answers))).all())

@@ -32,7 +32,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from casemate.attack.solvers.iteration import Progress, Solved, after, iterate, norm
 from casemate.attack.solvers.least_squares import ROUNDING_SLOPE
@@ -47,48 +46,38 @@ TOTAL_TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
-class TotalRange:
-    """What a weighted sum of all values is known to be: at least `low` and at most `high`."""
-
-    weights: Floats
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, width: int, low: float, high: float | None = None) -> "TotalRange":
-        """The plain sum: equal to `low`, or between two ends."""
-        return cls(np.ones(width), low, low if high is None else high)
-
-
-@dataclass(frozen=True, eq=False)
 class Allowed:
     """The values that are possible, a box and a total if one is known; and the nearest such point.
 
     A pull of strength s towards a centre moves each value by at most s, and no further than the
     centre; being separable, it is followed by the box. A total is one multiplier: the point moves
-    along the weights, is pulled and brought into the box, and its total falls as the multiplier
-    grows, in straight pieces. Newton's method on them, kept between ends that close in, finds the
-    multiplier.
+    by it, is pulled and brought into the box, and its total falls as the multiplier grows, in
+    straight pieces. Newton's method on them, kept between ends that close in, finds the multiplier.
     """
 
     low: Floats
     high: Floats
-    total: TotalRange | None = None
+    total: float | None = None
 
     @classmethod
     def of(
-        cls, width: int, low: Floats | float, high: Floats | float, total: TotalRange | None = None
+        cls, width: int, low: Floats | float, high: Floats | float, total: float | None = None
     ) -> "Allowed":
         """A box for so many values, some of which have the total."""
         found = cls(*box_ends(low, high, width), total)
-        if total is not None:
-            _check_total(found, total)
+        slack = 1e-12 * (1 + 2 * abs(total or 0.0))
+        least, most = found.low.sum() - slack, found.high.sum() + slack
+        if total is not None and not least <= total <= most:
+            raise ValueError(
+                "no values within their ranges have the known total; widen the ranges or "
+                "correct the total"
+            )
         return found
 
     def nearest(self, point: Floats) -> Floats:
         """The nearest allowed point.
 
-        >>> Allowed.of(2, 0.0, 1.0, TotalRange.of(2, 1.5)).nearest(np.array([0.9, 0.2])).tolist()
+        >>> Allowed.of(2, 0.0, 1.0, 1.5).nearest(np.array([0.9, 0.2])).tolist()
         [1.0, 0.5]
         """
         return self.proximal_point(point, point, 0.0)
@@ -100,54 +89,37 @@ class Allowed:
         >>> line.proximal_point(np.array([3.0, 0.5, -2.0]), np.zeros(3), 1.0).tolist()
         [2.0, 0.0, -1.0]
         """
-        found = _DualPath(self, point, centre, strength)
+
+        def at(multiplier: float) -> Floats:
+            moved = point - multiplier
+            if strength > 0:
+                apart = moved - centre
+                moved = centre + np.sign(apart) * np.maximum(np.abs(apart) - strength, 0.0)
+            return np.clip(moved, self.low, self.high)
+
         if self.total is None:
-            return found.at(0.0)
-        reached = float(self.total.weights @ found.at(0.0))
-        if self.total.low <= reached <= self.total.high:
-            return found.at(0.0)
-        end = self.total.high if reached > self.total.high else self.total.low
-        return found.with_sum(self.total.weights, end)
+            return at(0.0)
+        return self._with_total(at, self.total, centre if strength > 0 else None)
 
+    def _with_total(
+        self, at: Callable[[float], Floats], total: float, holding: Floats | None
+    ) -> Floats:
+        """The point that has the total, among those of all multipliers.
 
-@dataclass(frozen=True, eq=False)
-class _DualPath:
-    """The nearest allowed points, for every multiplier of the total."""
-
-    allowed: Allowed
-    point: Floats
-    centre: Floats
-    strength: float
-
-    def at(self, multiplier: float) -> Floats:
-        """The point, moved against the weights, pulled, and brought into the box."""
-        total = self.allowed.total
-        moved = self.point if total is None else self.point - multiplier * total.weights
-        if self.strength > 0:
-            apart = moved - self.centre
-            moved = self.centre + np.sign(apart) * np.maximum(np.abs(apart) - self.strength, 0.0)
-        return np.clip(moved, self.allowed.low, self.allowed.high)
-
-    def with_sum(self, weights: Floats, target: float) -> Floats:
-        """The point whose weighted sum is this."""
+        Values follow the multiplier that are at no end, and not where a pull is `holding` them.
+        """
         below, above, multiplier = -np.inf, np.inf, 0.0
         for _ in range(MOST_MULTIPLIER_STEPS):
-            found = self.at(multiplier)
-            excess = float(weights @ found) - target
-            if abs(excess) <= TOTAL_TOLERANCE * (
-                float(np.abs(weights * found).sum()) + abs(target)
-            ):
+            found = at(multiplier)
+            excess = float(found.sum()) - total
+            if abs(excess) <= TOTAL_TOLERANCE * (float(np.abs(found).sum()) + abs(total)):
                 break
             below, above = (multiplier, above) if excess > 0 else (below, multiplier)
-            steepness = float(np.sum(weights[self._moves(found)] ** 2))
+            moves = (self.low < found) & (found < self.high)
+            steepness = int((moves if holding is None else moves & (found != holding)).sum())
             step = excess / steepness if steepness > 0 else math.copysign(np.inf, excess)
             multiplier = _between(below, above, multiplier + step)
         return found
-
-    def _moves(self, found: Floats) -> NDArray[np.bool_]:
-        """Which values follow the multiplier: those at no end, and not held by the pull."""
-        inside = (self.allowed.low < found) & (found < self.allowed.high)
-        return inside & (found != self.centre) if self.strength > 0 else inside
 
 
 def _between(below: float, above: float, wish: float) -> float:
@@ -159,20 +131,6 @@ def _between(below: float, above: float, wish: float) -> float:
     if np.isfinite(below):
         return 2 * below if below > 0 else 1.0
     return 2 * above if above < 0 else -1.0
-
-
-def _check_total(allowed: Allowed, total: TotalRange) -> None:
-    if total.low > total.high:
-        raise ValueError("the lower end of a total must not be above the upper one")
-    weights, used = total.weights, total.weights != 0
-    at_ends = [weights * np.where(used, end, 0.0) for end in (allowed.low, allowed.high)]
-    least, most = float(np.minimum(*at_ends).sum()), float(np.maximum(*at_ends).sum())
-    slack = 1e-12 * (1 + abs(total.low) + abs(total.high))
-    if least > total.high + slack or most < total.low - slack:
-        raise ValueError(
-            "no values within their ranges have the known total; widen the ranges or "
-            "correct the total"
-        )
 
 
 # Sums in ranges, and the penalty for those outside ----------------------------------------------
@@ -339,23 +297,25 @@ class AcceleratedDescent:
         self._begin(self.point)
 
 
-class ConstrainedLeastSquares:
-    """Least squares among allowed points with sums in ranges; with a pull no fit is enough."""
+class ConstrainedFit:
+    """A descent among allowed points with sums in ranges, and how well the equations hold there.
+
+    The fit is what it goes down, or a sum that it keeps on the way down something else. That the
+    equations hold is the end where nothing counts `beside` the fit.
+    """
 
     def __init__(
         self,
-        equations: Passes,
-        right: Floats,
+        work: AcceleratedDescent,
+        target: Floats,
+        scale: float,
         *,
-        nearest: Nearest,
-        start: Floats,
-        constraints: Sequence[RangePenalty] = (),
-        pull: bool = False,
+        keeps_fit: bool = False,
+        beside: bool = False,
     ) -> None:
-        self._target = right / equations.lengths
-        self._size, self._pull, self._first = norm(self._target), pull, 0.0
-        loss = RangePenalty(equations, self._target, self._target)
-        self.work = AcceleratedDescent(loss, constraints, nearest, start)
+        self.work, self._target, self._scale = work, target, scale
+        self._keeps_fit, self._beside = keeps_fit, beside
+        self._first = 0.0
         self.steps = 0
 
     @property
@@ -366,64 +326,22 @@ class ConstrainedLeastSquares:
     @property
     def residual(self) -> float:
         """How far the equations are from holding, relative to their right sides."""
-        return float(np.linalg.norm(self.work.images[0] - self._target)) / self._size
+        sums = self.work.images[1 if self._keeps_fit else 0]
+        return float(np.linalg.norm(sums - self._target)) / norm(self._target)
 
     def is_done(self, tolerance: float) -> bool:
         """Whether sums lie in their ranges, and the equations hold or no way leads nearer."""
         residual = self.residual
-        holds = residual <= tolerance and not self._pull
-        flat = self.work.flatness <= max(
-            ROUNDING_SLOPE * self._first, tolerance * self._size * residual
-        )
+        holds = residual <= tolerance and not self._beside
+        level = tolerance * self._scale * (1.0 if self._keeps_fit else residual)
+        flat = self.work.flatness <= max(ROUNDING_SLOPE * self._first, level)
         return (holds or flat) and self.work.violation <= tolerance
 
     def step(self) -> None:
         """Go on."""
-        self.work.step(self._size)
+        self.work.step(self._scale)
         self.steps += 1
         self._first = self._first or self.work.flatness
-
-
-class _NearestFit:
-    """The allowed point nearest to a centre that fits as well as a given one."""
-
-    def __init__(
-        self,
-        equations: Passes,
-        right: Floats,
-        *,
-        good: Floats,
-        centre: Floats,
-        nearest: Nearest,
-        constraints: Sequence[RangePenalty],
-    ) -> None:
-        self._target = right / equations.lengths
-        self._scale = max(1.0, norm(good - centre))
-        sums = equations.times(good)
-        fit = RangePenalty(equations, sums, sums, weight=FIRST_WEIGHT)
-        distance = RangePenalty(None, centre, centre)
-        self._work = AcceleratedDescent(distance, [fit, *constraints], nearest, good)
-        self.steps = 0
-
-    @property
-    def point(self) -> Floats:
-        """Where it is."""
-        return self._work.point
-
-    @property
-    def residual(self) -> float:
-        """How far the equations are from holding, relative to their right sides."""
-        return float(np.linalg.norm(self._work.images[1] - self._target)) / norm(self._target)
-
-    def is_done(self, tolerance: float) -> bool:
-        """Whether it fits as well, and no way leads nearer to the centre."""
-        flat = self._work.flatness <= tolerance * self._scale
-        return flat and self._work.violation <= tolerance
-
-    def step(self) -> None:
-        """Go on."""
-        self._work.step(self._scale)
-        self.steps += 1
 
 
 # Solvers ----------------------------------------------------------------------------------------
@@ -450,10 +368,26 @@ def projected_gradient(
     """
     allowed = Allowed.of(equations.width, low, high)
     begin = np.zeros(equations.width) if start is None else start
-    work = ConstrainedLeastSquares(
+    work = _least_squares(
         equations, right, nearest=lambda point, _: allowed.nearest(point), start=begin
     )
     return iterate(work, tolerance, most, progress)
+
+
+def _least_squares(
+    equations: Passes,
+    right: Floats,
+    *,
+    nearest: Nearest,
+    start: Floats,
+    constraints: Sequence[RangePenalty] = (),
+    pull: bool = False,
+) -> ConstrainedFit:
+    """The descent to the best fit; with a pull no fit is enough."""
+    target = right / equations.lengths
+    loss = RangePenalty(equations, target, target)
+    work = AcceleratedDescent(loss, constraints, nearest, start)
+    return ConstrainedFit(work, target, norm(target), beside=pull)
 
 
 def convex(
@@ -462,7 +396,7 @@ def convex(
     *,
     low: Floats | float = -np.inf,
     high: Floats | float = np.inf,
-    total: TotalRange | None = None,
+    total: float | None = None,
     also: RangeConstraints | None = None,
     sparsity: float = 0.0,
     centre: Floats | float = 0.0,
@@ -479,8 +413,7 @@ def convex(
     >>> from casemate.exact.rows import Rows
     >>> from casemate.exact.system import System
     >>> rows = Rows.of(System.of([[1, 1, 0]]))
-    >>> known = TotalRange.of(3, 9.0)
-    >>> convex(rows, np.array([6.0]), low=0.0, total=known, centre=1.0).values.round(3).tolist()
+    >>> convex(rows, np.array([6.0]), low=0.0, total=9.0, centre=1.0).values.round(3).tolist()
     [3.0, 3.0, 3.0]
     """
     allowed = Allowed.of(equations.width, low, high, total)
@@ -490,25 +423,18 @@ def convex(
     def nearest(point: Floats, length: float) -> Floats:
         return allowed.proximal_point(point, middle, sparsity * length)
 
-    first = ConstrainedLeastSquares(
-        equations,
-        right,
-        nearest=nearest,
-        start=middle,
-        constraints=constraints,
-        pull=sparsity > 0,
+    pull = sparsity > 0
+    first = _least_squares(
+        equations, right, nearest=nearest, start=middle, constraints=constraints, pull=pull
     )
     found = iterate(first, tolerance, most, progress)
-    if sparsity > 0 or (also is None and not first.work.met_a_constraint):
+    if pull or (also is None and not first.work.met_a_constraint):
         return found
-    again = _NearestFit(
-        equations,
-        right,
-        good=found.values,
-        centre=middle,
-        nearest=nearest,
-        constraints=constraints,
-    )
+    sums, distance = equations.times(found.values), RangePenalty(None, middle, middle)
+    fit = RangePenalty(equations, sums, sums, weight=FIRST_WEIGHT)
+    work = AcceleratedDescent(distance, [fit, *constraints], nearest, found.values)
+    scale = max(1.0, norm(found.values - middle))
+    again = ConstrainedFit(work, right / equations.lengths, scale, keeps_fit=True, beside=True)
     closer = iterate(again, tolerance, most, after(progress, found.iterations))
     steps, done = found.iterations + closer.iterations, found.converged and closer.converged
     return replace(closer, iterations=steps, converged=done)
@@ -527,8 +453,8 @@ def _penalty(allowed: Allowed, also: RangeConstraints) -> RangePenalty:
 
     matrix, low, high = as_sparse(also.rows), also.low, also.high
     if allowed.total is not None:
-        matrix = vstack([matrix, csr_array(allowed.total.weights[None, :])])
-        low, high = np.append(low, allowed.total.low), np.append(high, allowed.total.high)
+        matrix = vstack([matrix, csr_array(np.ones((1, len(allowed.low))))])
+        low, high = np.append(low, allowed.total), np.append(high, allowed.total)
     program = Program(np.zeros(len(allowed.low)), allowed.low, allowed.high, low, high, matrix)
     if run(program).status is Status.INFEASIBLE:
         raise ValueError("no values keep all constraints at once; drop or widen one of them")

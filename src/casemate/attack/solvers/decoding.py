@@ -16,7 +16,7 @@ Cost       Grows with the cube of the number of unknowns: 256 of them with 1,024
            and 60 take 5 to 14 s with noise; without noise both take a hundredth of that.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -231,19 +231,10 @@ class _Reweighted:
 #
 # A mixed-integer program: the least sum of absolute residuals, in units of `spread`, from a point
 # that is good already (`whole_decoding`). Answers without noise are the case in which that sum is
-# 0. When the time is up the best point so far is given, and `proved` is False.
+# 0. When the time is up the best point so far is given, and it has not `converged`.
 
 
 NO_MIP_GAP = {"mip_rel_gap": 0.0, "mip_abs_gap": 1e-7}
-
-
-@dataclass(frozen=True, eq=False)
-class Exact:
-    """Whole values, their sum of absolute residuals in spreads, and whether no others have less."""
-
-    values: Floats
-    deviation: float
-    proved: bool
 
 
 def exact_decoding(
@@ -256,7 +247,7 @@ def exact_decoding(
     spread: Floats | float = 1.0,
     seconds: float = 60.0,
     progress: Progress | None = None,
-) -> Exact:
+) -> Solved:
     """The whole values in their ranges whose absolute residuals add up to the least.
 
     The search begins at the start, rounded.
@@ -264,7 +255,7 @@ def exact_decoding(
     >>> from casemate.exact.system import System
     >>> rows = Rows.of(System.of([[3, 5, 7]]))
     >>> found = exact_decoding(rows, np.array([12.0]), low=0, high=1, start=np.zeros(3))
-    >>> found.values.tolist(), found.deviation, found.proved
+    >>> found.values.tolist(), found.residual, found.converged
     ([0.0, 1.0, 1.0], 0.0, True)
     """
     box = whole_ends(low, high, equations.width)
@@ -280,9 +271,8 @@ def exact_decoding(
     candidates = [start]
     if found.status is not Status.STOPPED or len(found.point):
         candidates.append(nearest_whole(found.point[: equations.width], *box))
-    deviations = [answers.loss(answers.residuals(each)) for each in candidates]
-    best = int(np.argmin(deviations))
-    return Exact(candidates[best], deviations[best], proved=found.status is Status.OPTIMAL)
+    best = min(candidates, key=lambda each: answers.loss(answers.residuals(each)))
+    return _outcome(equations, right, best, found.steps, found.status is Status.OPTIMAL)
 
 
 def _program(answers: Noisy, box: tuple[Floats, Floats]) -> Program:

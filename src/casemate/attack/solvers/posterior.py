@@ -164,11 +164,8 @@ class MarkovChain:
         # Not each unknown once: a swap can be undone from its other end only, so only a free choice
         # of where to begin leaves the posterior as it is.
         offers = SwapDraws(random.integers(0, unknowns, unknowns), *random.random((4, unknowns)))
-        if model.has_stand_in:
-            swaps_sweep(system, chain, setting, offers)
-        else:
-            rows = model.answers.equations.starts, model.answers.equations.columns
-            neighbour_swaps_sweep(system, rows, chain, setting, offers)
+        rows = model.answers.equations.starts, model.answers.equations.columns
+        swaps_sweep(system, rows, chain, setting, offers)
         self._done += 1
         if self._done % SWEEPS_PER_RENEWAL == 0:
             self._renew()
@@ -381,6 +378,10 @@ class SwapDraws(NamedTuple):
     equations: Floats
 
 
+StoredColumns = tuple[NDArray[np.int64], NDArray[np.uint32]]
+"""Where each equation begins, and the unknowns that equations add up."""
+
+
 @compiled
 def draw_weighted(weights: Floats, count: int, draw: float) -> tuple[int, float]:
     """Turn log-weights into weights, in place, and draw one of them; also their total."""
@@ -477,22 +478,6 @@ def values_sweep(
 
 
 @compiled
-def partner_log_weights(
-    chain: ChainState, setting: ChainSetting, taken: int, step: float, weights: Floats
-) -> None:
-    """The stand-in's log-weight of every place for a unit that was taken from one unknown."""
-    point, _, fields = chain
-    low, high, curvature, diagonal, sharpness = setting
-    own, gentle = curvature[taken], min(1.0, sharpness)
-    point[taken] -= step
-    for i in range(point.shape[0]):
-        inside = low[i] <= point[i] + step <= high[i]
-        weight = gentle * (step * fields[i] + own[i] - 0.5 * diagonal[i])
-        weights[i] = weight if inside else -np.inf
-    point[taken] += step
-
-
-@compiled
 def pair_saved(
     system: LossColumns, residuals: Floats, taken: int, given: int, step: float
 ) -> float:
@@ -505,69 +490,70 @@ def pair_saved(
 
 
 @compiled
-def swaps_sweep(
-    system: LossColumns, chain: ChainState, setting: ChainSetting, draws: SwapDraws
-) -> None:
-    """Take units from unknowns drawn at random, and put each where the stand-in and the law agree.
-
-    The stand-in draws from its own exact conditional, so a move is accepted by the ratio of the
-    law to the stand-in (Metropolis and Hastings).
-    """
-    order, coins, chosen, accepted, _ = draws
-    point, residuals, fields = chain
+def stand_in_partner(
+    chain: ChainState, setting: ChainSetting, taken: int, step: float, draw: float
+) -> tuple[int, float]:
+    """A place that the stand-in draws for a unit, and the log-ratio of its weight to staying."""
+    point, _, fields = chain
     low, high, curvature, diagonal, sharpness = setting
-    gentle = min(1.0, sharpness)
+    own, gentle = curvature[taken], min(1.0, sharpness)
     weights = np.empty(point.shape[0])
-    for turn in range(order.shape[0]):
-        k = order[turn]
-        step = 1.0 if coins[turn] < 0.5 else -1.0
-        if not low[k] <= point[k] - step <= high[k]:
-            continue
-        partner_log_weights(chain, setting, k, step, weights)
-        i, _ = draw_weighted(weights, weights.shape[0], chosen[turn])
-        if i == k:
-            continue
-        stays = step * fields[k] + 0.5 * diagonal[k]
-        goes = step * fields[i] + curvature[k, i] - 0.5 * diagonal[i]
-        gain = sharpness * pair_saved(system, residuals, k, i, step) - gentle * (goes - stays)
-        if gain >= 0 or accepted[turn] < exp(gain):
-            move(system, chain, curvature, k, -step)
-            move(system, chain, curvature, i, step)
+    point[taken] -= step
+    for i in range(point.shape[0]):
+        inside = low[i] <= point[i] + step <= high[i]
+        weight = gentle * (step * fields[i] + own[i] - 0.5 * diagonal[i])
+        weights[i] = weight if inside else -np.inf
+    point[taken] += step
+    given, _ = draw_weighted(weights, weights.shape[0], draw)
+    stays = step * fields[taken] + 0.5 * diagonal[taken]
+    goes = step * fields[given] + own[given] - 0.5 * diagonal[given]
+    return given, gentle * (goes - stays)
 
 
 @compiled
-def neighbour_swaps_sweep(
+def neighbour(
+    system: LossColumns, rows: StoredColumns, unknown: int, draws: SwapDraws, turn: int
+) -> int:
+    """An unknown that shares an equation with this one; itself where it is in none."""
+    starts, columns = rows
+    first = system.starts[unknown]
+    degree = system.starts[unknown + 1] - first
+    if degree == 0:
+        return unknown
+    row = system.rows[first + int(draws.equations[turn] * degree)]
+    length = starts[row + 1] - starts[row]
+    return int(columns[starts[row] + int(draws.partners[turn] * length)])
+
+
+@compiled
+def swaps_sweep(
     system: LossColumns,
-    rows: tuple[NDArray[np.int64], NDArray[np.uint32]],
+    rows: StoredColumns,
     chain: ChainState,
     setting: ChainSetting,
     draws: SwapDraws,
 ) -> None:
-    """Offer to take a unit from unknowns drawn at random to one that shares an equation.
+    """Take units from unknowns drawn at random, and offer each to another.
 
-    The pair is as likely to be offered from either side, and so is the way back.
+    The stand-in draws from its own exact conditional, so a move is accepted by the ratio of the
+    law to the stand-in (Metropolis and Hastings). Without one, the other shares an equation: the
+    pair is as likely to be offered from either side, and so is the way back.
     """
-    order, coins, chosen, accepted, picked = draws
     point, residuals, _ = chain
-    low, high, _, _, sharpness = setting
-    starts, equations = system.starts, system.rows
-    row_starts, row_columns = rows
-    for turn in range(order.shape[0]):
-        k = order[turn]
-        degree = starts[k + 1] - starts[k]
-        if degree == 0:
+    low, high, curvature, _, sharpness = setting
+    for turn in range(draws.order.shape[0]):
+        k = draws.order[turn]
+        step = 1.0 if draws.directions[turn] < 0.5 else -1.0
+        if not low[k] <= point[k] - step <= high[k]:
             continue
-        row = equations[starts[k] + int(picked[turn] * degree)]
-        length = row_starts[row + 1] - row_starts[row]
-        i = row_columns[row_starts[row] + int(chosen[turn] * length)]
-        step = 1.0 if coins[turn] < 0.5 else -1.0
-        if i == k or not low[k] <= point[k] - step <= high[k]:
+        i, proposed = k, 0.0
+        if curvature.shape[0] > 0:
+            i, proposed = stand_in_partner(chain, setting, k, step, draws.partners[turn])
+        else:
+            i = neighbour(system, rows, k, draws, turn)
+        if i == k or not low[i] <= point[i] + step <= high[i]:
             continue
-        if not low[i] <= point[i] + step <= high[i]:
-            continue
-        gain = sharpness * pair_saved(system, residuals, k, i, step)
-        if gain >= 0 or accepted[turn] < exp(gain):
-            point[k] -= step
-            point[i] += step
-            change(system, residuals, k, -step)
-            change(system, residuals, i, step)
+        gain = sharpness * pair_saved(system, residuals, k, i, step) - proposed
+        if gain >= 0 or draws.acceptances[turn] < exp(gain):
+            move(system, chain, curvature, k, -step)
+            move(system, chain, curvature, i, step)

@@ -73,27 +73,21 @@ def test_a_plan_for_all_says_who_is_determined_and_who_cannot_be() -> None:
     ]
 
 
-def test_long_lists_are_counted_in_the_text_and_whole_in_the_object() -> None:
-    many = replace(
-        EVERYBODY,
-        queries=("SELECT 1",) * 30,
-        counts=(1,) * 30,
-        determined=tuple(DeterminedRecord(i, {0: Fraction(1)}) for i in range(25)),
-    )
-    assert "  and 10 more, all of them in the JSON" in as_text(many)
-    assert "  and 5 more, all of them in the JSON" in as_text(many)
-    assert len(as_json(many)["queries"]) == 30 and len(as_json(many)["combination"]) == 25
-
-
-def test_a_long_query_and_a_long_combination_are_cut_in_the_text() -> None:
+def test_long_lists_and_lines_are_cut_in_the_text_and_whole_in_the_object() -> None:
+    many = dict.fromkeys(range(9), Fraction(1))
     long = replace(
         EVERYBODY,
-        queries=("SELECT " + "1, " * 200, "SELECT 2"),
-        determined=(DeterminedRecord("a", {i: Fraction(1) for i in range(9)}),),
+        queries=("SELECT " + "1, " * 200,) * 30,
+        counts=(1,) * 30,
+        determined=tuple(DeterminedRecord(i, many) for i in range(25)),
     )
     lines = as_text(long).splitlines()
+    assert "  and 10 more, all of them in the JSON" in lines
+    assert "  and 5 more, all of them in the JSON" in lines
     assert any(line.endswith("...;  -- 1 record") and len(line) < 330 for line in lines)
-    assert "  record a = a combination of 9 queries" in lines
+    assert "  record 0 = a combination of 9 queries" in lines
+    assert as_json(long)["queries"] == list(long.queries)
+    assert len(as_json(long)["combination"]) == 25
 
 
 def test_the_places_of_a_category_are_explained() -> None:

@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 from attack.every_plan import determined, shortest
-from attack.small_languages import every_box, small_language
+from attack.plans import every_box, small_language
 
 from casemate.attack.plan.everybody import chain_sums, everybody
 from casemate.attack.plan.language import (

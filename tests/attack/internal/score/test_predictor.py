@@ -83,12 +83,6 @@ def test_a_linear_form_is_ridge_regression(seed: int) -> None:
         np.testing.assert_allclose(mine, level + design[split.asked] @ slopes, atol=1e-9)
 
 
-def ways(design: Floats) -> list[Predictor]:
-    codes = (design[:, 0] > 0).astype(np.int64)
-    near = nearest(design, np.arange(len(design)))
-    return [CellPredictor(codes), Ridge(design), NearestRecords(near, 3)]
-
-
 def same(one: GuessForecast, other: GuessForecast) -> bool:
     return bool((one.shares == other.shares).all() and (one.means == other.means).all())
 
@@ -96,29 +90,30 @@ def same(one: GuessForecast, other: GuessForecast) -> bool:
 @pytest.mark.parametrize("which", range(3))
 def test_what_is_not_learned_from_changes_nothing(which: int, seed: int) -> None:
     lesson, design, split = case(seed)
-    way = ways(design)[which]
+    codes, near = (design[:, 0] > 0).astype(np.int64), nearest(design, np.arange(COUNT))
+    ways: list[Predictor] = [CellPredictor(codes), Ridge(design), NearestRecords(near, 3)]
+    way = ways[which]
     classes, numbers = lesson.classes.copy(), lesson.numbers.copy()
     classes[split.asked], numbers[split.asked] = 2, 1e9
     other = LearningTask(classes, lesson.count, numbers)
     assert same(way.predict(lesson, split), way.predict(other, split))
     classes[split.held[0]] = (classes[split.held[0]] + 1) % 3
     numbers[split.held[0]] += 1
-    assert not same(way.predict(lesson, Split.of(split.learn, np.arange(COUNT))),
-                    way.predict(other, Split.of(split.learn, np.arange(COUNT))))  # fmt: skip
+    everybody = Split.of(split.learn, np.arange(COUNT))
+    assert not same(way.predict(lesson, everybody), way.predict(other, everybody))
 
 
-COUNT_BEST_PREDICTOR = 400
-EVERYBODY = np.ones(COUNT_BEST_PREDICTOR, np.bool_)
+# The best way to predict ------------------------------------------------------------------------
+
+MANY = 400
 
 
-def school(columns: dict[str, NDArray[Any]], people: Places | None = None) -> PublicDesign:
-    persons = np.arange(COUNT_BEST_PREDICTOR) if people is None else people
-    return PublicDesign(
-        Features.from_arrays(columns), np.arange(COUNT_BEST_PREDICTOR), persons, persons % 5
-    )
-
-
-def best(taught: PublicDesign, classes: Places) -> PredictorMark:
+def best(
+    public: dict[str, NDArray[Any]], classes: Places, people: Places | None = None
+) -> PredictorMark:
+    """The way that is right most often about 400 records, each of a person of its own if none."""
+    persons = np.arange(MANY) if people is None else people
+    taught = PublicDesign(Features.from_arrays(public), np.arange(MANY), persons, persons % 5)
     lesson = LearningTask(classes, int(classes.max()) + 1, classes.astype(np.float64))
 
     def likeliest(forecast: GuessForecast) -> Floats:
@@ -127,63 +122,56 @@ def best(taught: PublicDesign, classes: Places) -> PredictorMark:
     def judge(forecast: GuessForecast) -> tuple[float, Decision]:
         return float((likeliest(forecast) == classes).mean()), likeliest
 
-    return max(marks(taught, lesson, EVERYBODY, judge), key=lambda mark: mark.fraction)
+    everybody = np.ones(MANY, np.bool_)
+    return max(marks(taught, lesson, everybody, judge), key=lambda mark: mark.fraction)
 
 
-def columns(seed: int) -> dict[str, NDArray[Any]]:
+def test_a_secret_is_found_in_the_column_the_pair_or_the_line_that_tells_it(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    return {name: rng.integers(0, 4, COUNT_BEST_PREDICTOR) for name in ("a", "b", "c", "d")}
-
-
-def test_a_secret_that_follows_from_one_column_is_found_there(seed: int) -> None:
-    public = columns(seed)
-    found = best(school(public), np.array([2, 0, 1, 0])[public["c"].astype(np.int64)])
+    public: dict[str, NDArray[Any]] = {name: rng.integers(0, 4, MANY) for name in "abcd"}
+    found = best(public, np.array([2, 0, 1, 0])[public["c"]])
     assert (found.fraction, found.predictor.name) == (1.0, "c")
-
-
-def test_a_secret_that_no_single_column_tells_is_found_in_a_pair(seed: int) -> None:
-    public = columns(seed)
-    secret = (public["a"] % 2) ^ (public["d"] % 2)
-    found = best(school(public), secret)
+    found = best(public, (public["a"] % 2) ^ (public["d"] % 2))
     assert (found.fraction, found.predictor.name) == (1.0, "a x d")
+    x, y = rng.normal(size=(2, MANY))
+    found = best({"x": x, "y": y}, (x + y > 0).astype(np.int64))
+    assert found.predictor.name in ("ridge", "neighbours") and found.fraction > 0.9
 
 
-def test_a_secret_along_a_line_is_found_by_a_linear_form_or_neighbours(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    x, y = rng.normal(size=(2, COUNT_BEST_PREDICTOR))
-    found = best(school({"x": x, "y": y}), (x + y > 0).astype(np.int64))
-    assert found.predictor.name in ("ridge", "neighbours")
-    assert found.fraction > 0.9
-
-
-def test_nobody_is_predicted_from_the_own_rows(seed: int) -> None:
+@pytest.mark.parametrize("kind", [np.float64, np.str_], ids=["neighbours", "cells"])
+def test_nobody_is_predicted_from_the_own_rows(kind: type, seed: int) -> None:
     """Everybody's two rows have the same secret and the same public value, shared by nobody."""
     rng = np.random.default_rng(seed)
-    people = np.arange(COUNT_BEST_PREDICTOR) // 2
-    secret = rng.integers(0, 2, COUNT_BEST_PREDICTOR // 2)[people]
-    public: dict[str, NDArray[Any]] = {"face": people}
-    assert best(school(public, people), secret).fraction < 0.7
-    assert best(school(public), secret).fraction == 1.0, "rows of one person counted as two people"
+    people = np.arange(MANY) // 2
+    secret = rng.integers(0, 2, MANY // 2)[people]
+    public: dict[str, NDArray[Any]] = {"face": people.astype(kind)}
+    assert best(public, secret, people).fraction < 0.7
+    assert best(public, secret).fraction == 1.0, "rows of one person counted as two people"
 
+
+# When a guess is right, and guesses that need no release ----------------------------------------
 
 WHOLE, NEARLY = Rule(np.array([True]), 0.0), Rule(np.array([False]), 0.3)
-TRUTH = np.array([0.0, 1.0, 1.0, 2.0])
-EVERYBODY_BASELINES = np.ones(4, np.bool_)
+NUMBER, BOTH = Rule(np.array([False]), 0.5), Rule(np.array([True, False]), 0.5)
 
 
-def guess(prior: Prior, rule: Rule = WHOLE) -> tuple[float | None, PriorMean | None]:
-    problem = Problem.of(np.ones((1, 4)), [TRUTH.sum()], prior)
-    return prior_mean(problem, TRUTH, Subjects.alone(4), rule, EVERYBODY_BASELINES)
-
-
-def test_the_prior_mean_is_the_middle_of_the_range() -> None:
-    assert guess(Prior(low=0.0, high=2.0)) == (0.5, PriorMean.RANGE)
-    assert guess(Prior(low=0.0, high=5.0), NEARLY) == (0.0, PriorMean.RANGE)
-
-
-def test_a_middle_between_two_whole_numbers_is_taken_for_either() -> None:
-    """0 is right once and 1 twice, of four."""
-    assert guess(Prior(low=0.0, high=1.0)) == (0.375, PriorMean.RANGE)
+@pytest.mark.parametrize(
+    ("prior", "rule", "expected"),
+    [
+        (Prior(low=0.0, high=2.0), WHOLE, (0.5, PriorMean.RANGE)),
+        (Prior(low=0.0, high=5.0), NEARLY, (0.0, PriorMean.RANGE)),
+        (Prior(low=0.0, high=1.0), WHOLE, (0.375, PriorMean.RANGE)),  # 0 is right once, 1 twice
+        (Prior(low=0.0, total=4.0), WHOLE, (0.5, PriorMean.TOTAL)),
+        (Prior(low=0.0), WHOLE, (None, None)),
+    ],
+)
+def test_the_prior_mean_is_the_share_of_a_total_or_the_middle_of_the_range(
+    prior: Prior, rule: Rule, expected: tuple[float | None, PriorMean | None]
+) -> None:
+    """A middle between two whole numbers is taken for either."""
+    truth = np.array([0.0, 1.0, 1.0, 2.0])
+    problem = Problem.of(np.ones((1, 4)), [truth.sum()], prior)
+    assert prior_mean(problem, truth, Subjects.alone(4), rule, np.ones(4, np.bool_)) == expected
 
 
 def test_the_majority_of_numbers_is_the_window_that_holds_most() -> None:
@@ -195,24 +183,16 @@ def test_the_majority_of_numbers_is_the_window_that_holds_most() -> None:
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=20))
 def test_the_marginal_is_the_chance_that_two_draws_agree(values: list[int]) -> None:
     truth = np.array(values, np.float64)[:, None]
-    agree = [rule_right(a, b) for a in values for b in values]
+    agree = [one == other for one in values for other in values]
     assert marginal(truth, WHOLE) == pytest.approx(np.mean(agree))
     assert marginal(truth, WHOLE) <= majority(truth, WHOLE) + 1e-12
-
-
-def rule_right(one: float, other: float) -> bool:
-    return one == other
-
-
-NUMBER = Rule(np.array([False]), 0.5)
-BOTH = Rule(np.array([True, False]), 0.5)
 
 
 def column(values: list[float]) -> Floats:
     return np.array(values, np.float64).reshape(-1, 1)
 
 
-columns_of_rule = st.lists(st.integers(-6, 6).map(lambda each: each / 4), min_size=1, max_size=12)
+columns = st.lists(st.integers(-6, 6).map(lambda each: each / 4), min_size=1, max_size=12)
 pairs = st.lists(
     st.tuples(st.integers(0, 1), st.integers(-6, 6).map(lambda each: each / 4)),
     min_size=1,
@@ -221,18 +201,15 @@ pairs = st.lists(
 
 
 def test_whole_numbers_are_right_after_rounding_and_others_within_the_tolerance() -> None:
+    """A secret of several numbers is right when all of them are."""
     guesses, truth = column([1.4, 1.6, 1.0]), column([1.0, 1.0, 1.5])
     assert WHOLE.right(guesses, truth).tolist() == [True, False, False]
     assert NUMBER.right(guesses, truth).tolist() == [True, False, True]
+    pairs = np.array([[1.2, 2.4], [0.0, 2.0], [1.0, 2.6]])
+    assert BOTH.right(pairs, np.array([[1.0, 2.0]] * 3)).tolist() == [True, False, False]
 
 
-def test_a_secret_of_several_numbers_is_right_when_all_of_them_are() -> None:
-    truth = np.array([[1.0, 2.0]] * 3)
-    guesses = np.array([[1.2, 2.4], [0.0, 2.0], [1.0, 2.6]])
-    assert BOTH.right(guesses, truth).tolist() == [True, False, False]
-
-
-@given(st.sampled_from([WHOLE, NUMBER]), columns_of_rule)
+@given(st.sampled_from([WHOLE, NUMBER]), columns)
 def test_the_frequency_of_a_value_is_for_how_many_it_is_right(
     rule: Rule, values: list[float]
 ) -> None:
@@ -243,7 +220,7 @@ def test_the_frequency_of_a_value_is_for_how_many_it_is_right(
     assert rule.frequency(each).tolist() == slow
 
 
-@given(st.sampled_from([WHOLE, NUMBER]), columns_of_rule)
+@given(st.sampled_from([WHOLE, NUMBER]), columns)
 def test_the_first_guess_is_right_as_often_as_any(rule: Rule, values: list[float]) -> None:
     each = column(values)
     guesses, _ = rule.guesses(each, 1)

@@ -1,6 +1,7 @@
 import math
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,23 +10,21 @@ from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
+from casemate.attack.features import Features
 from casemate.attack.reconstruct.problem import Prior, Problem
+from casemate.attack.reconstruct.reconstruction import Reconstruction
 from casemate.attack.score import score
 from casemate.attack.score.predictor import PriorMean
 from casemate.attack.score.scoring import PairedOutcomes, Score, paired_interval
 from casemate.attack.subjects import Subjects
 
 
-def scored(release: Release, targets: int = 60, tolerance: float | None = None) -> Score:
-    return score(
-        reconstruct_problem(release.problem),
-        release.truth,
-        problem=release.problem,
-        features=release.features,
-        targets=targets,
-        tolerance=tolerance,
-        random=np.random.default_rng(7),
-    )
+def scored(release: Release, made: Reconstruction | None = None, **options: Any) -> Score:
+    """The score of a plain reconstruction, or of another one."""
+    found = made or reconstruct_problem(release.problem)
+    given: dict[str, Any] = {"features": release.features, "targets": 60}
+    random = np.random.default_rng(7)
+    return score(found, release.truth, problem=release.problem, random=random, **(given | options))
 
 
 # Exactly true ---------------------------------------------------------------------------------
@@ -48,15 +47,10 @@ def test_what_follows_from_the_release_alone_is() -> None:
 
 
 def test_the_figures_are_those_of_the_definition() -> None:
-    truth = np.array([0.0, 1.0, 2.0, 3.0])
+    truth, shifts = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 0.1, 0.2, 0.4])
     problem = Problem.of(np.eye(4), truth, Prior(low=0.0, high=10.0))
-    found = score(
-        replace(reconstruct_problem(problem, 0.25), values=truth + np.array([0.0, 0.1, 0.2, 0.4])),
-        truth,
-        problem=problem,
-        tolerance=0.2,
-        random=np.random.default_rng(0),
-    )
+    made = replace(reconstruct_problem(problem, 0.25), values=truth + shifts)
+    found = scored(Release(problem, Features(4), truth), made, tolerance=0.2)
     assert (found.records, found.recovered, found.within) == (4, 0.75, 0.75)
     assert found.quantiles[0.5] == pytest.approx(0.15)
     assert found.quantiles[1.0] == pytest.approx(0.4)
@@ -73,9 +67,8 @@ def test_coverage_counts_the_true_values_inside_intervals_that_say_something() -
     low[10:15], high[10:15] = 5.0, 6.0
     made = replace(found, low=low, high=high)
     nothing = replace(made, low=np.full(20, -np.inf), high=np.full(20, np.inf))
-    problem, random = release.problem, np.random.default_rng(0)
-    assert score(made, release.truth, problem=problem, random=random, targets=1).coverage == 0.5
-    assert score(nothing, release.truth, problem=problem, random=random).coverage is None
+    assert scored(release, made, targets=1).coverage == 0.5
+    assert scored(release, nothing, targets=1).coverage is None
 
 
 def test_values_known_beforehand_are_not_scored() -> None:
@@ -106,39 +99,33 @@ def test_targets_are_divided_by_prevalence_and_by_uniqueness() -> None:
 def test_of_each_person_one_record_is_a_target() -> None:
     release = subsets(60, 120, np.tile([0.0, 1.0], 30), np.random.default_rng(4))
     subjects = Subjects.alone(60, release.features, np.arange(60) // 3)
-    found = score(
-        reconstruct_problem(release.problem),
-        release.truth,
-        problem=release.problem,
-        subjects=subjects,
-        random=np.random.default_rng(0),
-    )
+    found = scored(release, subjects=subjects)
     assert (found.records, found.comparison.targets) == (60, 20)
 
 
 # What is refused ------------------------------------------------------------------------------
 
 
-def test_what_does_not_fit_together_is_refused() -> None:
-    release = harmless(6, np.random.default_rng(0))
-    made, random = reconstruct_problem(release.problem), np.random.default_rng(0)
-    with pytest.raises(ValueError, match="one of each for every unknown"):
-        score(made, release.truth[:5], problem=release.problem, random=random)
-    with pytest.raises(ValueError, match="a true value is missing"):
-        score(made, np.full(6, np.nan), problem=release.problem, random=random)
-    with pytest.raises(ValueError, match="confidence"):
-        score(made, release.truth, problem=release.problem, random=random, confidence=1.0)
-    with pytest.raises(ValueError, match="at least one target"):
-        score(made, release.truth, problem=release.problem, random=random, targets=0)
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"truth": np.zeros(5)}, "one of each for every unknown"),
+        ({"truth": np.full(6, np.nan)}, "a true value is missing"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"targets": 0}, "at least one target"),
+        ({"problem": Problem.of(np.eye(6), np.zeros(6))}, "give a tolerance"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(wrong: dict[str, Any], sentence: str) -> None:
+    release, random = harmless(6, np.random.default_rng(0)), np.random.default_rng(0)
+    given: dict[str, Any] = {"truth": release.truth, "problem": release.problem}
+    with pytest.raises(ValueError, match=sentence):
+        score(reconstruct_problem(release.problem), random=random, **(given | wrong))
 
 
-def test_numbers_of_any_size_need_a_tolerance() -> None:
-    problem = Problem.of(np.eye(2), [1.0, 2.0])
-    made, truth = reconstruct_problem(problem), np.array([1.0, 2.0])
-    with pytest.raises(ValueError, match="give a tolerance"):
-        score(made, truth, problem=problem, random=np.random.default_rng(0))
+def test_the_tolerance_is_a_hundredth_of_the_known_range() -> None:
     bounded = Problem.of(np.eye(2), [1.0, 2.0], Prior(low=0.0, high=10.0))
-    assert score(made, truth, problem=bounded, random=np.random.default_rng(0)).tolerance == 0.1
+    assert scored(Release(bounded, Features(2), np.array([1.0, 2.0]))).tolerance == 0.1
 
 
 # True with a stated probability ---------------------------------------------------------------
@@ -151,13 +138,8 @@ def test_where_public_columns_say_nothing_leave_one_out_is_the_majority(seed: in
     assert_rate_at_most(150 - wrong, 150, 0.75)
     assert_rate_at_most(wrong, 150, 0.25 + 0.05)
     assert found.recovered == 1
-
-
-def test_the_test_above_would_notice_a_target_that_stayed(seed: int) -> None:
-    release = independent(150, np.random.default_rng(seed))
-    right = round(150 * scored(release).recovered)
-    with pytest.raises(AssertionError):
-        assert_rate_at_most(right, 150, 0.75)
+    with pytest.raises(AssertionError):  # a target that stayed
+        assert_rate_at_most(round(150 * found.recovered), 150, 0.75)
 
 
 CONFIDENCE = 0.9
@@ -245,11 +227,7 @@ def misses(chances: list[float], width: float, rng: np.random.Generator) -> int:
 def test_of_two_hundred_targets_the_interval_misses_as_seldom_as_it_says(
     chances: list[float], seed: int
 ) -> None:
-    missed = misses(chances, 1.0, np.random.default_rng(seed))
-    assert_rate_at_most(missed, 4_000, 1 - CONFIDENCE + 0.01)
-
-
-def test_the_test_above_would_notice_narrower_intervals(seed: int) -> None:
-    missed = misses([0.5, 0.3, 0.1, 0.1], 0.7, np.random.default_rng(seed))
-    with pytest.raises(AssertionError):
-        assert_rate_at_most(missed, 4_000, 1 - CONFIDENCE + 0.01)
+    rng = np.random.default_rng(seed)
+    assert_rate_at_most(misses(chances, 1.0, rng), 4_000, 1 - CONFIDENCE + 0.01)
+    with pytest.raises(AssertionError):  # narrower intervals
+        assert_rate_at_most(misses(chances, 0.7, rng), 4_000, 1 - CONFIDENCE + 0.01)

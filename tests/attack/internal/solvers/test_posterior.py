@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack.equations import bits, loss, stored, subsets
 from chance import assert_follows, assert_rate_at_most
 from scipy.stats import norm
 
@@ -19,7 +20,7 @@ from casemate.attack.solvers.posterior import (
     gram,
     posterior,
 )
-from casemate.exact import Floats, Rows, System
+from casemate.exact import Floats, Rows
 
 
 def chances(
@@ -40,23 +41,13 @@ def half_subsets(
 ) -> tuple[Rows, Floats, Floats]:
     """Noisy sums of random halves of yes/no values: the setting of Dinur and Nissim."""
     height = per_person * people
-    dense = rng.integers(0, 2, (height, people))
-    truth = rng.integers(0, 2, people).astype(np.float64)
+    dense, truth = subsets(rng, height, people), bits(rng, people)
     noise: dict[AnswerLaw, Callable[[], Floats]] = {
         AnswerLaw.GAUSSIAN: lambda: rng.normal(0, spread, height),
         AnswerLaw.LAPLACE: lambda: rng.laplace(0, spread, height),
         AnswerLaw.UNIFORM: lambda: rng.uniform(-spread, spread, height),
     }
-    return Rows.of(System.of(dense.tolist())), dense @ truth + noise[law](), truth
-
-
-def decoded(rng: np.random.Generator, people: int, law: AnswerLaw, level: float) -> tuple[int, int]:
-    """How many values the posterior gets wrong, and how many least squares does."""
-    spread = level * np.sqrt(people)
-    rows, answers, truth = half_subsets(rng, people, law, spread)
-    found = chances(rows, answers, law, spread, rng)
-    plain = least_squares(rows, answers).values > 0.5
-    return int((found.values != truth).sum()), int((plain != truth).sum())
+    return stored(dense), dense @ truth + noise[law](), truth
 
 
 # Exactly true
@@ -64,15 +55,8 @@ def decoded(rng: np.random.Generator, people: int, law: AnswerLaw, level: float)
 
 def test_exact_chances_of_a_small_system(seed: int) -> None:
     """One answer 1.2 for x1 + x2 and standard deviation 1: four states, written out."""
-    rows = Rows.of(System.of([[1, 1]]))
-    found = chances(
-        rows,
-        np.array([1.2]),
-        law=AnswerLaw.GAUSSIAN,
-        spread=1.0,
-        random=np.random.default_rng(seed),
-        sweeps=2_000,
-    )
+    rng, gaussian = np.random.default_rng(seed), AnswerLaw.GAUSSIAN
+    found = chances(stored([[1, 1]]), np.array([1.2]), gaussian, 1.0, rng, sweeps=2_000)
     none, one, two = np.exp(-0.5 * np.array([1.2, 0.2, 0.8]) ** 2)
     expected = (one + two) / (none + 2 * one + two)
     np.testing.assert_allclose(found.chances[:, 1], expected, atol=0.05)
@@ -80,15 +64,8 @@ def test_exact_chances_of_a_small_system(seed: int) -> None:
 
 
 def test_bounds_that_nothing_keeps_are_not_called_converged(seed: int) -> None:
-    rows = Rows.of(System.of([[1], [1]]))
-    found = chances(
-        rows,
-        np.array([0.0, 1.0]),
-        law=AnswerLaw.UNIFORM,
-        spread=0.2,
-        random=np.random.default_rng(seed),
-    )
-    assert not found.converged
+    rng, answers = np.random.default_rng(seed), np.array([0.0, 1.0])
+    assert not chances(stored([[1], [1]]), answers, AnswerLaw.UNIFORM, 0.2, rng).converged
 
 
 @pytest.mark.parametrize(
@@ -103,7 +80,7 @@ def test_bounds_that_nothing_keeps_are_not_called_converged(seed: int) -> None:
 def test_what_cannot_be_is_refused(change: dict[str, object], message: str) -> None:
     given = {"law": AnswerLaw.GAUSSIAN, "spread": 1.0, "random": np.random.default_rng(0)}
     with pytest.raises(ValueError, match=message):
-        chances(Rows.of(System.of([[1, 1]])), np.ones(1), **(given | change))  # type: ignore[arg-type]  # wrong on purpose
+        chances(stored([[1, 1]]), np.ones(1), **(given | change))  # type: ignore[arg-type]  # wrong on purpose
 
 
 # True with a stated probability
@@ -138,13 +115,14 @@ def test_chances_from_too_small_a_spread_would_be_noticed(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [0.2, 0.3, 0.5, 1.0])
 def test_at_the_threshold_it_is_better_than_least_squares(level: float, seed: int) -> None:
-    results = [
-        decoded(np.random.default_rng([seed, case]), 512, AnswerLaw.GAUSSIAN, level)
-        for case in range(20)
-    ]
-    mine, plain = np.sum(results, axis=0)
+    mine, plain, law, spread = 0, 0, AnswerLaw.GAUSSIAN, level * np.sqrt(512)
+    for case in range(20):
+        rng = np.random.default_rng([seed, case])
+        rows, answers, truth = half_subsets(rng, 512, law, spread)
+        mine += int((chances(rows, answers, law, spread, rng).values != truth).sum())
+        plain += int(((least_squares(rows, answers).values > 0.5) != truth).sum())
     assert mine < plain
-    assert_rate_at_most(int(mine), 20 * 512, norm.sf(0.5 / (1.155 * level)))
+    assert_rate_at_most(mine, 20 * 512, norm.sf(0.5 / (1.155 * level)))
 
 
 DRAWS = 2_000
@@ -156,30 +134,21 @@ class World:
     def __init__(self, law: AnswerLaw, shape: str, *, sharpness: float = 1.0) -> None:
         dense, self.right, self.spread, self.low, self.high = SHAPES[shape]
         self.law, self.sharpness = law, sharpness
-        self.equations = Rows.of(System.of(dense.astype(int).tolist()))
+        self.equations = stored(dense)
         ranges = zip(self.low, self.high, strict=True)
         self.states = np.array(list(product(*(np.arange(a, b + 1) for a, b in ranges))))
-        self.chances = self._exact(dense)
+        lost = loss(law, (self.right - self.states @ dense.T) / self.spread).sum(axis=1)
+        weights = np.exp(-sharpness * (lost - lost.min()))
+        self.chances: Floats = weights / weights.sum()
 
-    def _exact(self, dense: Floats) -> Floats:
-        rest = np.abs(self.right - self.states @ dense.T) / self.spread
-        loss = {
-            AnswerLaw.GAUSSIAN: rest**2 / 2,
-            AnswerLaw.LAPLACE: rest,
-            AnswerLaw.UNIFORM: np.maximum(0, rest - 1 - 1e-9),
-        }[self.law].sum(axis=1)
-        weights = np.exp(-self.sharpness * (loss - loss.min()))
-        found: Floats = weights / weights.sum()
-        return found
-
-    def after_sweeps(
+    def follow_sweeps(
         self,
         random: np.random.Generator,
         spread: float = 1.0,
         draws: int = DRAWS,
         sweeps: int = 1,
-    ) -> list[int]:
-        """Which state each of many draws from the posterior has become."""
+    ) -> None:
+        """Assert that draws from the posterior are draws from it after some sweeps."""
         answers = Noisy.of(self.equations, self.right, self.law, spread * self.spread)
         model = PosteriorModel(answers, self.low, self.high)
         places = {tuple(state): place for place, state in enumerate(self.states)}
@@ -189,11 +158,8 @@ class World:
             for _ in range(sweeps):
                 chain.sweep(self.sharpness)
             found.append(places[tuple(chain.point)])
-        return found
-
-    def cumulative(self) -> Callable[[int], float]:
         sums = np.concatenate([[0.0], np.cumsum(self.chances)])
-        return lambda state: float(sums[min(max(state + 1, 0), len(sums) - 1)])
+        assert_follows(found, lambda state: float(sums[min(max(state + 1, 0), len(sums) - 1)]))
 
 
 SHAPES: dict[str, tuple[Floats, Floats, Floats, Floats, Floats]] = {
@@ -231,59 +197,51 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("pairs", [gibbs.MOST_PAIRS, 0], ids=["stand-in", "neighbours"])
-@pytest.mark.parametrize("world", list(WORLDS))
-def test_a_sweep_leaves_the_posterior_as_it_is(
-    world: str, pairs: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gibbs, "MOST_PAIRS", pairs)
-    made = WORLDS[world]
-    assert_follows(made.after_sweeps(_rng(seed)), made.cumulative())
+@pytest.fixture(params=[gibbs.MOST_PAIRS, 0], ids=["stand-in", "neighbours"])
+def _pairs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gibbs, "MOST_PAIRS", request.param)
 
 
-@pytest.mark.parametrize("pairs", [gibbs.MOST_PAIRS, 0], ids=["stand-in", "neighbours"])
+@pytest.mark.usefixtures("_pairs")
+@pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+def test_a_sweep_leaves_the_posterior_as_it_is(world: World, seed: int) -> None:
+    world.follow_sweeps(_rng(seed))
+
+
+@pytest.mark.usefixtures("_pairs")
 @pytest.mark.parametrize("world", ["Gaussian", "Laplace"])
-def test_a_sweep_for_another_spread_would_be_noticed(
-    world: str, pairs: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gibbs, "MOST_PAIRS", pairs)
-    made = WORLDS[world]
+def test_a_sweep_for_another_spread_would_be_noticed(world: str, seed: int) -> None:
     with pytest.raises(AssertionError):
-        assert_follows(made.after_sweeps(_rng(seed), spread=3.0), made.cumulative())
+        WORLDS[world].follow_sweeps(_rng(seed), spread=3.0)
 
 
 class Once(np.random.Generator):
     """A generator that draws without putting back: each unknown begins one swap in a sweep."""
 
     def integers(self, _: int, high: int, size: int) -> Any:  # type: ignore[override]  # one use
-        assert size == high
+        if size != high:
+            raise ValueError("each unknown once")
         return self.permutation(size)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pairs", [gibbs.MOST_PAIRS, 0], ids=["stand-in", "neighbours"])
-def test_swaps_that_begin_anywhere_leave_the_posterior_as_it_is(
-    pairs: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gibbs, "MOST_PAIRS", pairs)
+@pytest.mark.usefixtures("_pairs")
+def test_swaps_that_begin_anywhere_leave_the_posterior_as_it_is(seed: int) -> None:
     made = World(AnswerLaw.GAUSSIAN, "known total")
-    found = made.after_sweeps(_rng(seed), draws=40_000, sweeps=6)
-    assert_follows(found, made.cumulative())
+    made.follow_sweeps(_rng(seed), draws=40_000, sweeps=6)
 
 
 @pytest.mark.slow
 def test_swaps_that_begin_once_at_each_unknown_would_be_noticed(seed: int) -> None:
     """A swap can be undone from its other end only."""
     made = World(AnswerLaw.GAUSSIAN, "known total")
-    found = made.after_sweeps(Once(np.random.PCG64(seed)), draws=40_000, sweeps=6)
     with pytest.raises(AssertionError):
-        assert_follows(found, made.cumulative())
+        made.follow_sweeps(Once(np.random.PCG64(seed)), draws=40_000, sweeps=6)
 
 
 def test_a_unit_goes_from_one_to_another_where_the_sum_is_known_well(seed: int) -> None:
     """x1 + x2 = 1 to a thousandth: no value can change alone, and both points are met."""
-    rows = Rows.of(System.of([[1, 1]]))
-    answers = Noisy.of(rows, np.ones(1), AnswerLaw.GAUSSIAN, 1e-3)
+    answers = Noisy.of(stored([[1, 1]]), np.ones(1), AnswerLaw.GAUSSIAN, 1e-3)
     chain = MarkovChain(
         PosteriorModel(answers, np.zeros(2), np.ones(2)), np.array([1.0, 0.0]), _rng(seed)
     )
@@ -313,5 +271,5 @@ def test_both_ways_give_the_product_of_the_matrix_with_itself(
     rng = np.random.default_rng([seed, case])
     dense = rng.choice(choices, (int(rng.integers(1, 50)), int(rng.integers(1, 20))))
     weights = rng.random(len(dense))
-    found = gram(Rows.of(System.of(dense.tolist())), weights)
+    found = gram(stored(dense), weights)
     np.testing.assert_allclose(found, dense.T @ (weights[:, None] * dense), rtol=1e-5, atol=1e-5)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from attack.equations import ANSWERS, HIGH, HOSPITAL, SHORTEST, bits, stored, subsets
 from scipy.optimize import lsq_linear
 
 from casemate.attack.solvers.box_squares import box_squares, pivoting
@@ -15,7 +16,7 @@ from casemate.attack.solvers.iteration import Solved, relative_residual
 from casemate.attack.solvers.kaczmarz import kaczmarz_blocks, swept_squares
 from casemate.attack.solvers.least_squares import least_squares
 from casemate.attack.solvers.sgd import sgd
-from casemate.exact import Floats, Rows, System
+from casemate.exact import Floats, Rows
 
 Solve = Callable[..., Solved]
 
@@ -50,25 +51,16 @@ BOXED = {name: each for name, each in FREE.items() if name not in NO_BOX} | {
 STEPPED = {name: each for name, each in FREE.items() if name not in NO_BOX[2:]}
 WATCHED: dict[str, Solve] = FREE | {"least absolute": least_absolute}
 
-HOSPITAL = Rows.of(System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
-ANSWERS = np.array([32.1, 15.5, 11.4])
-HIGH = np.array([5.0, 10, 10, 10, 10, 10])
-
 
 def system(rng: np.random.Generator, height: int, width: int) -> tuple[Rows, Floats]:
     dense = rng.choice([0, 0, 1, 1, -3], (height, width))
-    return Rows.of(System.of(dense.tolist())), dense.astype(np.float64)
+    return stored(dense), dense.astype(np.float64)
 
 
 def halves(rng: np.random.Generator, noise: float = 0.0) -> tuple[Rows, Floats]:
     """Sums of random halves of sixty numbers."""
-    dense = rng.integers(0, 2, (240, 60))
-    right = dense @ rng.normal(size=60) + noise * rng.normal(size=240)
-    return Rows.of(System.of(dense.tolist())), right
-
-
-def sums(point: Floats) -> Floats:
-    return HOSPITAL.times(point) * HOSPITAL.lengths
+    dense = subsets(rng, 240, 60)
+    return stored(dense), dense @ rng.normal(size=60) + noise * rng.normal(size=240)
 
 
 @pytest.mark.theorem("002: Solving the equations (least squares)")
@@ -77,8 +69,7 @@ def sums(point: Floats) -> Floats:
 def test_the_hospital_has_the_solution_of_the_document(solve: Solve) -> None:
     found = solve(HOSPITAL, ANSWERS, tolerance=1e-8)
     assert found.converged
-    expected = [5.7, 5.2, 15.5 / 3, 15.5 / 3, 5.7, 15.5 / 3]
-    np.testing.assert_allclose(found.values, expected, atol=1e-5)
+    np.testing.assert_allclose(found.values, SHORTEST, atol=1e-5)
 
 
 @pytest.mark.theorem("002: Solving with constraints (bounds)")
@@ -95,7 +86,7 @@ def test_the_hospital_with_bounds_keeps_them_and_its_sums(solve: Solve) -> None:
     assert (found.values >= 3).all() and (found.values <= HIGH).all()
     assert 6.4 - 1e-5 <= found.values[4] <= 8.4 + 1e-5
     assert found.values[1] == pytest.approx(5.2, abs=1e-5)
-    np.testing.assert_allclose(sums(found.values), ANSWERS, atol=1e-5)
+    np.testing.assert_allclose(HOSPITAL.sums(found.values), ANSWERS, atol=1e-5)
 
 
 @pytest.mark.parametrize("solve", [least_squares, swept_squares, convex])
@@ -184,8 +175,8 @@ def test_sweeps_over_range_predicates_take_less_than_half_of_the_steps(seed: int
     ends = np.sort(rng.integers(0, 100, (4_000, 2, 2)), axis=2)
     both = (ends[:, :, :1] <= records) & (records <= ends[:, :, 1:])
     inside = both[:, 0] & both[:, 1]
-    rows = Rows.of(System.of(inside[inside.sum(axis=1) >= 5][:600].astype(int).tolist()))
-    right = rows.times(rng.integers(0, 200, 300).astype(float)) * rows.lengths
+    rows = stored(inside[inside.sum(axis=1) >= 5][:600])
+    right = rows.sums(rng.integers(0, 200, 300).astype(float))
     swept, plain = (each(rows, right, tolerance=1e-4) for each in (swept_squares, least_squares))
     assert swept.converged and plain.converged
     assert 2 * swept.iterations < plain.iterations
@@ -193,8 +184,8 @@ def test_sweeps_over_range_predicates_take_less_than_half_of_the_steps(seed: int
 
 def test_pivoting_takes_a_few_rounds_however_hard_the_box_presses(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    dense, truth = rng.integers(0, 2, (400, 100)), rng.integers(0, 2, 100)
-    rows = Rows.of(System.of(dense.tolist()))
+    dense, truth = subsets(rng, 400, 100), bits(rng, 100)
+    rows = stored(dense)
     for noise in (1.0, 10.0, 50.0):
         right = dense @ truth + rng.normal(0, noise, 400)
         found = pivoting(rows, right, low=0.0, high=1.0, start=np.zeros(100))
@@ -206,7 +197,7 @@ def test_where_pivoting_gives_up_projected_gradients_go_on(seed: int) -> None:
     rng = np.random.default_rng(seed)
     ends = np.sort(rng.integers(0, 201, (400, 2)), axis=1)
     inside = (ends[:, :1] <= np.arange(200)) & (np.arange(200) < ends[:, 1:])
-    rows, steps = Rows.of(System.of(inside.astype(int).tolist())), list[int]()
+    rows, steps = stored(inside), list[int]()
     right = inside @ rng.integers(0, 2, 200) + rng.normal(0, 30, 400)
     assert not pivoting(rows, right, low=0.0, high=1.0, start=np.zeros(200)).converged
     found = box_squares(

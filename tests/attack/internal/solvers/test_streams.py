@@ -4,18 +4,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from attack.equations import ANSWERS, HIGH, HOSPITAL, stored, subsets
 from chance import assert_follows
 from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.attack.solvers.kaczmarz import drawn_rows, kaczmarz_blocks
 from casemate.attack.solvers.sgd import EquationStream, PathAverage, sgd
-from casemate.exact import Floats, Rows, System
-
-HOSPITAL = Rows.of(System.of([[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]))
-ANSWERS = np.array([32.1, 15.5, 11.4])
-HIGH = np.array([5.0, 10, 10, 10, 10, 10])
-
+from casemate.exact import Floats
 
 # Steps written out
 
@@ -52,7 +48,7 @@ def test_a_pass_is_one_step_for_each_block(case: int, seed: int) -> None:
     rng = np.random.default_rng([seed, case])
     dense = rng.choice([0, 0, 1, -2, 3] if case % 2 else [0, 1], (25, 8))
     right, size, order = rng.normal(size=25), int(rng.integers(1, 12)), rng.permutation(25)
-    rows = Rows.of(System.of(dense.tolist()))
+    rows = stored(dense)
     found = kaczmarz_blocks(
         rows, right, random=rng, size=size, low=-2.0, high=2.0, order=lambda *_: order, most=1
     )
@@ -103,11 +99,10 @@ def test_a_thousand_steps_of_the_document_lead_to_its_printed_point(seed: int) -
 def test_the_documents_constant_step_is_too_long_for_long_rows(seed: int) -> None:
     """With 200 values in a sum the step of 0.01 leaps from end to end; the usual one arrives."""
     rng = np.random.default_rng(seed)
-    dense, truth = rng.integers(0, 2, (800, 400)), rng.uniform(3, 10, 400)
-    rows, right = Rows.of(System.of(dense.tolist())), dense @ truth
+    dense = subsets(rng, 800, 400)
+    given = stored(dense), dense @ rng.uniform(3, 10, 400)
     theirs, ours = (
-        sgd(rows, right, random=rng, rate=rate, low=3.0, high=10.0, most=60)
-        for rate in (0.01, None)
+        sgd(*given, random=rng, rate=rate, low=3.0, high=10.0, most=60) for rate in (0.01, None)
     )
     assert ours.residual < 0.01 < theirs.residual
 
@@ -115,23 +110,19 @@ def test_the_documents_constant_step_is_too_long_for_long_rows(seed: int) -> Non
 # Orders
 
 
-def drawn(seed: int) -> list[int]:
-    """Draws of two rows of lengths 3 and 1, ten thousand of each."""
-    rows = Rows.of(System.of([[3, 0], [0, 1]] * 10_000))
-    return [int(row) % 2 for row in drawn_rows(rows, np.random.default_rng(seed))]
-
-
 def cumulative(first: float) -> Callable[[int], float]:
     return lambda row: 0.0 if row < 0 else first if row == 0 else 1.0
 
 
-def test_rows_are_drawn_by_their_squared_lengths(seed: int) -> None:
-    assert_follows(drawn(seed), cumulative(0.9))
-
-
-def test_draws_by_length_would_be_noticed(seed: int) -> None:
+def test_rows_are_drawn_by_their_squared_lengths_and_draws_by_length_would_be_noticed(
+    seed: int,
+) -> None:
+    """Two rows of lengths 3 and 1, ten thousand of each."""
+    rows = stored([[3, 0], [0, 1]] * 10_000)
+    drawn = [int(row) % 2 for row in drawn_rows(rows, np.random.default_rng(seed))]
+    assert_follows(drawn, cumulative(0.9))
     with pytest.raises(AssertionError):
-        assert_follows(drawn(seed), cumulative(0.75))
+        assert_follows(drawn, cumulative(0.75))
 
 
 # Averages
