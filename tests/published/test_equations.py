@@ -12,6 +12,7 @@ from casemate.query.records import Category
 from casemate.table import Table
 
 ACCEPTED = golden_files.read("accepted.sql")
+WEIGHTED = "SELECT SUM(CASE WHEN age > 30 THEN 0.5 ELSE 1.25 END * income) FROM people"
 
 
 def published(table: Table, *sqls: str) -> Publication:
@@ -38,7 +39,7 @@ def assert_true(found: Equations, records: list[dict[str, Any]]) -> None:
         assert high is None or total <= high + slack
 
 
-@pytest.mark.parametrize("golden", ACCEPTED, ids=str)
+@pytest.mark.parametrize("golden", [*ACCEPTED, golden_files.Golden(WEIGHTED, ())], ids=str)
 def test_the_truth_satisfies_every_equation(
     golden: golden_files.Golden, people: Table, records: list[dict[str, Any]]
 ) -> None:

@@ -110,13 +110,23 @@ def test_a_condition_on_one_column_is_a_mask_of_its_cells(
 
 
 @pytest.mark.parametrize(
-    ("limit", "first"), [(30, 3), (31, 3), (34, 3), (35, 3), (36, 4), (39, 4), (40, 4)]
+    ("column", "where", "first", "exact"),
+    [
+        *((AGE, f"age >= {limit}", 3, limit == 30) for limit in (30, 31, 34, 35)),
+        *((AGE, f"age >= {limit}", 4, limit == 40) for limit in (36, 39, 40)),
+        (AGE, "age >= 95", 9, False),  # the last cell has its end
+        (RATE, "rate > 1.25", 0, False),
+        (RATE, "rate > 1.26", 1, False),
+        (RATE, "rate > 2.5", 1, False),  # a record may lie on 2.5
+    ],
+    ids=str,
 )
-def test_a_limit_inside_a_cell_moves_to_the_nearest_boundary(limit: int, first: int) -> None:
-    found = counted(f"age >= {limit}", AGE)
-    assert mask(found) == list(range(first, 10))
-    assert found.exact == (limit % 10 == 0)
-    assert not counted("rate > 2.5", RATE).exact  # a record may lie on 2.5
+def test_a_limit_inside_a_cell_moves_to_the_nearest_boundary(
+    column: Column, where: str, first: int, exact: bool
+) -> None:
+    found = counted(where, column)
+    assert mask(found) == list(range(first, {AGE: 10, RATE: 4}[column]))
+    assert found.exact is exact
 
 
 def test_a_cut_cell_is_named_with_the_side_that_the_limit_was_moved_to() -> None:
@@ -326,9 +336,12 @@ MANY = tuple(Column(f"c{i}", type=INTEGER, low=0, high=63) for i in range(3))
 def test_too_many_groups_and_too_many_alternatives_are_refused() -> None:
     with pytest.raises(Unsupported, match="more than 100,000 groups"):
         cells_of(*keyed("c0, c1, c2", Policy("", MANY)))
-    apart = " OR ".join(f"(c0 = {i} AND c1 = {i} AND c2 <> {i})" for i in range(MAX_PRODUCTS + 1))
-    with pytest.raises(Unsupported, match="too many alternatives"):
-        counted(apart, *MANY)
+    points = [f"(c0 = {i} AND c1 = {i} AND c2 <> {i})" for i in range(MAX_PRODUCTS + 1)]
+    starts = [(i, 7 * i % 31, 11 * i % 29) for i in range(MAX_PRODUCTS // 2)]
+    box = "(c0 BETWEEN {0} AND {0} + 30 AND c1 BETWEEN {1} AND {1} + 30 AND c2 >= {2})"
+    for alternatives in (points, [box.format(*each) for each in starts]):
+        with pytest.raises(Unsupported, match="too many alternatives"):
+            counted(" OR ".join(alternatives), *MANY)
 
 
 @given(st.data())
