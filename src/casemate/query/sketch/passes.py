@@ -95,19 +95,36 @@ class MarkTotals(NamedTuple):
 
 
 @compiled
-def _combine(record: int, words: Words, shape: CompiledShape, factors: NDArray[np.int64]) -> int:
-    """The sum of the factors of what selects the record."""
+def _combine(
+    record: int,
+    words: Words,
+    shape: CompiledShape,
+    factors: NDArray[np.int64],
+    marked: MarkTotals | None,
+) -> int:
+    """The sum of the factors of what selects the record, whose mark goes to the totals of it.
+
+    What is asked of `marked` is decided when it is compiled: nobody pays for totals not wanted.
+    """
     total: int = factors[factors.shape[0] - 1]
+    if marked is not None:
+        marked.totals[marked.totals.shape[0] - 1] += marked.mark
     for word in range(shape.bits.equations.shape[0]):
         remaining = (words[word] ^ shape.bits.flipped[word]) & shape.bits.equations[word]
         while remaining:
-            total += factors[(word << 6) + np.int64(_lowest(remaining))]
+            slot = (word << 6) + np.int64(_lowest(remaining))
+            total += factors[slot]
+            if marked is not None:
+                marked.totals[slot] += marked.mark
             remaining &= remaining - _ONE
     for family in range(shape.cells.rows.shape[0]):
         bit = shape.cells.bits[family]
         if (words[bit >> 6] >> np.uint64(bit & 63)) & _ONE:
             code = shape.cells.codes[shape.cells.rows[family], record]
-            total += factors[shape.cells.starts[family] + code]
+            slot = shape.cells.starts[family] + code
+            total += factors[slot]
+            if marked is not None:
+                marked.totals[slot] += marked.mark
     return total
 
 
@@ -118,33 +135,9 @@ def evaluate(records: Places, shape: CompiledShape, weights: Weights) -> NDArray
     values = np.empty(records.shape[0], np.int64)
     for place in range(records.shape[0]):
         sign_record(records[place], shape.tables, words)
-        total = _combine(records[place], words, shape, weights.factors)
+        total = _combine(records[place], words, shape, weights.factors, None)
         values[place] = total % weights.modulus if weights.modulus else total
     return values
-
-
-@compiled
-def _accumulate(
-    record: int, words: Words, shape: CompiledShape, factors: NDArray[np.int64], marked: MarkTotals
-) -> int:
-    """The sum of the factors of what selects the record, whose mark goes to the totals of it."""
-    total: int = factors[factors.shape[0] - 1]
-    marked.totals[marked.totals.shape[0] - 1] += marked.mark
-    for word in range(shape.bits.equations.shape[0]):
-        remaining = (words[word] ^ shape.bits.flipped[word]) & shape.bits.equations[word]
-        while remaining:
-            slot = (word << 6) + np.int64(_lowest(remaining))
-            total += factors[slot]
-            marked.totals[slot] += marked.mark
-            remaining &= remaining - _ONE
-    for family in range(shape.cells.rows.shape[0]):
-        bit = shape.cells.bits[family]
-        if (words[bit >> 6] >> np.uint64(bit & 63)) & _ONE:
-            code = shape.cells.codes[shape.cells.rows[family], record]
-            slot = shape.cells.starts[family] + code
-            total += factors[slot]
-            marked.totals[slot] += marked.mark
-    return total
 
 
 @compiled
@@ -161,7 +154,7 @@ def survey(
     for record in range(span[0], span[1]):
         sign_record(record, shape.tables, words)
         mark = MarkTotals(fingerprint(hashed.names[record], hashed.lanes), totals)
-        total = _accumulate(record, words, shape, weights.factors, mark)
+        total = _combine(record, words, shape, weights.factors, mark)
         values[record - span[0]] = total % weights.modulus
     return values
 
