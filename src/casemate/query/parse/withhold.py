@@ -37,9 +37,8 @@ from casemate.query.language.expression import (
     conjuncts,
 )
 from casemate.query.language.operations import simplify
-from casemate.query.parse.functions import is_aggregate
 from casemate.query.parse.scope import fold_identifier, matches_name
-from casemate.query.parse.select import position
+from casemate.query.parse.select import aggregates, grouping_sets, position
 from casemate.query.parse.sql import DIALECT, parse_statement, span_of, track
 from casemate.table import Policy
 
@@ -200,7 +199,7 @@ class Withholding:
             raise Unsupported("this statement is nested too deeply", self._sql) from None
         selects = tree.find_all(exp.Select)
         for node in sorted(selects, key=lambda each: span_of(each.expressions[0])):
-            if _aggregates(node):
+            if aggregates(node):
                 yield self._site(node)
 
     def _site(self, node: exp.Select) -> SelectSite:
@@ -210,7 +209,7 @@ class Withholding:
         start = None if having is None else span_of(having.this)[0]
         bare = SelectSite((), start, max(span_of(each)[1] for each in parts))
         keys = []
-        for item in _items(node):
+        for item in grouping_sets(node, lambda each: each)[1]:
             place = self._meant(item, node, bare)
             key = item if place is None else node.expressions[place].unalias()
             keys.append(_operand(self._text(key), key))
@@ -328,33 +327,6 @@ def _tested_key(term: Expression) -> int | None:
     """The key that a condition IS NULL is about; None where the grouping set is without it."""
     operand = term.arguments[0] if isinstance(term, Call) else None
     return operand.index if isinstance(operand, KeyRef) else None
-
-
-# The tree of the text ----------------------------------------------------------------------------
-
-
-def _aggregates(node: exp.Select) -> bool:
-    clauses = node.args.get("group") or node.args.get("having")
-    return bool(clauses) or any(map(is_aggregate, node.expressions))
-
-
-def _items(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The single keys of a GROUP BY, out of its sets and parentheses."""
-    clause = node.args.get("group")
-    pending = [clause] if clause is not None else []
-    while pending:
-        item = pending.pop(0)
-        inner = [
-            each
-            for part in ("expressions", "grouping_sets", "rollup", "cube")
-            for each in item.args.get(part) or ()
-        ]
-        if isinstance(item, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
-            pending = [*inner, *pending]
-        elif isinstance(item, exp.Paren):
-            pending = [item.this, *pending]
-        else:
-            yield item
 
 
 def same(left: str, right: str, dialect: str) -> str:
