@@ -49,12 +49,12 @@ def hides(added: Sequence[Expression], gone: set[Key], there: set[Key], width: i
     """Whether further conditions of HAVING hide these keys, and no others of all there are."""
     if added in ([TRUE], [FALSE]):  # of keys that the grouping set is without
         return gone == (set() if added == [TRUE] else {()})
-    found = [_read_comparison(term) for term in _negated_terms(added)]
+    found = [_compared_key(term, width) for term in _negated_terms(added)]
     known = [each for each in found if each is not None]
-    unequal = {i for each in known for i in each.unequal}
+    unequal = {i for _, places in known for i in places}
     return (
         len(known) == len(found)
-        and {each.key(width) for each in known} == gone
+        and {key for key, _ in known} == gone
         and all(key[i] is not None for key in there for i in unequal)
     )
 
@@ -71,22 +71,11 @@ def _negated_terms(added: Sequence[Expression]) -> tuple[Expression, ...]:
     return (FALSE,)
 
 
-@dataclass(frozen=True)
-class _KeyComparison:
-    """What a condition says of each key; `unequal` are those whose NULL would be neither."""
+def _compared_key(condition: Expression, width: int) -> tuple[Key, frozenset[int]] | None:
+    """The only key that satisfies a conjunction of comparisons of all keys with constants.
 
-    values: Mapping[int, Scalar]
-    unequal: frozenset[int]
-
-    def key(self, width: int) -> Key | None:
-        """The only key that satisfies it; None if there may be others."""
-        if set(self.values) != set(range(width)):
-            return None
-        return tuple(self.values[i] for i in range(width))
-
-
-def _read_comparison(condition: Expression) -> _KeyComparison | None:
-    """A conjunction of comparisons of keys with constants, or None for anything else."""
+    With it come the places where NULL would be neither equal nor unequal; None for anything else.
+    """
     values: dict[int, Scalar] = {}
     unequal = set()
     for term in conjuncts(condition):
@@ -100,7 +89,9 @@ def _read_comparison(condition: Expression) -> _KeyComparison | None:
                 values[index] = value
             case _:
                 return None
-    return _KeyComparison(values, frozenset(unequal))
+    if set(values) != set(range(width)):
+        return None
+    return tuple(values[i] for i in range(width)), frozenset(unequal)
 
 
 # Withholding -------------------------------------------------------------------------------------
