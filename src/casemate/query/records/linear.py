@@ -383,18 +383,21 @@ def _categories(
 ) -> Iterator[Term]:
     """One term for each possible value: everything with the column replaced by that value."""
     for value in values:
-
-        def with_value(node: Expression, value: Scalar = value) -> Expression | None:
-            if isinstance(node, ColumnRef) and node.private:
-                return Literal(_declared_value(value, node.type), node.type)
-            return None
-
+        parts = (argument, aggregate.membership, *aggregate.keys)
+        coefficient, predicate, *keys = (_with_secret(each, value) for each in parts)
         yield from _terms(
-            Unknown(column.name, Category(value)),
-            substitute(argument, with_value),
-            substitute(aggregate.membership, with_value),
-            tuple(substitute(key, with_value) for key in aggregate.keys),
+            Unknown(column.name, Category(value)), coefficient, predicate, tuple(keys)
         )
+
+
+def _with_secret(expression: Expression, value: Scalar) -> Expression:
+    """The expression where the private column has a value."""
+
+    def with_value(node: Expression) -> Expression | None:
+        private = isinstance(node, ColumnRef) and node.private
+        return Literal(_declared_value(value, node.type), node.type) if private else None
+
+    return substitute(expression, with_value)
 
 
 def _same_for_all(terms: tuple[Term, ...], values: int) -> tuple[Term, ...]:
@@ -435,14 +438,9 @@ def _number(
 
 def _missing(argument: Expression, aggregate: Aggregate) -> Iterator[Term]:
     """What a row adds where the private number is missing: a CASE may pass it by."""
-
-    def with_null(node: Expression) -> Expression | None:
-        private = isinstance(node, ColumnRef) and node.private
-        return Literal(None, node.type) if private else None
-
-    inside = substitute(aggregate.argument or ONE, with_null)
+    inside = _with_secret(aggregate.argument or ONE, None)
     selected = all_of(aggregate.predicate, present(inside))
-    yield from _terms(None, substitute(argument, with_null), selected, aggregate.keys)
+    yield from _terms(None, _with_secret(argument, None), selected, aggregate.keys)
 
 
 def _comparison_form(

@@ -331,11 +331,7 @@ def _span(argument: Expression, attribute: Attribute, cell: int) -> Interval:
 
 def _exactly(argument: Expression, value: Point | None) -> Interval:
     """What a record with this value adds; NULL adds nothing."""
-
-    def read(_: ColumnRef | object) -> Point | None:
-        return value
-
-    found = evaluate(argument, read)
+    found = evaluate(argument, lambda _: value)
     number = image(found) if found is not None and not isinstance(found, str) else image(0)
     return Interval(number, number)
 
