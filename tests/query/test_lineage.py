@@ -3,13 +3,12 @@
 import random
 from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from query import world
 from query.internal.engines.test_golden import assert_adds_up
 
 from casemate.query.parse import parse
@@ -29,39 +28,16 @@ COLUMNS = {
     "tag": "VARCHAR",
 }
 POLICY = """
-[table]
-source = "duckdb:///{path}#secrets"
-key = "id"
-[columns.g]
-role = "public"
-[columns.w]
-role = "public"
-[columns.x]
-role = "private"
-min = 0
-max = 20
-[columns.y]
-role = "private"
-min = -5
-max = 5
-nullable = true
-[columns.flag]
-role = "private"
-values = [true, false]
-nullable = true
-[columns.level]
-role = "private"
-values = [1, 2, 3]
-nullable = true
-[columns.size]
-role = "private"
-values = [1, 0.5, 2.5]
-[columns.price]
-role = "private"
-values = [1, 2.5]
-[columns.tag]
-role = "private"
-values = ["a", "ab", "it's"]
+[columns]
+g = {}
+w = {}
+x = {role = "private", min = 0, max = 20}
+y = {role = "private", min = -5, max = 5, nullable = true}
+flag = {role = "private", values = [true, false], nullable = true}
+level = {role = "private", values = [1, 2, 3], nullable = true}
+size = {role = "private", values = [1, 0.5, 2.5]}
+price = {role = "private", values = [1, 2.5]}
+tag = {role = "private", values = ["a", "ab", "it's"]}
 """
 
 
@@ -87,15 +63,8 @@ def secrets(seed: int = 1, count: int = 40) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
-    folder: Path = tmp_path_factory.mktemp("secrets")
-    with duckdb.connect(str(folder / "secrets.db")) as connection:
-        listed = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
-        connection.execute(f"CREATE TABLE secrets ({listed})")
-        for row in secrets():
-            marks = ", ".join("?" * len(row))
-            connection.execute(f"INSERT INTO secrets VALUES ({marks})", list(row.values()))
-    (folder / "secrets.toml").write_text(POLICY.format(path=folder / "secrets.db"))
-    with Table.open(folder / "secrets.toml") as opened:
+    rows = [tuple(row.values()) for row in secrets()]
+    with world.in_file(tmp_path_factory.mktemp("secrets"), COLUMNS, rows, POLICY) as opened:
         yield opened
 
 
@@ -141,7 +110,7 @@ def questions(draw: st.DrawFn) -> str:
     argument = draw(st.sampled_from(sums[column]))
     function = draw(st.sampled_from(["SUM({})", "SUM({})", "COUNT({})", "AVG({})", "COUNT(*)"]))
     groups = draw(st.sampled_from(["", f" GROUP BY {draw(st.sampled_from(by[column]))}"]))
-    return f"SELECT {function.format(argument)} FROM secrets WHERE {joined}{groups}"
+    return f"SELECT {function.format(argument)} FROM t WHERE {joined}{groups}"
 
 
 @given(st.lists(questions(), min_size=1, max_size=4))

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from query import slow
+from query.internal.engines.test_golden import assert_adds_up
 from query.predicates import predicates
 
+from casemate.errors import Unsupported
 from casemate.query import Aggregate
 from casemate.query.engines import answers
 from casemate.query.parse import parse
 from casemate.query.records import lineage, membership
 from casemate.table import Table
-
-batches = st.lists(predicates, min_size=1, max_size=5)
 
 
 def counting(predicate: str, table: Table) -> Aggregate:
@@ -28,10 +28,7 @@ def slowly(aggregate: Aggregate, records: list[dict[str, Any]]) -> list[int]:
     return [position for position, _ in slow.selected(aggregate, records)]
 
 
-@given(batches)
-def test_membership_answers_and_lineage_say_what_the_slow_interpreter_says(
-    people: Table, records: list[dict[str, Any]], batch: list[str]
-) -> None:
+def assert_agree(batch: list[str], people: Table, records: list[dict[str, Any]]) -> None:
     """In lineage a category is replaced by its values, a compared number by what cuts change."""
     aggregates = [counting(each, people) for each in batch]
     expected = [slowly(each, records) for each in aggregates]
@@ -41,16 +38,31 @@ def test_membership_answers_and_lineage_say_what_the_slow_interpreter_says(
     assert selected == expected
     assert found.sizes().tolist() == list(map(len, expected))
     assert [cells[()] for cells in answers(aggregates, people.source)] == list(map(len, expected))
-    traced = lineage(aggregates, people.source)
-    totals = [0] * len(batch)
-    for cell, record, unknown, coefficient in zip(
-        traced.cell, traced.record, traced.unknown, traced.coefficient, strict=True
-    ):
-        secret = traced.unknowns[unknown] if unknown >= 0 else None
-        share = 1 if secret is None else secret.of(records[record][secret.column])
-        totals[traced.cells[cell].aggregate] += coefficient * share
-    for index, total in enumerate(totals):
-        assert index in traced.opaque or total == len(expected[index])
+    assert_adds_up(aggregates, lineage(aggregates, people.source), records)
+
+
+@given(st.lists(predicates, min_size=1, max_size=5))
+def test_membership_answers_and_lineage_say_what_the_slow_interpreter_says(
+    people: Table, records: list[dict[str, Any]], batch: list[str]
+) -> None:
+    assert_agree(batch, people, records)
+
+
+MANY = [f"age >= {i % 40} AND weight <> {i % 7}" for i in range(200)]
+TOO_WIDE = " AND ".join(f"(age = {i} OR weight <> {i})" for i in range(9))
+
+
+@pytest.mark.parametrize("batch", [MANY, [TOO_WIDE]], ids=["more than a word has bits", "a union"])
+def test_so_they_do_of_many_predicates_and_of_a_union_too_wide_to_expand(
+    people: Table, records: list[dict[str, Any]], batch: list[str]
+) -> None:
+    assert_agree(batch, people, records)
+
+
+def test_a_record_in_several_cells_at_once_is_refused(people: Table) -> None:
+    sql = "SELECT offer, COUNT(*) FROM people p JOIN offers o ON p.area = o.area GROUP BY 1"
+    with pytest.raises(Unsupported, match="several rows"):
+        membership(parse(sql, people.policy), people.source)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """Conditions as step functions: what the interpreter says, the same for many ways to write them."""
 
+from datetime import date
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -7,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from query import universes
 
-from casemate.query.language import evaluate
+from casemate.query.language import Expression, evaluate
 from casemate.query.parse import parse
-from casemate.query.snapping import Condition, condition_of
+from casemate.query.snapping import Condition, breaks, condition_of
+from casemate.query.snapping.cells import UnknownBreaks
 from casemate.table import AttributeKind, Column, ColumnType, Point, Policy, Universe, column_value
 
 POLICY = Policy(
@@ -21,13 +24,19 @@ POLICY = Policy(
         Column("score", type=ColumnType.DOUBLE, low=0, high=10, bins=5),
         Column("far", type=ColumnType.INTEGER, low=0, high=2**63 - 1, bins=5),
         Column("rate", type=ColumnType.DECIMAL, low=0, high=10, bins=5),
+        Column("born", type=ColumnType.DATE),
+        Column("free", type=ColumnType.INTEGER),
     ),
 )
 
 
-def condition(sql: str, policy: Policy = POLICY) -> Condition:
+def predicate(sql: str, policy: Policy = POLICY) -> Expression:
     (aggregate,) = parse(f"SELECT COUNT(*) FROM people WHERE {sql}", policy)
-    return condition_of(aggregate.predicate, Universe.of(policy))
+    return aggregate.predicate
+
+
+def condition(sql: str, policy: Policy = POLICY) -> Condition:
+    return condition_of(predicate(sql, policy), Universe.of(policy))
 
 
 def holds(found: Condition, record: dict[str, Any]) -> bool:
@@ -57,11 +66,10 @@ def test_a_condition_holds_where_the_interpreter_says_so(
         universes.on_boundaries
     )
     sql = data.draw(universes.combined(either))
-    found = condition(sql, policy)
-    (aggregate,) = parse(f"SELECT COUNT(*) FROM people WHERE {sql}", policy)
+    found, asked = condition(sql, policy), predicate(sql, policy)
     for record in records:
         row = {each.name: declared(each.column, record[each.name]) for each in attributes}
-        said = evaluate(aggregate.predicate, lambda ref, row=row: row[ref.column.name])  # type: ignore[misc]  # a column
+        said = evaluate(asked, lambda ref, row=row: row[ref.column.name])  # type: ignore[misc]  # a column
         assert holds(found, row) == (said is True)
 
 
@@ -115,3 +123,46 @@ def test_two_ways_to_write_a_condition_are_one(one: str, other: str) -> None:
 )
 def test_two_different_conditions_stay_different(one: str, other: str) -> None:
     assert condition(one) != condition(other)
+
+
+# Breaks: between two neighbours of them a condition does not change ------------------------------
+
+DAY = date(2020, 1, 1).toordinal()
+
+
+@pytest.mark.parametrize(
+    ("sql", "places"),
+    [
+        ("age > 5", {5}),
+        ("5.5 >= age", {Fraction(11, 2)}),
+        ("age IN (1, 2, NULL)", {1, 2}),
+        ("age IS NULL", set()),
+        ("age + 1 IS NULL", {-1}),
+        ("age BETWEEN 2 AND 7 OR NOT age = 9", {2, 7, 9}),
+        ("(3 - 2 * age) < 9", {-3}),
+        ("rate * 3 = 1", {Fraction(1, 3)}),
+        ("abs(rate - 1) < 2", {-1, 3}),
+        ("CASE WHEN age < 4 THEN age ELSE 8 END > 2", {4, 2}),
+        ("score < 0.1", {Fraction(0.1)}),
+        ("born < '2020-01-01'", {DAY}),
+        ("born < TIMESTAMP '2020-01-01 12:00:00'", {DAY + Fraction(1, 2)}),
+        ("(age > 1) IS TRUE", {1}),
+        ("age + 9000000000 > 1", {1 - 9_000_000_000}),
+        ("far > 9000000000", {9_000_000_000}),
+        ("abs(far) < 7", {7, -7}),
+    ],
+)
+def test_a_condition_changes_only_at_its_constants(sql: str, places: set[Fraction]) -> None:
+    assert breaks(predicate(sql)) == {Fraction(each) for each in places}
+
+
+UNSOLVED = [
+    *("age % 2 = 1", "age > rate", "score * 2 > 1", "age * 0 = 0", "far + 1 > 1"),
+    *("far * 2 IS NULL", "free + 1 > 1", "sqrt(score) > 1", "rate / 2 > 1"),
+]
+
+
+@pytest.mark.parametrize("sql", UNSOLVED)
+def test_what_cannot_be_solved_exactly_has_no_known_breaks(sql: str) -> None:
+    with pytest.raises(UnknownBreaks):
+        breaks(predicate(sql))

@@ -5,6 +5,7 @@ records. Columns differ in type, and every type has NULLs and values on the edge
 """
 
 import random
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import Any
 import duckdb
 
 from casemate.table import Table
+from casemate.table.sources import quote_name
+
+Rows = Sequence[tuple[Any, ...]]
 
 COLUMNS = {
     "id": "BIGINT",
@@ -32,51 +36,26 @@ COLUMNS = {
 }
 POLICY = """
 [table]
-source = "{source}#people"
+source = "SOURCE#people"
 key = "id"
-[columns.area]
-role = "public"
-[columns.age]
-role = "public"
-min = -5
-max = 120
-[columns.Height]
-role = "public"
-[columns.score]
-role = "public"
-[columns.sex]
-role = "public"
-values = ["f", "m", "x"]
-[columns.note]
-role = "public"
-[columns.member]
-role = "public"
-[columns.born]
-role = "public"
-[columns.seen]
-role = "public"
-[columns.weight]
-role = "public"
-min = 0
-max = 9
-[columns.income]
-role = "private"
-min = 0
-max = 1000
-[columns.bonus]
-role = "private"
-min = -100
-max = 100
-nullable = true
-[columns.diagnosis]
-role = "private"
-values = ["none", "flu", "gout"]
-[columns.id]
-role = "identifier"
-[public.areas]
-key = "area"
-[public.offers]
-key = "offer"
+[columns]
+area = {}
+age = {min = -5, max = 120}
+Height = {}
+score = {}
+sex = {values = ["f", "m", "x"]}
+note = {}
+member = {}
+born = {}
+seen = {}
+weight = {min = 0, max = 9}
+income = {role = "private", min = 0, max = 1000}
+bonus = {role = "private", min = -100, max = 100, nullable = true}
+diagnosis = {role = "private", values = ["none", "flu", "gout"]}
+id = {role = "identifier"}
+[public]
+areas = {key = "area"}
+offers = {key = "offer"}
 """
 AREAS = [(1, "north", Decimal("1.5")), (2, "north", Decimal("2.5")), (3, "south", None)]
 OFFERS = [(10, 1, 3), (11, 1, 4), (12, 2, 5), (13, 9, 6)]
@@ -137,6 +116,23 @@ def in_duckdb(folder: Path, rows: list[tuple[Any, ...]]) -> Table:
     return _opened(folder / "duckdb.toml", f"duckdb:///{path}")
 
 
+def in_file(folder: Path, columns: Mapping[str, str], rows: Rows, policy: str = "") -> Table:
+    """A table `t` of these columns and rows in a DuckDB file, opened through its policy.
+
+    Without a policy everything is public.
+    """
+    listed = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns.items())
+    with duckdb.connect(str(folder / "t.db")) as connection:
+        connection.execute(f"CREATE TABLE t ({listed})")
+        for row in rows:
+            connection.execute(f"INSERT INTO t VALUES ({', '.join('?' * len(row))})", row)
+    source = f"duckdb:///{folder / 't.db'}#t"
+    if not policy:
+        return Table.open(source, key="id")
+    (folder / "t.toml").write_text(f'[table]\nsource = "{source}"\nkey = "id"\n{policy}')
+    return Table.open(folder / "t.toml")
+
+
 def in_postgres(folder: Path, url: str, rows: list[tuple[Any, ...]]) -> Table:
     """The world in a PostgreSQL database, opened through its policy."""
     import psycopg
@@ -149,5 +145,5 @@ def in_postgres(folder: Path, url: str, rows: list[tuple[Any, ...]]) -> Table:
 
 
 def _opened(path: Path, source: str) -> Table:
-    path.write_text(POLICY.format(source=source))
+    path.write_text(POLICY.replace("SOURCE", source))
     return Table.open(path)

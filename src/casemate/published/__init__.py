@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.published.cell_secrets import Secrets, integer_row, integers
+    from casemate.published.cell_secrets import Secrets, integer_row, numerators
     from casemate.published.equation_system import Equations, Place, equations, place_of, with_sides
     from casemate.published.evidence import evidence_of
     from casemate.published.knowledge import (
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from casemate.published.verified import (
         column_values,
         multiply_exactly,
-        numerators,
         true_values,
         verified_equations,
     )

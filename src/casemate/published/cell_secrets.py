@@ -110,7 +110,7 @@ WeightedCell = tuple[NDArray[np.int64], NDArray[Any], Fraction]
 
 def integer_row(cells: Sequence[WeightedCell]) -> tuple[NDArray[np.int64], NDArray[Any], int]:
     """Weighted cells added up in whole numbers, each secret once, and the factor of that."""
-    wholes = [integers(coefficients) for _, coefficients, _ in cells]
+    wholes = [numerators(coefficients) for _, coefficients, _ in cells]
     shares = [weight / scale for (_, _, weight), (_, scale) in zip(cells, wholes, strict=True)]
     factor = math.lcm(1, *(share.denominator for share in shares))
     terms = [
@@ -131,13 +131,19 @@ def _totals(place: NDArray[np.int64], values: NDArray[Any], count: int) -> NDArr
     return total
 
 
-def integers(values: NDArray[Any]) -> tuple[NDArray[Any], int]:
-    """Exact numbers as integers over one denominator."""
-    if values.dtype == np.int64:
-        return values, 1
-    fractions = [Fraction(each) for each in values.tolist()]
-    scale = math.lcm(1, *(each.denominator for each in fractions))
-    return np.array([int(each * scale) for each in fractions], object), scale
+def numerators(numbers: Sequence[Any] | NDArray[Any]) -> tuple[NDArray[Any], int]:
+    """Exact numbers as integers over one denominator; None counts as 0."""
+    if isinstance(numbers, np.ndarray) and numbers.dtype == np.int64:
+        return numbers, 1
+    exact = [each if isinstance(each, int) else Fraction(each or 0) for each in numbers]
+    scale = math.lcm(1, *{each.denominator for each in exact})
+    return integer_array([each.numerator * (scale // each.denominator) for each in exact]), scale
+
+
+def integer_array(numbers: Sequence[int]) -> NDArray[Any]:
+    """Whole numbers in 64 bits where they fit with one to spare, and as objects where not."""
+    fits = all(abs(each) < 2**62 for each in numbers)
+    return np.array(numbers, np.int64 if fits else object)
 
 
 def multiply_integers(values: NDArray[Any], factor: int) -> NDArray[Any]:

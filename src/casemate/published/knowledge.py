@@ -18,11 +18,12 @@ import numpy as np
 
 from casemate.errors import Misconfigured
 from casemate.exact import Bound, Box, Region, System, is_empty
+from casemate.published.cell_secrets import integer_array
 from casemate.published.equation_system import Equations
 from casemate.published.people import People
 from casemate.published.shown import exact
 from casemate.query.language import Scalar
-from casemate.query.records import Category, Cut
+from casemate.query.records import Category, Cut, next_whole
 from casemate.table import ColumnType, Policy
 
 
@@ -137,12 +138,7 @@ def _start(cut: Cut, present: Range) -> Bound:
 def first(cut: Cut, whole: bool) -> Fraction:
     """The least number past a cut, or where those begin."""
     value = cut.value or Fraction(0)
-    return Fraction(next_whole(value, cut.strict)) if whole else value
-
-
-def next_whole(value: Fraction, past: bool) -> int:
-    """The first whole number that is at least a value, or past it."""
-    return math.floor(value) + 1 if past else math.ceil(value)
+    return next_whole(value, cut.strict) if whole else value
 
 
 def last(cut: Cut, whole: bool) -> Fraction:
@@ -280,14 +276,13 @@ def region_of(equations: Equations, box: Box, policy: Policy, knowledge: Knowled
     lengths = [len(link.columns) for link in extra]
     rows = np.repeat(np.arange(system.rows, system.rows + len(extra)), lengths)
     columns = np.array([column for link in extra for column in link.columns], np.int64)
-    coefficients = [factor for link in extra for factor in link.coefficients]
-    fits = all(abs(each) < 2**62 for each in coefficients)
+    coefficients = integer_array([factor for link in extra for factor in link.coefficients])
     widened = System(
         system.rows + len(extra),
         system.columns,
         np.concatenate([system.row, rows.astype(np.int64)]),
         np.concatenate([system.column, columns]),
-        np.concatenate([system.value, np.array(coefficients, np.int64 if fits else object)]),
+        np.concatenate([system.value, coefficients]),
     )
     low = (*equations.low, *(link.low for link in extra))
     high = (*equations.high, *(link.high for link in extra))

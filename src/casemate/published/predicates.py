@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from casemate.compiled import compiled
 from casemate.exact import ANY_ORDER, Floats, Passes, Rows
 from casemate.query.records import Records
-from casemate.query.sketch import CodedCells, PassShape, Selection, cells_of, layout, sign
+from casemate.query.sketch import PassShape, Selection, pass_shape, sign
 from casemate.table.sources import Source
 
 Words = NDArray[np.uint64]
@@ -261,10 +261,7 @@ class Predicates:
     def of(cls, selections: Sequence[Selection], source: Source) -> "Predicates":
         """Read and code the columns that the selections ask about."""
         records = Records(source)
-        lists = dict.fromkeys(each.keys for each in selections if each.keys)
-        cells = CodedCells.of({keys: cells_of(keys, records) for keys in lists}, records.count)
-        coded = layout((each.predicate for each in selections), records)
-        return cls(PassShape(coded, cells, selections), records.names)
+        return cls(pass_shape(selections, records), records.names)
 
     @property
     def height(self) -> int:
@@ -323,7 +320,7 @@ class Predicates:
 
     def _families(self, part: slice) -> Iterator[tuple[Codes, int, int]]:
         """Cells of some records, the bit of their predicate, and where their totals begin."""
-        codes, *places = self.shape.compiled.cells
+        codes, *places = self.shape.compiled.selected.cells
         for row, bit, start in zip(*(each.tolist() for each in places), strict=True):
             yield codes[row, part], bit, start
 

@@ -12,19 +12,17 @@ Departure  A sum of doubles is rounded, in an order that nobody knows. Its error
            exact, and the exact sum stands in its place; else it enters as a range.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from casemate.exact import Bound, System
-from casemate.published.cell_secrets import largest_size
+from casemate.published.cell_secrets import largest_size, numerators
 from casemate.published.equation_system import Equations, equations, with_sides
-from casemate.published.knowledge import record_name
 from casemate.published.statements import Publication, RefusedQuery, ShownColumn
 from casemate.query.engines import PROTECTED, RECORD_COLUMN, tables, values
 from casemate.query.language import Scalar
@@ -40,39 +38,21 @@ def true_values(
     A secret that is constant for each person is read at the person's first row.
     """
     wanted = list(columns)
-    names = {equations.unknowns[int(equations.unknown[c])].column for c in wanted}
+    values = map(Fraction, _secret_values(equations, wanted, source))
+    return dict(zip(wanted, values, strict=True))
+
+
+def _secret_values(
+    equations: Equations, columns: Sequence[int], source: Source
+) -> Iterator[int | Fraction]:
+    """The values of these secrets, in order; whole ones as they are, for there may be millions."""
+    unknowns = [equations.unknowns[which] for which in equations.unknown[columns].tolist()]
+    names = dict.fromkeys(each.column for each in unknowns)
     tables_values = {name: column_values(name, source) for name in names}
-    found = {}
-    for column in wanted:
-        unknown = equations.unknowns[int(equations.unknown[column])]
-        found[column] = unknown.of(tables_values[unknown.column][record_name(equations, column)])
-    return found
-
-
-def true_numerators(equations: Equations, source: Source) -> tuple[NDArray[Any], int]:
-    """The table's values of all secrets, as integers over one denominator."""
-    width = equations.system.columns
-    found: list[Any] = [0] * width
-    names = dict.fromkeys(each.column for each in equations.unknowns)
-    tables_values = {name: column_values(name, source) for name in names} if width else {}
-    names_of = [equations.people.record(place) for place in range(len(equations.records))]
-    for column, (kind, record) in enumerate(
-        zip(equations.unknown.tolist(), equations.record.tolist(), strict=True)
-    ):
-        unknown = equations.unknowns[kind]
-        value = tables_values[unknown.column][names_of[record]]
+    for unknown, place in zip(unknowns, equations.record[columns].tolist(), strict=True):
+        value = tables_values[unknown.column][equations.people.record(place)]
         whole = unknown.category is None and isinstance(value, int)
-        found[column] = value if whole else unknown.of(value)
-    return numerators(found)
-
-
-def numerators(numbers: Sequence[Any]) -> tuple[NDArray[Any], int]:
-    """Numbers of any kind as integers over one denominator; None counts as 0."""
-    exact = [each if isinstance(each, int) else Fraction(each or 0) for each in numbers]
-    scale = lcm(1, *{each.denominator for each in exact})
-    whole = [each.numerator * (scale // each.denominator) for each in exact]
-    fits = all(abs(each) < 2**62 for each in whole)
-    return np.array(whole, np.int64 if fits else object), scale
+        yield value if whole else unknown.of(value)  # type: ignore[misc]  # whole: an integer
 
 
 def column_values(name: str, source: Source) -> dict[Scalar, Scalar]:
@@ -167,15 +147,16 @@ class _TrueSums:
     @classmethod
     def of(cls, found: Equations, source: Source) -> "_TrueSums":
         """The sums of all equations."""
-        numerators, denominator = true_numerators(found, source)
         system = found.system
-        parts = multiply_exactly(system.value, numerators[system.column])
+        secrets = _secret_values(found, range(system.columns), source)
+        numbers, denominator = numerators(list(secrets))
+        parts = multiply_exactly(system.value, numbers[system.column])
         totals = np.zeros(system.rows, object)
         rows, starts = np.unique(system.row, return_index=True)
         if len(parts):
             totals[rows] = np.add.reduceat(parts, starts)
         values = [Fraction(int(total), denominator) for total in totals.tolist()]
-        return cls(system, numerators, denominator, values)
+        return cls(system, numbers, denominator, values)
 
     @property
     def size(self) -> Fraction:
@@ -185,7 +166,8 @@ class _TrueSums:
     def smallest(self, row: int) -> Fraction:
         """The least size of a number in a row that is not 0."""
         mine = self.system.row == row
-        sizes = np.abs(self.system.value[mine] * self.numerators[self.system.column[mine]])
+        numbers = self.numerators[self.system.column[mine]]
+        sizes = np.abs(multiply_exactly(self.system.value[mine], numbers))
         found = (Fraction(int(each), self.denominator) for each in sizes[sizes != 0])
         return min(found, default=Fraction(0))
 

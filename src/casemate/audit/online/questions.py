@@ -26,7 +26,6 @@ from casemate.published import (
     column_values,
     exact,
     integer_row,
-    integers,
     multiply_exactly,
     numerators,
     presence,
@@ -369,7 +368,7 @@ class CellUnknowns:
     def total(self, aggregate: Aggregate, key: Key) -> Fraction:
         """What a sum comes to, exactly: coefficients times private numbers, and what is public."""
         codes, coefficients, public = self._secrets.cell(aggregate, key)
-        whole, scale = integers(coefficients)
+        whole, scale = numerators(coefficients)
         numbers, denominator = self._snapshot.numbers
         terms = multiply_exactly(whole, numbers[self._numbers_of(codes)])
         return Fraction(int(terms.sum()), scale * denominator) + exact(public)

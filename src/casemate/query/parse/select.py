@@ -7,10 +7,11 @@ in full, and acted upon by whoever shows the answer.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -194,11 +195,13 @@ def _with_union_order(node: exp.Expr, select: Select) -> Select:
 
 
 MAX_GROUPING_SETS = 256
-KeySet = tuple[Expression, ...]
+KeyT = TypeVar("KeyT", bound=Hashable)
+KeySet = tuple[KeyT, ...]
+ReadKey = Callable[[exp.Expr], KeyT]
 
 
-def grouping_sets(node: exp.Select, read: Read) -> tuple[list[KeySet], KeySet]:
-    """The key sets of a query's GROUP BY, and every key of any of them."""
+def grouping_sets(node: exp.Select, read: ReadKey[KeyT]) -> tuple[list[KeySet[KeyT]], KeySet[KeyT]]:
+    """The key sets of a query's GROUP BY, and every key of any of them, as `read` reads them."""
     clause = node.args.get("group")
     if clause is None:
         return [()], ()
@@ -214,12 +217,12 @@ def grouping_sets(node: exp.Select, read: Read) -> tuple[list[KeySet], KeySet]:
     return sets, unique(sets)
 
 
-def unique(parts: Iterable[KeySet]) -> KeySet:
+def unique(parts: Iterable[KeySet[KeyT]]) -> KeySet[KeyT]:
     """The keys of several sets, each once."""
     return tuple(dict.fromkeys(key for part in parts for key in part))
 
 
-def item_sets(item: exp.Expr, read: Read) -> list[KeySet]:
+def item_sets(item: exp.Expr, read: ReadKey[KeyT]) -> list[KeySet[KeyT]]:
     """The key sets that one item of GROUP BY stands for."""
     if isinstance(item, exp.Rollup):
         parts = [key_set(each, read) for each in item.expressions]
@@ -235,7 +238,7 @@ def item_sets(item: exp.Expr, read: Read) -> list[KeySet]:
     return [key_set(item, read)]
 
 
-def key_set(item: exp.Expr, read: Read) -> KeySet:
+def key_set(item: exp.Expr, read: ReadKey[KeyT]) -> KeySet[KeyT]:
     """One key, or several in parentheses."""
     if isinstance(item, exp.Tuple):
         return tuple(read(each) for each in item.expressions)
@@ -413,10 +416,13 @@ def read_select(node: exp.Select, source: SourceRows) -> SourceRows | Aggregated
     if where is not None:
         filtered = read_condition(where.this, source.columns)
         source = replace(source, predicate=all_of(source.predicate, filtered))
-    aggregated = node.args.get("group") or node.args.get("having")
-    if not aggregated and not any(is_aggregate(each) for each in node.expressions):
-        return read_view(node, source)
-    return read_cells(node, source)
+    return read_cells(node, source) if aggregates(node) else read_view(node, source)
+
+
+def aggregates(node: exp.Select) -> bool:
+    """Whether a query has aggregates, and gives cells instead of rows."""
+    clauses = node.args.get("group") or node.args.get("having")
+    return bool(clauses) or any(map(is_aggregate, node.expressions))
 
 
 def read_view(node: exp.Select, source: SourceRows) -> SourceRows:

@@ -5,7 +5,7 @@ own closed language (`casemate.query.language`); sqlglot's tree goes no further 
 parsing modules. What is outside the fragment is refused with line, column and reason.
 
 sqlglot records a position on fewer than half of its nodes, so a refused node is found again by
-parsing once more with a parser that notes the first token of everything it parses.
+parsing once more with a parser that notes the first and the last token of everything it parses.
 """
 
 import functools
@@ -35,7 +35,7 @@ PREFIXES = (TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE)
 UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 """The zero character, and halves of characters."""
 
-START = "casemate_start"
+START, END = "casemate_start", "casemate_end"
 KEYWORDS = {"Lock": "FOR"}
 """What a construct begins with, where that is not its name."""
 
@@ -121,12 +121,24 @@ def _tracked_offset(sql: str, dialect: str, node: exp.Expr) -> int:
     while root.parent is not None and root.arg_key is not None:
         path.append((root.arg_key, root.index))
         root = root.parent
-    tokens = dialect_of(dialect).tokenize(sql)
-    (tracked, *_) = _tracking_parser(dialect)().parse(tokens, sql)
-    found: Any = tracked
+    found: Any = track(sql, dialect)
     for key, index in reversed(path):
         found = found.args[key] if index is None else found.args[key][index]
-    return first_offset(found, tokens)
+    return first_offset(found, dialect_of(dialect).tokenize(sql))
+
+
+def track(sql: str, dialect: str) -> exp.Expr:
+    """The tree of one statement, in which nodes know where they begin and end in the text."""
+    tokens = dialect_of(dialect).tokenize(sql)
+    tree: exp.Expr = _tracking_parser(dialect)().parse(tokens, sql)[0]
+    return tree
+
+
+def span_of(node: exp.Expr) -> tuple[int, int]:
+    """Where the text of a node of a tracked tree begins, and the place after its end."""
+    if START not in node.meta:
+        raise Unsupported("a part of this statement cannot be found in its text")
+    return node.meta[START], node.meta[END] + 1
 
 
 def _known_starts(node: exp.Expr) -> list[int]:
@@ -176,6 +188,7 @@ def _noting(method: Callable[..., Any]) -> Callable[..., Any]:
         passed_on = any(result is each for each in given)  # it began before this method did
         if isinstance(result, exp.Expr) and starts and not passed_on:
             result.meta[START] = min(starts[0], result.meta.get(START, starts[0]))
+            result.meta[END] = max(self._prev.end, result.meta.get(END, 0))
         return result
 
     return noting

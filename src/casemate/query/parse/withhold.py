@@ -21,7 +21,6 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
 
 from casemate.errors import Unsupported
 from casemate.query.aggregate import Select, Statement
@@ -38,117 +37,10 @@ from casemate.query.language.expression import (
     conjuncts,
 )
 from casemate.query.language.operations import simplify
-from casemate.query.parse.functions import is_aggregate
 from casemate.query.parse.scope import fold_identifier, matches_name
-from casemate.query.parse.select import position, union_branches
-from casemate.query.parse.sql import DIALECT, parse_statement, parse_tokens, single_query, tokens_of
+from casemate.query.parse.select import aggregates, grouping_sets, position
+from casemate.query.parse.sql import DIALECT, parse_statement, span_of, track
 from casemate.table import Policy
-
-OPEN, CLOSE, COMMA = TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA
-SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
-PREFIXES = (TokenType.DISTINCT, TokenType.ALL)
-ENDINGS = (
-    CLOSE,
-    TokenType.SEMICOLON,
-    TokenType.UNION,
-    TokenType.EXCEPT,
-    TokenType.INTERSECT,
-    TokenType.WINDOW,
-    TokenType.QUALIFY,
-    TokenType.ORDER_BY,
-    TokenType.LIMIT,
-    TokenType.OFFSET,
-    TokenType.FETCH,
-)
-"""What may come after the HAVING of a SELECT."""
-
-STARTS = (TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING)
-Part = Sequence[Token]
-
-
-@dataclass(frozen=True)
-class SelectClauses:
-    """The columns that a SELECT shows, its single keys, and its HAVING.
-
-    `having` is the position after that word, None without one; `end` is where its condition ends,
-    or where a HAVING would go.
-    """
-
-    shown: tuple[Part, ...]
-    keys: tuple[Part, ...]
-    having: int | None
-    end: int
-
-
-def clauses(tokens: Part, word: int) -> SelectClauses:
-    """The clauses of the SELECT whose first word is this token."""
-    own = _own(tokens[word + 1 :])
-    starts = [i for i, depth in enumerate(_depths(own)) if not depth and _is(own[i], STARTS)]
-    places = {own[i].token_type: i for i in reversed(starts)}
-    first = starts[0] if starts else len(own)
-    group, having = places.get(TokenType.GROUP_BY), places.get(TokenType.HAVING)
-    keys = own[group + 1 : having] if group is not None else ()
-    last = own[-1] if own else tokens[word]
-    return SelectClauses(
-        tuple(_split_at_commas(own[:first])),
-        tuple(_single(keys)),
-        None if having is None else own[having].end + 1,
-        last.end + 1,
-    )
-
-
-def text_of(part: Part, sql: str) -> str:
-    """A part as it is written."""
-    return sql[part[0].start : part[-1].end + 1]
-
-
-def _own(tokens: Part) -> Part:
-    """The tokens of a SELECT up to what comes after its HAVING."""
-    for place, depth in enumerate(_depths(tokens)):
-        if depth == 0 and _is(tokens[place], ENDINGS):
-            return tokens[:place]
-    return tokens
-
-
-def _depths(tokens: Part) -> Iterator[int]:
-    """In how many parentheses each token stands; a closing one stands inside."""
-    depth = 0
-    for token in tokens:
-        yield depth
-        depth += _is(token, (OPEN,)) - _is(token, (CLOSE,))
-
-
-def _is(token: Token, kinds: Sequence[TokenType]) -> bool:
-    return token.token_type in kinds
-
-
-def _split_at_commas(tokens: Part) -> Iterator[Part]:
-    """The parts between commas."""
-    if tokens and _is(tokens[0], PREFIXES):
-        tokens = tokens[1:]
-    start = 0
-    for place, depth in enumerate(_depths(tokens)):
-        if depth == 0 and _is(tokens[place], (COMMA,)):
-            yield tokens[start:place]
-            start = place + 1
-    if start < len(tokens):
-        yield tokens[start:]
-
-
-def _single(tokens: Part) -> Iterator[Part]:
-    """The single keys of a GROUP BY, out of its sets and parentheses."""
-    for part in _split_at_commas(tokens):
-        inner = part[1:] if _is(part[0], SETS) else part
-        if inner and _is(inner[0], (OPEN,)) and _closes(inner):
-            yield from _single(inner[1:-1])
-        else:
-            yield part
-
-
-def _closes(part: Part) -> bool:
-    """Whether the first parenthesis is closed by the last token, and not before."""
-    return 0 not in list(_depths(part))[1:] and _is(part[-1], (CLOSE,))
-
 
 # Which keys a further condition of HAVING hides --------------------------------------------------
 
@@ -157,12 +49,12 @@ def hides(added: Sequence[Expression], gone: set[Key], there: set[Key], width: i
     """Whether further conditions of HAVING hide these keys, and no others of all there are."""
     if added in ([TRUE], [FALSE]):  # of keys that the grouping set is without
         return gone == (set() if added == [TRUE] else {()})
-    found = [_read_comparison(term) for term in _negated_terms(added)]
+    found = [_compared_key(term, width) for term in _negated_terms(added)]
     known = [each for each in found if each is not None]
-    unequal = {i for each in known for i in each.unequal}
+    unequal = {i for _, places in known for i in places}
     return (
         len(known) == len(found)
-        and {each.key(width) for each in known} == gone
+        and {key for key, _ in known} == gone
         and all(key[i] is not None for key in there for i in unequal)
     )
 
@@ -179,22 +71,11 @@ def _negated_terms(added: Sequence[Expression]) -> tuple[Expression, ...]:
     return (FALSE,)
 
 
-@dataclass(frozen=True)
-class _KeyComparison:
-    """What a condition says of each key; `unequal` are those whose NULL would be neither."""
+def _compared_key(condition: Expression, width: int) -> tuple[Key, frozenset[int]] | None:
+    """The only key that satisfies a conjunction of comparisons of all keys with constants.
 
-    values: Mapping[int, Scalar]
-    unequal: frozenset[int]
-
-    def key(self, width: int) -> Key | None:
-        """The only key that satisfies it; None if there may be others."""
-        if set(self.values) != set(range(width)):
-            return None
-        return tuple(self.values[i] for i in range(width))
-
-
-def _read_comparison(condition: Expression) -> _KeyComparison | None:
-    """A conjunction of comparisons of keys with constants, or None for anything else."""
+    With it come the places where NULL would be neither equal nor unequal; None for anything else.
+    """
     values: dict[int, Scalar] = {}
     unequal = set()
     for term in conjuncts(condition):
@@ -208,7 +89,9 @@ def _read_comparison(condition: Expression) -> _KeyComparison | None:
                 values[index] = value
             case _:
                 return None
-    return _KeyComparison(values, frozenset(unequal))
+    if set(values) != set(range(width)):
+        return None
+    return tuple(values[i] for i in range(width)), frozenset(unequal)
 
 
 # Withholding -------------------------------------------------------------------------------------
@@ -231,7 +114,10 @@ class ShownRow:
 
 @dataclass(frozen=True)
 class SelectSite:
-    """An aggregating SELECT: its keys as text, and where its HAVING begins (None) and ends."""
+    """An aggregating SELECT: its keys as text, and where the condition of HAVING begins and ends.
+
+    Without a HAVING it begins nowhere (None), and ends where a HAVING would go.
+    """
 
     keys: tuple[str, ...]
     having: int | None
@@ -298,30 +184,34 @@ class Withholding:
 
     def _find_sites(self) -> Iterator[SelectSite]:
         """The sites of the text, in its order."""
-        tokens = tokens_of(self._sql, self._dialect)
-        tree = single_query(self._sql, tokens, parse_tokens(self._sql, tokens, self._dialect))
-        words = [i for i, each in enumerate(tokens) if each.token_type is TokenType.SELECT]
-        nodes = list(_in_order(tree))
-        if len(words) != len(nodes):
-            raise Unsupported("the SELECTs of this statement cannot be told apart", self._sql)
-        for word, node in zip(words, nodes, strict=True):
-            if _aggregates(node):
-                yield self._site(clauses(tokens, word), node)
+        try:
+            tree = track(self._sql, self._dialect)
+        except RecursionError:
+            raise Unsupported("this statement is nested too deeply", self._sql) from None
+        selects = tree.find_all(exp.Select)
+        for node in sorted(selects, key=lambda each: span_of(each.expressions[0])):
+            if aggregates(node):
+                yield self._site(node)
 
-    def _site(self, found: SelectClauses, node: exp.Select) -> SelectSite:
-        bare = SelectSite((), found.having, found.end)
-        items = list(_items(node))
-        if len(items) != len(found.keys) or len(node.expressions) != len(found.shown):
-            raise Unsupported("the keys of this statement cannot be told apart", self._sql)
+    def _site(self, node: exp.Select) -> SelectSite:
+        single = (node.args.get(part) for part in ("from_", "where", "group", "having"))
+        parts = (*node.expressions, *(node.args.get("joins") or ()), *filter(None, single))
+        having = node.args.get("having")
+        start = None if having is None else span_of(having.this)[0]
+        bare = SelectSite((), start, max(span_of(each)[1] for each in parts))
         keys = []
-        for item, part in zip(items, found.keys, strict=True):
-            place = self._meant(item, part, node, bare)
-            shown = item if place is None else node.expressions[place]
-            written = part if place is None else _without_alias(found.shown[place], shown)
-            keys.append(_operand(text_of(written, self._sql), shown.unalias()))
+        for item in grouping_sets(node, lambda each: each)[1]:
+            place = self._meant(item, node, bare)
+            key = item if place is None else node.expressions[place].unalias()
+            keys.append(_operand(self._text(key), key))
         return replace(bare, keys=tuple(dict.fromkeys(keys)))
 
-    def _meant(self, item: exp.Expr, part: Part, node: exp.Select, site: SelectSite) -> int | None:
+    def _text(self, node: exp.Expr) -> str:
+        """A part as it is written."""
+        start, end = span_of(node)
+        return self._sql[start:end]
+
+    def _meant(self, item: exp.Expr, node: exp.Select, site: SelectSite) -> int | None:
         """The column of SELECT that a position or a name in GROUP BY means; None for neither."""
         if isinstance(item, exp.Literal):
             return position(item, len(node.expressions), "GROUP BY")
@@ -331,7 +221,7 @@ class Withholding:
             if isinstance(shown, exp.Alias) and matches_name(
                 item.this, fold_identifier(shown.args["alias"])
             ):
-                return None if self._is_visible(text_of(part, self._sql), site) else place
+                return None if self._is_visible(self._text(item), site) else place
         return None
 
     def _is_visible(self, name: str, site: SelectSite) -> bool:
@@ -399,13 +289,6 @@ class Withholding:
                 raise Unsupported("the rows of this statement cannot be told apart", self._sql)
 
 
-def _without_alias(part: Part, shown: exp.Expr) -> Part:
-    """A column of SELECT without the new name that it is given."""
-    if not isinstance(shown, exp.Alias):
-        return part
-    return part[:-2] if part[-2].token_type is TokenType.ALIAS else part[:-1]
-
-
 def _operand(text: str, key: exp.Expr) -> str:
     """A key as an operand of a comparison."""
     closed = isinstance(key, exp.Column | exp.Func) and not isinstance(key, exp.Binary | exp.Cast)
@@ -419,8 +302,7 @@ def _with(sql: str, conditions: Iterable[tuple[SelectSite, str]]) -> str:
         if site.having is None:
             sql = f"{before} HAVING {condition}{after}"
         else:
-            own = before[site.having :].strip()
-            sql = f"{before[: site.having]} ({own}) AND {condition}{after}"
+            sql = f"{before[: site.having]}({before[site.having :]}) AND {condition}{after}"
     return sql
 
 
@@ -436,52 +318,6 @@ def _tested_key(term: Expression) -> int | None:
     """The key that a condition IS NULL is about; None where the grouping set is without it."""
     operand = term.arguments[0] if isinstance(term, Call) else None
     return operand.index if isinstance(operand, KeyRef) else None
-
-
-# The tree and the tokens of the text --------------------------------------------------------------
-
-
-def _in_order(node: exp.Expr) -> Iterator[exp.Select]:
-    """The SELECTs of a query in the order of the text."""
-    clause = node.args.get("with_")
-    for view in clause.expressions if clause is not None else ():
-        yield from _in_order(view.this)
-    inner: Sequence[exp.Expr] = ()
-    if isinstance(node, exp.Select):
-        yield node
-        clause = node.args.get("from_")
-        joins = [join.this for join in node.args.get("joins") or ()]
-        inner = [*([clause.this] if clause is not None else []), *joins]
-    elif isinstance(node, exp.Union):
-        inner = union_branches(node)
-    elif isinstance(node, exp.Subquery):
-        inner = [node.this]
-    for each in inner:
-        yield from _in_order(each)
-
-
-def _aggregates(node: exp.Select) -> bool:
-    clauses = node.args.get("group") or node.args.get("having")
-    return bool(clauses) or any(map(is_aggregate, node.expressions))
-
-
-def _items(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The single keys of a GROUP BY, out of its sets and parentheses."""
-    clause = node.args.get("group")
-    pending = [clause] if clause is not None else []
-    while pending:
-        item = pending.pop(0)
-        inner = [
-            each
-            for part in ("expressions", "grouping_sets", "rollup", "cube")
-            for each in item.args.get(part) or ()
-        ]
-        if isinstance(item, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple):
-            pending = [*inner, *pending]
-        elif isinstance(item, exp.Paren):
-            pending = [item.this, *pending]
-        else:
-            yield item
 
 
 def same(left: str, right: str, dialect: str) -> str:

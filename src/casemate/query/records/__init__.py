@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         counting,
         inexact_parts,
         linear_form,
+        next_whole,
         possible_values,
     )
 else:

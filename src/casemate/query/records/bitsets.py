@@ -214,76 +214,60 @@ class Records:
 
 
 @dataclass(frozen=True, eq=False)
-class Restriction:
-    """A code for each record, and for each code the bits that it leaves possible.
-
-    The table is codes x places; `places` says which word each of its columns belongs to.
-    """
+class Coded:
+    """One column of codes, and the bits that each of its codes leaves possible."""
 
     codes: NDArray[Any]
     table: Words
-    places: NDArray[np.int64]
 
 
-def restrictions(asked: Mapping[Subject, Conditions], records: Records) -> Iterator[Restriction]:
-    """All conditions on all subjects, each column of the table read once or twice."""
+def restrictions(
+    asked: Mapping[Subject, Conditions], records: Records, width: int
+) -> Iterator[Coded]:
+    """All conditions on all subjects in so many words, each column read once or twice."""
     for about, conditions in asked.items():
         if isinstance(about, Atom):
-            yield from _by_engine(conditions, records)
+            yield from _by_engine(conditions, records, width)
             continue
         simple = {slot: each for slot, each in conditions.items() if is_simple(each, about)}
         other = {slot: each for slot, each in conditions.items() if slot not in simple}
         if simple:
             series = records.column(image(about, records.source))
-            yield _restriction(simple, by_interval(series, simple.values()))
+            yield _restriction(simple, by_interval(series, simple.values()), width)
         if other and records.distinct(about) <= MAX_CODED_VALUES:
             coding = by_value(about, list(other.values()), records.source, records.column)
-            yield _restriction(other, coding)
+            yield _restriction(other, coding, width)
         elif other:
-            yield from _by_engine(other, records)
+            yield from _by_engine(other, records, width)
 
 
-def _restriction(conditions: Conditions, coding: Coding) -> Restriction:
-    """The codes that satisfy the condition of each slot."""
+def _restriction(conditions: Conditions, coding: Coding, width: int) -> Coded:
+    """Of each code the bits of the slots whose conditions it satisfies, and of all other slots."""
     decided = {found: coding.satisfied(found) for found in dict.fromkeys(conditions.values())}
     size = len(next(iter(decided.values())))
-    places = sorted({slot // 64 for slot in conditions})
-    column = {place: 64 * i for i, place in enumerate(places)}
-    table = np.ones((size, 64 * len(places)), np.bool_)
+    table = np.full((size, width), ~np.uint64(0))
     for slot, found in conditions.items():
-        table[:, column[slot // 64] + slot % 64] = decided[found]
-    return Restriction(coding.codes, pack(table), np.array(places, np.int64))
+        table[~decided[found], slot // 64] &= ~np.uint64(1 << slot % 64)
+    return Coded(coding.codes, table)
 
 
-def _by_engine(conditions: Conditions, records: Records) -> Iterator[Restriction]:
+def _by_engine(conditions: Conditions, records: Records, width: int) -> Iterator[Coded]:
     """Conditions that the engine decides row by row, some at a time."""
+    outside_and_inside = np.array([False, True])
     for chunk in pieces(list(conditions)):
         written = {
             f"b{i}": verdict(conditions[slot], records.source) for i, slot in enumerate(chunk)
         }
         read = records.read(written)
         for name, slot in zip(written, chunk, strict=True):
-            yield _only(slot, read[name].values.astype(np.int32))
-
-
-def _only(slot: int, inside: NDArray[np.int32]) -> Restriction:
-    """One slot's bit is left where a record is inside."""
-    table = np.array([[~np.uint64(1 << (slot % 64))], [~np.uint64(0)]], np.uint64)
-    return Restriction(inside, table, np.array([slot // 64], np.int64))
+            coding = Coding(read[name].values.astype(np.int32), lambda _: outside_and_inside)
+            yield _restriction({slot: conditions[slot]}, coding, width)
 
 
 # Bits of all predicates, laid out for one pass over the records ---------------------------------
 
 MAX_MERGED_CODES = 1024
 """Columns are taken together as long as they have no more codes than this in all."""
-
-
-@dataclass(frozen=True, eq=False)
-class Coded:
-    """One column of codes, and the bits that each of its codes leaves possible."""
-
-    codes: NDArray[Any]
-    table: Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,8 +360,8 @@ def layout(predicates: Iterable[Expression], records: Records) -> BitLayout:
             for about, condition in term.items():
                 asked[about][64 * first[layer] + place] = condition
     everyone = Coded(np.zeros(records.count, np.int32), pack(used[None, :]))
-    read = (_widen(each, width) for each in restrictions(asked, records))
-    columns = list(merge_columns(sorted([everyone, *read], key=lambda column: len(column.table))))
+    read = [everyone, *restrictions(asked, records, width)]
+    columns = list(merge_columns(sorted(read, key=lambda column: len(column.table))))
     return BitLayout(
         {each: place for place, each in enumerate(ordered)},
         counts,
@@ -393,12 +377,6 @@ def stack_codes(codes: Sequence[NDArray[Any]], size: int) -> NDArray[Any]:
     for place, column in enumerate(codes):
         found[place] = column
     return found
-
-
-def _widen(restriction: Restriction, width: int) -> Coded:
-    table = np.full((len(restriction.table), width), ~np.uint64(0))
-    table[:, restriction.places] = restriction.table
-    return Coded(restriction.codes, table)
 
 
 def merge_columns(columns: Sequence[Coded]) -> Iterator[Coded]:

@@ -89,13 +89,11 @@ class Piece:
     sample: Fraction | None
 
 
-def pieces(
-    column: Column, expressions: Iterable[Expression], split: Split
-) -> tuple[Piece, ...] | None:
+def pieces(column: Column, expressions: Iterable[Expression]) -> tuple[Piece, ...] | None:
     """The pieces on which all comparisons in these expressions are constant; None if others are."""
     found: set[tuple[Fraction, bool]] = set()
     for expression in expressions:
-        for atom in _atoms(expression, split):
+        for atom in _atoms(expression):
             if atom is None:
                 return None
             found.update(atom.cuts(whole=column.type is ColumnType.INTEGER))
@@ -112,13 +110,13 @@ def _between(cuts: list[tuple[Fraction, bool]], nullable: bool) -> Iterator[Piec
         yield Piece(Cut(value, strict), (value + following) / 2 if strict else value)
 
 
-def within(expression: Expression, piece: Piece, split: Split) -> Expression:
+def within(expression: Expression, piece: Piece) -> Expression:
     """The expression for numbers of one piece: nothing private is left in it."""
 
     def with_sample(node: Expression) -> Expression | None:
         if not private_columns(node):
             return node
-        atom = _atom(node, split)
+        atom = _atom(node)
         return None if atom is None else atom.at(piece.sample)
 
     return simplify(substitute(expression, with_sample))
@@ -141,7 +139,7 @@ class _Atom:
         for constant in self.constants:
             place = (constant - self.offset) / self.slope
             for strict in _sides(self.operation, self.slope > 0):
-                yield (_next_whole(place, strict), False) if whole else (place, strict)
+                yield (next_whole(place, strict), False) if whole else (place, strict)
 
     def at(self, sample: Fraction | None) -> Expression:
         """Its value for one number."""
@@ -165,29 +163,29 @@ def _sides(operation: Operation, rising: bool) -> tuple[bool, ...]:
     return (True,) if seen in (Operation.GREATER, Operation.LESS_EQUAL) else (False, True)
 
 
-def _next_whole(place: Fraction, strict: bool) -> Fraction:
+def next_whole(place: Fraction, strict: bool) -> Fraction:
     """The first whole number that is at least a place, or past it."""
     return Fraction(math.floor(place) + 1 if strict else math.ceil(place))
 
 
-def _atoms(expression: Expression, split: Split) -> Iterator[_Atom | None]:
+def _atoms(expression: Expression) -> Iterator[_Atom | None]:
     """The comparisons in an expression; None for each other use of the private number."""
     if not private_columns(expression):
         return
-    atom = _atom(expression, split)
+    atom = _atom(expression)
     if atom is not None or isinstance(expression, ColumnRef):
         yield atom
         return
     for each in children(expression):
-        yield from _atoms(each, split)
+        yield from _atoms(each)
 
 
-def _atom(expression: Expression, split: Split) -> _Atom | None:
+def _atom(expression: Expression) -> _Atom | None:
     """A comparison of the private number with constants, if the expression is one."""
     if not isinstance(expression, Call):
         return None
     if expression.operation is Operation.IS_NULL:
-        found = _affine(expression.arguments[0], split)
+        found = _affine(expression.arguments[0])
         return None if found is None else _Atom(expression.operation, *found, ())
     if expression.operation not in COMPARED:
         return None
@@ -195,15 +193,15 @@ def _atom(expression: Expression, split: Split) -> _Atom | None:
     left, *others = expression.arguments
     if not private_columns(left) and operation is not Operation.IN:
         operation, left, others = FLIPPED.get(operation, operation), others[0], [left]
-    found, constants = _affine(left, split), [_constant(each) for each in others]
+    found, constants = _affine(left), [_constant(each) for each in others]
     if found is None or None in constants:
         return None
     return _Atom(operation, *found, tuple(each for each in constants if each is not None))
 
 
-def _affine(expression: Expression, split: Split) -> tuple[Fraction, Fraction] | None:
+def _affine(expression: Expression) -> tuple[Fraction, Fraction] | None:
     """Constant slope and offset of an expression, where every engine computes it exactly."""
-    parts = split(expression) if expression.type in NUMBERS else None
+    parts = affine(expression) if expression.type in NUMBERS else None
     slope, offset = (None, None) if parts is None else map(_constant, map(simplify, parts))
     return None if not slope or offset is None else (slope, offset)
 
@@ -385,18 +383,21 @@ def _categories(
 ) -> Iterator[Term]:
     """One term for each possible value: everything with the column replaced by that value."""
     for value in values:
-
-        def with_value(node: Expression, value: Scalar = value) -> Expression | None:
-            if isinstance(node, ColumnRef) and node.private:
-                return Literal(_declared_value(value, node.type), node.type)
-            return None
-
+        parts = (argument, aggregate.membership, *aggregate.keys)
+        coefficient, predicate, *keys = (_with_secret(each, value) for each in parts)
         yield from _terms(
-            Unknown(column.name, Category(value)),
-            substitute(argument, with_value),
-            substitute(aggregate.membership, with_value),
-            tuple(substitute(key, with_value) for key in aggregate.keys),
+            Unknown(column.name, Category(value)), coefficient, predicate, tuple(keys)
         )
+
+
+def _with_secret(expression: Expression, value: Scalar) -> Expression:
+    """The expression where the private column has a value."""
+
+    def with_value(node: Expression) -> Expression | None:
+        private = isinstance(node, ColumnRef) and node.private
+        return Literal(_declared_value(value, node.type), node.type) if private else None
+
+    return substitute(expression, with_value)
 
 
 def _same_for_all(terms: tuple[Term, ...], values: int) -> tuple[Term, ...]:
@@ -437,14 +438,9 @@ def _number(
 
 def _missing(argument: Expression, aggregate: Aggregate) -> Iterator[Term]:
     """What a row adds where the private number is missing: a CASE may pass it by."""
-
-    def with_null(node: Expression) -> Expression | None:
-        private = isinstance(node, ColumnRef) and node.private
-        return Literal(None, node.type) if private else None
-
-    inside = substitute(aggregate.argument or ONE, with_null)
+    inside = _with_secret(aggregate.argument or ONE, None)
     selected = all_of(aggregate.predicate, present(inside))
-    yield from _terms(None, substitute(argument, with_null), selected, aggregate.keys)
+    yield from _terms(None, _with_secret(argument, None), selected, aggregate.keys)
 
 
 def _comparison_form(
@@ -452,13 +448,13 @@ def _comparison_form(
 ) -> tuple[Term, ...] | None:
     """A private number that is only compared with constants: what changes at each of them."""
     parts = (argument, aggregate.membership, *aggregate.keys)
-    found = pieces(column, parts, affine) if aggregate.function in ADDITIVE else None
+    found = pieces(column, parts) if aggregate.function in ADDITIVE else None
     if found is None:
         return None
     terms: list[Term] = []
     before: tuple[Term, ...] = ()
     for piece in found:
-        coefficient, predicate, *keys = (within(each, piece, affine) for each in parts)
+        coefficient, predicate, *keys = (within(each, piece) for each in parts)
         here = (*_terms(None, coefficient, predicate, tuple(keys)),)
         unknown = None if piece.cut is None else Unknown(column.name, piece.cut)
         if here != before:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.query.records.bitsets import layout, sign
-    from casemate.query.sketch.passes import CodedCells, PassShape, Selection
+    from casemate.query.records.bitsets import sign
+    from casemate.query.sketch.passes import PassShape, Selection
     from casemate.query.sketch.record_hash import LANE_BITS, HashKeys, hash_lanes
-    from casemate.query.sketch.sketch import CodedRecords, cells_of
+    from casemate.query.sketch.sketch import CodedRecords, pass_shape
     from casemate.query.sketch.sql import Only, SummedRecords
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

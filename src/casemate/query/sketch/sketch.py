@@ -61,6 +61,13 @@ def cells_of(keys: Sequence[Expression], records: Records) -> CellCodes:
     return CellCodes(codes, tuple(cells))
 
 
+def pass_shape(selections: Sequence[Selection], records: Records) -> PassShape:
+    """Selections as a compiled pass takes them: the columns that they ask about are read here."""
+    lists = dict.fromkeys(each.keys for each in selections if each.keys)
+    cells = CodedCells.of({keys: cells_of(keys, records) for keys in lists}, records.count)
+    return PassShape(layout((each.predicate for each in selections), records), cells, selections)
+
+
 def _code_key(key: Expression, records: Records) -> tuple[Codes, list[Scalar]]:
     """A code for each record's value of one key, and the values."""
     written = render(key, engine_of(records.source))
@@ -109,12 +116,8 @@ class CodedRecords:
         self._random = random or os.urandom
         self._records = Records(source)
         self._keys = HashKeys.draw(random)
-        lists = dict.fromkeys(each.keys for each in selections if each.keys)
-        cells = CodedCells.of({keys: cells_of(keys, self._records) for keys in lists}, self.count)
-        self.layout = layout((each.predicate for each in selections), self._records)
-        self._shape = PassShape(self.layout, cells, selections).flip_dense(
-            self._sample(DENSITY_SAMPLE_RECORDS)
-        )
+        tried = self._sample(DENSITY_SAMPLE_RECORDS)
+        self._shape = pass_shape(selections, self._records).flip_dense(tried)
         self._totals: NDArray[Any] | None = None
 
     @property

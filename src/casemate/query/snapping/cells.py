@@ -7,10 +7,11 @@ breaks into pieces of one result each; a `StepFunction` is constant on each of f
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
@@ -29,7 +30,6 @@ from casemate.query.language.interpret import COMPARE, evaluate
 from casemate.query.records.coding import Atom, Both, Formula, atoms_of
 from casemate.table import (
     FRACTION_DIGITS,
-    PRECISE,
     WHOLE,
     Attribute,
     AttributeKind,
@@ -201,10 +201,10 @@ SOLVERS: dict[Operation, Callable[[Call, Fraction], Breaks]] = {
 
 # Results by cell ---------------------------------------------------------------------------------
 #
-# In a cell of one value an expression is one result. A bin is cut where the expression changes;
-# each piece has one result and a measure: how many values it holds, or how wide it is. A piece of
-# measure zero is a single number in between, which counts for nothing until records lie on it, so
-# it is kept.
+# In a cell of one value an expression is one result. A column is cut where the expression changes;
+# each piece has one result, that of its first value, and in each bin a measure: how many values it
+# holds there, or how wide it is. A piece of measure zero is a single number in between, which is
+# worth nothing until records lie on it, so it is kept.
 
 
 MAX_LISTED_VALUES = 4096
@@ -268,23 +268,26 @@ def results(
     if attribute.kind is AttributeKind.VALUES:
         single = [CellResults({compute(value): Fraction(1)}) for value in attribute.points]
         return [*single, reserved]
-    places = sorted(places_of(attribute, broken))
-    return [*_bin_results(attribute, compute, places), reserved]
+    starts = _starts(attribute, places_of(attribute, broken))
+    return [*_bin_results(attribute, starts, list(map(compute, starts))), reserved]
 
 
 def _bin_results(
-    attribute: Attribute, compute: Result, places: list[Fraction]
+    attribute: Attribute, starts: Mapping[Point, Fraction], computed: Sequence[Scalar]
 ) -> Iterator[CellResults]:
-    """The results in each bin; bins between the same two breaks have the same one."""
-    known: dict[int, CellResults] = {}
-    for number, (start, end) in enumerate(pairwise(attribute.images)):
-        passed = bisect_left(places, start)
-        if bisect_right(places, end) > passed:
-            yield _collect_results(_pieces(attribute, number, places), compute)
-            continue
-        if passed not in known:
-            known[passed] = CellResults({compute(attribute.edges[number]): Fraction(1)})
-        yield known[passed]
+    """The results of the pieces that have a value in each bin."""
+    values, begins = [image(each) for each in starts], list(starts.values())
+    beyond = attribute.images[-1] + (attribute.type in WHOLE)  # the last bin has its end
+    ends = [*begins[1:], beyond]
+    for number, (low, high) in enumerate(pairwise(attribute.images)):
+        last = number + 2 == len(attribute.images)
+        first = bisect_right(values, low) - 1
+        following = len(values) if last else bisect_left(values, high)
+        found: dict[Scalar, Fraction] = defaultdict(Fraction)
+        for piece in range(first, following):
+            end = min(ends[piece], beyond if last else high)
+            found[computed[piece]] += end - max(begins[piece], low)
+        yield CellResults(found)
 
 
 def places_of(attribute: Attribute, broken: Callable[[], Breaks]) -> Iterable[Fraction]:
@@ -310,66 +313,38 @@ def _check_few(attribute: Attribute, places: list[Fraction]) -> list[Fraction]:
     return places
 
 
-Piece = tuple[Point, Fraction]
-"""A value of a column that stands for a piece of a bin, and the measure of the piece."""
+def _starts(attribute: Attribute, places: Iterable[Fraction]) -> dict[Point, Fraction]:
+    """The first value of each piece, in order, and where the measure of the piece begins.
+
+    A piece begins at a place, or right after one; whole values are counted, so their measure begins
+    with them.
+    """
+    low, high = attribute.images[0], attribute.images[-1]
+    found = {attribute.edges[0]: low}
+    for place in sorted(each for each in places if low <= each <= high):
+        values = [_at_least(place, attribute.type)]
+        values += [_above(place, attribute.type)] if place < high else []
+        for value in values:
+            if low < image(value) <= high:
+                found[value] = image(value) if attribute.type in WHOLE else place
+    return found
 
 
-def _collect_results(pieces: Iterable[Piece], compute: Result) -> CellResults:
-    found: dict[Scalar, Fraction] = {}
-    for sample, measure in pieces:
-        result = compute(sample)
-        found[result] = found.get(result, Fraction(0)) + measure
-    return CellResults(found)
+def _at_least(place: Fraction, kind: ColumnType) -> Point:
+    """The least value of a type that is not below a place."""
+    if kind is not ColumnType.DOUBLE:
+        return point(place, kind)
+    nearest = float(place)
+    return nearest if Fraction(nearest) >= place else math.nextafter(nearest, math.inf)
 
 
-def _pieces(attribute: Attribute, number: int, places: list[Fraction]) -> Iterator[Piece]:
-    """The pieces of one bin."""
-    start, end = attribute.images[number : number + 2]
-    last = number + 2 == len(attribute.images)
-    if attribute.type in WHOLE:
-        return _whole_pieces(int(start), int(end) - (not last), places, attribute.type)
-    inside = places[bisect_right(places, start) : bisect_left(places, end)]
-    return _real_pieces([start, *inside, end], last, attribute.type)
-
-
-def _whole_pieces(
-    first: int, last: int, places: list[Fraction], kind: ColumnType
-) -> Iterator[Piece]:
-    """Runs of whole numbers; each begins at a place, or right after one."""
-    near = places[bisect_left(places, first - 1) : bisect_right(places, last + 1)]
-    starts = {first, *(math.ceil(each) for each in near), *(math.floor(each) + 1 for each in near)}
-    ordered = [*sorted(start for start in starts if first <= start <= last), last + 1]
-    for start, following in pairwise(ordered):
-        yield point(Fraction(start), kind), Fraction(following - start)
-
-
-def _real_pieces(places: list[Fraction], closed: bool, kind: ColumnType) -> Iterator[Piece]:
-    """The places themselves and the open intervals between them, as far as there are values."""
-    if places[0] == places[-1]:
-        yield point(places[0], kind), Fraction(1)
-        return
-    for start, end in pairwise(places):
-        yield from _single(start, kind)
-        middle = _between(start, end, kind)
-        if start < image(middle) < end:
-            yield middle, end - start
-    if closed:
-        yield from _single(places[-1], kind)
-
-
-def _single(place: Fraction, kind: ColumnType) -> Iterator[Piece]:
-    value = _between(place, place, kind)
-    if image(value) == place:
-        yield value, Fraction(0)
-
-
-def _between(start: Fraction, end: Fraction, kind: ColumnType) -> Point:
-    """A value of the type near the middle of two places."""
-    middle = (start + end) / 2
+def _above(place: Fraction, kind: ColumnType) -> Point:
+    """The least value of a type that is above a place."""
     if kind is ColumnType.DOUBLE:
-        return float(middle)
-    with localcontext(PRECISE):
-        return Decimal(middle.numerator) / Decimal(middle.denominator)
+        nearest = float(place)
+        return nearest if Fraction(nearest) > place else math.nextafter(nearest, math.inf)
+    grid = 10**FRACTION_DIGITS if kind is ColumnType.DECIMAL else 1
+    return point(Fraction(math.floor(place * grid) + 1, grid), kind)
 
 
 # Step functions ----------------------------------------------------------------------------------
@@ -421,7 +396,7 @@ def step_function(
     """A function of a column; `broken` tells where it may change, by the images of values."""
     if attribute.kind is AttributeKind.VALUES:
         return merge_pieces(attribute, [*map(compute, attribute.points), compute(None)])
-    starts = _starts(attribute, places_of(attribute, broken))
+    _, *starts = _starts(attribute, places_of(attribute, broken))
     pieces = replace(attribute, points=tuple(starts))
     return merge_pieces(pieces, [*map(compute, pieces.edges[:-1]), compute(None)])
 
@@ -441,29 +416,3 @@ def combinations(functions: Sequence[StepFunction]) -> set[tuple[Scalar, ...]]:
     """What several functions of one column come to together, at one value or another."""
     samples = {value for each in functions for value in each.samples}
     return {tuple(each.at(value) for each in functions) for value in samples}
-
-
-def _starts(attribute: Attribute, places: Iterable[Fraction]) -> list[Point]:
-    """The first value of each piece but the first: at a place, and right after one."""
-    low, high = attribute.images[0], attribute.images[-1]
-    inside = [place for place in places if low <= place <= high]
-    found = {_at_least(place, attribute.type) for place in inside}
-    found |= {_above(place, attribute.type) for place in inside if place < high}
-    return sorted((each for each in found if low < image(each) <= high), key=image)
-
-
-def _at_least(place: Fraction, kind: ColumnType) -> Point:
-    """The least value of a type that is not below a place."""
-    if kind is not ColumnType.DOUBLE:
-        return point(place, kind)
-    nearest = float(place)
-    return nearest if Fraction(nearest) >= place else math.nextafter(nearest, math.inf)
-
-
-def _above(place: Fraction, kind: ColumnType) -> Point:
-    """The least value of a type that is above a place."""
-    if kind is ColumnType.DOUBLE:
-        nearest = float(place)
-        return nearest if Fraction(nearest) > place else math.nextafter(nearest, math.inf)
-    grid = 10**FRACTION_DIGITS if kind is ColumnType.DECIMAL else 1
-    return point(Fraction(math.floor(place * grid) + 1, grid), kind)

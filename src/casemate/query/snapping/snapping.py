@@ -12,7 +12,8 @@ Cost  A few evaluations for each cell of each attribute in the predicate; no dat
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, starmap
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,16 +55,11 @@ Product = Mapping[int, Bits]
 # they hold adds up.
 
 
-@dataclass(frozen=True, eq=False)
-class Bracket:
+class Bracket(NamedTuple):
     """Two unions around a condition that cuts cells: those wholly inside, and those touched."""
 
     inner: tuple[Product, ...]
     outer: tuple[Product, ...]
-
-    def meet(self, other: "Bracket") -> "Bracket":
-        """The bracket of both conditions at once."""
-        return Bracket(meet_unions(self.inner, other.inner), meet_unions(self.outer, other.outer))
 
 
 def trim(product: Product) -> Product | None:
@@ -150,11 +146,11 @@ class Snapped:
 
     def within(self, other: "Snapped") -> "Snapped":
         """The same question about the cells of another: one group of it."""
-        bracket = None
-        if self.bracket is not None or other.bracket is not None:
-            one, two = (Bracket(each.inner, each.outer) for each in (self, other))
-            bracket = one.meet(two)
-        return replace(self, products=meet_unions(self.products, other.products), bracket=bracket)
+        products = meet_unions(self.products, other.products)
+        if self.exact and other.exact:
+            return replace(self, products=products)
+        ends = (self.inner, other.inner), (self.outer, other.outer)
+        return replace(self, products=products, bracket=Bracket(*starmap(meet_unions, ends)))
 
 
 def unconditional(aggregate: Aggregate) -> Aggregate:
@@ -172,10 +168,7 @@ def unconditional(aggregate: Aggregate) -> Aggregate:
 
 def selection(predicate: Expression, universe: Universe) -> Snapped:
     """The cells on which a predicate holds."""
-    found = terms(formula(simplify(predicate)))
-    if found is None:
-        raise Unsupported(TOO_MANY)
-    conjunctions = [_conjunction(term, universe) for term in found]
+    conjunctions = [_conjunction(term, universe) for term in alternatives(predicate)]
     nearest = _union(conjunctions, _is_in)
     limits = [limit for each in conjunctions for limit in each.items() if cut_cells(limit[1])]
     if not limits:
@@ -183,6 +176,14 @@ def selection(predicate: Expression, universe: Universe) -> Snapped:
     bracket = Bracket(_union(conjunctions, _is_whole), _union(conjunctions, _is_touched))
     notes = [_note(universe.attributes[place], cells) for place, cells in limits]
     return Snapped(nearest, bracket=bracket, notes=tuple(sorted(set(notes))))
+
+
+def alternatives(predicate: Expression) -> list[Term]:
+    """The conjunctions of conditions on single columns of which one must hold."""
+    found = terms(formula(simplify(predicate)))
+    if found is None:
+        raise Unsupported(TOO_MANY)
+    return found
 
 
 Conjunction = Mapping[int, list[CellResults]]
@@ -330,11 +331,7 @@ def _span(argument: Expression, attribute: Attribute, cell: int) -> Interval:
 
 def _exactly(argument: Expression, value: Point | None) -> Interval:
     """What a record with this value adds; NULL adds nothing."""
-
-    def read(_: ColumnRef | object) -> Point | None:
-        return value
-
-    found = evaluate(argument, read)
+    found = evaluate(argument, lambda _: value)
     number = image(found) if found is not None and not isinstance(found, str) else image(0)
     return Interval(number, number)
 
@@ -419,10 +416,7 @@ def _group_cells(place: int, attribute: Attribute, cells: list[CellResults]) -> 
     usual = [cell.usual for cell in cells]
     named = sorted(dict.fromkeys(usual), key=lambda value: value is None)  # stable: NULL last
     if {value for cell in cells for value in cell.results} - set(named):
-        raise Unsupported(
-            f"some groups of {attribute.name} are narrower than its cells; group by wider ones, or "
-            f"declare more bins"
-        )
+        raise narrower(attribute)
     numbered = list(enumerate(cells))
     nearest = _unions(place, len(cells), enumerate(usual))
     if all(cell.constant for cell in cells):
@@ -435,6 +429,14 @@ def _group_cells(place: int, attribute: Attribute, cells: list[CellResults]) -> 
         for value in named
     }
     return _Keys(found, _groups_note(attribute, cells))
+
+
+def narrower(attribute: Attribute) -> Unsupported:
+    """The refusal of groups that no cell has."""
+    return Unsupported(
+        f"some groups of {attribute.name} are narrower than its cells; group by wider ones, or "
+        f"declare more bins"
+    )
 
 
 def _unions(

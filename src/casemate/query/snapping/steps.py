@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from casemate.errors import Unsupported
 from casemate.query.engines.answering import Key
 from casemate.query.language.expression import (
     Call,
@@ -23,7 +22,7 @@ from casemate.query.language.expression import (
     substitute,
 )
 from casemate.query.language.operations import simplify
-from casemate.query.records.coding import Term, formula, terms
+from casemate.query.records.coding import Term, formula
 from casemate.query.snapping.cells import (
     MAX_LISTED_VALUES,
     StepFunction,
@@ -33,7 +32,7 @@ from casemate.query.snapping.cells import (
     step_function,
 )
 from casemate.query.snapping.histograms import code, missing, reference_to
-from casemate.query.snapping.snapping import attribute_of
+from casemate.query.snapping.snapping import alternatives, attribute_of, narrower
 from casemate.table import WHOLE, Attribute, AttributeKind, ColumnType, Universe, point
 
 BOOLEAN = ColumnType.BOOLEAN
@@ -62,10 +61,7 @@ class Condition:
 
 def condition_of(predicate: Expression, universe: Universe) -> Condition:
     """A predicate over single columns; others are refused."""
-    found = terms(formula(simplify(predicate)))
-    if found is None:
-        raise Unsupported("this predicate has too many alternatives; ask for fewer of them at once")
-    several = [_conjunction(term, universe) for term in found]
+    several = [_conjunction(term, universe) for term in alternatives(predicate)]
     kept = [each for each in several if all(any(function.results) for function in each)]
     if () in kept:
         return Condition(((),))
@@ -222,11 +218,3 @@ def _check_complete(functions: Sequence[StepFunction], groups: Sequence[tuple[in
         several = [functions[place] for place in places]
         if combinations(several) - known:
             raise narrower(several[0].pieces)
-
-
-def narrower(attribute: Attribute) -> Unsupported:
-    """The refusal of groups that no cell has."""
-    return Unsupported(
-        f"some groups of {attribute.name} are narrower than its cells; group by wider ones, or "
-        f"declare more bins"
-    )

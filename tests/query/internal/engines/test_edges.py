@@ -1,15 +1,16 @@
 """Tables at their edges: no rows, odd names, odd keys, and numbers at the ends of their types."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from oracles.statements import show
 from query import slow
+from query.world import Rows, in_file
 
 from casemate.query import Aggregate
 from casemate.query.engines import answers
@@ -17,31 +18,13 @@ from casemate.query.parse import parse, parse_statement
 from casemate.query.records import lineage, membership
 from casemate.table import Table
 
-Rows = list[tuple[Any, ...]]
-Make = Callable[..., Table]
+Make = Callable[[Mapping[str, str], Rows], Table]
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
     """A protected table of the given columns and rows."""
-
-    def make(columns: dict[str, str], rows: Rows, policy: str = "", key: str = "id") -> Table:
-        with duckdb.connect(str(tmp_path / "edge.db")) as connection:
-            listed = ", ".join(
-                '"' + name.replace('"', '""') + f'" {kind}' for name, kind in columns.items()
-            )
-            connection.execute(f"CREATE TABLE edge ({listed})")
-            for row in rows:
-                marks = ", ".join("?" * len(row))
-                connection.execute(f"INSERT INTO edge VALUES ({marks})", row)
-        source = f"duckdb:///{tmp_path / 'edge.db'}#edge"
-        if not policy:
-            return Table.open(source, key=key)
-        path = tmp_path / "edge.toml"
-        path.write_text(f'[table]\nsource = "{source}"\nkey = "{key}"\n{policy}')
-        return Table.open(path)
-
-    return make
+    return partial(in_file, tmp_path)
 
 
 def values(sql: str, table: Table) -> list[Any]:
@@ -67,7 +50,7 @@ EVERY_TYPE = {
 }
 EVERY_QUESTION = """
     SELECT COUNT(*), COUNT(b), SUM(i), AVG(d), MIN(f), MAX(s), MIN(day), MAX(moment), MEDIAN(i)
-    FROM edge
+    FROM t
     WHERE b IS NOT FALSE AND i < 5 AND d <= 3.5 AND f <> 2 AND s < 'z' AND day > '1999-01-01'
       AND moment > '1999-01-01 00:00:00' OR i IS NULL
 """
@@ -89,7 +72,7 @@ def test_every_type_in_a_table_of_no_row_of_nulls_and_of_one_row(make: Make, row
     assert count == len(rows)
     assert membership(aggregates, table.source).sizes()[0] == len(rows)
     assert len(lineage(aggregates, table.source).records) == len(rows)
-    grouped = "SELECT b, i, d, f, s, day, moment, COUNT(*) FROM edge GROUP BY 1, 2, 3, 4, 5, 6, 7"
+    grouped = "SELECT b, i, d, f, s, day, moment, COUNT(*) FROM t GROUP BY 1, 2, 3, 4, 5, 6, 7"
     assert len(values(grouped, table)) == len(rows)
     assert len(lineage(parse(grouped, table.policy), table.source).cells) == len(rows)
     assert (rest[0] == 0) == (not rows or rows[0][1] is None)
@@ -141,7 +124,7 @@ def check_members(counts: list[Aggregate], table: Table, records: list[dict[str,
 
 def test_sums_past_64_bits_are_exact(make: Make) -> None:
     table = make({"id": "INTEGER", "i": "BIGINT"}, [(1, LARGEST), (2, LARGEST), (3, LARGEST)])
-    aggregates = parse("SELECT SUM(i), AVG(i), SUM(-i) FROM edge", table.policy)
+    aggregates = parse("SELECT SUM(i), AVG(i), SUM(-i) FROM t", table.policy)
     assert [cells[()] for cells in answers(aggregates, table.source)] == [
         3 * LARGEST,
         LARGEST,
@@ -154,7 +137,7 @@ def test_sums_past_64_bits_are_exact(make: Make) -> None:
 def test_what_is_not_a_number_is_one_group_and_larger_than_all_numbers(make: Make) -> None:
     odd = [math.nan, math.inf, -math.inf, 1.5, None, math.nan]
     table = make({"id": "INTEGER", "f": "DOUBLE"}, list(enumerate(odd)))
-    (grouped,) = parse("SELECT f, COUNT(*) FROM edge GROUP BY f", table.policy)
+    (grouped,) = parse("SELECT f, COUNT(*) FROM t GROUP BY f", table.policy)
     assert sorted(answers([grouped], table.source)[0].values(), key=str) == [1, 1, 1, 1, 2]
     assert len(lineage([grouped], table.source).cells) == 5
     found = membership([grouped], table.source)

@@ -1,11 +1,12 @@
 """Quantiles: the row that a share names is found exactly, in every engine and every spelling."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import psycopg
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,55 +34,43 @@ def statement(shares: list[Fraction]) -> str:
     return f"SELECT n, {', '.join(written)} FROM numbers GROUP BY n"
 
 
-def assert_exact(table: Table) -> None:
-    aggregates = parse(statement(SHARES), table.policy)
+ROWS = f"SELECT n, x FROM (VALUES {', '.join(f'({n})' for n in SIZES)}) AS s (n)"
+ROWS = f"{ROWS}, generate_series(1, n) AS g (x)"
+MAKE = f"CREATE TABLE numbers AS SELECT 100 * n + x AS id, n, x FROM ({ROWS}) AS m"
+
+
+@pytest.fixture(params=["duckdb", pytest.param("postgres", marks=pytest.mark.postgres)])
+def numbers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Table]:
+    url = f"duckdb:///{tmp_path}/numbers.db"
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres")
+        with psycopg.connect(url) as server:
+            server.execute(MAKE.encode())
+    else:
+        with duckdb.connect(f"{tmp_path}/numbers.db") as file:
+            file.execute(MAKE)
+    path = tmp_path / "numbers.toml"
+    path.write_text(f'[table]\nsource = "{url}#numbers"\nkey = "id"\n[columns.n]\n[columns.x]\n')
+    with Table.open(path) as table:
+        yield table
+
+
+@pytest.mark.postgres
+def test_the_product_of_postgres_rounds_past_the_seventh_row_of_25(postgres: str) -> None:
+    series = b"FROM generate_series(1, 25) AS g (x)"
+    with psycopg.connect(postgres) as server:
+        query = b"SELECT percentile_disc(0.28) WITHIN GROUP (ORDER BY x) " + series
+        assert server.execute(query).fetchall() == [(8,)]
+
+
+def test_the_row_of_every_share_is_found(numbers: Table) -> None:
+    aggregates = parse(statement(SHARES), numbers.policy)
     assert len(aggregates) == 2 * len(SHARES)
-    for aggregate, cells in zip(aggregates, answers(aggregates, table.source), strict=True):
+    for aggregate, cells in zip(aggregates, answers(aggregates, numbers.source), strict=True):
         assert set(cells) == {(size,) for size in SIZES}
         for (size,), found in cells.items():
             assert slow.close(found, numbered(aggregate, int(str(size))))
             assert not aggregate.discrete or isinstance(found, int)
-
-
-ROWS = f"SELECT n, x FROM (VALUES {', '.join(f'({n})' for n in SIZES)}) AS s (n)"
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Callable[[str], Table]:
-    def open_source(source: str) -> Table:
-        path = tmp_path / "numbers.toml"
-        path.write_text(f'[table]\nsource = "{source}"\nkey = "id"\n[columns.n]\n[columns.x]\n')
-        return Table.open(path)
-
-    return open_source
-
-
-def test_duckdb_finds_the_row_of_every_share(
-    tmp_path: Path, opened: Callable[[str], Table]
-) -> None:
-    with duckdb.connect(str(tmp_path / "numbers.db")) as connection:
-        made = f"{ROWS}, generate_series(1, n) AS g (x)"
-        connection.execute(f"CREATE TABLE numbers AS SELECT 100 * n + x AS id, n, x FROM ({made})")
-    with opened(f"duckdb:///{tmp_path}/numbers.db#numbers") as table:
-        assert_exact(table)
-
-
-@pytest.mark.postgres
-def test_postgres_finds_the_row_of_every_share(
-    postgres: str, opened: Callable[[str], Table]
-) -> None:
-    """Of 25 rows, 0.28 is the seventh, which PostgreSQL's own product rounds past."""
-    import psycopg
-
-    with psycopg.connect(postgres) as connection:
-        made = f"{ROWS}, LATERAL generate_series(1, n) AS g (x)"
-        connection.execute(
-            f"CREATE TABLE numbers AS SELECT 100 * n + x AS id, n, x FROM ({made}) AS m".encode()
-        )
-        query = b"SELECT percentile_disc(0.28) WITHIN GROUP (ORDER BY x) FROM numbers WHERE n = 25"
-        assert connection.execute(query).fetchall() == [(8,)]
-    with opened(f"{postgres}#numbers") as table:
-        assert_exact(table)
 
 
 @given(

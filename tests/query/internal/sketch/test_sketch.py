@@ -138,25 +138,18 @@ def _marks(records: CodedRecords | SummedRecords, places: np.ndarray) -> np.ndar
     return np.array([(whole - records.rest(places[k : k + 1])).max() for k in range(len(places))])
 
 
-def test_codes_and_sums_add_up_the_same_fingerprints(people: Table, seed: int) -> None:
-    listed = [each for sql in (*PLAIN, *GROUPED) for each in selections(sql, people)]
-    coded = CodedRecords(listed, people.source, Random(seed).randbytes)
-    summed = SummedRecords(listed, people.source, Random(seed).randbytes)
-    assert (coded.totals == summed.totals).all()
-
-
-@pytest.mark.postgres
-def test_duckdb_and_postgres_add_up_the_same_fingerprints(
-    people: Table, people_in_postgres: Table, seed: int
-) -> None:
-    totals = []
-    for table in (people, people_in_postgres):
-        listed = [each for sql in PLAIN for each in selections(sql, table)]
-        totals.append(SummedRecords(listed, table.source, Random(seed).randbytes).totals)
-    assert (totals[0] == totals[1]).all()
-
-
 # Who is exposed ---------------------------------------------------------------------------------
+
+
+def assert_exposed(form: Form, listed: Sequence[Selection], source: Source) -> None:
+    """Whoever an elimination of everything exposes is exposed, and somebody is."""
+    records = form(listed, source)
+    found = determine_sketched(records)
+    whole = determine(with_rest_column(by_membership(listed, source)))
+    names = membership([Aggregate(Function.COUNT, None)], source).records
+    assert found.rank == whole.rank
+    shown = {records.names[place] for place in found.by}
+    assert shown == set(names[whole.determined].tolist()) and shown
 
 
 @pytest.mark.parametrize(("form", "engine"), [*BOTH, IN_POSTGRES])
@@ -165,13 +158,7 @@ def test_both_forms_expose_whom_an_elimination_of_everything_exposes(
 ) -> None:
     table = request.getfixturevalue(engine)
     listed = [each for sql in (*PLAIN, *GROUPED) for each in selections(sql, table)]
-    records = form(listed, table.source)
-    found = determine_sketched(records)
-    whole = determine(with_rest_column(by_membership(listed, table.source)))
-    assert found.rank == whole.rank
-    names = {records.names[place] for place in found.by}
-    assert names == set((np.flatnonzero(whole.determined) + 1).tolist())
-    assert names
+    assert_exposed(form, listed, table.source)
 
 
 @pytest.fixture(scope="module")
@@ -207,12 +194,4 @@ def test_records_may_be_named_by_text(form: Form, towns: Table, rng: Random) -> 
     texts += ["SELECT SUM(income) FROM towns WHERE a < 9 OR (b > 5 AND c = 'kind 7') OR b = 70"]
     texts += ["SELECT b, SUM(income) FROM towns WHERE a < 4 GROUP BY b"]
     listed = [each for sql in texts for each in selections(sql, towns)]
-    records = form(listed, towns.source)
-    found = determine_sketched(records)
-    rows = by_membership(listed, towns.source)
-    whole = determine(with_rest_column(rows))
-    names = membership([Aggregate(Function.COUNT, None)], towns.source).records
-    assert found.rank == whole.rank
-    shown = {records.names[place] for place in found.by}
-    assert shown == set(names[whole.determined].tolist())
-    assert shown
+    assert_exposed(form, listed, towns.source)

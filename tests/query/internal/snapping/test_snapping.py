@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
@@ -61,16 +62,12 @@ BORN = Column(
 # Exactly true ---------------------------------------------------------------------------------
 
 
-def test_whole_numbers_know_that_nothing_lies_between_them() -> None:
-    assert counted("age > 19 AND age <= 49", AGE).exact
-    assert counted("age > 19.5", AGE).exact
-    assert not counted("rate > 2.5", RATE).exact  # a record may lie on 2.5
-    assert counted("rate >= 2.5", RATE).exact
-
-
 @pytest.mark.parametrize(
     ("column", "where", "chosen"),
     [
+        (AGE, "age > 19 AND age <= 49", [2, 3, 4]),  # nothing lies between whole numbers
+        (AGE, "age > 19.5", [2, 3, 4, 5, 6, 7, 8, 9]),
+        (RATE, "rate >= 2.5", [1, 2, 3]),
         (SEX, "sex IS NULL", [2]),
         (SEX, "sex <> 'f'", [1]),
         (SEX, "sex = 'undeclared'", None),
@@ -113,12 +110,23 @@ def test_a_condition_on_one_column_is_a_mask_of_its_cells(
 
 
 @pytest.mark.parametrize(
-    ("limit", "first"), [(30, 3), (31, 3), (34, 3), (35, 3), (36, 4), (39, 4), (40, 4)]
+    ("column", "where", "first", "exact"),
+    [
+        *((AGE, f"age >= {limit}", 3, limit == 30) for limit in (30, 31, 34, 35)),
+        *((AGE, f"age >= {limit}", 4, limit == 40) for limit in (36, 39, 40)),
+        (AGE, "age >= 95", 9, False),  # the last cell has its end
+        (RATE, "rate > 1.25", 0, False),
+        (RATE, "rate > 1.26", 1, False),
+        (RATE, "rate > 2.5", 1, False),  # a record may lie on 2.5
+    ],
+    ids=str,
 )
-def test_a_limit_inside_a_cell_moves_to_the_nearest_boundary(limit: int, first: int) -> None:
-    found = counted(f"age >= {limit}", AGE)
-    assert mask(found) == list(range(first, 10))
-    assert found.exact == (limit % 10 == 0)
+def test_a_limit_inside_a_cell_moves_to_the_nearest_boundary(
+    column: Column, where: str, first: int, exact: bool
+) -> None:
+    found = counted(where, column)
+    assert mask(found) == list(range(first, {AGE: 10, RATE: 4}[column]))
+    assert found.exact is exact
 
 
 def test_a_cut_cell_is_named_with_the_side_that_the_limit_was_moved_to() -> None:
@@ -178,13 +186,6 @@ WIDE = Column("wide", type=INTEGER, low=0, high=10**6, bins=10)
 def test_what_has_no_cells_is_refused_with_its_reason(sql: str, reason: str) -> None:
     with pytest.raises(Unsupported, match=reason):
         asked(sql, AGE, SEX, NAME, WIDE, SCORE)
-
-
-def test_too_many_alternatives_are_refused() -> None:
-    several = [Column(f"c{i}", type=INTEGER, low=0, high=63) for i in range(3)]
-    apart = " OR ".join(f"(c0 = {i} AND c1 = {i} AND c2 <> {i})" for i in range(MAX_PRODUCTS + 1))
-    with pytest.raises(Unsupported, match="too many alternatives"):
-        counted(apart, *several)
 
 
 # Against the engine, for every policy, table and predicate ---------------------------------------
@@ -293,22 +294,13 @@ def keys_of(found: KeyGroups) -> list[object]:
         ("coalesce(sex, '?')", ["m", "f", "?"]),
         ("CASE WHEN rate < 5 THEN 'low' ELSE 'high' END", ["low", "high"]),
         ("extract(year FROM born)", [2001, 2002, 2003, 2004, None]),
+        ("sex, kids", list(product(["m", "f", None], [0, 1, 2, None]))),
+        ("kids, kids / 2", [(0, 0), (1, 0), (2, 1), (None, None)]),  # others cannot be
     ],
 )
 def test_every_declared_key_is_a_group_in_order(key: str, values: list[object]) -> None:
     found = grouped(key)
     assert keys_of(found) == values and found.exact
-
-
-def test_two_keys_are_every_combination_of_their_values() -> None:
-    found = grouped("sex, kids")
-    assert len(found.groups) == 12
-    assert keys_of(found)[:4] == [("m", 0), ("m", 1), ("m", 2), ("m", None)]
-    assert keys_of(found)[-1] == (None, None)
-
-
-def test_combinations_that_cannot_be_are_no_groups() -> None:
-    assert keys_of(grouped("kids, kids / 2")) == [(0, 0), (1, 0), (2, 1), (None, None)]
 
 
 def test_a_key_that_changes_within_a_cell_is_moved_and_says_so() -> None:
@@ -338,10 +330,18 @@ def test_groups_finer_than_cells_are_refused(key: str, reason: str) -> None:
         grouped(key)
 
 
-def test_too_many_groups_are_refused() -> None:
-    many = tuple(Column(f"c{i}", type=ColumnType.INTEGER, low=0, high=63) for i in range(3))
+MANY = tuple(Column(f"c{i}", type=INTEGER, low=0, high=63) for i in range(3))
+
+
+def test_too_many_groups_and_too_many_alternatives_are_refused() -> None:
     with pytest.raises(Unsupported, match="more than 100,000 groups"):
-        cells_of(*keyed("c0, c1, c2", Policy("", many)))
+        cells_of(*keyed("c0, c1, c2", Policy("", MANY)))
+    points = [f"(c0 = {i} AND c1 = {i} AND c2 <> {i})" for i in range(MAX_PRODUCTS + 1)]
+    starts = [(i, 7 * i % 31, 11 * i % 29) for i in range(MAX_PRODUCTS // 2)]
+    box = "(c0 BETWEEN {0} AND {0} + 30 AND c1 BETWEEN {1} AND {1} + 30 AND c2 >= {2})"
+    for alternatives in (points, [box.format(*each) for each in starts]):
+        with pytest.raises(Unsupported, match="too many alternatives"):
+            counted(" OR ".join(alternatives), *MANY)
 
 
 @given(st.data())
