@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 from ledger_writer import FACTS
+from privacy.places import Place
 
 from casemate.privacy import Pure
 from casemate.privacy.ledger import answer_once, open_ledger
@@ -79,17 +80,9 @@ def test_the_test_above_would_notice_an_acknowledgement_before_the_commit(
 
 
 @pytest.mark.slow
-def test_fifteen_rounds_of_killed_writers_on_sqlite(tmp_path: Path, rng: Random) -> None:
-    where = str(tmp_path / "a.ledger")
-    assert lost(where, rounds=15, parts=4000, rng=rng) == set()
-    run_dry(where, parts=4000)
-
-
-@pytest.mark.slow
-@pytest.mark.postgres
-def test_fifteen_rounds_of_killed_writers_on_postgresql(postgres: str, rng: Random) -> None:
-    assert lost(postgres, rounds=15, parts=4000, rng=rng) == set()
-    run_dry(postgres, parts=4000)
+def test_fifteen_rounds_of_killed_writers_lose_nothing_either(place: Place, rng: Random) -> None:
+    assert lost(str(place.where), rounds=15, parts=4000, rng=rng) == set()
+    run_dry(str(place.where), parts=4000)
 
 
 def test_a_process_that_dies_before_its_commit_has_charged_nothing(tmp_path: Path) -> None:

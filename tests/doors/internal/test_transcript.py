@@ -1,49 +1,22 @@
 """One behavioural contract for every form of the transcript: in memory, SQLite, PostgreSQL."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
+from privacy.places import Books
 
-from casemate.doors import (
-    Closed,
-    Content,
-    Easy,
-    Transcript,
-    TranscriptEntry,
-    open_transcript,
-)
-from casemate.doors.transcript import ENTRIES_PER_PAGE, FORM, TranscriptBook, write_once
+from casemate.doors import Closed, Content, Easy, TranscriptEntry, open_transcript
+from casemate.doors.transcript import ENTRIES_PER_PAGE, TranscriptBook, write_once
 from casemate.errors import TranscriptDamaged
-from casemate.privacy.book import IN_MEMORY, Head, MemoryBook
-
-Opener = Callable[[], Transcript]
-
-
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
-    """Opens the same transcript again and again."""
-    kept = MemoryBook(FORM)
-    where: str | Path = IN_MEMORY if request.param == "memory" else tmp_path / "hospital.ledger"
-    if request.param == "postgres":
-        where = request.getfixturevalue("postgres")
-    with ExitStack() as stack:
-
-        def open_again() -> Transcript:
-            new = Transcript(kept) if where == IN_MEMORY else open_transcript(where)
-            return stack.enter_context(new)
-
-        yield open_again
+from casemate.privacy.book import IN_MEMORY, Head
 
 
 def easy(text: str, run: str = "r1") -> Easy:
     return Easy(text, "p", "v", run, 1, 10, -1)
 
 
-def test_entries_come_back_in_order_with_what_they_say(opened: Opener) -> None:
-    transcript = opened()
+def test_entries_come_back_in_order_with_what_they_say(books: Books) -> None:
+    transcript = books.transcript()
     said: list[Content] = [
         Closed("r0", "first"),
         easy("q1"),
@@ -51,22 +24,17 @@ def test_entries_come_back_in_order_with_what_they_say(opened: Opener) -> None:
         Closed("r1", "last"),
     ]
     for content in said:
-        transcript.append(content)
-    for reader in (transcript, opened()):
+        first = transcript.append(content)
+    again = books.transcript().append(Closed("r1", "another reason"))
+    assert again == first, "an entry is written once, and a second writer gets the first"
+    for reader in (transcript, books.transcript()):
         assert [entry.content for entry in reader.replay()] == said
     newest = transcript.newest()
     assert newest is not None and newest.questions == 2
 
 
-def test_an_entry_is_written_once_and_a_second_writer_gets_the_first(opened: Opener) -> None:
-    first = opened().append(Closed("r1", "one"))
-    again = opened().append(Closed("r1", "two"))
-    assert again == first
-    assert [entry.content for entry in opened().replay()] == [Closed("r1", "one")]
-
-
-def test_find_and_latest_look_up_by_key_and_by_run(opened: Opener) -> None:
-    transcript = opened()
+def test_find_and_latest_look_up_by_key_and_by_run(books: Books) -> None:
+    transcript = books.transcript()
     assert transcript.newest() is transcript.find("closed r1") is transcript.latest("r1") is None
     entries = [transcript.append(content) for content in (easy("q1"), easy("q2", "r2"))]
     entries.append(transcript.append(easy("q3")))
@@ -75,8 +43,8 @@ def test_find_and_latest_look_up_by_key_and_by_run(opened: Opener) -> None:
     assert transcript.latest("r2") == entries[1]
 
 
-def test_work_that_fails_leaves_nothing_behind(opened: Opener) -> None:
-    transcript = opened()
+def test_work_that_fails_leaves_nothing_behind(books: Books) -> None:
+    transcript = books.transcript()
     transcript.append(easy("q0"))
 
     def interrupted(book: TranscriptBook) -> None:
@@ -91,11 +59,11 @@ def test_work_that_fails_leaves_nothing_behind(opened: Opener) -> None:
     assert len(list(transcript.replay())) == 2
 
 
-def test_writers_at_the_same_moment_share_one_chain(opened: Opener) -> None:
+def test_writers_at_the_same_moment_share_one_chain(books: Books) -> None:
     together, got = threading.Barrier(4), list[TranscriptEntry]()
 
     def write(name: int) -> None:
-        transcript = opened()
+        transcript = books.transcript()
         together.wait(timeout=60)
         for number in range(8):
             got.append(transcript.append(easy(f"q{number}", run=f"r{name}")))
@@ -106,12 +74,12 @@ def test_writers_at_the_same_moment_share_one_chain(opened: Opener) -> None:
     for thread in threads:
         thread.join()
     assert len(got) == 32
-    assert {entry.head for entry in got} == {entry.head for entry in opened().replay()}
-    assert len({entry.key for entry in got}) == len(list(opened().replay())) == 8
+    assert {entry.head for entry in got} == {entry.head for entry in books.transcript().replay()}
+    assert len({entry.key for entry in got}) == len(list(books.transcript().replay())) == 8
 
 
-def test_a_head_kept_elsewhere_is_looked_for(opened: Opener) -> None:
-    transcript = opened()
+def test_a_head_kept_elsewhere_is_looked_for(books: Books) -> None:
+    transcript = books.transcript()
     heads = [transcript.append(easy(f"q{n}")).head for n in range(3)]
     assert len(list(transcript.replay(expected_head=heads[1]))) == 3
     with pytest.raises(TranscriptDamaged, match="entry 1 of the transcript"):

@@ -237,13 +237,7 @@ def test_the_posterior_tilt_is_attained() -> None:
     tilt = posterior_tilt(GeneralisationSetting(samples=1, epsilon=math.log(4), alpha=0, beta=0))
     assert max(talk.posterior_shift(t) for t in talk.marginal) == Fraction(1, 3)
     assert tilt == pytest.approx(1 / 3, rel=1e-12)
-
-
-def test_a_smaller_tilt_would_be_false() -> None:
-    """The twin: tanh(epsilon/5) is beaten by the same conversation."""
-    prior = (Fraction(2, 3), Fraction(1, 3))
-    talk = interact(prior, 1, randomised_response(Fraction(4, 5)), asking(everything(1)))
-    assert max(talk.posterior_shift(t) for t in talk.marginal) > math.tanh(math.log(4) / 5)
+    assert Fraction(1, 3) > math.tanh(math.log(4) / 5), "the twin: a smaller tilt would be false"
 
 
 epsilons = st.floats(0, 5)
@@ -278,41 +272,3 @@ def test_the_bounds_say_something_for_many_samples_and_nothing_for_few() -> None
     assert theorem_7(small, 1e-3).vacuous
     assert theorem_4(large, 1e-7, 1e-3).vacuous, "its failure probability is above 1"
     assert theorem_3(GeneralisationSetting(10, math.inf, 0, 0), 0, 0).deviation == math.inf
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"samples": 0},
-        {"leaked": 11},
-        {"touched": 11},
-        {"touched": 0},
-        {"epsilon": -0.1},
-        {"epsilon": math.nan},
-        {"alpha": -1.0},
-        {"beta": 1.5},
-        {"delta": -0.1},
-        {"sensitivity": 0.0},
-    ],
-)
-def test_a_setting_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
-    right = {"samples": 10, "epsilon": 0.1, "alpha": 0.1, "beta": 0.1}
-    with pytest.raises(ValueError, match="need"):
-        GeneralisationSetting(**(right | wrong))  # type: ignore[arg-type]  # that is the point
-
-
-def test_a_statement_that_does_not_apply_is_refused() -> None:
-    approximate = GeneralisationSetting(10, 0.1, 0.1, 0.1, delta=0.1)
-    curved = GeneralisationSetting(10, 0.1, 0.1, 0.1, sensitivity=0.5)
-    for statement in (theorem_6, theorem_7, proposition_1, proposition_2):
-        with pytest.raises(ValueError, match="delta = 0"):
-            statement(approximate, 0.5)
-        with pytest.raises(ValueError, match="linear"):
-            statement(curved, 0.5)
-    for pair in (theorem_3, theorem_4):
-        with pytest.raises(ValueError, match="linear"):
-            pair(curved, 0.1, 0.1)
-        with pytest.raises(ValueError, match="negative"):
-            pair(approximate, -0.1, 0.1)
-    with pytest.raises(ValueError, match="eta"):
-        theorem_7(GeneralisationSetting(10, 0.1, 0.1, 0.1), 0)

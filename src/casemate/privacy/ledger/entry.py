@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Self, TypeVar
 
 from casemate.errors import LedgerDamaged, Misconfigured
-from casemate.privacy.book.chain import START, Form, Head
+from casemate.privacy.book.chain import START, Form, Head, canonical_json
 from casemate.privacy.cost import Concentrated, Cost, Currency, Pure, Unbounded, price, rho_of
 
 UNIT = Fraction(1, 10**12)
@@ -77,7 +77,7 @@ class Terms:
     def to_text(self) -> str:
         """The terms as one line of JSON, always the same for the same terms."""
         facts = {name: str(value) for name, value in asdict(self).items()}
-        return json.dumps({"format": FORMAT, **facts}, sort_keys=True, separators=(",", ":"))
+        return canonical_json({"format": FORMAT, **facts})
 
     @classmethod
     def from_text(cls, text: str) -> Self:

@@ -1,18 +1,15 @@
 """Every answer is within the stated error, with the stated probability."""
 
 import math
-from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
-import numpy as np
 import pytest
 from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from noises import in_stock
 from oracles.calibration import threshold_schedule, variance_share
 
 from casemate.privacy.mechanisms import (
@@ -23,26 +20,12 @@ from casemate.privacy.mechanisms import (
     Positive,
     accuracy_share,
 )
-from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
+from casemate.privacy.noise import Noise, seeded_bits
 from casemate.privacy.noise.noise import silence
-from casemate.privacy.noise.tape import Bits
 
 ONE = Fraction(1)
 Mechanism = AboveThreshold | GapSparseVector | NumericSparse
 BETA, COMPARISONS, TRIALS = 0.1, 100, 150
-
-
-def in_blocks(bits: Bits, factor: Fraction = ONE) -> Noise:
-    """Real noise, drawn a thousand at a time; a `factor` other than 1 is the mistake to notice."""
-    stores: dict[Fraction, list[int]] = defaultdict(list)
-
-    def noise(scale: Fraction, size: int) -> NDArray[Any]:
-        store = stores[scale]
-        if len(store) < size:
-            store.extend(discrete_laplace(scale * factor, 1000 + size, bits).tolist())
-        return np.array([store.pop() for _ in range(size)])
-
-    return noise
 
 
 def breaks(mechanism: Mechanism, alpha: int, positives: int) -> bool:
@@ -88,14 +71,14 @@ FORMS: dict[str, tuple[Callable[[Noise], Mechanism], int, int]] = {
 @pytest.mark.theorem("003: AboveThreshold (accuracy)")
 @pytest.mark.parametrize("form", FORMS)
 def test_every_answer_is_within_the_error_bound(form: str, seed: int) -> None:
-    noise = in_blocks(seeded_bits(seed))
+    noise = in_stock(seeded_bits(seed))
     assert_rate_at_most(failures(form, noise), TRIALS, BETA)
     assert failures(form, noise, stretch=Fraction(1, 3)) > 2 * BETA * TRIALS, "it says nothing"
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_test_above_would_notice_noise_that_is_too_large(form: str, seed: int) -> None:
-    noise = in_blocks(seeded_bits(seed), factor=Fraction(3))
+    noise = in_stock(seeded_bits(seed), factor=Fraction(3))
     with pytest.raises(AssertionError):
         assert_rate_at_most(failures(form, noise), TRIALS, BETA)
 
@@ -115,7 +98,7 @@ def test_the_derived_bound_is_below_the_one_of_theorem_3_28(
 def test_growing_thresholds_hold_for_a_number_of_questions_nobody_knew(
     factor: int, seed: int
 ) -> None:
-    calibration, noise = Calibration.of(ONE), in_blocks(seeded_bits(seed), Fraction(factor))
+    calibration, noise = Calibration.of(ONE), in_stock(seeded_bits(seed), Fraction(factor))
     at = threshold_schedule(calibration, BETA, sides=1)
     margins = [calibration.error_bound_at(i, BETA, sides=1) for i in range(1, 301)]
     hardest = [(at(i) - margin - 1, at(i)) for i, margin in enumerate(margins, start=1)]

@@ -63,27 +63,6 @@ def test_concentrated_runs_get_these_epsilons_at_epsilon_1_and_delta_1e_6(
     assert round(float(run_epsilon(Fraction(2436, 10**5), runs)), 4) == epsilon
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: Calibration(Fraction(0), Fraction(1)),
-        lambda: Calibration(Fraction(1), Fraction(-1)),
-        lambda: Calibration(Fraction(1), Fraction(1), positives=0),
-        lambda: Calibration(Fraction(1), Fraction(1), sensitivity=0),
-        lambda: Calibration.of(Fraction(0)),
-        lambda: Calibration.of(Fraction(1), Fraction(1)),
-        lambda: run_epsilon(Fraction(0), 1),
-        lambda: noise_bound(Fraction(1), 0, 0.1),
-        lambda: noise_bound(Fraction(1), 1, 1.0),
-        lambda: Calibration.of(Fraction(1)).error_bound_at(0, 0.1),
-    ],
-)
-def test_a_wrong_argument_is_a_value_error(wrong: object) -> None:
-    assert callable(wrong)
-    with pytest.raises(ValueError, match=r"need|must|numbered"):
-        wrong()
-
-
 # Error bounds are exact tails -----------------------------------------------------------------
 
 

@@ -4,12 +4,12 @@ import math
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pytest
-from bit_tree import walk
+from bit_tree import Choose, walk, walk_paths
 from numpy.typing import NDArray
 from oracles.sparse_vector_loss import RunLaw, RunOutput, privacy_loss
 
@@ -31,25 +31,7 @@ Mechanism = AboveThreshold | GapSparseVector | NumericSparse
 Answers = tuple[Positive | int | None, ...]
 
 
-class _MoreNoise(Exception):
-    """The mechanism wants one more draw than the path has."""
-
-
-class _Follower:
-    """Noise along a path, which stops the mechanism where the path ends."""
-
-    def __init__(self, path: list[int]) -> None:
-        self.path, self.at, self.wanted = path, 0, Fraction(0)
-
-    def __call__(self, scale: Fraction, size: int) -> NDArray[Any]:
-        assert size == 1
-        if self.at == len(self.path):
-            self.wanted = scale
-            raise _MoreNoise
-        self.at += 1
-        return np.array(self.path[self.at - 1 : self.at])
-
-
+@cache
 def mass(x: int, scale: Fraction) -> float:
     p = math.exp(-1 / scale)
     return (1 - p) / (1 + p) * p ** abs(x)
@@ -60,15 +42,17 @@ def law_of_the_code(
 ) -> dict[Answers, float]:
     """Run the code on every sequence of noises within `reach`, weighted by their probability."""
     masses: dict[Answers, float] = defaultdict(float)
-    paths: list[tuple[list[int], float]] = [([], 1.0)]
-    while paths:
-        path, weight = paths.pop()
-        noise = _Follower(path)
-        try:
-            masses[_answers(make(noise), values)] += weight
-        except _MoreNoise:
-            reached = range(-reach, reach + 1)
-            paths += [([*path, x], weight * mass(x, noise.wanted)) for x in reached]
+    reached = range(-reach, reach + 1)
+
+    def program(choose: Choose) -> Answers:
+        def noise(scale: Fraction, size: int) -> NDArray[Any]:
+            assert size == 1
+            return np.array([choose([mass(x, scale) for x in reached]) - reach])
+
+        return _answers(make(noise), values)
+
+    for answers, weights in walk_paths(program):
+        masses[answers] += math.prod(weights)
     return masses
 
 

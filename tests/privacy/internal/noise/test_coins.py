@@ -65,8 +65,3 @@ def test_uniform_integers_of_any_width_are_below_their_limit(limit: int, size: i
     assert drawn.dtype == (np.int64 if limit < 2**62 else object)
     assert all(0 <= value < limit for value in drawn.tolist())
     assert max(drawn.tolist()) > limit // 4
-
-
-def test_a_limit_out_of_range_is_an_error() -> None:
-    with pytest.raises(ValueError, match="limit must be at least 1, got 0"):
-        uniform_below(0, 1)
