@@ -64,12 +64,15 @@ def run_dry(where: str, parts: int) -> None:
     assert len(keys) == len(set(keys)) == parts
 
 
+@pytest.mark.parametrize(
+    ("rounds", "parts"), [(3, 400), pytest.param(15, 4000, marks=pytest.mark.slow)]
+)
 def test_killed_writers_lose_no_acknowledged_charge_and_never_overspend(
-    tmp_path: Path, rng: Random
+    place: Place, rng: Random, rounds: int, parts: int
 ) -> None:
-    where = str(tmp_path / "a.ledger")
-    assert lost(where, rounds=3, parts=400, rng=rng) == set()
-    run_dry(where, parts=400)
+    where = str(place.where)
+    assert lost(where, rounds, parts, rng) == set()
+    run_dry(where, parts)
 
 
 def test_the_test_above_would_notice_an_acknowledgement_before_the_commit(
@@ -77,12 +80,6 @@ def test_the_test_above_would_notice_an_acknowledgement_before_the_commit(
 ) -> None:
     where = str(tmp_path / "a.ledger")
     assert any(lost(where, 1, 400, rng, habit="before") for _ in range(8))
-
-
-@pytest.mark.slow
-def test_fifteen_rounds_of_killed_writers_lose_nothing_either(place: Place, rng: Random) -> None:
-    assert lost(str(place.where), rounds=15, parts=4000, rng=rng) == set()
-    run_dry(str(place.where), parts=4000)
 
 
 def test_a_process_that_dies_before_its_commit_has_charged_nothing(tmp_path: Path) -> None:

@@ -45,19 +45,14 @@ def check(matrix: Matrix, found: Proved) -> None:
 
 
 @pytest.mark.theorem("002: Which records are exposed? (a few records for all)")
-def test_a_few_records_stand_for_all_of_them(rng: Random) -> None:
-    for matrix in systems(rng, 80):
+@pytest.mark.parametrize("count", [80, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_a_few_records_stand_for_all_of_them(rng: Random, count: int) -> None:
+    for matrix in systems(rng, count):
         check(matrix, determine_sketched(WrittenRecords(matrix, rng)))
+        check(matrix, determine_sketched(SketchedRecords(matrix, rng)))
     for matrix in systems(rng, 20):  # an empty sample will do
         check(matrix, determine_sketched(WrittenRecords(matrix, rng, sampled=0)))
         check(matrix, determine_sketched(SketchedRecords(matrix, rng, sampled=0)))
-
-
-@pytest.mark.slow
-def test_thousands_of_systems_agree_with_fractions(rng: Random) -> None:
-    for matrix in systems(rng, 5_000):
-        check(matrix, determine_sketched(WrittenRecords(matrix, rng)))
-        check(matrix, determine_sketched(SketchedRecords(matrix, rng)))
 
 
 def test_sketches_and_scans_find_the_records_that_a_sample_misses(rng: Random) -> None:

@@ -69,34 +69,21 @@ def test_a_lock_held_too_long_is_unavailable_and_charges_nothing(
         assert ledger.spent().amount == Fraction(1, 10)
 
 
-def test_many_who_switch_a_new_file_to_the_log_at_once_all_get_there(tmp_path: Path) -> None:
-    for attempt in range(10):
-        path, modes = tmp_path / f"{attempt}.db", list[str]()
-
-        def open_it(path: Path = path, modes: list[str] = modes) -> None:
-            connection = sqlite3.connect(path, timeout=30, isolation_level=None)
-            write_ahead(connection, 30)
-            connection.execute("BEGIN IMMEDIATE")
-            connection.execute("CREATE TABLE IF NOT EXISTS t (x)")
-            connection.execute("COMMIT")
-            modes += connection.execute("PRAGMA journal_mode").fetchone()
-            connection.close()
-
-        threads = [threading.Thread(target=open_it) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert modes == ["wal"] * 6
-
-
-def test_patience_ends(tmp_path: Path) -> None:
-    holder = sqlite3.connect(tmp_path / "held.db", isolation_level=None)
+def test_a_file_in_use_is_switched_to_the_log_once_it_is_free_and_patience_ends(
+    tmp_path: Path,
+) -> None:
+    holder, other = (
+        sqlite3.connect(tmp_path / "a", timeout=0, isolation_level=None, check_same_thread=False)
+        for _ in range(2)
+    )
     holder.execute("BEGIN EXCLUSIVE")
-    other = sqlite3.connect(tmp_path / "held.db", timeout=0, isolation_level=None)
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         write_ahead(other, 0.05)
-    holder.close()
+    release = threading.Timer(0.2, holder.close)
+    release.start()
+    write_ahead(other, 30)
+    assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    release.join()
     other.close()
 
 
