@@ -133,9 +133,7 @@ def determine_in_blocks(
     return _combine_primes(null, best)
 
 
-def more_null_vectors(
-    system: System, found: Determined, count: int, random: RandomBytes | None = None
-) -> NullVectors:
+def more_null_vectors(system: System, found: Determined, count: int) -> NullVectors:
     """So many random null vectors modulo the prime of the pivot block, without eliminating again.
 
     >>> rows = System.of([[1, 1, 1]])
@@ -144,11 +142,11 @@ def more_null_vectors(
     """
     block = found.block
     if isinstance(block, Elimination):
-        return NullVectors(block.prime, block.rank, block.null_vectors(count, random))
+        return NullVectors(block.prime, block.rank, block.null_vectors(count))
     if not isinstance(block, ViewBlock):
         raise TypeError("null vectors need the pivot block that `determine` gave")
     lines = list(equations(system))
-    return block.null_vectors(lines, system.columns, random, count)
+    return block.null_vectors(lines, system.columns, None, count)
 
 
 def _confirm(

@@ -55,10 +55,11 @@ def test_holding_keeps_other_threads_out(secrets: RunSecrets) -> None:
 
 
 TORN = [SECRET.to_text()[:length] for length in (0, 1, 10, 50, 100)]
+NEWER = SECRET.to_text().replace("casemate.gate/1", "casemate.gate/2")
 
 
 @pytest.mark.parametrize(
-    "text", [*TORN, "[]", "7", '{"format":"x"}', '{"format":"casemate.gate/1"}', "ÿ"]
+    "text", [*TORN, NEWER, "[]", "7", '{"format":"x"}', '{"format":"casemate.gate/1"}', "ÿ"]
 )
 def test_a_torn_file_or_one_of_another_kind_is_a_lost_secret_and_is_replaced(
     tmp_path: Path, text: str
