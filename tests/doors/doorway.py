@@ -93,7 +93,7 @@ def never(*_: object) -> Any:
     raise AssertionError("nothing may be read here")
 
 
-def unread(text: str) -> GateQuestion:
+def unreadable_question(text: str) -> GateQuestion:
     """A question about one count that nobody may read."""
     return GateQuestion(text, (GatePart((0,)),), never)
 

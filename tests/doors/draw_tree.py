@@ -61,12 +61,12 @@ def walk_draws(
 ) -> tuple[dict[Outcome, Fraction], Fraction]:
     """The mass of each outcome, and the mass that is undecided."""
     masses: dict[Outcome, Fraction] = defaultdict(Fraction)
-    for outcome, factors in walk_paths(lambda choose: program(_chosen(choose, reach))):
+    for outcome, factors in walk_paths(lambda choose: program(_draw_along(choose, reach))):
         masses[outcome] += _product(factors)
     return dict(masses), 1 - sum(masses.values(), Fraction(0))
 
 
-def _chosen(choose: Choose, reach: int) -> Noise:
+def _draw_along(choose: Choose, reach: int) -> Noise:
     """Draw by the shipped sampler on the bits of the branch that is chosen."""
 
     def one(scale: Fraction) -> int:

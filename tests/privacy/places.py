@@ -71,9 +71,9 @@ class Place:
             if disarmed:
                 self._disarm(connection)
             for statement in statements:
-                connection.execute(self.named(statement))
+                connection.execute(self.with_table_names(statement))
 
-    def named(self, statement: str) -> str:
+    def with_table_names(self, statement: str) -> str:
         prefix = "" if isinstance(self.where, Path) else "casemate_ledger_"
         tables = ("entries", "head", "transcript", "book_versions")
         return statement.format(**{table: prefix + table for table in tables})

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from doors.doorway import FACTS, TENTH, Doorway, asking, in_file, in_memory, real, unread
+from doors.doorway import (
+    FACTS,
+    TENTH,
+    Doorway,
+    asking,
+    in_file,
+    in_memory,
+    real,
+    unreadable_question,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from noises import Scripted
@@ -178,7 +187,7 @@ def test_the_same_question_again_is_free_identical_and_reads_nothing(doorway: Do
     first = [gate.ask(asking("q1", 0)), gate.ask(asking("q2", 50))]
     before = doorway.charges
     again = doorway.gate(Scripted(9, 9, 9))
-    assert [again.ask(unread(t)) for t in ("q1", "q2")] == first
+    assert [again.ask(unreadable_question(t)) for t in ("q1", "q2")] == first
     assert [again.find_answer(t) for t in ("q1", "q2", "q3")] == [*first, None]
     assert doorway.charges == before
 
@@ -225,7 +234,7 @@ def test_the_runs_are_limited_and_old_answers_stay(doorway: Doorway) -> None:
     gate = doorway.gate(runs=2)
     answers = [gate.ask(asking(f"q{n}", 50)) for n in range(2)]
     with pytest.raises(PositivesSpent, match="2 positive answers"):
-        gate.ask(unread("q2"))
+        gate.ask(unreadable_question("q2"))
     assert [gate.ask(asking(f"q{n}", 50)) for n in range(2)] == answers
     assert len(doorway.charges) == 2
 
@@ -235,7 +244,7 @@ def test_an_empty_budget_opens_no_run_and_draws_nothing() -> None:
     noise = Scripted()
     for _ in range(2):
         with pytest.raises(BudgetExhausted):
-            doorway.gate(noise).ask(unread("q"))
+            doorway.gate(noise).ask(unreadable_question("q"))
     assert noise.scales == doorway.kinds == []
 
 
@@ -313,7 +322,7 @@ def test_a_transcript_that_was_cut_behind_the_ledger_s_back_lets_nothing_out(
     doorway.secrets.write(old)
     doorway.transcript = open_transcript(IN_MEMORY)
     with pytest.raises(TranscriptDamaged, match="the ledger vouches for entry 2"):
-        doorway.gate().ask(unread("q3"))
+        doorway.gate().ask(unreadable_question("q3"))
 
 
 def test_two_runs_of_one_name_are_never_paid_as_one(doorway: Doorway) -> None:
@@ -374,5 +383,5 @@ def test_two_hosts_with_one_database_own_and_pay_for_their_own_runs(
         there = Doorway(ledger, transcript, MemorySecrets(), iter(range(10, 20))).gate()
         runs = [gate.ask(asking(f"q{n}", 0)).run for n, gate in enumerate((here, there, here))]
         assert runs == ["r0", "r10", "r0"]
-        assert there.ask(unread("q0")).run == "r0"
+        assert there.ask(unreadable_question("q0")).run == "r0"
         assert len(one.charges) == 2

@@ -37,12 +37,12 @@ from casemate.surrogate.replay import DenseSurrogate
 SHAPE, CELLS, TOTAL, ALPHA = (2, 3), 6, 60, 0.125
 NAMES = ("weights", "perceptron", "median")
 Make = Callable[..., Surrogate]
-MAKE: dict[str, Make] = {
+STAND_INS: dict[str, Make] = {
     "weights": lambda shape, total, _: MultiplicativeWeights(shape, total, literal_step(ALPHA)),
     "perceptron": lambda shape, total, _: Perceptron(shape, total, alpha=ALPHA),
     "median": MedianMechanism,
 }
-SLOW: dict[str, Callable[[int], SlowStandIn]] = {
+SLOW_STAND_INS: dict[str, Callable[[int], SlowStandIn]] = {
     "weights": lambda _: SlowWeights(CELLS, TOTAL, ALPHA),
     "perceptron": lambda _: SlowPerceptron(CELLS, TOTAL, Fraction(ALPHA)),
     "median": lambda rows: SlowMedian(CELLS, TOTAL, rows),
@@ -77,7 +77,7 @@ def subset(chosen: Any) -> Product:
 def test_it_equals_a_slow_version(
     name: str, transcript: list[tuple[Product, int]], rows: int
 ) -> None:
-    fast, slow = MAKE[name](SHAPE, TOTAL, rows), SLOW[name](rows)
+    fast, slow = STAND_INS[name](SHAPE, TOTAL, rows), SLOW_STAND_INS[name](rows)
     for product, value in transcript:
         chosen = np.flatnonzero(product.dense()).tolist()
         believed = slow.answer(chosen)
@@ -97,7 +97,7 @@ def test_it_equals_a_slow_version(
 def test_a_marginal_holds_the_answers_of_its_cells(
     name: str, transcript: list[tuple[Product, int]]
 ) -> None:
-    stand_in = MAKE[name](SHAPE, TOTAL, 3)
+    stand_in = STAND_INS[name](SHAPE, TOTAL, 3)
     for product, value in transcript:
         stand_in.update(MeasuredProduct(product, value, 1.0))
     cells = [Product(SHAPE, {0: np.arange(2) == code}) for code in range(2)]
@@ -108,7 +108,7 @@ def test_a_marginal_holds_the_answers_of_its_cells(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_of_a_marginal_it_learns_the_cell_it_gets_most_wrong(name: str) -> None:
-    whole, one = (MAKE[name](SHAPE, TOTAL, 4) for _ in range(2))
+    whole, one = (STAND_INS[name](SHAPE, TOTAL, 4) for _ in range(2))
     whole.update(MeasuredMarginal(Marginal((1,)), np.array([25.0, 70, 23]), 1.0))
     one.update(MeasuredProduct(Product(SHAPE, {1: np.arange(3) == 1}), 70, 1.0))
     assert np.array_equal(whole.marginal((0, 1)), one.marginal((0, 1)))
@@ -119,7 +119,7 @@ def test_of_a_marginal_it_learns_the_cell_it_gets_most_wrong(name: str) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        *(lambda make=make: make((2,), 0, 1) for make in MAKE.values()),
+        *(lambda make=make: make((2,), 0, 1) for make in STAND_INS.values()),
         lambda: Perceptron((2,), 1, alpha=0),
         lambda: Perceptron((2,), 1).answer(Product((3,), {})),
         lambda: MedianMechanism((2,), 1, 1).answer(Product((3,), {})),
@@ -242,7 +242,7 @@ def test_all_databases_are_there_once(cells: int, rows: int) -> None:
 # Multiplicative weights -----------------------------------------------------------------------
 
 
-def tilted(shares: Floats, query: Floats, eta: float) -> Floats:
+def tilt(shares: Floats, query: Floats, eta: float) -> Floats:
     raised: Floats = shares * np.exp(eta * query)
     raised /= raised.sum()
     return raised
@@ -263,7 +263,7 @@ def test_an_update_multiplies_by_the_exponential_of_the_query(
     shares = stand_in.marginal((0, 1)).ravel() / 200
     gap = wanted - float(shares @ product.dense())
     stand_in.update(MeasuredProduct(product, 200 * wanted, 0.0))
-    slow = tilted(shares, product.dense(), step(gap))
+    slow = tilt(shares, product.dense(), step(gap))
     assert stand_in.marginal((0, 1)).ravel() / 200 == pytest.approx(slow)
 
 
@@ -275,7 +275,7 @@ def drop_and_gap(seed: int, noise: float, step: Step = corrected_step) -> tuple[
     shares = shares * 0.99 + 0.01 / cells
     query = draw.random(cells) if draw.random() < 0.5 else draw.integers(0, 2, cells).astype(float)
     gap = float((data - shares) @ query)
-    after = tilted(shares, query, step(gap + noise))
+    after = tilt(shares, query, step(gap + noise))
     return relative_entropy(data, shares) - relative_entropy(data, after), gap
 
 

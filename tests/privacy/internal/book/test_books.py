@@ -26,7 +26,11 @@ from casemate.privacy.book.files import SqliteSession
 from casemate.privacy.book.postgres_session import PostgresSession
 from casemate.privacy.ledger.entry import FORM
 
-REFUSED = (sqlite3.IntegrityError, psycopg.errors.RaiseException, psycopg.errors.CheckViolation)
+REFUSED_BY_THE_DATABASE = (
+    sqlite3.IntegrityError,
+    psycopg.errors.RaiseException,
+    psycopg.errors.CheckViolation,
+)
 
 
 # Sharing --------------------------------------------------------------------------------------
@@ -42,7 +46,7 @@ def test_a_ledger_and_its_transcript_share_one_place(place: Place) -> None:
 
 
 def test_a_charge_that_returned_is_seen_by_every_other_connection(place: Place) -> None:
-    count = place.named("SELECT count(*) FROM {entries} WHERE kind = 'charge'")
+    count = place.with_table_names("SELECT count(*) FROM {entries} WHERE kind = 'charge'")
     with place.open() as ledger, place.connection() as other:
         for number in range(5):
             ledger.charge(TENTH, key=str(number), purpose="count")
@@ -90,16 +94,18 @@ def test_ledgers_opened_at_once_on_a_new_place_share_it(place: Place) -> None:
 )
 def test_rows_that_were_written_stay_written(place: Place, statement: str) -> None:
     place.fill()
-    with pytest.raises(REFUSED, match="is append-only"):
+    with pytest.raises(REFUSED_BY_THE_DATABASE, match="is append-only"):
         place.change(statement, disarmed=False)
 
 
 def test_the_database_itself_refuses_to_pass_the_budget(place: Place) -> None:
     place.fill()
     with place.connection() as other:
-        units = other.execute(place.named("SELECT units, budget_units FROM {head}")).fetchone()
+        units = other.execute(
+            place.with_table_names("SELECT units, budget_units FROM {head}")
+        ).fetchone()
     assert units == (300_000_000_000, 1_000_000_000_000)
-    with pytest.raises(REFUSED, match=r"CHECK|check"):
+    with pytest.raises(REFUSED_BY_THE_DATABASE, match=r"CHECK|check"):
         place.change("UPDATE {head} SET number = 9, units = 1000000000001", disarmed=False)
 
 
@@ -212,7 +218,7 @@ def test_an_entry_whose_hash_was_made_anew_is_found_by_the_one_after_it(place: P
     mark = "?" if isinstance(place.where, Path) else "%s"
     place.change("UPDATE {transcript} SET text = '{{}}' WHERE number = 0")
     with place.connection() as other:
-        update = place.named(f"UPDATE {{transcript}} SET hash = {mark} WHERE number = 0")
+        update = place.with_table_names(f"UPDATE {{transcript}} SET hash = {mark} WHERE number = 0")
         other.execute(update, (TRANSCRIPT.digest(changed, bytes(32)),))
     with pytest.raises(TranscriptDamaged, match=r"entry 1 .* its hash"):
         open_transcript(place.where)

@@ -123,7 +123,7 @@ def test_a_torn_end_of_the_log_is_left_out_and_the_rest_is_whole(tmp_path: Path,
 # SQLite: the head beside the file -------------------------------------------------------------
 
 
-def beside(file: Place) -> Path:
+def head_file(file: Place) -> Path:
     return file.path.with_name(file.path.name + "-head")
 
 
@@ -131,15 +131,15 @@ def test_an_older_copy_put_back_is_found_and_a_head_that_lags_behind_is_no_alarm
     file: Place,
 ) -> None:
     file.fill(charges=1)
-    older, copy = beside(file).read_bytes(), file.path.with_name("copy")
+    older, copy = head_file(file).read_bytes(), file.path.with_name("copy")
     shutil.copy(file.path, copy)
     with file.open() as ledger:
         answer_once(ledger, TENTH, "later", "count", lambda: b"3")
-    newer = beside(file).read_bytes()
-    beside(file).write_bytes(older)
+    newer = head_file(file).read_bytes()
+    head_file(file).write_bytes(older)
     with file.open() as ledger:
         assert ledger.spent().amount == Fraction(1, 5)
-    beside(file).write_bytes(newer)
+    head_file(file).write_bytes(newer)
     shutil.copy(copy, file.path)
     with pytest.raises(LedgerDamaged, match="a receipt vouches for row 4"):
         file.open()
@@ -150,7 +150,7 @@ def test_a_ledger_that_was_deleted_does_not_start_again_at_zero(file: Place) -> 
     file.path.unlink()
     with pytest.raises(LedgerDamaged, match=r"is gone, and hospital.ledger-head says .* 5 rows"):
         file.open()
-    beside(file).unlink()
+    head_file(file).unlink()
     with file.open() as ledger:
         assert ledger.remaining() == 1, "both are gone: a new ledger, as asked"
 
@@ -158,7 +158,7 @@ def test_a_ledger_that_was_deleted_does_not_start_again_at_zero(file: Place) -> 
 @pytest.mark.parametrize("rubbish", ["", "half a li", "00000000000000000009 xyz\n"])
 def test_a_head_that_cannot_be_read_raises_no_false_alarm(file: Place, rubbish: str) -> None:
     file.fill()
-    beside(file).write_text(rubbish)
+    head_file(file).write_text(rubbish)
     with file.open() as ledger:
         assert ledger.spent().amount == Fraction(3, 10)
 

@@ -155,6 +155,8 @@ def test_a_few_draws_take_one_byte_for_each_bit_and_no_more_than_they_need() -> 
 
     assert uniform_below(8, 2, zeros).tolist() == [0, 0]
     assert asked == [1] * 6
+    lowest = uniform_below(8, 1, lambda count: b"\xfe" * count)
+    assert lowest.tolist() == [0], "only the lowest bit of a byte counts"
 
 
 @given(seeds, st.lists(st.integers(0, 10_000), max_size=20))
