@@ -60,7 +60,7 @@ def run_dry(where: str, parts: int) -> None:
     assert [writer.communicate() and writer.returncode for writer in writers] == [0, 0]
     with open_ledger(where, **FACTS) as ledger:
         assert ledger.spent().amount == 1
-        keys = [entry.key for entry in ledger.history() if entry.kind == RowKind.CHARGE]
+    keys = charged(where)
     assert len(keys) == len(set(keys)) == parts
 
 
