@@ -3,7 +3,11 @@
 from fractions import Fraction
 from random import Random
 
+from hypothesis import strategies as st
+
 Matrix = list[list[int]]
+HOSPITAL = [[1, 1, 1, 1, 1, 1], [0, 0, 1, 1, 0, 1], [1, 0, 0, 0, 1, 0]]  # the document's example
+seeds = st.integers(0, 2**32).map(Random)  # Hypothesis's own may be degenerate
 
 
 def rank(matrix: Matrix) -> int:

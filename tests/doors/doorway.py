@@ -93,6 +93,11 @@ def never(*_: object) -> Any:
     raise AssertionError("nothing may be read here")
 
 
+def unreadable_question(text: str) -> GateQuestion:
+    """A question about one count that nobody may read."""
+    return GateQuestion(text, (GatePart((0,)),), never)
+
+
 def magnitude_gate(doorway: Doorway, noise: Noise, calibration: Calibration, top: int) -> Gate:
     """A gate that makes one comparison a question."""
     return doorway.gate(noise, calibration=calibration, side=Side.MAGNITUDE, schedule=lambda _: top)

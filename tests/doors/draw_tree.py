@@ -16,12 +16,13 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from bit_tree import Choose, walk_paths
 from exact_exponential import laplace_bounds
-from numpy.typing import NDArray
 
 from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
 
 Outcome = TypeVar("Outcome", bound=Hashable)
+Walked = tuple[dict[Any, Fraction], Fraction]  # the mass of each outcome, and the undecided mass
 UNITS = 2**60  # masses are rounded down to so many parts, which keeps them short
 
 
@@ -60,38 +61,23 @@ def walk_draws(
 ) -> tuple[dict[Outcome, Fraction], Fraction]:
     """The mass of each outcome, and the mass that is undecided."""
     masses: dict[Outcome, Fraction] = defaultdict(Fraction)
-    path: list[int] = []
-    while True:
-        widths: list[int] = []
-        factors: list[Fraction] = []
-        outcome = program(_following(path, widths, factors, reach))
+    for outcome, factors in walk_paths(lambda choose: program(_draw_along(choose, reach))):
         masses[outcome] += _product(factors)
-        while path and path[-1] == widths[len(path) - 1] - 1:
-            path.pop()
-        if not path:
-            return dict(masses), 1 - sum(masses.values(), Fraction(0))
-        path[-1] += 1
+    return dict(masses), 1 - sum(masses.values(), Fraction(0))
 
 
-def _following(path: list[int], widths: list[int], factors: list[Fraction], reach: int) -> Noise:
-    """Repeat the draws of `path`, and take the first branch of each that is new."""
+def _draw_along(choose: Choose, reach: int) -> Noise:
+    """Draw by the shipped sampler on the bits of the branch that is chosen."""
 
     def one(scale: Fraction) -> int:
-        if len(widths) == len(path):
-            path.append(0)
         found = branches(scale, reach)
-        branch = found[path[len(widths)]]
-        widths.append(len(found))
-        factors.append(branch.mass)
+        branch = found[choose([each.mass for each in found])]
         left = bytearray(branch.bits)
         value = int(discrete_laplace(scale, 1, lambda _: bytes([left.pop(0)]))[0])
         assert value == branch.value and not left, "the sampler is a function of its bits"
         return value
 
-    def noise(scale: Fraction, size: int) -> NDArray[Any]:
-        return np.array([one(scale) for _ in range(size)])
-
-    return noise
+    return lambda scale, size: np.array([one(scale) for _ in range(size)])
 
 
 def _product(factors: list[Fraction]) -> Fraction:
@@ -99,3 +85,25 @@ def _product(factors: list[Fraction]) -> Fraction:
     for factor in factors:
         top, bottom = top * factor.numerator, bottom * factor.denominator
     return Fraction(top, bottom)
+
+
+# Two-sided bounds on the privacy loss of two programs -------------------------------------------
+
+
+def at_least(one: Walked, other: Walked) -> float:
+    """Epsilon is at least this: the best event of outcomes, ordered by their ratio."""
+    (masses, _), (others, undecided) = one, other
+    order = sorted(masses, key=lambda o: others.get(o, Fraction(0)) / masses[o])
+    best, here, there = -math.inf, Fraction(0), undecided
+    for outcome in order:
+        here, there = here + masses[outcome], there + others.get(outcome, Fraction(0))
+        best = max(best, math.log(here / there) if there else math.inf)
+    return best
+
+
+def excess(one: Walked, other: Walked, epsilon: float | Fraction) -> float:
+    """At most this delta is left at `epsilon`: what outcomes exceed, and all that is undecided."""
+    (masses, undecided), (others, _) = one, other
+    factor = Fraction(math.exp(epsilon))
+    over = (max(Fraction(0), m - factor * others.get(o, Fraction(0))) for o, m in masses.items())
+    return float(sum(over, undecided))

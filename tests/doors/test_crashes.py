@@ -42,23 +42,15 @@ def require_on_record(doorway: Doorway, texts: set[str]) -> None:
     assert vouched == heads | {None}, "the ledger names what each charge bought; one run is open"
 
 
-def require_sound_at(where: Path, first: int, step: int, least: int) -> None:
-    run(where, "every", first, step)
-    folders = list(where.iterdir())
+@pytest.mark.parametrize(("step", "least"), [(5, 10), pytest.param(1, 50, marks=pytest.mark.slow)])
+def test_killed_between_any_two_steps_and_again_a_retry_gets_identical_bytes(
+    tmp_path: Path, step: int, least: int
+) -> None:
+    run(tmp_path, "every", 0, step)
+    folders = list(tmp_path.iterdir())
     assert len(folders) > least, "every step has a moment before it and one after"
     for folder in folders:
         require_sound(folder)
-
-
-def test_killed_between_steps_and_again_a_retry_gets_identical_bytes(tmp_path: Path) -> None:
-    require_sound_at(tmp_path, 0, 5, least=10)
-
-
-@pytest.mark.slow
-def test_killed_between_any_two_steps_and_again_a_retry_gets_identical_bytes(
-    tmp_path: Path,
-) -> None:
-    require_sound_at(tmp_path, 0, 1, least=50)
 
 
 def test_the_test_above_would_notice_a_measurement_sent_before_it_is_durable(

@@ -56,13 +56,15 @@ def subset(chosen: Chosen | set[int]) -> Product:
     return Product((CELLS,), {0: np.isin(np.arange(CELLS), list(chosen))})
 
 
+def database_update(name: str, cells: int, questions: int) -> DatabaseUpdate:
+    if name == "median":
+        return DatabaseUpdate.by_median(cells, questions=questions)
+    named = {"weights": DatabaseUpdate.by_weights, "perceptron": DatabaseUpdate.by_perceptron}
+    return named[name](cells)
+
+
 def setting(name: str, alpha: float = 0.5, terms: PromiseTerms = TERMS) -> OnlineSetting:
-    update = {
-        "weights": DatabaseUpdate.by_weights(CELLS),
-        "perceptron": DatabaseUpdate.by_perceptron(CELLS),
-        "median": DatabaseUpdate.by_median(CELLS, questions=14),
-    }[name]
-    return OnlineSetting(update, terms, PEOPLE, alpha)
+    return OnlineSetting(database_update(name, CELLS, 14), terms, PEOPLE, alpha)
 
 
 def constructed(
@@ -104,13 +106,8 @@ class World:
 
 def world(name: str, room: int = 1, delta: float = 0.0) -> World:
     """A world in which the theorem holds with 3 alpha of about .3; `room` times T runs."""
-    questions = 40 if name == "median" else 60
-    cells = 3 if name == "median" else 16
-    update = {
-        "weights": DatabaseUpdate.by_weights(cells),
-        "perceptron": DatabaseUpdate.by_perceptron(cells),
-        "median": DatabaseUpdate.by_median(cells, questions=questions),
-    }[name]
+    questions, cells = (40, 3) if name == "median" else (60, 16)
+    update = database_update(name, cells, questions)
     once = update.bound
     wider = replace(update, bound=lambda alpha: room * once(alpha))
     terms = PromiseTerms(questions, delta=delta, beta=BETA)

@@ -1,16 +1,14 @@
 """What the theorems of source document 003 promise, as printed, as mended and as derived anew."""
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from noises import Scripted
 from scipy import stats
 
 from casemate.answer.schedule import excess_chance
@@ -42,7 +40,6 @@ ADULT, CELLS, QUESTIONS = 48_842, 10**6, 10**4
 DELTA = 1e-6
 ROUNDED = 1 + 1e-5  # a split and its scales are rounded to short rationals
 PURE, APPROXIMATE = PromiseTerms(QUESTIONS), PromiseTerms(QUESTIONS, delta=DELTA)
-ROOT = Path(__file__).parents[2]
 
 
 def printed(cells: float) -> UpdateBound:
@@ -281,21 +278,12 @@ def test_the_composition_behind_theorem_5_15_is_for_epsilon_up_to_one() -> None:
         theorem_5_15(PromiseTerms(10, epsilon=1.5, delta=DELTA), printed(CELLS), 0.1)
 
 
-def scripted(*draws: int) -> Any:
-    left: Iterator[int] = iter(draws)
-
-    def noise(scale: Fraction, size: int) -> NDArray[Any]:
-        return np.array([next(left) for _ in range(size)])
-
-    return noise
-
-
 def test_both_halves_of_one_question_can_fire_unless_the_second_is_skipped() -> None:
     """A first threshold noise of -9 lets f fire; a second of -9 lets -f fire for the same f."""
-    gate = GapSparseVector(Calibration.of(Fraction(1)), 2, scripted(-9, 0, -9, 0))
+    gate = GapSparseVector(Calibration.of(Fraction(1)), 2, Scripted(-9, 0, -9, 0))
     halves = [gate.ask(value, threshold=4) for value in (3, -3)]
     assert None not in halves and gate.closed
-    skipping = GapSparseVector(Calibration.of(Fraction(1)), 2, scripted(-9, 0))
+    skipping = GapSparseVector(Calibration.of(Fraction(1)), 2, Scripted(-9, 0))
     assert skipping.ask(3, threshold=4, side=Side.EITHER) is not None and not skipping.closed
 
 

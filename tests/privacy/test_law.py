@@ -1,7 +1,6 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -41,10 +40,3 @@ def test_each_law_draws_from_its_own_source_at_its_scale() -> None:
     assert sources.draw(GaussianLaw(Fraction(5)), 2) == (5, 5)
     assert sources.draw(LaplaceLaw(Fraction(7)), 3) == (-7, -7, -7)
     assert all(type(value) is int for value in Sources().draw(LaplaceLaw(Fraction(7)), 3))
-
-
-@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), 0.5])
-def test_a_scale_is_a_positive_rational(scale: Fraction) -> None:
-    for law in (GaussianLaw, LaplaceLaw):
-        with pytest.raises(ValueError, match="positive integers and Fractions"):
-            law(scale)

@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 from ledger_writer import FACTS
+from privacy.places import Place
 
 from casemate.privacy import Pure
 from casemate.privacy.ledger import answer_once, open_ledger
@@ -59,16 +60,19 @@ def run_dry(where: str, parts: int) -> None:
     assert [writer.communicate() and writer.returncode for writer in writers] == [0, 0]
     with open_ledger(where, **FACTS) as ledger:
         assert ledger.spent().amount == 1
-        keys = [entry.key for entry in ledger.history() if entry.kind == RowKind.CHARGE]
+    keys = charged(where)
     assert len(keys) == len(set(keys)) == parts
 
 
+@pytest.mark.parametrize(
+    ("rounds", "parts"), [(3, 400), pytest.param(15, 4000, marks=pytest.mark.slow)]
+)
 def test_killed_writers_lose_no_acknowledged_charge_and_never_overspend(
-    tmp_path: Path, rng: Random
+    place: Place, rng: Random, rounds: int, parts: int
 ) -> None:
-    where = str(tmp_path / "a.ledger")
-    assert lost(where, rounds=3, parts=400, rng=rng) == set()
-    run_dry(where, parts=400)
+    where = str(place.where)
+    assert lost(where, rounds, parts, rng) == set()
+    run_dry(where, parts)
 
 
 def test_the_test_above_would_notice_an_acknowledgement_before_the_commit(
@@ -76,20 +80,6 @@ def test_the_test_above_would_notice_an_acknowledgement_before_the_commit(
 ) -> None:
     where = str(tmp_path / "a.ledger")
     assert any(lost(where, 1, 400, rng, habit="before") for _ in range(8))
-
-
-@pytest.mark.slow
-def test_fifteen_rounds_of_killed_writers_on_sqlite(tmp_path: Path, rng: Random) -> None:
-    where = str(tmp_path / "a.ledger")
-    assert lost(where, rounds=15, parts=4000, rng=rng) == set()
-    run_dry(where, parts=4000)
-
-
-@pytest.mark.slow
-@pytest.mark.postgres
-def test_fifteen_rounds_of_killed_writers_on_postgresql(postgres: str, rng: Random) -> None:
-    assert lost(postgres, rounds=15, parts=4000, rng=rng) == set()
-    run_dry(postgres, parts=4000)
 
 
 def test_a_process_that_dies_before_its_commit_has_charged_nothing(tmp_path: Path) -> None:

@@ -1,12 +1,18 @@
-from collections.abc import Callable
+"""The sparse vector as a function of its noise, and over a restart between any two questions."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from pathlib import Path
+from functools import partial
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from noises import Scripted
 from numpy.typing import NDArray
 
 from casemate.errors import PositivesSpent
@@ -17,43 +23,21 @@ from casemate.privacy.mechanisms import (
     GapSparseVector,
     NumericSparse,
     Positive,
+    RunState,
     Side,
 )
+from casemate.privacy.mechanisms.sparse_vector import SparseVectorState
+from casemate.privacy.noise import Noise, discrete_laplace, seeded_bits
 from casemate.privacy.noise.noise import silence
 
-ROOT = Path(__file__).parents[2]
 ONE = Fraction(1)
 integers = st.integers(-(10**30), 10**30)
 questions = st.lists(st.tuples(integers, integers), max_size=20)
-nearby = st.lists(st.integers(-20, 20), max_size=30)
+nearby = st.integers(-20, 20)
 sides = st.sampled_from(Side)
 
 
-class Scripted:
-    """Noise that is read from a list and remembers the scales it was asked for."""
-
-    def __init__(self, *numbers: int) -> None:
-        self.numbers, self.scales = list(numbers), list[Fraction]()
-
-    def __call__(self, scale: Fraction, size: int) -> NDArray[Any]:
-        self.scales.append(scale)
-        return np.array([self.numbers.pop(0) if self.numbers else 0 for _ in range(size)], object)
-
-
 # Exactly true, without noise --------------------------------------------------------------------
-
-
-@given(questions)
-def test_a_run_fires_at_the_first_value_that_reaches_its_threshold(
-    asked: list[tuple[int, int]],
-) -> None:
-    run = AboveThreshold(Calibration.of(ONE), silence)
-    for value, threshold in asked:
-        answer = run.ask(value, threshold)
-        assert answer == (Positive(1, value - threshold) if value >= threshold else None)
-        assert run.halted == (value >= threshold)
-        if run.halted:
-            break
 
 
 @given(questions, sides, st.integers(1, 4))
@@ -103,15 +87,16 @@ def test_the_noise_of_a_magnitude_is_outside_the_absolute_value() -> None:
 # Exactly true, with any noise --------------------------------------------------------------------
 
 
-@given(nearby, nearby, st.integers(-9, 9))
+@given(questions | st.lists(st.tuples(nearby, nearby)), st.lists(nearby), nearby)
 def test_a_run_compares_noisy_values_with_one_noisy_threshold(
-    values: list[int], noises: list[int], first: int
+    asked: list[tuple[int, int]], noises: list[int], first: int
 ) -> None:
     run = AboveThreshold(Calibration.of(ONE), Scripted(first, *noises))
-    for value, noise in zip(values, noises, strict=False):
-        answer = run.ask(value, threshold=4)
-        gap = value + noise - (4 + first)
+    for (value, threshold), noise in zip(asked, chain(noises, repeat(0)), strict=False):
+        answer = run.ask(value, threshold)
+        gap = value + noise - (threshold + first)
         assert answer == (Positive(1, gap) if gap >= 0 else None)
+        assert run.halted == (gap >= 0)
         if run.halted:
             break
 
@@ -205,21 +190,86 @@ def test_monotone_calibrations_refuse_two_sided_questions_before_anything_is_ope
     assert gate.opened == 0
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: GapSparseVector(Calibration.of(ONE), 0, silence),
-        lambda: NumericSparse(0, ONE, silence),
-        lambda: NumericSparse(1, Fraction(0), silence),
-    ],
+# Over a restart --------------------------------------------------------------------------------
+
+
+Mechanism = AboveThreshold | GapSparseVector | NumericSparse
+
+
+def constant(number: int) -> Noise:
+    def noise(scale: Fraction, size: int) -> NDArray[Any]:
+        return np.full(size, number)
+
+    return noise
+
+
+def through_json(state: dict[str, Any]) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(json.dumps(state))
+    return loaded
+
+
+def restarted(mechanism: Mechanism, noise: Noise) -> Mechanism:
+    """Write the state, forget the mechanism, and read it back."""
+    written = through_json(mechanism.state().as_secret())
+    if isinstance(mechanism, AboveThreshold):
+        return AboveThreshold.restore(RunState.from_secret(written), noise)
+    state = SparseVectorState.from_secret(written)
+    if isinstance(mechanism, NumericSparse):
+        return NumericSparse.restore(state, mechanism.epsilon, noise)
+    return GapSparseVector.restore(state, noise)
+
+
+MAKERS: list[Callable[[Noise], Mechanism]] = [
+    partial(AboveThreshold, Calibration.of(ONE, positives=3)),
+    partial(GapSparseVector, Calibration.of(Fraction(1, 3)), 3),
+    partial(GapSparseVector, Calibration.of(Fraction(math.pi), positives=2), 2),
+    lambda noise: NumericSparse(3, ONE, noise, sensitivity=2),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@given(
+    values=st.lists(st.integers(-20, 20), max_size=30),
+    side=st.sampled_from(Side),
+    seed=st.integers(0, 2**32),
 )
-def test_a_wrong_argument_is_a_value_error(wrong: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match="need"):
-        wrong()
+def test_a_restart_between_every_two_questions_changes_no_answer(
+    make: Callable[[Noise], Mechanism],
+    values: list[int],
+    side: Side,
+    seed: int,
+) -> None:
+    def answers(restarting: bool) -> Iterator[object]:
+        noise = partial(discrete_laplace, bits=seeded_bits(seed))
+        mechanism = make(noise)
+        for value in values:
+            try:
+                yield mechanism.ask(value, 5, side)
+            except PositivesSpent:
+                yield "spent"
+            if restarting:
+                mechanism = restarted(mechanism, noise)
+
+    assert list(answers(restarting=True)) == list(answers(restarting=False))
 
 
-def test_only_integers_are_compared_and_the_message_does_not_show_the_value() -> None:
-    run = AboveThreshold(Calibration.of(ONE), silence)
-    with pytest.raises(TypeError) as caught:
-        run.ask(123.25, 0)  # type: ignore[arg-type] # the mistake under test
-    assert "123" not in str(caught.value)
+def test_no_repr_shows_the_noise_on_the_threshold() -> None:
+    secret = 987_654_321
+    run = AboveThreshold(Calibration.of(ONE), constant(secret))
+    gate = GapSparseVector(Calibration.of(ONE), 2, constant(secret))
+    gate.ask(0, 0)
+    for thing in (run, run.state(), gate, gate.state(), gate.state().run):
+        assert str(secret) not in f"{thing!r} {thing}"
+    assert run.state().as_secret()["noise"] == secret
+
+
+def test_a_halted_run_has_forgotten_its_noise() -> None:
+    run = AboveThreshold(Calibration.of(ONE), constant(7))
+    run.ask(9, 0)
+    assert run.state().noise is None
+
+
+def test_numeric_sparse_is_not_restored_at_another_epsilon() -> None:
+    state = NumericSparse(2, ONE, silence).state()
+    with pytest.raises(ValueError, match="not made with an epsilon of 2"):
+        NumericSparse.restore(state, Fraction(2), silence)

@@ -19,7 +19,7 @@ from typing import Self
 
 from casemate.doors.gate import Gate
 from casemate.doors.measurement import Measurement
-from casemate.doors.run_secrets import MemorySecrets, RunSecrets, SecretFile, flush_folder
+from casemate.doors.run_secrets import MemorySecrets, RunSecrets, SecretFile
 from casemate.doors.transcript import (
     Edition,
     EntryKind,
@@ -30,7 +30,7 @@ from casemate.doors.transcript import (
     opened_key,
 )
 from casemate.errors import Misconfigured
-from casemate.privacy.book import open_private
+from casemate.privacy.book import flush_folder, open_private
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.mechanisms import Calibration, Side
 from casemate.privacy.noise import EXACT, Bits, Noise, Sources, discrete_gaussian, discrete_laplace

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from casemate.errors import Misconfigured
-from casemate.privacy.book import open_private
+from casemate.privacy.book import flush_folder, open_private
 from casemate.privacy.mechanisms import RunState
 
 SUFFIX = "-gate"
@@ -143,12 +143,3 @@ class SecretFile:
                 f"the gate's secret {path} cannot be opened ({reason.strerror}); keep the ledger "
                 f"in a folder that can be written, and no link there"
             ) from reason
-
-
-def flush_folder(folder: Path) -> None:
-    """Make the names of a folder's files durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

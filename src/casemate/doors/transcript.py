@@ -42,6 +42,7 @@ from casemate.privacy.book import (
     Result,
     SqlStore,
     Store,
+    canonical_json,
     open_book,
 )
 
@@ -69,7 +70,8 @@ class Edition:
 
     def key(self, *question: str) -> str:
         """A short name of the question under this edition; equal names mean equal questions."""
-        return hashlib.sha256(_json([self.policy, self.data, *question]).encode()).hexdigest()
+        named = canonical_json([self.policy, self.data, *question])
+        return hashlib.sha256(named.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -310,7 +312,7 @@ def require_follows(newest: TranscriptEntry | None, entry: TranscriptEntry) -> N
 def to_text(content: Content) -> str:
     """What the content says, as canonical JSON."""
     plain = {field.name: getattr(content, field.name) for field in fields(content)}
-    return _json(
+    return canonical_json(
         {name: str(value) if name in _FRACTIONS else value for name, value in plain.items()}
     )
 
@@ -324,13 +326,6 @@ def from_text(kind: str, text: str) -> Content:
 
 
 _FRACTIONS = ("epsilon", "threshold_scale", "query_scale", "scale")
-
-
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def _json(value: Any) -> str:
-    return _ENCODER.encode(value)
 
 
 # The transcript ---------------------------------------------------------------------------------

@@ -21,9 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact.certificate import (
-    PivotBlock,
-)
+from casemate.exact.certificate import PivotBlock
 from casemate.exact.elimination import Elimination, ResidueRows, eliminate
 from casemate.exact.modular import (
     NARROW_PRIME_BITS,
@@ -51,28 +49,6 @@ class NullVectors:
     def zero(self) -> NDArray[np.bool_]:
         """Where all of them vanish: the columns determined modulo this prime."""
         return np.asarray(~self.vectors.any(axis=0), np.bool_)
-
-
-def null_vectors_of_basis(
-    basis: PivotBasis,
-    kept: list[Equation],
-    columns: int,
-    random: RandomBytes | None = None,
-    vectors: int = NULL_VECTORS_PER_PRIME,
-) -> NullVectors:
-    """Null vectors of the equations a basis keeps: free columns at random, pivots to match."""
-    free = np.setdiff1d(np.arange(columns), basis.pivots)
-    found = np.zeros((vectors, columns), np.int64)
-    for vector in found:
-        vector[free] = [random_below(basis.prime, random) for _ in free]
-        totals = [-equation.total(vector.astype(np.uint64)) for equation in kept]
-        vector[basis.pivots] = basis.inverse_times(residues(totals, basis.prime)).astype(np.int64)
-    return NullVectors(basis.prime, basis.rank, found)
-
-
-def residues(numbers: list[int], prime: int) -> NDArray[Any]:
-    """Integers of any size modulo the prime."""
-    return np.array([number % prime for number in numbers], np.int64)
 
 
 def annuls(system: System, null: NullVectors) -> bool:
@@ -157,9 +133,7 @@ def determine_in_blocks(
     return _combine_primes(null, best)
 
 
-def more_null_vectors(
-    system: System, found: Determined, count: int, random: RandomBytes | None = None
-) -> NullVectors:
+def more_null_vectors(system: System, found: Determined, count: int) -> NullVectors:
     """So many random null vectors modulo the prime of the pivot block, without eliminating again.
 
     >>> rows = System.of([[1, 1, 1]])
@@ -168,11 +142,11 @@ def more_null_vectors(
     """
     block = found.block
     if isinstance(block, Elimination):
-        return NullVectors(block.prime, block.rank, block.null_vectors(count, random))
+        return NullVectors(block.prime, block.rank, block.null_vectors(count))
     if not isinstance(block, ViewBlock):
         raise TypeError("null vectors need the pivot block that `determine` gave")
     lines = list(equations(system))
-    return block.null_vectors(lines, system.columns, random, count)
+    return block.null_vectors(lines, system.columns, None, count)
 
 
 def _confirm(
@@ -233,6 +207,12 @@ class ViewBlock:
         random: RandomBytes | None,
         count: int = NULL_VECTORS_PER_PRIME,
     ) -> NullVectors:
-        """Random solutions of A z = 0."""
-        kept = [lines[i] for i in self.rows.tolist()]
-        return null_vectors_of_basis(self.basis, kept, columns, random, count)
+        """Random solutions of A z = 0: free columns at random, pivots to match."""
+        prime, pivots, kept = self.prime, self.pivots, [lines[i] for i in self.rows.tolist()]
+        free = np.setdiff1d(np.arange(columns), pivots)
+        found = np.zeros((count, columns), np.int64)
+        for vector in found:
+            vector[free] = [random_below(prime, random) for _ in free]
+            totals = [-equation.total(vector.astype(np.uint64)) % prime for equation in kept]
+            vector[pivots] = self.basis.inverse_times(totals).astype(np.int64)
+        return NullVectors(prime, self.basis.rank, found)

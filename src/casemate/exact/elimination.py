@@ -136,18 +136,13 @@ def modular_product(matrix: Residues, vectors: Residues, prime: int) -> Residues
     return total
 
 
-def eliminate(
-    system: System,
-    prime: int,
-    rows: NDArray[np.int64] | None = None,
-    random: RandomBytes | None = None,
-) -> Elimination:
+def eliminate(system: System, prime: int, rows: NDArray[np.int64] | None = None) -> Elimination:
     """Eliminate all equations, or those of `rows`, modulo a prime of at most 23 bits."""
     if prime.bit_length() > NARROW_PRIME_BITS:
         raise ValueError(
             f"elimination in doubles needs a prime of at most {NARROW_PRIME_BITS} bits"
         )
-    work = _Work(ResidueRows.of(system, prime, rows), prime, random)
+    work = _Work(ResidueRows.of(system, prime, rows), prime)
     while work.take_batch():
         pass
     places = np.array(work.kept, np.int64)
@@ -217,8 +212,8 @@ class ResidueRows:
 class _Work:
     """The kept rows on their way to echelon form, and those that wait."""
 
-    def __init__(self, lines: ResidueRows, prime: int, random: RandomBytes | None) -> None:
-        self.prime, self._lines, self._random = prime, lines, random
+    def __init__(self, lines: ResidueRows, prime: int) -> None:
+        self.prime, self._lines = prime, lines
         self._pending_rows = np.arange(lines.count)
         self._place = np.arange(lines.columns)  # where each column stands
         self.order = np.arange(lines.columns)
@@ -287,7 +282,7 @@ class _Work:
         """Drop the waiting rows that random null vectors of the kept ones annul."""
         kept = self.matrix[: len(self.kept)]
         count = -(-_DEPENDENCE_BITS // self.prime.bit_length())
-        vectors = null_vectors(kept, self.panels, self.prime, count, self._random)
+        vectors = null_vectors(kept, self.panels, self.prime, count)
         vanish = self._lines.vanishing_rows(vectors[self._place], self.prime)
         self._pending_rows = self._pending_rows[~vanish[self._pending_rows]]
 

@@ -24,6 +24,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from casemate.exact.system import largest_magnitude
+
 _EXACT_DOUBLES = 2**53
 _PROBED_PLACES = 4
 
@@ -136,14 +138,10 @@ class _Digits:
 
 def product(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     """An exact product of integers: in doubles where they hold it, else in Python's integers."""
-    reach = _largest_magnitude(one) * _largest_magnitude(other) * max(1, other.shape[0])
+    reach = largest_magnitude(one) * largest_magnitude(other) * max(1, other.shape[0])
     if reach < _EXACT_DOUBLES:
         return (one.astype(np.float64) @ other.astype(np.float64)).astype(np.int64)
     return np.asarray(one.astype(object) @ other.astype(object), object)
-
-
-def _largest_magnitude(matrix: NDArray[Any]) -> int:
-    return max(int(matrix.max()), -int(matrix.min())) if matrix.size else 0
 
 
 def common_denominator(numbers: Iterable[int], modulus: int) -> tuple[list[int], int] | None:

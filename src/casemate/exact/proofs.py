@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.exact.certificate import Certificate, IntegerRows, Target, certify, certify_targets
+from casemate.exact.certificate import Certificate, IntegerRows, Target, certify_targets
 from casemate.exact.determination import determine_incrementally, independent
 from casemate.exact.linear_program import LinearProgram, Scaled, Status
 from casemate.exact.modular import RandomBytes
@@ -45,32 +45,6 @@ class JointProof:
         if not closed or not all(lines.proves(each) for each in self.derived):
             return False
         return len(independent(self._system(), random).rows) == len(self.columns)
-
-    def certificates(
-        self,
-        columns: Sequence[int],
-        digits: int | None = None,
-        random: RandomBytes | None = None,
-    ) -> Iterator[Certificate]:
-        """Certificates of single unknowns in terms of the original equations, one by one."""
-        place = {column: k for k, column in enumerate(self.columns)}
-        block, system = independent(self._system(), random), self._system()
-        wanted = [place[column] for column in columns if column in place]
-        for each in certify(system, block, wanted, digits):
-            yield self._substitute(each)
-
-    def _substitute(self, over_derived: Certificate) -> Certificate:
-        """Replace derived equations by the original ones they are made of."""
-        total: dict[int, int] = {}
-        parts = [(weight, self.derived[k]) for k, weight in over_derived.coefficients.items()]
-        scale = int(np.lcm.reduce(np.array([part.divisor for _, part in parts], object)))
-        for weight, part in parts:
-            factor = weight * (scale // part.divisor)
-            for i, coefficient in part.coefficients.items():
-                total[i] = total.get(i, 0) + factor * coefficient
-        column = self.columns[over_derived.column]
-        coefficients = {i: total[i] for i in sorted(total) if total[i]}
-        return Certificate({column: 1}, coefficients, over_derived.divisor * scale)
 
     def _system(self) -> System:
         """The derived equations over the proved unknowns."""

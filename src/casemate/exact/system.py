@@ -136,12 +136,7 @@ def weighted_sum(matrix: NDArray[Any], weights: NDArray[Any]) -> list[int]:
     for that go the slow way through Python's integers.
     """
     rows, length = matrix.shape
-    if (
-        matrix.dtype == object
-        or rows == 0
-        or length == 0
-        or _largest_magnitude(matrix) * length >> 31
-    ):
+    if matrix.dtype == object or not matrix.size or largest_magnitude(matrix) * length >> 31:
         exact = weights.astype(object)
         return [int(total) for total in matrix.astype(object) @ exact] if length else [0] * rows
     cut, wide = weights.astype(np.uint64), matrix.astype(np.int64)
@@ -150,9 +145,9 @@ def weighted_sum(matrix: NDArray[Any], weights: NDArray[Any]) -> list[int]:
     return [(up << _HALF_BITS) + down for up, down in zip(high.tolist(), low.tolist(), strict=True)]
 
 
-def _largest_magnitude(matrix: NDArray[Any]) -> int:
-    """The largest absolute value."""
-    return max(int(matrix.max()), -int(matrix.min()))
+def largest_magnitude(matrix: NDArray[Any]) -> int:
+    """The largest absolute value of integers; 0 if there is none."""
+    return max(int(matrix.max()), -int(matrix.min())) if matrix.size else 0
 
 
 class KeptEquations:
@@ -205,6 +200,6 @@ def narrowest(values: NDArray[Any]) -> np.dtype[Any]:
     """The smallest signed integer type that holds the values."""
     if values.dtype == object or not len(values):
         return np.dtype(object if len(values) else np.int8)
-    reach = _largest_magnitude(values)
+    reach = largest_magnitude(values)
     fitting = (kind for kind, most in _NARROW_TYPES.items() if reach <= most)
     return next(fitting, np.dtype(np.int64))

@@ -6,7 +6,6 @@ life is the outcome. The bounds are certified: nothing is sampled. Both doors to
 whole conversation, are in the tests of the construction that asks them.
 """
 
-import math
 from collections.abc import Callable, Hashable
 from fractions import Fraction
 from itertools import count
@@ -16,39 +15,18 @@ import pytest
 from bit_tree import walk
 from crashes import Clock, Crash
 from doors.doorway import asking, in_memory, magnitude_gate, real
-from doors.draw_tree import walk_draws
+from doors.draw_tree import Walked, at_least, excess, walk_draws
+from noises import Scripted
 from oracles.sparse_vector_loss import RunLaw, RunOutput
 
 from casemate.doors import MemorySecrets
 from casemate.privacy.mechanisms import Calibration
 from casemate.privacy.noise import LaplaceLaw, Noise
-from casemate.privacy.noise.noise import silence
 
 ONE = Fraction(1)
-Masses = dict[Any, Fraction]
-Walked = tuple[Masses, Fraction]  # the mass of each outcome, and the undecided mass
 
 
 # Two-sided bounds -------------------------------------------------------------------------------
-
-
-def at_least(one: Walked, other: Walked) -> float:
-    """Epsilon is at least this: the best event of outcomes, ordered by their ratio."""
-    (masses, _), (others, undecided) = one, other
-    order = sorted(masses, key=lambda o: others.get(o, Fraction(0)) / masses[o])
-    best, here, there = -math.inf, Fraction(0), undecided
-    for outcome in order:
-        here, there = here + masses[outcome], there + others.get(outcome, Fraction(0))
-        best = max(best, math.log(here / there) if there else math.inf)
-    return best
-
-
-def excess(one: Walked, other: Walked, epsilon: Fraction) -> float:
-    """At most this delta is left at `epsilon`: what outcomes exceed, and all that is undecided."""
-    (masses, undecided), (others, _) = one, other
-    factor = Fraction(math.exp(epsilon))
-    over = (max(Fraction(0), m - factor * others.get(o, Fraction(0))) for o, m in masses.items())
-    return float(sum(over, undecided))
 
 
 def between(
@@ -130,25 +108,14 @@ QUESTIONS = 8
 OVER = 6  # the value less its threshold, so that an easy answer is rare and tells tables apart
 
 
-class Recording:
-    """Silent noise that remembers its scales."""
-
-    def __init__(self) -> None:
-        self.drawn: list[Fraction] = []
-
-    def __call__(self, scale: Fraction, size: int) -> Any:
-        self.drawn.append(scale)
-        return silence(scale, size)
-
-
 def drawn_over_restarts(forget: bool) -> tuple[list[Fraction], Fraction]:
     """The scales drawn when a new gate asks each question, and what the ledger was charged."""
-    doorway, noise = in_memory(), Recording()
+    doorway, noise = in_memory(), Scripted()
     for number in range(QUESTIONS):
         if forget:  # the mistake: a threshold drawn again at each restart, for the same charge
             doorway.secrets, doorway.names = MemorySecrets(), count()
         magnitude_gate(doorway, noise, WIDE, top=10).ask(asking(f"q{number}", 0))
-    return noise.drawn, doorway.ledger.spent().amount
+    return noise.scales, doorway.ledger.spent().amount
 
 
 def loss_of_easy_answers(runs: list[int]) -> tuple[float, float]:

@@ -6,8 +6,9 @@ import pytest
 from doors.doorway import EDITION, Doorway, in_memory, never, real
 
 from casemate.doors import Measured, Measurement, PeopleTotal, open_transcript
+from casemate.doors.measurement import read_cells
 from casemate.doors.transcript import IN_MEMORY
-from casemate.errors import Refused, ScanFailed, TranscriptDamaged
+from casemate.errors import Misconfigured, Refused, ScanFailed, TranscriptDamaged
 from casemate.privacy.noise import (
     GaussianLaw,
     LaplaceLaw,
@@ -49,9 +50,11 @@ def test_gaussian_noise_is_charged_in_zcdp() -> None:
     assert doorway.ledger.spent().amount == Fraction(2, 162)
 
 
-def test_the_same_question_again_is_free_identical_and_reads_nothing(doorway: Doorway) -> None:
+def test_the_same_question_again_is_free_identical_and_reads_nothing() -> None:
+    doorway = in_memory(epsilon=Fraction(1, 10))
     first = doorway.measurement(real(seeded_bits(1))).measure("q", lambda: [7], cells=1, law=LAW)
     again = doorway.measurement(real(seeded_bits(2)))
+    assert doorway.ledger.remaining() == 0
     assert again.measure("q", never, cells=1, law=LAW) == first
     assert len(doorway.charges) == 1
 
@@ -73,13 +76,6 @@ def test_the_number_of_people_is_a_kind_of_its_own(doorway: Doorway) -> None:
     assert isinstance(total, PeopleTotal) and total.value == 48
     assert doorway.measurement().total(never, law=LAW) == total
     assert doorway.kinds == ["total"]
-
-
-def test_a_retry_is_answered_when_the_budget_is_gone() -> None:
-    doorway = in_memory(epsilon=Fraction(1, 10))
-    first = doorway.measurement().measure("q", lambda: [7], cells=1, law=LAW)
-    assert doorway.ledger.remaining() == 0
-    assert doorway.measurement().measure("q", never, cells=1, law=LAW) == first
 
 
 def test_a_failure_of_the_scan_stays_charged_and_still_owes_its_draw(doorway: Doorway) -> None:
@@ -111,3 +107,34 @@ def test_the_same_noise_for_another_sensitivity_is_refused(doorway: Doorway) -> 
         doorway.measurement().measure(
             "q", lambda: [7], cells=1, law=LaplaceLaw(Fraction(10), Fraction(2))
         )
+
+
+# Reading cells --------------------------------------------------------------------------------
+
+
+def test_cells_come_back_as_plain_integers_and_nothing_else_is_taken_for_one() -> None:
+    assert read_cells(lambda: [[1, True], (2**70,)], (2, 1)) == [[1, 1], [2**70]]
+    with pytest.raises(TypeError):
+        read_cells(lambda: [[0.5]], (1,))  # type: ignore[list-item]  # a programmer's mistake
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [Misconfigured("row 17"), OverflowError("4711"), KeyError("4711"), OSError("x"), ValueError()],
+)
+def test_every_failure_has_one_constant_message_and_no_trace_of_its_reason(
+    failure: Exception,
+) -> None:
+    def broken() -> list[list[int]]:
+        raise failure
+
+    with pytest.raises(ScanFailed, match=r"^the protected table could not be read") as told:
+        read_cells(broken, (1,))
+    assert told.value.__cause__ is None and told.value.__suppress_context__
+    assert str(told.value) == str(ScanFailed())
+
+
+@pytest.mark.parametrize("sizes", [(2,), (1, 1), ()])
+def test_cells_of_another_number_than_the_public_one_are_a_failure(sizes: tuple[int, ...]) -> None:
+    with pytest.raises(ScanFailed):
+        read_cells(lambda: [[4711]], sizes)

@@ -1,11 +1,13 @@
-import os
+"""What is kept beside a ledger for its owner alone: the open run's secret, and a key."""
+
 import threading
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
-from casemate.doors import MemorySecrets, RunSecrets, SecretFile
+from casemate.doors import MemorySecrets, RunSecrets, SecretFile, dataset_key
+from casemate.doors.dataset import KEY_BYTES
 from casemate.doors.run_secrets import RunSecret
 from casemate.errors import Misconfigured
 from casemate.privacy.mechanisms import Calibration, RunState
@@ -52,38 +54,22 @@ def test_holding_keeps_other_threads_out(secrets: RunSecrets) -> None:
 # The file ---------------------------------------------------------------------------------------
 
 
-def test_the_file_is_for_its_owner_alone_even_under_a_generous_umask(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        secrets = SecretFile.beside(tmp_path / "l")
-        with secrets.exclusive_lock():
-            secrets.write(SECRET)
-    finally:
-        os.umask(before)
-    names = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    assert names == {"l-gate": 0o600, "l-gate.lock": 0o600}
+TORN = [SECRET.to_text()[:length] for length in (0, 1, 10, 50, 100)]
+NEWER = SECRET.to_text().replace("casemate.gate/1", "casemate.gate/2")
 
 
-@pytest.mark.parametrize("length", [0, 1, 10, 50, 100])
-def test_a_torn_file_is_a_lost_secret(tmp_path: Path, length: int) -> None:
-    secrets, path = SecretFile.beside(tmp_path / "l"), tmp_path / "l-gate"
-    secrets.write(SECRET)
-    path.write_text(path.read_text()[:length])
-    assert secrets.read() is None
-
-
-@pytest.mark.parametrize("text", ["[]", "7", '{"format":"x"}', '{"format":"casemate.gate/1"}', "ÿ"])
-def test_a_file_of_another_kind_is_a_lost_secret(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", [*TORN, NEWER, "[]", "7", '{"format":"x"}', '{"format":"casemate.gate/1"}', "ÿ"]
+)
+def test_a_torn_file_or_one_of_another_kind_is_a_lost_secret_and_is_replaced(
+    tmp_path: Path, text: str
+) -> None:
     secrets = SecretFile.beside(tmp_path / "l")
     secrets.write(SECRET)
     (tmp_path / "l-gate").write_text(text, encoding="latin-1")
     assert secrets.read() is None
-
-
-def test_what_a_crash_left_of_a_new_secret_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / "l-gate.new").write_text("half a sec")
+    (tmp_path / "l-gate.new").write_text("half a sec")  # what a crash left of a new one
     (tmp_path / "l-gate.new").chmod(0o644)
-    secrets = SecretFile.beside(tmp_path / "l")
     assert secrets.read() is None
     secrets.write(SECRET)
     assert secrets.read() == SECRET
@@ -93,3 +79,25 @@ def test_a_folder_that_cannot_be_written_is_misconfigured(tmp_path: Path) -> Non
     secrets = SecretFile(tmp_path / "missing" / "gate")
     with pytest.raises(Misconfigured, match="keep the ledger in a folder"):
         secrets.write(SECRET)
+    with pytest.raises(Misconfigured, match="cannot be written"):
+        dataset_key(tmp_path / "missing" / "a.ledger")
+
+
+# The key that chooses which rows of a person count -------------------------------------------
+
+
+def test_the_key_is_made_once_and_nothing_else_is_left(tmp_path: Path) -> None:
+    first = dataset_key(tmp_path / "a.ledger")
+    assert len(first) == KEY_BYTES and dataset_key(tmp_path / "a.ledger") == first
+    (path,) = tmp_path.iterdir()
+    assert path.name == "a.ledger-key"
+
+
+@pytest.mark.parametrize("content", [b"", b"short", bytes(33)])
+def test_what_is_not_a_key_is_refused_and_stays_as_it_is(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger-key"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(Misconfigured, match="32 bytes"):
+        dataset_key(tmp_path / "a.ledger")
+    assert path.read_bytes() == content

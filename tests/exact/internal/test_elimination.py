@@ -3,15 +3,12 @@ from random import Random
 import exact_rank
 import numpy as np
 import pytest
-from exact_rank import Matrix, generated
+from exact_rank import Matrix, generated, seeds
 from hypothesis import given
-from hypothesis import strategies as st
 
 from casemate.exact import System, elimination, random_prime
 from casemate.exact.elimination import PANEL_ROWS, eliminate
 from casemate.exact.modular import NARROW_PRIME_BITS
-
-seeds = st.integers(0, 2**32).map(Random)  # Hypothesis's own may be degenerate
 
 
 def times(matrix: Matrix, vectors: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> list[int]:
@@ -20,27 +17,15 @@ def times(matrix: Matrix, vectors: np.ndarray[tuple[int, ...], np.dtype[np.int64
 
 
 @given(seeds)
-def test_rank_and_greedy_rows_equal_those_in_fractions(rng: Random) -> None:
+def test_greedy_rows_null_vectors_and_solutions_agree_with_fractions(rng: Random) -> None:
     matrix = generated(rng)
     found = eliminate(System.of(matrix), random_prime(NARROW_PRIME_BITS, rng.randbytes))
     ranks = [0] + [exact_rank.rank(matrix[: i + 1]) for i in range(len(matrix))]
     assert found.rank == ranks[-1]
     assert found.rows.tolist() == [i for i in range(len(matrix)) if ranks[i + 1] > ranks[i]]
-
-
-@given(seeds)
-def test_null_vectors_are_annulled_and_vanish_where_it_is_determined(rng: Random) -> None:
-    matrix = generated(rng)
-    found = eliminate(System.of(matrix), random_prime(NARROW_PRIME_BITS, rng.randbytes))
     null = found.null_vectors(3, rng.randbytes)
     assert not any(value % found.prime for value in times(matrix, null))
     assert np.flatnonzero(~null.any(axis=0)).tolist() == exact_rank.determined(matrix)
-
-
-@given(seeds)
-def test_solutions_satisfy_their_equations(rng: Random) -> None:
-    matrix = generated(rng)
-    found = eliminate(System.of(matrix), random_prime(NARROW_PRIME_BITS, rng.randbytes))
     targets = np.array([[rng.randrange(found.prime) for _ in found.rows] for _ in range(3)], int)
     solved = found.solve(targets.reshape(3, found.rank))
     block = np.array(matrix, object)[found.rows][:, found.pivots]
@@ -79,10 +64,7 @@ def test_long_products_are_cut_into_exact_pieces(monkeypatch: pytest.MonkeyPatch
     assert not any(value % found.prime for value in times(matrix, found.null_vectors(2)))
 
 
-def test_a_wider_prime_is_refused() -> None:
+def test_the_block_is_exact_in_double_precision_and_a_wider_prime_is_refused() -> None:
     with pytest.raises(ValueError, match="at most 23 bits"):
         eliminate(System.of([[1]]), random_prime(24))
-
-
-def test_the_block_is_exact_in_double_precision() -> None:
     assert PANEL_ROWS * (2**NARROW_PRIME_BITS) ** 2 + 2**NARROW_PRIME_BITS < 2**53

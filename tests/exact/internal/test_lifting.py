@@ -3,12 +3,20 @@ from math import isqrt
 from random import Random
 
 import numpy as np
+import pytest
+from exact_rank import Matrix, anti_hadamard
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from casemate.exact import System, random_prime, reconstruct_rational
+from casemate.exact import System, nearest_fractions, random_prime, reconstruct_rational
 from casemate.exact.elimination import eliminate
-from casemate.exact.lifting import Solution, common_denominator, lift, product
+from casemate.exact.lifting import (
+    Solution,
+    SquareSystem,
+    common_denominator,
+    lift,
+    product,
+)
 from casemate.exact.modular import NARROW_PRIME_BITS
 
 
@@ -63,3 +71,38 @@ def test_a_solution_with_more_digits_than_asked_for_is_left_out() -> None:
 @given(st.integers(0, 2**62), st.integers(0, 2**62))
 def test_products_are_exact_whatever_their_size(a: int, b: int) -> None:
     assert product(np.array([[a, 1]]), np.array([[b], [a]])).tolist() == [[a * b + a]]
+
+
+# From an inverse in doubles -------------------------------------------------------------------
+
+
+def square(dense: Matrix) -> SquareSystem:
+    matrix = np.array(dense, np.int64)
+    row, column = np.nonzero(matrix)
+    return SquareSystem(len(dense), row, column, matrix[row, column])
+
+
+@pytest.mark.parametrize("case", range(30))
+def test_the_solution_satisfies_every_equation_exactly(case: int, seed: int) -> None:
+    rng = Random(f"{seed} {case}")
+    size, largest = rng.randint(1, 30), rng.choice([1, 3, 1000, 10**9])
+    dense = [[rng.randint(-largest, largest) for _ in range(size)] for _ in range(size)]
+    right = [rng.randint(-(10**12), 10**12) for _ in range(size)]
+    found = square(dense).solve(right)
+    if found is None:
+        assert np.linalg.matrix_rank(np.array(dense, float)) < size
+    else:
+        assert [sum(a * x for a, x in zip(line, found, strict=True)) for line in dense] == right
+
+
+def test_the_inverse_of_an_anti_hadamard_matrix_is_read_off_exactly() -> None:
+    """Determinant 1 and entries of the inverse as large as Fibonacci numbers: floats lose it."""
+    found = square(anti_hadamard(40)).solve([0] * 39 + [1])
+    assert found is not None
+    assert abs(found[0]) == 63245986
+    assert all(value.denominator == 1 for value in found)
+    assert square([[1, 2], [2, 4]]).solve([1, 1]) is None, "a singular matrix has no solution"
+
+
+def test_simple_fractions_are_the_nearest() -> None:
+    assert nearest_fractions(np.array([0.3333333333, -2.0]), 10) == [Fraction(1, 3), Fraction(-2)]

@@ -1,14 +1,25 @@
+from collections import Counter
 from random import Random
 
 import numpy as np
 import pytest
+from exact_rank import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.exact import WIDE_PRIME_BITS, random_prime
-from casemate.exact.modular import PENDING_TERMS, CompiledInverse, Inverse, SmallInverse
+from casemate.exact import WIDE_PRIME_BITS, random_below, random_prime, random_primes
+from casemate.exact.modular import (
+    PENDING_TERMS,
+    CompiledInverse,
+    Inverse,
+    SmallInverse,
+    is_prime,
+)
 
-seeds = st.integers(0, 2**32).map(Random)  # Hypothesis's own may be degenerate
+STRONG_PSEUDOPRIMES = [2047, 1373653, 25326001, 3215031751, 3474749660383, 341550071728321]
+CARMICHAEL = [561, 1105, 1729, 2465, 2821, 6601, 8911]
+COMPOSITE = STRONG_PSEUDOPRIMES + CARMICHAEL + [(2**31 - 1) * (2**31 - 19)]
+LARGE_PRIMES = [2**61 - 1, 2**64 - 59, 2**31 - 1, 2**23 - 15]
 
 
 @given(seeds, st.integers(1, 12))
@@ -107,6 +118,42 @@ def dot(one: list[int], other: list[int] | tuple[int, ...]) -> int:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-def test_compiled_arithmetic_refuses_other_sizes_of_primes() -> None:
+def test_other_sizes_of_primes_are_refused() -> None:
+    for bits in (1, 65):
+        with pytest.raises(ValueError, match="2 to 64 bits"):
+            random_prime(bits)
     with pytest.raises(ValueError, match=f"{WIDE_PRIME_BITS} bits"):
         CompiledInverse(101, np.zeros((1, 1), np.uint64))
+    with pytest.raises(ValueError, match="below 2"):
+        is_prime(2**64)
+
+
+# Primes ---------------------------------------------------------------------------------------
+
+
+def test_primality_equals_the_sieve_and_is_not_deceived_by_pseudoprimes() -> None:
+    limit = 10_000
+    sieve = [False, False] + [True] * (limit - 2)
+    for i in range(2, limit):
+        if sieve[i]:
+            sieve[i * i :: i] = [False] * len(sieve[i * i :: i])
+    assert [is_prime(i) for i in range(limit)] == sieve
+    assert not any(map(is_prime, COMPOSITE)) and all(map(is_prime, LARGE_PRIMES))
+
+
+@pytest.mark.parametrize("bits", [2, 3, 23, 61, 64])
+def test_a_random_prime_has_the_stated_bits(bits: int, rng: Random) -> None:
+    for _ in range(20):
+        prime = random_prime(bits, rng.randbytes)
+        assert prime.bit_length() == bits and is_prime(prime)
+
+
+def test_every_prime_of_five_bits_comes_up_and_several_are_different(rng: Random) -> None:
+    drawn = Counter(random_prime(5, rng.randbytes) for _ in range(300))
+    assert set(drawn) == {17, 19, 23, 29, 31} == set(random_primes(5, 5, rng.randbytes))
+    assert random_prime(61) != random_prime(61), "without a source the operating system is one"
+
+
+@given(st.integers(1, 2**70), st.randoms(use_true_random=False))
+def test_a_random_integer_is_below_its_limit(limit: int, rng: Random) -> None:
+    assert 0 <= random_below(limit, rng.randbytes) < limit

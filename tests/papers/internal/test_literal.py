@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement
-from typing import Protocol
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from papers.literal_world import (
     subset,
     world,
 )
+from papers.slow_updates import SlowMedian, SlowPerceptron, SlowStandIn, SlowWeights
 
 from casemate.errors import HorizonReached
 from casemate.grid import Origin, Product
@@ -32,64 +32,12 @@ from casemate.privacy.noise import Noise
 # The document's algorithm, written down slowly ----------------------------------------------------
 
 
-class Slow(Protocol):
-    def answer(self, chosen: Chosen) -> Fraction: ...
-    def update(self, chosen: Chosen, value: int) -> None: ...
-
-
-class SlowPerceptron:
-    def __init__(self, alpha: Fraction) -> None:
-        self.shares, self.length = [Fraction(0)] * CELLS, alpha / CELLS
-
-    def answer(self, chosen: Chosen) -> Fraction:
-        return PEOPLE * sum((self.shares[cell] for cell in chosen), Fraction(0))
-
-    def update(self, chosen: Chosen, value: int) -> None:
-        believed = self.answer(chosen)
-        for cell in chosen:
-            self.shares[cell] += self.length * ((value > believed) - (value < believed))
-
-
-class SlowMedian:
-    def __init__(self, rows: int) -> None:
-        self.left, self.rows = list(combinations_with_replacement(range(CELLS), rows)), rows
-
-    def value(self, database: tuple[int, ...], chosen: Chosen) -> Fraction:
-        return Fraction(PEOPLE * sum(cell in chosen for cell in database), self.rows)
-
-    def answer(self, chosen: Chosen) -> Fraction:
-        values = sorted(self.value(database, chosen) for database in self.left)
-        return values[(len(values) - 1) // 2]
-
-    def update(self, chosen: Chosen, value: int) -> None:
-        middle = self.answer(chosen)
-        up = value >= middle
-        right = [d for d in self.left if (self.value(d, chosen) > middle if up else
-                                          self.value(d, chosen) < middle)]  # fmt: skip
-        self.left = right or self.left
-
-
-class SlowWeights:
-    """Shares as they come out when exponents are added up and everything is normalised anew."""
-
-    def __init__(self, alpha: float) -> None:
-        self.exponents, self.step = np.zeros(CELLS, np.longdouble), np.longdouble(alpha) / 2
-
-    def answer(self, chosen: Chosen) -> Fraction:
-        weights = np.exp(self.exponents)
-        inside = sum((weights[cell] for cell in sorted(chosen)), np.longdouble(0))
-        return Fraction(float(PEOPLE * inside / weights.sum()))
-
-    def update(self, chosen: Chosen, value: int) -> None:
-        up = value >= self.answer(chosen)
-        for cell in chosen:
-            self.exponents[cell] += self.step if up else -self.step
-
-
-def slow_stand_in(made: OnlineSetting) -> Slow:
+def slow_stand_in(made: OnlineSetting) -> SlowStandIn:
     if made.update.name == "perceptron":
-        return SlowPerceptron(Fraction(made.alpha))
-    return SlowMedian(7) if made.update.name == "median" else SlowWeights(made.alpha)
+        return SlowPerceptron(CELLS, PEOPLE, Fraction(made.alpha))
+    if made.update.name == "median":
+        return SlowMedian(CELLS, PEOPLE, 7)
+    return SlowWeights(CELLS, PEOPLE, made.alpha)
 
 
 class SlowConstruction:
@@ -175,7 +123,7 @@ def test_it_is_numeric_sparse(weights: list[int], asked: list[Chosen], tape: lis
     fast = constructed(made, counts, scripted(tape, []))
     scales = list[Fraction]()
     sparse = NumericSparse(made.updates, Fraction(1), scripted(tape, scales))
-    stand_in = SlowPerceptron(Fraction(made.alpha))
+    stand_in = SlowPerceptron(CELLS, PEOPLE, Fraction(made.alpha))
     for chosen in dict.fromkeys(asked):
         believed, true = stand_in.answer(chosen), sum(counts[cell] for cell in chosen)
         deviation = true - round(believed)

@@ -1,8 +1,8 @@
 """The literal construction: what it charges and when, what survives a crash, what it refuses."""
 
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from itertools import count
@@ -19,6 +19,7 @@ from casemate.errors import BudgetExhausted, Misconfigured, Refused
 from casemate.grid import Origin, Product
 from casemate.papers.accuracy import PromiseTerms
 from casemate.papers.online import LiteralAnswer, LiteralConstruction, OnlineRecords, OnlineSetting
+from casemate.privacy import Pure
 from casemate.privacy.ledger import Ledger, open_ledger
 from casemate.privacy.noise import Noise
 from casemate.privacy.noise.noise import silence
@@ -26,13 +27,13 @@ from casemate.privacy.noise.noise import silence
 # What it charges, and when ------------------------------------------------------------------------
 
 
-def on_disk(folder: Path, terms: PromiseTerms, secrets: Any = None) -> OnlineRecords:
-    path = folder / "table.ledger"
-    ledger = open_ledger(
-        path, dataset="t", policy="p", epsilon=Fraction(terms.epsilon), neighbours="replace"
-    )
+@contextmanager
+def on_disk(folder: Path, terms: PromiseTerms, secrets: Any = None) -> Iterator[OnlineRecords]:
+    path, epsilon = folder / "table.ledger", Fraction(terms.epsilon)
+    facts: dict[str, Any] = {"dataset": "t", "policy": "p", "neighbours": "replace"}
     kept = MemorySecrets() if secrets is None else secrets
-    return OnlineRecords(ledger, open_transcript(path), kept, Edition("p", "v1"))
+    with open_ledger(path, epsilon=epsilon, **facts) as ledger, open_transcript(path) as transcript:
+        yield OnlineRecords(ledger, transcript, kept, Edition("p", "v1"))
 
 
 def charged_elsewhere(folder: Path) -> list[str]:
@@ -45,15 +46,8 @@ def charged_elsewhere(folder: Path) -> list[str]:
 
 def spied(folder: Path, made: OnlineSetting, careless: bool = False) -> list[tuple[str, int, int]]:
     """At every draw: which noise it is, and how many runs and numbers were durably paid then."""
-    records, seen, names = on_disk(folder, made.terms), list[tuple[str, int, int]](), {}
-    noise = made.noise
+    noise, seen = made.noise, list[tuple[str, int, int]]()
     names = {noise.run.threshold: "threshold", noise.run.query: "query", noise.answer: "number"}
-    charge, late = records.ledger.charge, list[Callable[[], Any]]()
-
-    def lazy(*args: Any, **options: Any) -> Any:
-        """The mistake: the charge is made good later."""
-        late.append(lambda: charge(*args, **options))
-        return type("Receipt", (), {"output": None})()
 
     def watching(scale: Fraction, size: int) -> Any:
         paid = charged_elsewhere(folder)
@@ -61,14 +55,14 @@ def spied(folder: Path, made: OnlineSetting, careless: bool = False) -> list[tup
         seen.append((names[scale], runs, len(paid) - runs))
         return silence(scale, size)
 
-    if careless:
-        records.ledger.charge = lazy  # type: ignore[method-assign]  # the mistake
-        records.ledger.record_output = lambda *_: b""  # type: ignore[method-assign]  # of it
-    construction = constructed(made, [PEOPLE, 0, 0, 0], watching, records)
-    for chosen in ({0}, {1, 2}, {1}):
-        construction.ask(subset(chosen))
-    records.ledger.close()
-    records.transcript.close()
+    with on_disk(folder, made.terms) as records:
+        if careless:  # the mistake: the charge would be made good later
+            receipt = type("Receipt", (), {"output": None})()
+            records.ledger.charge = lambda *_, **__: receipt  # type: ignore[method-assign]
+            records.ledger.record_output = lambda *_: b""  # type: ignore[method-assign]  # of it
+        construction = constructed(made, [PEOPLE, 0, 0, 0], watching, records)
+        for chosen in ({0}, {1, 2}, {1}):
+            construction.ask(subset(chosen))
     return seen
 
 
@@ -110,19 +104,14 @@ def test_only_what_was_used_is_charged_and_never_more_than_the_terms(delta: floa
 
 
 def test_it_does_not_begin_unless_all_that_the_theorem_counts_on_could_be_paid() -> None:
-    made = setting("perceptron")
-    records = OnlineRecords.in_memory(made.terms)
-    records.ledger.charge(made.noise.run.cost, key="another", purpose="another analyst")
-    with pytest.raises(BudgetExhausted, match="is left"):
-        constructed(made, [PEOPLE, 0, 0, 0], records=records)
-
-
-def test_when_somebody_else_spends_the_rest_it_refuses_and_says_what_is_left() -> None:
+    """And when somebody else spends the rest it refuses and says what is left."""
     made = setting("perceptron")
     records = OnlineRecords.in_memory(made.terms)
     construction = constructed(made, [PEOPLE, 0, 0, 0], records=records)
-    left = type(made.noise.run.cost)(records.ledger.remaining())
-    records.ledger.charge(left, key="another", purpose="another analyst")
+    records.ledger.charge(made.noise.run.cost, key="another", purpose="another analyst")
+    with pytest.raises(BudgetExhausted, match="is left"):
+        constructed(made, [PEOPLE, 0, 0, 0], records=records)
+    records.ledger.charge(Pure(records.ledger.remaining()), key="all", purpose="another analyst")
     with pytest.raises(BudgetExhausted, match="0 is left"):
         construction.ask(subset({0}))
 
@@ -171,15 +160,10 @@ def test_a_crash_at_any_moment_changes_no_answer_and_no_charge() -> None:
 
 def test_a_restart_between_all_questions_changes_nothing(tmp_path: Path) -> None:
     made, counts = setting("perceptron", 0.125), np.array([PEOPLE - 10, 10, 0, 0])
-    secrets = MemorySecrets()
-    apart = []
-    tape = scripted([1, -2, 0, 3], [])
+    secrets, tape, apart = MemorySecrets(), scripted([1, -2, 0, 3], []), []
     for chosen in ASKED:
-        records = on_disk(tmp_path, made.terms, secrets)
-        construction = LiteralConstruction(made, counts, records, noise=tape)
-        apart.append(construction.ask(subset(chosen)))
-        records.ledger.close()
-        records.transcript.close()
+        with on_disk(tmp_path, made.terms, secrets) as records:
+            apart.append(constructed(made, counts, tape, records).ask(subset(chosen)))
     whole = constructed(made, counts, scripted([1, -2, 0, 3], []))
     assert [whole.ask(subset(chosen)) for chosen in ASKED] == apart
     assert whole.updates > 1
@@ -190,12 +174,10 @@ def test_with_the_operating_systems_noise_it_goes_on_after_a_restart(tmp_path: P
     answers = []
     for _ in range(2):
         secrets = SecretFile.beside(tmp_path / "table.ledger")
-        records = on_disk(tmp_path, made.terms, secrets)
-        construction = LiteralConstruction(made, counts, records)
-        answers.append([construction.ask(subset(chosen)).value for chosen in ASKED])
-        assert construction.guarantee.startswith("spent epsilon")
-        records.ledger.close()
-        records.transcript.close()
+        with on_disk(tmp_path, made.terms, secrets) as records:
+            construction = LiteralConstruction(made, counts, records)
+            answers.append([construction.ask(subset(chosen)).value for chosen in ASKED])
+            assert construction.guarantee.startswith("spent epsilon")
     assert answers[0] == answers[1]
 
 
@@ -206,11 +188,10 @@ def test_noise_of_the_callers_choice_claims_no_privacy(tmp_path: Path) -> None:
     made = setting("weights")
     simulated = constructed(made, [PEOPLE, 0, 0, 0], seeded(1))
     assert simulated.guarantee == "not private: the noise was chosen by the caller"
-    records = on_disk(tmp_path, made.terms, SecretFile.beside(tmp_path / "table.ledger"))
-    with pytest.raises(Refused, match="protects nobody"):
+    secrets = SecretFile.beside(tmp_path / "table.ledger")
+    refused = pytest.raises(Refused, match="protects nobody")
+    with on_disk(tmp_path, made.terms, secrets) as records, refused:
         constructed(made, [PEOPLE, 0, 0, 0], seeded(1), records)
-    records.ledger.close()
-    records.transcript.close()
 
 
 def test_the_answers_of_other_settings_are_not_taken_for_its_own() -> None:

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from doors import draw_tree
-from doors.draw_tree import Branch, branches, walk_draws
+from doors.draw_tree import Branch, Walked, at_least, branches, excess, walk_draws
 
 from casemate.grid import Product
 from casemate.papers.accuracy import PromiseTerms
@@ -18,7 +18,6 @@ from casemate.papers.online import DatabaseUpdate, LiteralConstruction, OnlineRe
 from casemate.privacy.noise import Noise
 from casemate.privacy.noise.noise import silence
 
-Walked = tuple[dict[Hashable, Fraction], Fraction]
 EPSILON, REACH = 9.0, 2  # scales of 1/4, 1/2 and 1, so that small windows hold nearly all
 ONE_UPDATE = DatabaseUpdate(
     "weights", (2,), lambda _: 1.0, DatabaseUpdate.by_weights(2).start
@@ -38,21 +37,6 @@ def seen(first: int, noise: Noise) -> Hashable:
     gaps = [entry.text for entry in records.transcript.replay() if entry.kind == "hard"]
     assert records.ledger.spent().amount <= EPSILON
     return answer, tuple(text.partition('"gap":')[2].partition(",")[0] for text in gaps)
-
-
-def excess(one: Walked, other: Walked, epsilon: float) -> float:
-    """At most this delta is left at `epsilon`: what outcomes exceed, and all that is undecided."""
-    (masses, undecided), (others, _) = one, other
-    factor = Fraction(np.exp(epsilon))
-    over = (max(Fraction(0), m - factor * others.get(o, Fraction(0))) for o, m in masses.items())
-    return float(sum(over, undecided))
-
-
-def at_least(one: Walked, other: Walked) -> float:
-    """Epsilon is at least this: the outcome that tells most, however the undecided mass falls."""
-    (masses, _), (others, undecided) = one, other
-    ratios = (float(m / (others.get(o, Fraction(0)) + undecided)) for o, m in masses.items())
-    return float(np.log(max(ratios)))
 
 
 def walked(first: int, hide: Callable[[Noise], Noise] = lambda noise: noise) -> Walked:

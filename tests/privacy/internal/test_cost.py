@@ -1,15 +1,18 @@
-"""Costs, their prices, and the conversion, which a slow search in 80 digits checks from outside."""
+"""Costs, their prices, the conversion against a slow search in 80 digits, and a tighter report."""
 
 import math
+import sys
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
-from casemate.privacy import Concentrated, Currency, Pure, epsilon_of, price, rho_of
+from casemate.errors import Misconfigured
+from casemate.privacy import Concentrated, Cost, Currency, Pure, epsilon_of, price, rho_of
+from casemate.privacy.cost import Unbounded, tighter_epsilon
 
 MILLIONTH = Fraction(1, 10**6)
 epsilons = st.fractions(Fraction(1, 10**4), 50, max_denominator=10**6)
@@ -45,33 +48,19 @@ def excess(rho: Fraction, epsilon: Fraction, delta: Fraction) -> Decimal:
 # Exactly true ---------------------------------------------------------------------------------
 
 
-def test_a_pure_cost_is_worth_its_epsilon_or_half_its_square() -> None:
-    cost = Pure(Fraction(3, 10))
-    assert price(cost, Currency.EPSILON) == Fraction(3, 10)
-    assert price(cost, Currency.RHO) == Fraction(9, 200)
-
-
-def test_a_concentrated_cost_has_no_price_in_epsilon() -> None:
-    cost = Concentrated(Fraction(1, 7))
-    assert price(cost, Currency.RHO) == Fraction(1, 7)
-    assert price(cost, Currency.EPSILON) is None
-    assert price(Concentrated(Fraction(0)), Currency.EPSILON) == 0, "rho = 0 says nothing at all"
-
-
-@pytest.mark.parametrize("wrong", [Fraction(-1), 0.1, 1, "1", None])
-@pytest.mark.parametrize("kind", [Pure, Concentrated])
-def test_a_cost_is_an_exact_number_that_is_not_negative(
-    kind: type[Pure] | type[Concentrated], wrong: object
+@pytest.mark.parametrize(
+    ("cost", "epsilon", "rho"),
+    [
+        (Pure(Fraction(3, 10)), Fraction(3, 10), Fraction(9, 200)),
+        (Concentrated(Fraction(1, 7)), None, Fraction(1, 7)),
+        (Concentrated(Fraction(0)), 0, 0),  # says nothing at all
+    ],
+)
+def test_a_pure_cost_is_worth_half_its_square_and_a_concentrated_one_has_no_epsilon(
+    cost: Pure | Concentrated, epsilon: Fraction | None, rho: Fraction
 ) -> None:
-    with pytest.raises(ValueError, match="must be a Fraction"):
-        kind(wrong)  # type: ignore[arg-type]  # what a careless caller passes
-
-
-@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1), Fraction(-1, 2), 1e-6])
-def test_the_conversion_needs_a_delta_strictly_between_0_and_1(delta: Fraction) -> None:
-    for convert in (epsilon_of, rho_of):
-        with pytest.raises(ValueError, match="delta must be a Fraction"):
-            convert(Fraction(1), delta)
+    assert price(cost, Currency.EPSILON) == epsilon
+    assert price(cost, Currency.RHO) == rho
 
 
 DUST = Decimal("1e-50")  # what 60 digits cannot tell apart
@@ -132,3 +121,49 @@ def test_the_gaussian_mechanism_keeps_what_the_conversion_promises(
         -0.5 / sigma - epsilon * sigma
     )
     assert 0.05 * delta < exact < delta
+
+
+# The tighter report, which never enters the ledger ---------------------------------------------
+
+
+def optimal_epsilon(epsilon: float, times: int, delta: float) -> float:
+    """Randomised response, many times: delta is a sum over the number of true answers."""
+    truth = 1 / (1 + math.exp(-epsilon))
+
+    def excess(total: float) -> float:
+        gaps = [
+            float(stats.binom.pmf(right, times, truth))
+            - math.exp(total) * float(stats.binom.pmf(right, times, 1 - truth))
+            for right in range(times + 1)
+        ]
+        return sum(gap for gap in gaps if gap > 0) - delta
+
+    return float(optimize.brentq(excess, 0, epsilon * times))
+
+
+def test_without_the_library_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(Misconfigured, match=r"install casemate\[accounting\]"):
+        tighter_epsilon([Pure(Fraction(1))], MILLIONTH)
+
+
+def test_an_answer_without_noise_has_no_epsilon() -> None:
+    assert tighter_epsilon([Pure(Fraction(1)), Unbounded("exact")], MILLIONTH) == math.inf
+
+
+@pytest.mark.parametrize(("epsilon", "times"), [(0.1, 10), (0.0457, 30), (0.0239, 100)])
+def test_pure_costs_compose_optimally(epsilon: float, times: int) -> None:
+    pytest.importorskip("dp_accounting")
+    report = tighter_epsilon([Pure(Fraction(epsilon))] * times, MILLIONTH)
+    exact = optimal_epsilon(epsilon, times, 1e-6)
+    assert exact - 1e-6 <= report <= 1.01 * exact
+
+
+def test_the_report_is_never_looser_than_the_ledger() -> None:
+    pytest.importorskip("dp_accounting")
+    costs: list[Cost] = [Concentrated(Fraction(1, 100)), *[Pure(Fraction(1, 20))] * 8]
+    ledger = epsilon_of(Fraction(1, 100) + 8 * Fraction(1, 800), MILLIONTH)
+    assert 0 < tighter_epsilon(costs, MILLIONTH) <= ledger
+    assert tighter_epsilon([], MILLIONTH) == 0

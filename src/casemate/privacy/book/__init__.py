@@ -18,9 +18,10 @@ if TYPE_CHECKING:
         Store,
         open_book,
     )
-    from casemate.privacy.book.chain import START, Form, Head
+    from casemate.privacy.book.chain import START, Form, Head, canonical_json
     from casemate.privacy.book.files import (
         connect_sqlite,
+        flush_folder,
         make_durable,
         open_private,
         write_transaction,

@@ -8,9 +8,8 @@ used once), and the version, so that a book of another version is refused.
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from casemate.errors import Misconfigured
 from casemate.privacy.book.chain import Chained, Entry, Form
@@ -34,9 +33,7 @@ class MemoryBook(Generic[Entry]):
     """A book that ends with the process, and the store that keeps it."""
 
     def __init__(self, form: Form[Entry]) -> None:
-        self._lock = threading.RLock()
-        self._identity, self._group = attrgetter(*form.identity), attrgetter(*form.group)
-        self._one = len(form.identity) == 1, len(form.group) == 1
+        self._lock, self._form = threading.RLock(), form
         self._cut([])
 
     def read(self, look: Callable[["Book[Entry]"], Result]) -> Result:
@@ -56,8 +53,8 @@ class MemoryBook(Generic[Entry]):
 
     def _cut(self, kept: list[Entry]) -> None:
         self._rows: list[Entry] = []
-        self._found: dict[Any, Entry] = {}
-        self._latest: dict[Any, Entry] = {}
+        self._found: dict[tuple[str, ...], Entry] = {}
+        self._latest: dict[tuple[str, ...], Entry] = {}
         for entry in kept:
             MemoryBook.append(self, entry)
 
@@ -70,11 +67,11 @@ class MemoryBook(Generic[Entry]):
 
     def find(self, *identity: str) -> Entry | None:
         """The entry of this identity."""
-        return self._found.get(identity[0] if self._one[0] else identity)
+        return self._found.get(identity)
 
     def latest(self, *group: str) -> Entry | None:
         """The newest entry of this group."""
-        return self._latest.get(group[0] if self._one[1] else group)
+        return self._latest.get(group)
 
     def rows(self, first: int, count: int) -> Sequence[Entry]:
         """At most `count` entries in order, from number `first`."""
@@ -87,8 +84,8 @@ class MemoryBook(Generic[Entry]):
     def append(self, entry: Entry) -> None:
         """Write the next entry."""
         self._rows.append(entry)
-        self._found[self._identity(entry)] = entry
-        self._latest[self._group(entry)] = entry
+        self._found[_texts(entry, self._form.identity)] = entry
+        self._latest[_texts(entry, self._form.group)] = entry
 
 
 # In a database ----------------------------------------------------------------------------------

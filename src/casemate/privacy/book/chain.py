@@ -81,7 +81,7 @@ class Form(Generic[Entry]):
 
     def digest(self, entry: Entry, previous: bytes) -> bytes:
         """SHA-256 over the previous hash and every other field."""
-        written = _ENCODER.encode(self.values(entry)[:-1]).encode()
+        written = canonical_json(self.values(entry)[:-1]).encode()
         return hashlib.sha256(previous + written).digest()
 
     def require_chained(self, number: int, previous: bytes, entry: Entry) -> None:
@@ -103,6 +103,7 @@ def _as_list(value: object) -> list[str]:
     return ["bytes", value.hex()] if isinstance(value, bytes) else [type(value).__name__]
 
 
-_ENCODER = json.JSONEncoder(
+canonical_json = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_as_list
-)
+).encode
+"""Sorted names, no spaces, ASCII: the same text for the same value, in any language."""

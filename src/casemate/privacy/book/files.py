@@ -108,6 +108,15 @@ def require_private(path: Path, found: os.stat_result, forbidden: int = EVERYBOD
         )
 
 
+def flush_folder(folder: Path) -> None:
+    """Make the names of a folder's files durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 # A book in a file -------------------------------------------------------------------------------
 
 

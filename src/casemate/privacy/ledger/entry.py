@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Self, TypeVar
 
 from casemate.errors import LedgerDamaged, Misconfigured
-from casemate.privacy.book.chain import START, Form, Head
+from casemate.privacy.book.chain import START, Form, Head, canonical_json
 from casemate.privacy.cost import Concentrated, Cost, Currency, Pure, Unbounded, price, rho_of
 
 UNIT = Fraction(1, 10**12)
@@ -77,7 +77,7 @@ class Terms:
     def to_text(self) -> str:
         """The terms as one line of JSON, always the same for the same terms."""
         facts = {name: str(value) for name, value in asdict(self).items()}
-        return json.dumps({"format": FORMAT, **facts}, sort_keys=True, separators=(",", ":"))
+        return canonical_json({"format": FORMAT, **facts})
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -392,12 +392,10 @@ def _rewrite(state: State, entry: LedgerEntry, principal_total: Total) -> tuple[
 
 def require_newest(stored: State, newest: LedgerEntry | None) -> None:
     """Refuse a store whose head does not name its newest row: rows were cut off or slipped in."""
-    found = State() if newest is None else _state_at(stored, newest)
-    if (stored.number, stored.hash, stored.total) != (found.number, found.hash, found.total):
+    found = (-1, START, NOTHING)
+    if newest is not None:
+        found = (newest.number, newest.hash, newest.total)
+    if (stored.number, stored.hash, stored.total) != found:
         raise damaged(
-            found.number + 1, f"the head counts {stored.number + 1} rows up to another newest one"
+            found[0] + 1, f"the head counts {stored.number + 1} rows up to another newest one"
         )
-
-
-def _state_at(stored: State, newest: LedgerEntry) -> State:
-    return replace(stored, number=newest.number, hash=newest.hash, total=newest.total)

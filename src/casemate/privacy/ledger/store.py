@@ -38,7 +38,12 @@ from typing import TYPE_CHECKING
 from casemate.errors import LedgerDamaged, Misconfigured
 from casemate.privacy.book.book import Book, MemoryBook, Result, SqlBook, open_book
 from casemate.privacy.book.chain import START, Head
-from casemate.privacy.book.files import WRITTEN_BY_OTHERS, open_private, require_private
+from casemate.privacy.book.files import (
+    WRITTEN_BY_OTHERS,
+    flush_folder,
+    open_private,
+    require_private,
+)
 from casemate.privacy.cost import Currency
 from casemate.privacy.ledger.entry import (
     FORM,
@@ -242,11 +247,7 @@ def _make_private(path: Path) -> None:
     except FileExistsError:
         require_private(path, path.stat(), WRITTEN_BY_OTHERS)
         return
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    flush_folder(path.parent)
 
 
 def _head_path(path: Path) -> Path:

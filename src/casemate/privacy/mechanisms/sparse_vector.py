@@ -20,7 +20,7 @@ Departure  Noise is a discrete Laplace on the integers, so every error bound is 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -161,7 +161,7 @@ class RunState:
 
     def as_secret(self) -> dict[str, Any]:
         """Plain values for JSON, the noise on the threshold among them."""
-        return {**asdict(self), "calibration": _plain(self.calibration)}
+        return asdict(self, dict_factory=_plain)
 
     @classmethod
     def from_secret(cls, plain: Mapping[str, Any]) -> Self:
@@ -180,8 +180,7 @@ class SparseVectorState:
 
     def as_secret(self) -> dict[str, Any]:
         """Plain values for JSON, the open run's threshold noise among them."""
-        run = self.run.as_secret() if self.run else None
-        return {**asdict(self), "calibration": _plain(self.calibration), "run": run}
+        return asdict(self, dict_factory=_plain)
 
     @classmethod
     def from_secret(cls, plain: Mapping[str, Any]) -> Self:
@@ -190,9 +189,8 @@ class SparseVectorState:
         return cls(**{**plain, "calibration": _calibration(plain["calibration"]), "run": run})
 
 
-def _plain(calibration: Calibration) -> dict[str, Any]:
-    scales = {"threshold": str(calibration.threshold), "query": str(calibration.query)}
-    return {**asdict(calibration), **scales}
+def _plain(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: str(v) if isinstance(v, Fraction) else v for name, v in fields}
 
 
 def _calibration(plain: Mapping[str, Any]) -> Calibration:

@@ -1,3 +1,5 @@
+"""Exact noise: its coins, its tape of bits, and the laws of its draws."""
+
 import ast
 import inspect
 import io
@@ -6,15 +8,19 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import chain, count
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 from bit_tree import walk
 from chance import ALARM, assert_follows
 from exact_exponential import Bounds, exp_bounds, gaussian_bounds, laplace_bounds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from casemate.privacy.noise import (
-    Noise,
+    Bits,
     discrete_gaussian,
     discrete_laplace,
     draw,
@@ -28,12 +34,165 @@ from casemate.privacy.noise.noise import (
     _half_normal,
     _mixed_coin,
     _slope_coin,
+    below,
+    coin,
     exponential_coin,
     silence,
+    uniform_below,
 )
-from casemate.privacy.noise.tape import COMPILED_FROM_DRAWS, Bits, bit
+from casemate.privacy.noise.tape import COMPILED_FROM_DRAWS, bit
 
-Law = Callable[[Fraction, int, Bits | None], "np.ndarray[tuple[int], np.dtype[np.int64]]"]
+unit_fractions = st.fractions(0, 1, max_denominator=10**6)
+
+
+# Exactly true -------------------------------------------------------------------------------------
+
+
+@given(unit_fractions)
+def test_a_coin_has_exactly_its_bias(bias: Fraction) -> None:
+    """Only one path of each length is undecided: the digits of the bias themselves."""
+    masses, undecided = walk(lambda bits: coin(bias.numerator, bias.denominator, bits), 40)
+    assert undecided <= Fraction(1, 2**40)
+    assert masses.get(True, 0) <= bias <= masses.get(True, 0) + undecided
+
+
+@given(st.integers(1, 300))
+def test_a_uniform_integer_has_exactly_its_law(limit: int) -> None:
+    masses, undecided = walk(lambda bits: below(limit, bits), 12)
+    assert set(masses) == set(range(limit))
+    assert len(set(masses.values())) == 1, "all are equally likely at every depth"
+    assert sum(masses.values()) + undecided == 1
+
+
+@pytest.mark.parametrize("exponent", [Fraction(0), Fraction(1, 7), Fraction(2, 3), Fraction(1)])
+def test_an_exponential_coin_has_exactly_its_bias(exponent: Fraction) -> None:
+    p, q = exponent.numerator, exponent.denominator
+    masses, undecided = walk(lambda bits: exponential_coin(p, q, bits), 24)
+    low, high = exp_bounds(-exponent)
+    assert undecided < Fraction(1, 1000)
+    assert masses[True] <= high and low <= masses[True] + undecided
+
+
+def test_the_test_above_would_notice_a_coin_without_its_factorials() -> None:
+    def careless(bits: Bits) -> bool:
+        k = 1
+        while coin(2, 3, bits):
+            k += 1
+        return k % 2 == 1
+
+    masses, _ = walk(careless, 12)
+    assert masses[True] > exp_bounds(Fraction(-2, 3))[1]
+
+
+@pytest.mark.parametrize("limit", [2**62 - 1, 2**62, 2**62 + 1, 2**100 + 7])
+@pytest.mark.parametrize("size", [5, COMPILED_FROM_DRAWS])
+def test_uniform_integers_of_any_width_are_below_their_limit(limit: int, size: int) -> None:
+    drawn = uniform_below(limit, size, seeded_bits(3))
+    assert drawn.dtype == (np.int64 if limit < 2**62 else object)
+    assert all(0 <= value < limit for value in drawn.tolist())
+    assert max(drawn.tolist()) > limit // 4
+
+
+# The tape --------------------------------------------------------------------------------------
+
+
+Law = Callable[[Any, int, Bits | None], NDArray[Any]]
+seeds = st.integers(0, 2**64)
+scales = st.fractions(Fraction(1, 1000), 10**12, max_denominator=10**6)
+law_and_scale: st.SearchStrategy[tuple[Law, Any]] = st.one_of(
+    st.tuples(st.just(discrete_laplace), scales),
+    st.tuples(st.just(discrete_gaussian), scales),
+    st.tuples(st.just(uniform_below), st.integers(1, 2**62 - 1)),
+)
+
+
+def one_byte_per_bit(bits: Bits) -> Bits:
+    """The bits of a source as single draws take them; the seven others of a byte are ones."""
+    store: list[int] = []
+
+    def single(count: int) -> bytes:
+        nonlocal store
+        assert count == 1
+        if not store:
+            store = np.unpackbits(np.frombuffer(bits(64), np.uint8))[::-1].tolist()
+        return bytes([0xFE | store.pop()])
+
+    return single
+
+
+def drawn_one_by_one(law: Law, scale: Any, size: int, bits: Bits) -> list[int]:
+    single = one_byte_per_bit(bits)
+    return [value for _ in range(size) for value in law(scale, 1, single).tolist()]
+
+
+# Exactly true, for every tape ---------------------------------------------------------------------
+
+
+@given(law_and_scale, seeds)
+@settings(max_examples=12)
+def test_compiled_and_plain_samplers_agree_bit_for_bit(pair: tuple[Law, Any], seed: int) -> None:
+    law, scale = pair
+    bulk = law(scale, COMPILED_FROM_DRAWS, seeded_bits(seed)).tolist()
+    assert bulk == drawn_one_by_one(law, scale, COMPILED_FROM_DRAWS, seeded_bits(seed))
+
+
+@pytest.mark.parametrize("block", [1, 2, 7, 100])
+def test_a_draw_cut_off_by_the_end_of_a_block_goes_on_in_the_next(
+    block: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To drop it would favour draws of few bits, which are not like the others."""
+    whole = discrete_laplace(Fraction(40), COMPILED_FROM_DRAWS, seeded_bits(seed)).tolist()
+    monkeypatch.setattr(tape, "_BLOCK_BYTES", block)
+    assert discrete_laplace(Fraction(40), COMPILED_FROM_DRAWS, seeded_bits(seed)).tolist() == whole
+
+
+def test_a_few_draws_take_one_byte_for_each_bit_and_no_more_than_they_need() -> None:
+    asked: list[int] = []
+
+    def zeros(count: int) -> bytes:
+        asked.append(count)
+        return bytes(count)
+
+    assert uniform_below(8, 2, zeros).tolist() == [0, 0]
+    assert asked == [1] * 6
+    lowest = uniform_below(8, 1, lambda count: b"\xfe" * count)
+    assert lowest.tolist() == [0], "only the lowest bit of a byte counts"
+
+
+@given(seeds, st.lists(st.integers(0, 10_000), max_size=20))
+def test_a_seeded_source_is_one_stream_however_it_is_cut(seed: int, cuts: list[int]) -> None:
+    bits = seeded_bits(seed)
+    assert b"".join(bits(cut) for cut in cuts) == seeded_bits(seed)(sum(cuts))
+
+
+def test_without_a_source_the_bits_come_from_the_operating_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.urandom", lambda count: b"\xff" * count)
+    assert uniform_below(8, 1).tolist() == [7]
+    assert set(uniform_below(8, COMPILED_FROM_DRAWS).tolist()) == {7}
+
+
+@pytest.mark.parametrize("size", [1, COMPILED_FROM_DRAWS])
+def test_a_source_that_runs_dry_is_an_error_not_a_loop(size: int) -> None:
+    with pytest.raises(ValueError, match="gave 0"):
+        discrete_laplace(Fraction(1), size, io.BytesIO().read)
+
+
+def test_a_sampler_written_after_others_were_compiled_is_compiled_too(seed: int) -> None:
+    discrete_laplace(Fraction(1), COMPILED_FROM_DRAWS, seeded_bits(seed))
+
+    @tape.on_tape
+    def three_bits(first: int, second: int, source: Bits) -> tuple[int, int, int]:
+        return tape.bit(source) * first, tape.bit(source) * second, tape.bit(source)
+
+    columns = tape.run(three_bits, 5, 7, COMPILED_FROM_DRAWS, bits=seeded_bits(seed), narrow=True)
+    assert [set(row.tolist()) for row in columns] == [{0, 5}, {0, 7}, {0, 1}]
+
+
+# Noise -----------------------------------------------------------------------------------------
+
+
 Cdf = Callable[[Fraction], Callable[[int], float]]
 SCALES = [
     Fraction(1, 1000),
@@ -168,14 +327,6 @@ def test_a_value_past_2_to_the_62_is_a_python_integer(times: int) -> None:
     bulk = discrete_laplace(scale, COMPILED_FROM_DRAWS, io.BytesIO(packed).read)
     assert single.tolist() == [expected] and bulk.tolist() == [expected] * COMPILED_FROM_DRAWS
     assert single.dtype == bulk.dtype == (np.int64 if times < 128 else object)
-
-
-@pytest.mark.parametrize("law", [discrete_laplace, discrete_gaussian])
-def test_a_scale_is_a_positive_rational(law: Noise) -> None:
-    with pytest.raises(ValueError, match="scale must be positive, got -1/2"):
-        law(Fraction(-1, 2), 1)
-    with pytest.raises(ValueError, match="scale must be a Fraction or an integer, got a float"):
-        law(0.5, 1)  # type: ignore[arg-type]  # the mistake under test
 
 
 # True with a stated probability -------------------------------------------------------------------
