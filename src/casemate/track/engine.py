@@ -89,12 +89,6 @@ class SiteTally:
             case Every():
                 self.numerator[site] = self.denominator[site] = 1
 
-    def rule(self, site: int) -> Rule:
-        """What the site does by itself now."""
-        if self.sampled[site]:
-            return Sample(self.probability)
-        return Growth(int(self.numerator[site]), int(self.denominator[site]))
-
     def note(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> bool:
         """Take a report of a site that follows the rule; whether a mark is reached."""
         self.heard += 1

@@ -90,7 +90,7 @@ class Mixed:
         if self._called is None:
             orders = self._called_by_others()
             self._ordered += len(self._light) - len(orders)
-            self._called = [orders.get(i, self.tally.rule(i)) for i in range(len(self._light))]
+            self._called = [orders.get(i, self._rule) for i in range(len(self._light))]
         rules, self._called = self._called, None
         return rules
 

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 from track.quota.bad_network import Fuse, Net, SiteDisk
-from track.transport.loop import Loop
+from track.transport.hub import Hub
 
 from casemate.track.quota import Quota
 from casemate.track.quota.broker import CLAIMS, Broker
@@ -19,7 +19,7 @@ from casemate.track.transport.network import Notes, Parcel, Wire
 
 
 def test_what_is_none_of_ours_is_noted_and_changes_nothing() -> None:
-    wire, lines = Loop(), list[str]()
+    wire, lines = Hub().wire(), list[str]()
     broker = Broker(wire, Notes(say=lines.append))
     server = QuotaServer(100, ["a"], broker)
     for _ in range(3):

@@ -48,7 +48,7 @@ def test_a_journal_put_back_from_an_old_copy_is_noticed_and_leases_nothing_more(
     assert server.granted == 0
 
 
-def test_a_site_does_not_follow_a_server_that_lost_its_journal() -> None:
+def test_a_site_does_not_follow_a_server_that_lost_its_journal_and_tells_it_whose_it_is() -> None:
     net = Net(good=True)
     QuotaServer(10, ["a"], net, journal=ServerDisk(window=1))
     site = QuotaSite("a", net, SiteDisk(1, Fuse()))
@@ -59,6 +59,7 @@ def test_a_site_does_not_follow_a_server_that_lost_its_journal() -> None:
     net.good = False
     with pytest.raises(OtherWindow, match="another window"):
         site.take(Lease(2, 1, 9, 10))
+    assert net.travelling == [("", Claim(1, "a", 1, 1, 10, 5, 0))]
     assert site.left == 5
 
 
