@@ -81,13 +81,9 @@ class SiteTally:
             return 0.0
         return self.block or 1.0 / self.probability
 
-    def follow(self, site: int | slice, rule: Rule) -> None:
+    def follow(self, site: int | slice, rule: Growth) -> None:
         """Note the rule of a site's window, or of those of several."""
-        match rule:
-            case Growth(numerator, denominator):
-                self.numerator[site], self.denominator[site] = numerator, denominator
-            case Every():
-                self.numerator[site] = self.denominator[site] = 1
+        self.numerator[site], self.denominator[site] = rule.numerator, rule.denominator
 
     def note(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> bool:
         """Take a report of a site that follows the rule; whether a mark is reached."""

@@ -214,12 +214,13 @@ def test_when_one_of_two_processes_of_a_name_is_stopped_the_other_is_counted_by_
     world, first, second = doubled(mode)
     gone, left = (second, first) if newer else (first, second)
     gone.report()
+    late = SiteReport("1", 1 + newer, gone.epoch, 0, 0, gone.count)
     world.go_away(gone)
     world.transport.join("1", left.obey)
     world.pass_time(200 + 2 * 50)  # its patience, and a moment for calls
     count = world.attendant.read()
     assert (count.stale_sites, world.server.heard) == ((), world.truth + gone.count)
-    assert count.lag <= 50
+    assert count.lag <= 50 and world.server.is_double(late) != newer
     world.pass_time(1000)
     most = 2 * 1000 / 50 * (2 if mode == "robust" else 1)  # it answers who is silent in a round
     assert world.attendant.read().words - count.words <= most  # nothing but heartbeats

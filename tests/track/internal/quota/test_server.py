@@ -90,7 +90,8 @@ def test_a_site_that_never_answers_is_given_up_and_the_others_go_on() -> None:
 def test_a_server_journal_is_durable_before_an_order_leaves(tmp_path: Path) -> None:
     net, seen = Net(), []
     path = tmp_path / "quota.sqlite"
-    server = QuotaServer(100, ["a"], net, journal=ServerFile(path))
+    journal = ServerFile(path)
+    server = QuotaServer(100, ["a"], net, journal=journal)
 
     def look(site: str, order: object) -> None:
         with sqlite3.connect(path) as other:
@@ -99,7 +100,7 @@ def test_a_server_journal_is_durable_before_an_order_leaves(tmp_path: Path) -> N
     net.order = look  # type: ignore[method-assign]  # a spy
     server.receive(Claim(0, "a", 7, 0, 0, 0, wanted=1))
     assert seen == [("a", 1, 100)]
-    server.close()
+    journal.close()
 
 
 def test_another_file_is_no_journal(tmp_path: Path) -> None:
