@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles.bad_network import BadNetwork, Faults
 
 from casemate.errors import Misconfigured
-from casemate.track.engine import Change, Engine, Rules, Wish
+from casemate.track.engine import Change, Engine, Wish
 from casemate.track.messages import Order, SiteReport
 from casemate.track.modes import TRACKERS, make_engine
 from casemate.track.protocols.windows import Windows, centred_windows
@@ -333,13 +333,13 @@ class Collecting:
         self._windows = Windows(sites, Every())
         self.hear, self.estimate = self._windows.hear, self._windows.estimate
 
-    def opening(self) -> Rules:
+    def opening(self) -> Rule:
         return Every()
 
     def summons(self) -> None:
         return None
 
-    def begin(self, counts: Sequence[int]) -> Rules:
+    def begin(self, counts: Sequence[int]) -> Rule:
         self._windows.begin(counts)
         return Every()
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from casemate.errors import Misconfigured, UnknownSite
-from casemate.track.engine import Change, EndRound, PublishedCount, Rules, Wish
+from casemate.track.engine import Change, EndRound, PublishedCount, Wish
 from casemate.track.messages import Order, SiteReport
 from casemate.track.reporting_rule import Blocks, Every, Growth, Rule, Sample
 from casemate.track.server import Server
@@ -21,13 +21,13 @@ class Script:
         self.heard: list[tuple[int, Rule, int, int, int]] = []
         self.begun: list[Sequence[int]] = []
 
-    def opening(self) -> Rules:
+    def opening(self) -> Rule:
         return Every()
 
-    def summons(self) -> Rules | None:
+    def summons(self) -> Rule | None:
         return None if self.collect_first else Sample(0.5)
 
-    def begin(self, counts: Sequence[int]) -> Rules | None:
+    def begin(self, counts: Sequence[int]) -> Rule | None:
         self.begun.append(list(counts))
         return Sample(0.25) if self.collect_first else None
 

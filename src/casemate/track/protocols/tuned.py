@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.track.engine import Change, EndRound, Marks, PublishedCount, Rules, SiteTally, Wish
+from casemate.track.engine import Change, EndRound, Marks, PublishedCount, SiteTally, Wish
 from casemate.track.protocols.phases import Lengths, crossing_probability
 from casemate.track.protocols.windows import centred_rule, centred_windows, even_load_words
 from casemate.track.reporting_rule import Blocks, Draw, Rule
@@ -515,7 +515,7 @@ class RobustTuned:
         """That of the round, or of the windows before."""
         return self.windows.tally if self.round is None else self.round.tally
 
-    def opening(self) -> Rules:
+    def opening(self) -> Rule:
         """Windows."""
         return self._window
 

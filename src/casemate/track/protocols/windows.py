@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.track.engine import Floats, PublishedCount, Rules, SiteTally, Whole, Wish
+from casemate.track.engine import Floats, PublishedCount, SiteTally, Whole, Wish
 from casemate.track.reporting_rule import FIXED_POINT_ONE, Every, Growth, Rule
 
 
@@ -62,11 +62,11 @@ class Windows:
         self.tally.follow(slice(None), growth)
         self._rule = rule
 
-    def opening(self) -> Rules:
+    def opening(self) -> Rule:
         """The one rule."""
         return self._rule
 
-    def summons(self) -> Rules:
+    def summons(self) -> Rule:
         """The one rule."""
         return self._rule
 
