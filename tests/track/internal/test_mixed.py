@@ -123,23 +123,6 @@ def test_a_plan_that_makes_everything_dear_is_given_up() -> None:
     assert worst <= 0.1
 
 
-def test_with_shifted_loads_windows_are_narrowed_before_anything_is_published() -> None:
-    """Busy sites get small rates and others large ones; then the others become busy."""
-    alpha, sites = 0.05, 8
-    rng = Random(1)
-    first = rng.choices(range(sites), weights=[1000, 300, 100, 30, 10, 3, 1, 1], k=20_000)
-    engine = allocated_tracker(sites, alpha)
-    plain = PlainRun(sites, engine, draw=rng.random)
-    for site in first:
-        plain.add(site)
-    narrowed, worst = plain.server.words_by_kind["answer"], 0.0
-    for total in range(len(first) + 1, len(first) + 20_000):
-        plain.add(7)
-        worst = max(worst, abs(plain.output - total) / total)
-    assert plain.server.words_by_kind["answer"] > narrowed
-    assert worst <= alpha
-
-
 # What a server asks
 
 

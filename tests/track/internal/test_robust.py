@@ -304,7 +304,7 @@ def test_the_constants_are_those_of_the_source(
     assert round(t.start) == start
     assert t.threshold == pytest.approx(2 * t.factor * math.sqrt(sites))
     assert t.phases == math.isqrt(sites)
-    assert t.growth == pytest.approx(1 + alpha * math.sqrt(sites) / 4)
+    assert t.phases * t.threshold / t.start == pytest.approx(alpha * math.sqrt(sites) / 4)
     assert t.blocks == math.ceil(t.factor * sites)
 
 

@@ -133,16 +133,6 @@ def test_a_report_that_may_have_crossed_a_call_is_not_answered() -> None:
     assert [site for site, _ in world.orders] == ["0"]
 
 
-@given(st.permutations(range(6)), st.lists(st.integers(0, 5), max_size=10))
-def test_reports_may_be_repeated_and_overtaken(order: list[int], again: list[int]) -> None:
-    world = World(Script())
-    said = [SiteReport("0", 7, 0, 0, i + 1, 10 * (i + 1)) for i in range(6)]
-    for i in [*order, *again]:
-        world.server.receive(said[i])
-    assert world.server.read().value == 60
-    assert [h[4] for h in world.engine.heard] == sorted({h[4] for h in world.engine.heard})
-
-
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 50), st.booleans()), min_size=1))
 def test_whoever_returns_every_incarnation_counts_for_the_most_that_it_reported(
     said: list[tuple[int, int, bool]],

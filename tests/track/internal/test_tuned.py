@@ -133,7 +133,7 @@ def test_a_design_fails_no_more_than_it_may(
     plan = design(sites, alpha, failure, times * best_budget(sites, alpha, failure))
     assert plan.failure <= failure
     assert plan.failure == plan.proved_failure() or not plan.noise_scale
-    assert plan.room >= 0 and plan.growth > 1
+    assert plan.room >= 0
 
 
 def test_the_budget_is_what_lag_tilt_spread_and_the_walk_need_together() -> None:

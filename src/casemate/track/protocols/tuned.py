@@ -279,11 +279,6 @@ class TunedDesign:
         return self.alpha * (self.lengths.mean - 1)
 
     @property
-    def growth(self) -> float:
-        """By what factor the count grows in a round, on average."""
-        return 1 + self.alpha * self.phases * (self.lengths.mean - 0.5) / self.budget
-
-    @property
     def words(self) -> float:
         """Of a round, on average."""
         return self.phases * self.lengths.mean + 2 * (self.phases - 1) + 2 * self.sites
