@@ -194,7 +194,7 @@ def test_a_site_that_is_refused_says_so_at_every_item_until_it_is_ordered_about(
     for _ in range(2):
         with pytest.raises(UnknownSite, match="'berlin' is none of the sites here"):
             site.add()
-    assert site.refused and len(sent) == 1  # what it said before
+    assert (site.refused, len(sent)) == (True, 1)  # what it said before
     assert site.count == 1  # so that whoever tries again counts nothing twice
     site.obey(Order(2, Growth(10, 1), True))
     site.add(10)
