@@ -78,6 +78,8 @@ def test_where_counts_are_collected_first_the_rules_follow() -> None:
     assert [o.rule for _, o in world.orders] == [None, None, Sample(0.25), Sample(0.25)]
     assert {o.epoch for _, o in world.orders} == {epoch}
     assert world.server.words == 1 + 2 + 2 + 2
+    world.server.receive(SiteReport("0", 9, 0, 0, 1, 1))  # one that knows of no order yet
+    assert world.orders[-1] == ("0", Order(epoch, Sample(0.25), answer=True))
 
 
 def test_a_change_is_told_to_the_sites_it_names() -> None:

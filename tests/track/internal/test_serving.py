@@ -35,13 +35,14 @@ class Until:
 
 def test_the_count_is_shown_now_and_then_and_to_who_asks() -> None:
     network, seen = Network(Hub().wire()), list[Count]()
-    site = Site("a", network.report)
-    network.join("a", site.obey)
-    site.add(7)
+    for name, items in (("a", 7), ("b", 0)):
+        site = Site(name, network.report)
+        network.join(name, site.obey)
+        site.add(items)
     network.watch(seen.append)
-    Serving(network, ["a"], Windows(1, Every()), Timing(interval=0.05)).run(Until(0.3))
+    Serving(network, ["a", "b"], Windows(2, Every()), Timing(interval=0.05)).run(Until(0.3))
     assert len(seen) >= 2 and all(count.value == 7 for count in seen)
-    assert seen[0].words == 2
+    assert seen[0].words == 2 + 2  # one message calls both
 
 
 def test_nothing_is_shown_before_anything_is_known() -> None:

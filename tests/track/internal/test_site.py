@@ -196,9 +196,11 @@ def test_a_site_that_is_refused_says_so_at_every_item_until_it_is_ordered_about(
             site.add()
     assert (site.refused, len(sent)) == (True, 1)  # what it said before
     assert site.count == 1  # so that whoever tries again counts nothing twice
-    site.obey(Order(2, Growth(10, 1), True))
+    site.obey(Order(1, Growth(1000, 1), True))  # the same once more: its next trigger is as before
     site.add(10)
-    assert not site.refused and [report.count for report in sent] == [1, 1, 11]
+    site.add(990)
+    assert not site.refused
+    assert [(report.reports, report.count) for report in sent] == [(1, 1), (1, 1), (2, 1001)]
 
 
 def reported(rule: Rule, added: int, seed: int) -> SiteReport:
