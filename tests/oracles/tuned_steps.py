@@ -41,7 +41,9 @@ def improvements(sites: int, alpha: float, delta: float, horizon: int) -> dict[s
 
 def _literal(setting: Setting) -> float:
     known = constants(setting)
-    return (known.phases * known.threshold + 3 * setting.sites) / math.log(known.growth)
+    return (known.phases * known.threshold + 3 * setting.sites) / math.log1p(
+        known.phases * known.threshold / known.start
+    )
 
 
 def _cheapest(sites: int, alpha: float, target: float, spread: float) -> float:

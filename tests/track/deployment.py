@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
-from typing import Protocol
 
 import pytest
 from oracles.bad_network import Faults, Faulty
@@ -22,31 +21,13 @@ ALPHA, DELTA, HORIZON = 0.1, 1e-9, 10**9  # as other tests have, so that designs
 SILENT = 600.0  # a heartbeat that does not come: whatever is right is so without it
 
 
-class Served(Protocol):
-    """A server while it runs."""
-
-    def read(self) -> Count: ...
-
-    def poll(self) -> Count: ...
-
-    def close(self) -> None: ...
-
-
-class Deployment(Protocol):
-    """Somewhere to run a server, and sites that do not end with it."""
-
-    def serve(self, mode: str, sites: Sequence[str]) -> Served: ...
-
-    def member(self, name: str, journal: Path | None = None) -> AbstractContextManager[Site]: ...
-
-
 class ServedHere:
     """A server with its attendant, whose time goes on whenever somebody looks."""
 
     def __init__(self, transport: InProcess | Faulty, mode: str, sites: Sequence[str]) -> None:
         self.now = 0.0
         engine = make_engine(mode, Setting(len(sites), ALPHA, DELTA, HORIZON))
-        server = Server(sites, engine, transport.order, send_all=transport.order_all)
+        server = Server(sites, engine, transport.order)
         self._attendant = Attendant(server, sites, Timing(repeat=0.5), lambda: self.now)
         transport.serve(self._attendant.receive)
         self._attendant.open()
@@ -74,7 +55,7 @@ class Here:
     def __init__(self, transport: InProcess | Faulty) -> None:
         self._transport = transport
 
-    def serve(self, mode: str, sites: Sequence[str]) -> Served:
+    def serve(self, mode: str, sites: Sequence[str]) -> ServedHere:
         return ServedHere(self._transport, mode, sites)
 
     def member(self, name: str, journal: Path | None = None) -> AbstractContextManager[Site]:
@@ -87,12 +68,16 @@ class Broker:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def serve(self, mode: str, sites: Sequence[str]) -> Served:
+    def serve(self, mode: str, sites: Sequence[str]) -> CountTracker:
         return CountTracker(sites, ALPHA, DELTA, mode, transport=self._address, horizon=HORIZON)
 
     def member(self, name: str, journal: Path | None = None) -> AbstractContextManager[Site]:
         return join(self._address, name, journal, SILENT)
 
+
+Served = ServedHere | CountTracker
+Deployment = Here | Broker
+"""Somewhere to run a server, and sites that do not end with it."""
 
 TRANSPORTS = (
     "in-process",

@@ -5,9 +5,9 @@ beginning of a round, then reports, one at a time, and says what the sites shall
 numbers here. `SiteTally` is what an engine knows of each site, as columns that a compiled loop can
 keep, too.
 
-A round is begun in one of two ways. An engine whose `summons` gives rules costs 2k words: they go
+A round is begun in one of two ways. An engine whose `summons` gives a rule costs 2k words: it goes
 out with the call and the exact counts come back. One whose `summons` gives None collects first and
-sends the rules that `begin` makes of the exact counts: 3k words, as source document 001 does it.
+sends the rule that `begin` makes of the exact counts: 3k words, as source document 001 does it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,19 +81,9 @@ class SiteTally:
             return 0.0
         return self.block or 1.0 / self.probability
 
-    def follow(self, site: int | slice, rule: Rule) -> None:
+    def follow(self, site: int | slice, rule: Growth) -> None:
         """Note the rule of a site's window, or of those of several."""
-        match rule:
-            case Growth(numerator, denominator):
-                self.numerator[site], self.denominator[site] = numerator, denominator
-            case Every():
-                self.numerator[site] = self.denominator[site] = 1
-
-    def rule(self, site: int) -> Rule:
-        """What the site does by itself now."""
-        if self.sampled[site]:
-            return Sample(self.probability)
-        return Growth(int(self.numerator[site]), int(self.denominator[site]))
+        self.numerator[site], self.denominator[site] = rule.numerator, rule.denominator
 
     def note(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> bool:
         """Take a report of a site that follows the rule; whether a mark is reached."""
@@ -209,10 +199,6 @@ def _reachable(count: int, top: int) -> int:
 # Engines -----------------------------------------------------------------------------------------
 
 
-Rules = Rule | Sequence[Rule]
-"""One rule for every site, or one for each."""
-
-
 @dataclass(frozen=True)
 class Change:
     """New rules for some sites in the middle of a round."""
@@ -243,16 +229,16 @@ class PublishedCount:
 class Engine(Protocol):
     """What a protocol does at the server."""
 
-    def opening(self) -> Rules:
-        """The rules of the first round; every count is zero, and sites are made with them."""
+    def opening(self) -> Rule:
+        """The rule of the first round; every count is zero, and sites are made with it."""
         ...
 
-    def summons(self) -> Rules | None:
-        """The rules that go out with the call for exact counts; None to collect first."""
+    def summons(self) -> Rule | None:
+        """The rule that goes out with the call for exact counts; None to collect first."""
         ...
 
-    def begin(self, counts: Sequence[int]) -> Rules | None:
-        """Begin a round at these exact counts; the rules to send where `summons` gave none."""
+    def begin(self, counts: Sequence[int]) -> Rule | None:
+        """Begin a round at these exact counts; the rule to send where `summons` gave none."""
         ...
 
     def hear(self, site: int, rule: Rule, begun: int, reports: int, count: int) -> Wish:

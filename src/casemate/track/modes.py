@@ -3,20 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from casemate.errors import Misconfigured
 from casemate.track.engine import TalliedEngine
 from casemate.track.protocols import doubling, robust, robust_theorem, sampled, tuned
 from casemate.track.protocols.mixed import allocated_tracker, automatic_tracker
 from casemate.track.protocols.windows import (
-    CentredReports,
     Windows,
     centred_rule,
     centred_windows,
+    even_load_words,
     paper_rule,
 )
-from casemate.track.reporting_rule import UNPREDICTABLE, Draw, Every, Growth
+from casemate.track.reporting_rule import UNPREDICTABLE, Draw, Every
 from casemate.track.setting import Setting
 
 SURE = "always"
@@ -51,7 +49,7 @@ def windows_words(s: Setting) -> float:
     >>> round(windows_words(Setting(1024, 0.01)), -3)
     417000.0
     """
-    return _reports(centred_rule(s.alpha), s)
+    return even_load_words(centred_rule(s.alpha), s.sites, int(s.items))
 
 
 def paper_words(s: Setting) -> float:
@@ -60,13 +58,7 @@ def paper_words(s: Setting) -> float:
     >>> round(paper_words(Setting(1024, 0.01)), -3)
     767000.0
     """
-    return _reports(paper_rule(s.alpha), s)
-
-
-def _reports(rule: Growth, s: Setting) -> float:
-    least, remainder = divmod(int(s.items), s.sites)  # so many sites have one item more
-    fewer, most = (CentredReports(rule).words(np.array([count])) for count in (least, least + 1))
-    return float((s.sites - remainder) * fewer + remainder * most)
+    return even_load_words(paper_rule(s.alpha), s.sites, int(s.items))
 
 
 def auto_words(s: Setting) -> float:

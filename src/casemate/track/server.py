@@ -16,7 +16,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from casemate.errors import ClockWentBackwards, Misconfigured, UnknownSite
-from casemate.track.engine import Change, EndRound, Engine, PublishedCount, Rules, Wish
+from casemate.track.engine import Change, EndRound, Engine, PublishedCount, Wish
 from casemate.track.messages import Order, SiteReport
 from casemate.track.reporting_rule import Blocks, Rule
 from casemate.track.setting import Count
@@ -68,15 +68,15 @@ class Server:
         check_names(sites)
         self._engine, self._send, self._clock = engine, send, clock
         self._send_all = send_all
-        rules = _each(engine.opening(), len(sites))
-        self._rows = [_SiteRow(name, rule) for name, rule in zip(sites, rules, strict=True)]
+        rule = engine.opening()
+        self._rows = [_SiteRow(name, rule) for name in sites]
         self._index = {name: i for i, name in enumerate(sites)}
         self._epoch = 0
         self._owing: set[int] = set()  # sites that have not answered their last order
         self._collecting: int | None = None  # the epoch whose answers are awaited
         self._changing: set[int] = set()  # sites whose answers a change of windows waits for
         self._held: PublishedCount | None = None  # what is published until those answers are in
-        self._rules_to_follow = False  # this round's rules go out after the counts came in
+        self._rule_to_follow = False  # this round's rule goes out after the counts came in
         self.knows_more = False  # an earlier incarnation reported more since the last round
         self.rounds = 0
         self.words_by_kind = {"report": 0, "call": 0, "answer": 0, "rule": 0}
@@ -212,7 +212,7 @@ class Server:
         row.behind = 0 if row.reported_epoch == row.epoch else row.behind + 1
         row.unsure = row.unsure and not row.reports
         if row.behind > self.collecting and not row.behind & (row.behind - 1):
-            rule = None if self._rules_to_follow else row.rule
+            rule = None if self._rule_to_follow else row.rule
             kind = "rule" if self._collecting is None else "call"
             self._tell(kind, row, Order(row.epoch, rule, answer=True))
         elif row.unsure and not row.behind:
@@ -248,21 +248,19 @@ class Server:
         epoch = self._next_epoch()
         self._held = self._held or self._engine.estimate()  # a summons may change it
         self._changing = set()
-        rules = self._engine.summons()
-        self._collecting, self._rules_to_follow = epoch, rules is None
-        rule_of_site: Sequence[Rule | None]
-        rule_of_site = [None] * len(self._rows) if rules is None else _each(rules, len(self._rows))
-        for row, rule in zip(self._rows, rule_of_site, strict=True):
+        rule = self._engine.summons()
+        self._collecting, self._rule_to_follow = epoch, rule is None
+        for row in self._rows:
             row.epoch, row.unsure, row.behind = epoch, False, 0
             row.rule = row.rule if rule is None else rule
         self._owing = set(range(len(self._rows)))
-        self._tell_all("call", [Order(epoch, rule, answer=True) for rule in rule_of_site])
+        self._tell_all("call", Order(epoch, rule, answer=True))
 
     def call_again(self, unless: Container[str] = ()) -> None:
         """Repeat the call to those who have not answered, some of them excepted."""
         for row in [self._rows[site] for site in sorted(self._owing)]:
             if row.name not in unless:
-                rule = None if self._rules_to_follow else row.rule
+                rule = None if self._rule_to_follow else row.rule
                 self._tell("call", row, Order(row.epoch, rule, answer=True))
 
     def _collect(self, site: int) -> None:
@@ -287,17 +285,17 @@ class Server:
             row.frozen + (row.count if site in self._owing else row.begun)
             for site, row in enumerate(self._rows)
         ]
-        rules = self._engine.begin(bases)
+        rule = self._engine.begin(bases)
         self._held = None
-        if rules is not None and epoch is not None:
-            self._send_rules(epoch, rules)
+        if rule is not None and epoch is not None:
+            self._send_rule(epoch, rule)
         self._hear_what_came_meanwhile()
 
-    def _send_rules(self, epoch: int, rules: Rules) -> None:
-        self._rules_to_follow = False
-        for row, rule in zip(self._rows, _each(rules, len(self._rows)), strict=True):
+    def _send_rule(self, epoch: int, rule: Rule) -> None:
+        self._rule_to_follow = False
+        for row in self._rows:
             row.rule, row.unsure = rule, True
-        self._tell_all("rule", [Order(epoch, row.rule, answer=False) for row in self._rows])
+        self._tell_all("rule", Order(epoch, rule, answer=False))
 
     def _hear_what_came_meanwhile(self) -> None:
         for site, row in enumerate(self._rows):
@@ -329,13 +327,13 @@ class Server:
         self.words_by_kind[kind] += 1
         self._send(row.name, order)
 
-    def _tell_all(self, kind: str, orders: Sequence[Order]) -> None:
-        """One message where all orders are one and it can be sent; k words in any case."""
-        if self._send_all is not None and orders.count(orders[0]) == len(orders):
-            self.words_by_kind[kind] += len(orders)
-            self._send_all(orders[0])
+    def _tell_all(self, kind: str, order: Order) -> None:
+        """One message where there is such a thing; k words in any case."""
+        if self._send_all is not None:
+            self.words_by_kind[kind] += len(self._rows)
+            self._send_all(order)
             return
-        for row, order in zip(self._rows, orders, strict=True):
+        for row in self._rows:
             self._tell(kind, row, order)
 
     def _next_epoch(self) -> int:
@@ -353,10 +351,6 @@ def check_names(sites: Sequence[str]) -> None:
         raise Misconfigured(
             f"a tracker needs sites with each a name of its own; {twice[0]!r} is given twice"
         )
-
-
-def _each(rules: Rules, sites: int) -> Sequence[Rule]:
-    return rules if isinstance(rules, Sequence) else [rules] * sites
 
 
 def _needs_answer(rule: Rule) -> bool:

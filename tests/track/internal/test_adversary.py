@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.random import Generator, default_rng
 from oracles import scripted_adversaries as plain
-from oracles.scripted_adversaries import UniformSites, group_hold_or_flush, stop_on_change
+from oracles.scripted_adversaries import UniformSites, group_hold_or_flush
 
 from casemate.errors import Misconfigured
 from casemate.track.reporting_rule import Blocks, Draw, SiteStanding
@@ -102,26 +102,10 @@ def test_what_is_no_adversary_is_refused_in_a_sentence(
             named_adversary(name, sites)
 
 
-def test_stop_on_change_leaves_a_site_when_the_output_jumps_by_more_than_it_received() -> None:
-    adversary = stop_on_change(3)
-    outputs = [100.0, 100.0, 111.0, 111.0, 122.0, 133.0]
-    named = [adversary.next_site(seen) for seen in _shown(outputs, step=10.0)]
-    assert named == [0, 0, 1, 1, 2, 0]
-
-
-@pytest.mark.parametrize(("items", "left"), [(5, True), (6, False)])
-def test_stop_on_change_leaves_a_block_only_if_it_reported_in_its_first_half(
-    items: int, left: bool
-) -> None:
-    adversary = stop_on_change(2)
-    seen = _shown([0.0] * items + [10.0], step=10.0)  # a block of ten
-    assert [adversary.next_site(s) for s in seen] == [0] * items + [int(left)]
-
-
 @pytest.mark.parametrize(("blocks", "held"), [(2, True), (3, False)])
 def test_a_group_is_held_if_the_pump_needed_few_blocks(blocks: int, held: bool) -> None:
     """The output moves every four reports, and the group of sites 1 and 2 made the others."""
-    adversary = group_hold_or_flush(3)
+    adversary = plain.as_adversary(named_adversary("group-hold-or-flush", 3), default_rng(0))
     assert {adversary.next_site(Seen(0.0, False, 0, 4.0)) for _ in range(16)} == {0}
     assert adversary.next_site(Seen(16.0, True, 0, 4.0)) == 1  # four blocks were four reports
     quiet = Seen(16.0, False, 0, 4.0)
@@ -129,11 +113,6 @@ def test_a_group_is_held_if_the_pump_needed_few_blocks(blocks: int, held: bool) 
     assert {adversary.next_site(quiet) for _ in range(4 * blocks)} == {0}
     after = adversary.next_site(Seen(32.0, True, 0, 4.0))
     assert after == (0 if held else 1)  # nobody is left to be moved, or the same once more
-
-
-def _shown(outputs: list[float], step: float) -> list[Seen]:
-    before = [outputs[0], *outputs]
-    return [Seen(now, now != then, 0, step) for now, then in zip(outputs, before, strict=False)]
 
 
 @dataclass

@@ -10,7 +10,7 @@ from track.deployment import TRANSPORTS
 from track.transport.eventually import eventually
 
 from casemate.track.messages import Order, SiteReport
-from casemate.track.reporting_rule import Growth, Sample
+from casemate.track.reporting_rule import Sample
 from casemate.track.transport.address import open_transport
 from casemate.track.transport.network import InProcess, Transport
 
@@ -58,16 +58,6 @@ def test_an_order_reaches_its_site_and_no_other(ends: Ends) -> None:
     eventually(lambda: all(obeyed.values()))
     assert {name: orders[0] for name, orders in obeyed.items()} == sent
     assert all(len(orders) == 1 for orders in obeyed.values())
-
-
-def test_an_order_to_all_reaches_all_once(ends: Ends) -> None:
-    obeyed: dict[str, list[Order]] = {str(i): [] for i in range(20)}
-    for name, orders in obeyed.items():
-        ends.sites.join(name, orders.append)
-    order = Order(5, Growth(3, 2), False)
-    ends.server.order_all(order)
-    eventually(lambda: all(obeyed.values()))
-    assert all(orders == [order] for orders in obeyed.values())
 
 
 def test_the_newest_report_of_every_site_arrives(ends: Ends) -> None:

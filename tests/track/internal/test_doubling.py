@@ -44,17 +44,6 @@ def test_the_count_is_exact_at_the_start_and_at_the_beginning_of_a_round(
 
 
 @pytest.mark.theorem("001: Section 1.3 (block scheme)")
-@given(st.integers(1, 50), st.integers(0, 2**32))
-def test_a_site_reports_exactly_once_in_each_block(size: int, seed: int) -> None:
-    sent: list[SiteReport] = []
-    site = Site("a", sent.append, Blocks(float(size)), draw=default_rng(seed).random)
-    for block_number in range(1, 6):
-        for _ in range(size):
-            site.add()
-        assert len(sent) == block_number
-
-
-@pytest.mark.theorem("001: Section 1.3 (block scheme)")
 def test_the_report_comes_at_a_uniform_point_of_its_block(seed: int) -> None:
     assert_follows(_points(10.0, seed), lambda point: min(1.0, max(0.0, point / 10)))
     with pytest.raises(AssertionError):

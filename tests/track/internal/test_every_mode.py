@@ -1,13 +1,20 @@
-"""Every protocol over every transport: the same list of checks; brokers are real servers."""
+"""Every protocol: the same list of checks, as a library and over every transport.
 
+Brokers are real servers.
+"""
+
+import sys
+import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from track.deployment import ALPHA, TRANSPORTS, Deployment, Served, deployed
 from track.transport.eventually import eventually
 
+from casemate.track import CountTracker
 from casemate.track.modes import TRACKERS
 from casemate.track.site import Site
 
@@ -104,3 +111,62 @@ def test_sites_with_journals_go_on_where_they_were(
                     site.add(100)
                 eventually(lambda now=total: is_right(tracker, now))  # type: ignore[misc]  # bound now
                 assert tracker.poll().value == total
+
+
+# In one process
+
+
+def test_the_count_is_within_alpha_at_all_times_one_by_one_between_polls_and_in_batches(
+    mode: str, seed: int
+) -> None:
+    random, items = np.random.default_rng(seed), 0
+    with CountTracker(3, alpha=0.1, delta=1e-9, mode=mode) as tracker:
+        assert tracker.poll().value == tracker.poll().value == 0
+        for site in random.integers(0, 3, 6_000).tolist():
+            tracker.site(site).add()
+            items, count = items + 1, tracker.read()
+            assert abs(count.value - items) <= 0.1 * items * (1 + 1e-12)
+            assert count.lo <= items <= count.hi
+            assert not count.stale_sites and count.lag == 0.0
+            if items > 4_000 and items % 97 == 0:
+                assert tracker.poll().value == items
+        for size in (10, 1_000, 50_000, 3, 200_000):
+            tracker.add_many(random.integers(0, 3, size))
+            items += size
+            assert abs(tracker.read().value - items) <= 0.1 * items
+        tracker.add_many([0, 0, 2], [10, 20, 30])
+        assert tracker.poll().value == items + 60
+
+
+def test_a_thread_may_read_and_poll_while_others_count(mode: str) -> None:
+    """Threads change places all the time; nothing is lost, and every poll is in between."""
+    tracker = CountTracker(3, alpha=0.1, delta=1e-9, mode=mode)
+
+    def count(site: int) -> None:
+        for _ in range(2_000):
+            tracker.site(site).add()
+
+    threads = [threading.Thread(target=count, args=(i,)) for i in range(3)]
+    before, polled = sys.getswitchinterval(), [0.0]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            polled += [tracker.poll().value]
+            tracker.read()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert polled == sorted(polled)
+    assert abs(tracker.read().value - 6_000) <= 0.1 * 6_000
+    assert tracker.poll().value == 6_000
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.999999])
+def test_the_largest_counts_are_tracked(mode: str, alpha: float) -> None:
+    tracker = CountTracker(3, alpha, mode=mode)
+    for site in range(3):
+        tracker.site(site).add(2**53)
+    assert tracker.poll().value == 3 * 2**53

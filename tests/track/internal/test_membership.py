@@ -100,15 +100,11 @@ def made() -> Site:
     return site
 
 
-def test_a_site_is_answered_once_it_was_given_an_order() -> None:
+def test_a_site_is_answered_once_it_was_given_an_order_and_told_if_it_is_refused() -> None:
     site = made()
     assert not is_answered(site, 0.0)
     site.obey(Order(1, Every(), False))
     assert is_answered(site, 0.0)
-
-
-def test_a_site_that_is_refused_is_told_so() -> None:
-    site = made()
     site.refuse()
     with pytest.raises(UnknownSite, match="'berlin'"):
         is_answered(site)

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from track.transport.loop import Loop
+from track.transport.hub import Hub
 
 from casemate.errors import Misconfigured, UnknownSite
 from casemate.track.messages import Order, SiteReport, encode
@@ -23,7 +23,7 @@ COUNT = Count(10.5, 9, 12, 0.99, 0.25, 7, ("b",), 33)
 
 
 def test_an_order_to_all_is_one_message() -> None:
-    wire = Loop()
+    wire = Hub().wire()
     network, obeyed = Network(wire), list[Order]()
     for name in ("a", "b", "c"):
         network.join(name, obeyed.append)
@@ -32,14 +32,14 @@ def test_an_order_to_all_is_one_message() -> None:
 
 
 def test_counts_are_shown_to_who_watches_and_who_watches_asks_for_one() -> None:
-    network, seen = Network(Loop()), list[Count]()
+    network, seen = Network(Hub().wire()), list[Count]()
     network.when_asked(lambda: network.show(COUNT))
     network.watch(seen.append)
     assert seen == [COUNT]
 
 
 def test_a_site_that_is_unknown_is_told_and_no_other() -> None:
-    network, told = Network(Loop()), list[str]()
+    network, told = Network(Hub().wire()), list[str]()
     for name in ("a", "eu.west/2"):
         network.when_disowned(name, lambda name=name: told.append(name))  # type: ignore[misc]  # bound now
     for name in ("eu.west/2", "b", "", "\0"):  # the last two cannot travel
@@ -49,14 +49,14 @@ def test_a_site_that_is_unknown_is_told_and_no_other() -> None:
 
 def test_what_the_broker_kept_is_delivered_like_a_report() -> None:
     received: list[SiteReport] = []
-    Network(Loop((encode(REPORT), b"?"))).recall(received.append)
+    Network(Hub().wire((encode(REPORT), b"?"))).recall(received.append)
     assert received == [REPORT]
 
 
 @pytest.mark.parametrize("channel", ["report", "orders", "order.a", "count"])
 @given(data=st.binary(max_size=40))
 def test_a_message_that_is_none_is_noted_and_changes_nothing(channel: str, data: bytes) -> None:
-    wire, said, taken = Loop(), list[str](), list[object]()
+    wire, said, taken = Hub().wire(), list[str](), list[object]()
     network = Network(wire, Notes(said.append))
     network.serve(taken.append)
     network.join("a", taken.append)
@@ -68,7 +68,7 @@ def test_a_message_that_is_none_is_noted_and_changes_nothing(channel: str, data:
 
 def test_what_a_receiver_refuses_is_noted_and_the_next_is_delivered() -> None:
     said: list[str] = []
-    wire = Loop()
+    wire = Hub().wire()
     network = Network(wire, Notes(said.append))
     taken: list[SiteReport] = []
 
@@ -103,7 +103,7 @@ def test_tokens_are_words_of_a_subject_and_differ_where_names_do(names: list[str
 @pytest.mark.parametrize("name", ["", "a\nb", "\0", "x" * 201])
 def test_a_name_that_cannot_travel_is_refused_in_a_sentence(name: str) -> None:
     with pytest.raises(Misconfigured, match="a site's name is 1 to 200 letters"):
-        Network(Loop()).join(name, lambda _: None)
+        Network(Hub().wire()).join(name, lambda _: None)
 
 
 parcels = st.builds(

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from track.transport.eventually import eventually
-from track.transport.loop import Loop
+from track.transport.hub import Hub
 
 from casemate.errors import Misconfigured, Refused, UnknownSite
 from casemate.track.protocols.windows import Windows, centred_windows
@@ -34,46 +34,47 @@ class Until:
 
 
 def test_the_count_is_shown_now_and_then_and_to_who_asks() -> None:
-    network, seen = Network(Loop()), list[Count]()
-    site = Site("a", network.report)
-    network.join("a", site.obey)
-    site.add(7)
+    network, seen = Network(Hub().wire()), list[Count]()
+    for name, items in (("a", 7), ("b", 0)):
+        site = Site(name, network.report)
+        network.join(name, site.obey)
+        site.add(items)
     network.watch(seen.append)
-    Serving(network, ["a"], Windows(1, Every()), Timing(interval=0.05)).run(Until(0.3))
+    Serving(network, ["a", "b"], Windows(2, Every()), Timing(interval=0.05)).run(Until(0.3))
     assert len(seen) >= 2 and all(count.value == 7 for count in seen)
-    assert seen[0].words == 2
+    assert seen[0].words == 2 + 2  # one message calls both
 
 
 def test_nothing_is_shown_before_anything_is_known() -> None:
-    network, seen = Network(Loop()), list[Count]()
+    network, seen = Network(Hub().wire()), list[Count]()
     network.watch(seen.append)
     Serving(network, ["a"], Windows(1, Every()), Timing(interval=0.01)).run(Until(0.2))
     assert seen == []
 
 
 def test_it_says_that_it_serves_once_it_listens() -> None:
-    wire, listened = Loop(), list[set[str]]()
+    wire, listened = Hub().wire(), list[set[str]]()
     serving = Serving(Network(wire), ["a"], Windows(1, Every()))
     serving.run(Until(0.0), lambda: listened.append(set(wire.takers)))
     assert listened == [{"report", "ask"}]
 
 
 def test_where_another_server_shows_counts_there_is_no_second() -> None:
-    network, shown = Network(Loop()), Count(7, 7, 7, 1.0, 0.0, 1, (), 2)
+    network, shown = Network(Hub().wire()), Count(7, 7, 7, 1.0, 0.0, 1, (), 2)
     network.when_asked(lambda: network.show(shown))
     with pytest.raises(Refused, match="another server shows counts at here; stop it, or use"):
         ensure_alone(network, Flag(), "here")
 
 
 def test_where_nobody_answers_a_server_is_alone_and_looks_at_nothing_more() -> None:
-    network = Network(Loop())
+    network = Network(Hub().wire())
     ensure_alone(network, Flag(), "here", seconds=0.05)
     network.show(Count(7, 7, 7, 1.0, 0.0, 1, (), 2))
     ensure_alone(network, Flag(), "here", seconds=0.05)
 
 
 def test_a_name_that_cannot_travel_is_refused_before_anything_is_sent() -> None:
-    wire = Loop()
+    wire = Hub().wire()
     with pytest.raises(Misconfigured, match="a site's name"):
         Serving(Network(wire), ["a", ""], Windows(2, Every()))
     assert wire.sent == []
@@ -86,7 +87,7 @@ def test_signals_do_not_stall_the_server() -> None:
     over = Until(1.5)
     try:
         timing = Timing(repeat=0.004)
-        Serving(Network(Loop()), ["a"], Windows(1, Every()), timing).run(over)
+        Serving(Network(Hub().wire()), ["a"], Windows(1, Every()), timing).run(over)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from oracles.scripted_adversaries import as_adversary
 
+from casemate.errors import Misconfigured
 from casemate.track.modes import MODES, make_engine
-from casemate.track.setting import Run, Setting
+from casemate.track.setting import MOST_ITEMS, Run, Setting
 from casemate.track.simulate import runs as simulation
 from casemate.track.simulate.adversary import CompiledAdversary, named_adversary
 from casemate.track.simulate.compiled_run import UNWATCHED, HeldInterrupts, Pace, run_compiled
@@ -180,3 +181,9 @@ def test_a_run_in_which_all_sites_or_the_light_ones_are_sampled_is_the_plain_one
         assert run.rounds > 1
     else:
         assert run.rounds == 0 and run.words_by_kind["answer"] > sites  # called again and again
+
+
+@pytest.mark.parametrize("mode", ["auto", "deterministic", "allocated"])
+def test_more_items_than_the_windows_of_a_simulation_can_count_are_refused(mode: str) -> None:
+    with pytest.raises(Misconfigured, match="goes up to 4,294,967,296 items"):
+        fast(mode, Setting(2, 0.1, items=MOST_ITEMS + 1), "single-site", 0)

@@ -185,7 +185,7 @@ def test_orders_from_another_thread_lose_no_count_and_no_trigger(tmp_path: Path)
     journal.close()
 
 
-def test_a_site_that_is_refused_says_so_at_its_next_item_and_from_then_on() -> None:
+def test_a_site_that_is_refused_says_so_at_every_item_until_it_is_ordered_about() -> None:
     sent: list[SiteReport] = []
     site = Site("berlin", sent.append)
     site.obey(Order(1, Growth(1000, 1), False))
@@ -194,17 +194,13 @@ def test_a_site_that_is_refused_says_so_at_its_next_item_and_from_then_on() -> N
     for _ in range(2):
         with pytest.raises(UnknownSite, match="'berlin' is none of the sites here"):
             site.add()
-    assert site.refused and len(sent) == 1  # what it said before
+    assert (site.refused, len(sent)) == (True, 1)  # what it said before
     assert site.count == 1  # so that whoever tries again counts nothing twice
-
-
-def test_a_site_that_is_ordered_about_is_refused_no_more() -> None:
-    sent: list[SiteReport] = []
-    site = Site("berlin", sent.append)
-    site.refuse()
-    site.obey(Order(1, Growth(10, 1), True))
+    site.obey(Order(1, Growth(1000, 1), True))  # the same once more: its next trigger is as before
     site.add(10)
-    assert not site.refused and [report.count for report in sent] == [0, 10]
+    site.add(990)
+    assert not site.refused
+    assert [(report.reports, report.count) for report in sent] == [(1, 1), (1, 1), (2, 1001)]
 
 
 def reported(rule: Rule, added: int, seed: int) -> SiteReport:

@@ -31,8 +31,8 @@ from casemate.track.protocols.tuned import (
     first_round_count,
     predicted_words,
     rate,
-    windows_words,
 )
+from casemate.track.protocols.windows import centred_rule, even_load_words
 from casemate.track.reporting_rule import Blocks
 from casemate.track.setting import Setting
 
@@ -133,7 +133,7 @@ def test_a_design_fails_no_more_than_it_may(
     plan = design(sites, alpha, failure, times * best_budget(sites, alpha, failure))
     assert plan.failure <= failure
     assert plan.failure == plan.proved_failure() or not plan.noise_scale
-    assert plan.room >= 0 and plan.growth > 1
+    assert plan.room >= 0
 
 
 def test_the_budget_is_what_lag_tilt_spread_and_the_walk_need_together() -> None:
@@ -202,7 +202,9 @@ def test_some_round_is_always_right_where_rounds_begin(sites: int, alpha: float)
 @pytest.mark.parametrize(("sites", "ratio"), [(1024, 0.8), (4096, 0.5), (16_384, 0.33)])
 def test_fewer_words_are_predicted_than_centred_windows_send(sites: int, ratio: float) -> None:
     assert predicted_words(Setting(sites, 0.01)) <= ratio * CENTRED[sites]
-    assert windows_words(sites, 0.01, 1e8) == pytest.approx(CENTRED[sites], rel=0.01)
+    assert even_load_words(centred_rule(0.01), sites, 10**8) == pytest.approx(
+        CENTRED[sites], rel=1e-3
+    )
 
 
 @pytest.mark.parametrize(("sites", "alpha", "literal"), [(1024, 0.01, 6.98), (4096, 0.01, 4.10)])

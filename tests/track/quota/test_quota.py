@@ -1,3 +1,6 @@
+"""Hard limits as a library: never more than the limit, and few messages."""
+
+import random
 import subprocess
 import sys
 import threading
@@ -73,14 +76,6 @@ def test_a_limit_is_lowered_as_far_as_it_is_not_used() -> None:
     assert not quota.site(0).acquire()
 
 
-@pytest.mark.parametrize("n", [0, -1])
-def test_a_site_admits_at_least_one_thing(n: int) -> None:
-    quota = Quota(10)
-    with pytest.raises(ValueError, match="at least one thing"):
-        quota.acquire(n)
-    assert quota.left() == 10
-
-
 def test_bad_settings_are_refused_in_a_sentence(tmp_path: Path) -> None:
     for limit, sites, remainder in [(0, 1, 0.1), (1, 0, 0.1), (1, ["a", "a"], 0.1), (1, 1, 1.0)]:
         with pytest.raises(Misconfigured):
@@ -93,6 +88,10 @@ def test_bad_settings_are_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="cannot be made"):
         Quota(10, journal=tmp_path / "file")
     quota = Quota(10)
+    for n in (0, -1):
+        with pytest.raises(ValueError, match="at least one thing"):
+            quota.acquire(n)
+    assert quota.left() == 10
     for change in (quota.raise_limit, quota.lower_limit):
         with pytest.raises(ValueError, match="the limit is 10"):
             change(9 if change == quota.raise_limit else 11)
@@ -193,3 +192,22 @@ def test_whole_numbers_of_every_kind_are_admitted(kind: Any) -> None:
     assert all(quota.acquire(kind(100)) for _ in range(10))
     assert not quota.acquire(kind(1))
     assert quota.admitted() == 1000
+
+
+# Messages
+
+
+ZIPF = [1 / rank for rank in range(1, 65)]
+
+
+@pytest.mark.parametrize(
+    ("weights", "most"), [([1.0] * 64, 6), (ZIPF, 14), ([1.0] + 63 * [0.0], 4)]
+)
+def test_messages_are_few_and_99_percent_are_admitted_before_the_first_refusal(
+    rng: random.Random, weights: list[float], most: int
+) -> None:
+    limit, quota = 200_000, Quota(200_000, sites=64)
+    acquires = rng.choices([quota.site(name).acquire for name in quota.sites], weights, k=limit + 1)
+    admitted = next(i for i, acquire in enumerate(acquires) if not acquire())
+    assert 0.99 * limit <= admitted <= limit
+    assert quota.messages <= most * 64

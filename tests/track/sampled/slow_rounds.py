@@ -1,10 +1,9 @@
-"""Sampled rounds, slowly: item by item in fractions, in time by matrices, and by chance."""
+"""Sampled rounds, slowly: item by item in fractions, in time check by check, and by chance."""
 
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import expm
 from scipy.stats import poisson
 
 
@@ -28,26 +27,8 @@ def failure_item_by_item(
     return failed
 
 
-def failure_in_time(reports: int, slack: float, slope: float) -> float:
-    """A Poisson process between the boundaries, by the exponential of its generator."""
-    early = [(j - slack) / (1 + slope) for j in range(reports)]
-    late = [(j + slack) / (1 - slope) for j in range(reports)]
-    law, clock = np.eye(reports + 2)[0], 0.0
-    safe, failed = reports, reports + 1
-    for moment in sorted({t for t in early + late if t > 0}):
-        generator = np.zeros((reports + 2, reports + 2))
-        for j in range(reports):
-            open_now = j + 1 == safe or early[j + 1] <= clock
-            generator[j, j], generator[j, j + 1 if open_now else failed] = -1.0, 1.0
-        law, clock = law @ expm(generator * (moment - clock)), moment
-        for j in range(reports):
-            if late[j] <= moment:
-                law[failed], law[j] = law[failed] + law[j], 0.0
-    return float(law[failed])
-
-
 def failure_check_by_check(reports: int, slack: float, slope: float) -> float:
-    """The same for more reports: all states at once, from each check to the next."""
+    """A Poisson process between the boundaries: all states at once, from check to check."""
     j = np.arange(reports)
     early, late = (j - slack) / (1 + slope), (j + slack) / (1 - slope)
     checks = [(t, True, i) for i, t in enumerate(early.tolist()) if t > 0]

@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from casemate.errors import Misconfigured
 from casemate.track.engine import Engine
@@ -23,7 +22,7 @@ from casemate.track.service.attendant import Flag, Timing
 from casemate.track.service.membership import join
 from casemate.track.service.serving import Serving
 from casemate.track.setting import Setting
-from casemate.track.transport.nats import NatsWire
+from casemate.track.transport.address import open_wire
 from casemate.track.transport.network import Network, Parcel, Wire
 
 ALPHA = 0.05
@@ -52,8 +51,7 @@ class Bad:
 
 
 def opened(address: str) -> Network:
-    parts = urlsplit(address)
-    wire: Wire = NatsWire(f"nats://{parts.netloc}", parts.path.strip("/"))
+    wire = open_wire(address)
     return Network(Bad(wire) if os.environ.get("CASEMATE_CHAOS") else wire)
 
 

@@ -30,7 +30,6 @@ from casemate.track.engine import (
     EndRound,
     Marks,
     PublishedCount,
-    Rules,
     SiteTally,
     Whole,
     Wish,
@@ -55,7 +54,7 @@ class Doubling:
         self.tally = SiteTally(sites, last_counts=not blocks)
         self.begin([0] * sites)
 
-    def opening(self) -> Rules:
+    def opening(self) -> Rule:
         """Every item, while there are few."""
         return Every()
 

@@ -27,7 +27,6 @@ from casemate.track.engine import (
     Flags,
     Marks,
     PublishedCount,
-    Rules,
     SiteTally,
     Wish,
 )
@@ -72,7 +71,7 @@ class Mixed:
         self._ordered = 0  # words to sites so far
         self._arranged = math.inf  # the count when the last order was given
         self._pending: set[int] = set()  # sites that have not answered their last order
-        self._called: list[Rule] | None = None  # the rules of a round about to be called
+        self._called: Rule | None = None  # the rule of a round about to be called
         self._sampling: Sampling | None = None
         self._failure = 0.0  # the failure probabilities of all sampled rounds so far
         self._reserve_words = sites // 8 + 8  # words that are not planned with
@@ -81,18 +80,18 @@ class Mixed:
 
     # What a server asks of an engine
 
-    def opening(self) -> Rules:
+    def opening(self) -> Rule:
         """Everybody begins with a centred window."""
         return self._rule
 
-    def summons(self) -> Rules:
-        """The rules of the round that was wished for, or others if somebody else calls."""
+    def summons(self) -> Rule:
+        """The rule of the round that was wished for, or another if somebody else calls."""
         if self._called is None:
             orders = self._called_by_others()
             self._ordered += len(self._light) - len(orders)
-            self._called = [orders.get(i, self.tally.rule(i)) for i in range(len(self._light))]
-        rules, self._called = self._called, None
-        return rules
+            (self._called,) = set(orders.values()) or {self._rule}  # one for all
+        rule, self._called = self._called, None
+        return rule
 
     def _called_by_others(self) -> Mapping[int, Rule]:
         """Sample everybody if that is best and can be paid, or else centred windows.
@@ -232,7 +231,7 @@ class Mixed:
             return None
         self._arranged = max(self.tally.value(), 1.0)
         if self._light.all():
-            self._called = list(orders.values())
+            (self._called,) = set(orders.values())  # one for all
             self._set_marks(review)
             return EndRound()
         silent = {i for i, rule in orders.items() if exact[i] and isinstance(rule, Growth)}

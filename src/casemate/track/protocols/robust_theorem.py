@@ -86,11 +86,6 @@ class RobustConstants:
         """Alpha N0 in bits, which is what Lemma 7 promises: 8 C sqrt(k)."""
         return 8 * self.factor * math.sqrt(self.setting.sites)
 
-    @property
-    def growth(self) -> float:
-        """By how much a round multiplies the count, as far as blocks are not rounded."""
-        return 1 + self.phases * self.threshold / self.start
-
     def block_size(self, count: int) -> int:
         """How many items a block holds in a round that begins at this count: Delta."""
         return int(count / self.start)

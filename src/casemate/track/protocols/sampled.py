@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial.legendre import leggauss
 
-from casemate.track.engine import EndRound, Marks, PublishedCount, Rules, SiteTally, Wish
+from casemate.track.engine import EndRound, Marks, PublishedCount, SiteTally, Wish
 from casemate.track.protocols.boundary import (
     chernoff_failure,
     chernoff_slack,
@@ -349,11 +349,11 @@ class Sampled:
         self.spent = 0.0  # of delta, by the rounds so far
         self.begin([0] * design.sites)
 
-    def opening(self) -> Rules:
+    def opening(self) -> Rule:
         """Every item, until sampling is worth it."""
         return Every()
 
-    def summons(self) -> Rules:
+    def summons(self) -> Rule:
         """A probability that suits the count as it is published; any would be right."""
         probability = self.design.probability(self.tally.value(), self._least(), self.spent)
         self._called = Every() if probability == 1.0 else Sample(probability)

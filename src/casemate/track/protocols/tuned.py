@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.track.engine import Change, EndRound, Marks, PublishedCount, Rules, SiteTally, Wish
+from casemate.track.engine import Change, EndRound, Marks, PublishedCount, SiteTally, Wish
 from casemate.track.protocols.phases import Lengths, crossing_probability
-from casemate.track.protocols.windows import centred_rule, centred_windows
+from casemate.track.protocols.windows import centred_rule, centred_windows, even_load_words
 from casemate.track.reporting_rule import Blocks, Draw, Rule
 from casemate.track.setting import Setting
 
@@ -279,11 +279,6 @@ class TunedDesign:
         return self.alpha * (self.lengths.mean - 1)
 
     @property
-    def growth(self) -> float:
-        """By what factor the count grows in a round, on average."""
-        return 1 + self.alpha * self.phases * (self.lengths.mean - 0.5) / self.budget
-
-    @property
     def words(self) -> float:
         """Of a round, on average."""
         return self.phases * self.lengths.mean + 2 * (self.phases - 1) + 2 * self.sites
@@ -421,7 +416,7 @@ def predicted_words(s: Setting) -> float:
     """Words until all items have come, when loads are even."""
     sites, alpha, delta, horizon = s.sites, s.alpha, s.delta, float(s.items)
     begin = first_round_count(sites, alpha, delta)
-    words = windows_words(sites, alpha, min(begin, horizon))
+    words = even_load_words(centred_rule(alpha), sites, int(min(begin, horizon)))
     count, number = begin, 0
     if count < horizon:
         words += 2 * sites
@@ -434,15 +429,6 @@ def predicted_words(s: Setting) -> float:
         words += rounds * plan.words
         count, number = count * math.exp(rounds * growth) * (1 + 1e-12), number + math.ceil(rounds)
     return words
-
-
-def windows_words(sites: int, alpha: float, count: float) -> float:
-    """Words of centred windows up to this count, when loads are even."""
-    rule, items_per_site = centred_rule(alpha), count / sites
-    words, trigger, after = 0, 0, 1
-    while after <= items_per_site:
-        words, trigger, after = words + 1, after, rule.top(after) + 1
-    return sites * (words + (items_per_site - trigger) / (after - trigger))
 
 
 # The tracker -------------------------------------------------------------------------------------
@@ -524,7 +510,7 @@ class RobustTuned:
         """That of the round, or of the windows before."""
         return self.windows.tally if self.round is None else self.round.tally
 
-    def opening(self) -> Rules:
+    def opening(self) -> Rule:
         """Windows."""
         return self._window
 

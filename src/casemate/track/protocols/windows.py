@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.track.engine import Floats, PublishedCount, Rules, SiteTally, Whole, Wish
+from casemate.track.engine import Floats, PublishedCount, SiteTally, Whole, Wish
 from casemate.track.reporting_rule import FIXED_POINT_ONE, Every, Growth, Rule
 
 
@@ -57,15 +57,16 @@ class Windows:
     """
 
     def __init__(self, sites: int, rule: Every | Growth, weight: float = 0.0) -> None:
-        growth = (rule.numerator, rule.denominator) if isinstance(rule, Growth) else (1, 1)
-        self.tally, self._rule = SiteTally(sites, *growth, weight), rule
-        self.tally.follow(slice(None), rule)
+        growth = rule if isinstance(rule, Growth) else Growth(1, 1)
+        self.tally = SiteTally(sites, growth.numerator, growth.denominator, weight)
+        self.tally.follow(slice(None), growth)
+        self._rule = rule
 
-    def opening(self) -> Rules:
+    def opening(self) -> Rule:
         """The one rule."""
         return self._rule
 
-    def summons(self) -> Rules:
+    def summons(self) -> Rule:
         """The one rule."""
         return self._rule
 
@@ -276,3 +277,14 @@ class CentredReports:
             self._stretches.append((first, step, before))
             self._next = first + (repeats + 1) * step, before + repeats + 1
         self._firsts, self._steps, self._before = np.array(self._stretches, dtype=np.int64).T
+
+
+def even_load_words(rule: Growth, sites: int, items: int) -> float:
+    """The reports of windows of one rule, when items come evenly to the sites.
+
+    >>> even_load_words(Growth(3, 1), sites=4, items=13)
+    5.0
+    """
+    least, remainder = divmod(items, sites)  # so many sites have one item more
+    fewer, most = (CentredReports(rule).words(np.array([count])) for count in (least, least + 1))
+    return float((sites - remainder) * fewer + remainder * most)

@@ -212,10 +212,6 @@ class QuotaServer:
         self._send(orders)
         return self._limit
 
-    def close(self) -> None:
-        """Let go of the journal."""
-        self._journal.close()
-
     # What a claim says
 
     def _hear(self, claim: Claim) -> None:

@@ -9,7 +9,7 @@ one over `Site` and `Server` objects.
 import math
 import signal
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import NamedTuple, Self
@@ -19,7 +19,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from casemate.compiled import compiled
-from casemate.track.engine import Change, EndRound, Rules, TalliedEngine, Wish
+from casemate.track.engine import Change, EndRound, TalliedEngine, Wish
 from casemate.track.reporting_rule import Rule, SiteStanding, gap
 from casemate.track.setting import Run, Setting
 from casemate.track.simulate.adversary import CompiledAdversary, Floats, Rngs, Whole, next_site
@@ -308,10 +308,10 @@ class CompiledRun:
         t.counted, t.reporters, self._items = (int(total) for total in sums[COUNTED:])
         return due
 
-    def _take_all(self, rules: Rules) -> None:
-        """Every site takes the rule, or its own of these."""
+    def _take_all(self, rule: Rule) -> None:
+        """Every site takes the rule."""
         for site in range(self._setting.sites):
-            self._take(site, rules[site] if isinstance(rules, Sequence) else rules)
+            self._take(site, rule)
 
     def _take(self, site: int, rule: Rule) -> int:
         """The site takes a rule and finds its next trigger; its count."""
@@ -345,10 +345,10 @@ class CompiledRun:
         summoned = self._engine.summons()
         if summoned is not None:
             self._take_all(summoned)
-        rules = self._engine.begin(self._counts.tolist())
-        if rules is not None:
+        rule = self._engine.begin(self._counts.tolist())
+        if rule is not None:
             self._words["rule"] += self._setting.sites
-            self._take_all(rules)
+            self._take_all(rule)
 
 
 def run_compiled(

@@ -113,12 +113,8 @@ class Carrier(Protocol[Up, Down]):
         ...
 
 
-class Transport(Carrier[SiteReport, Order], Protocol):
-    """A way for the messages of a tracker."""
-
-    def order_all(self, order: Order) -> None:
-        """Carry one order to every site, in one message where it can."""
-        ...
+Transport = Carrier[SiteReport, Order]
+"""A way for the messages of a tracker."""
 
 
 class DirectCarrier(Generic[Up, Down]):
@@ -154,11 +150,6 @@ class DirectCarrier(Generic[Up, Down]):
         take = self._sites.get(site)
         if take is not None:
             self._deliver(lambda: take(order))
-
-    def order_all(self, order: Down) -> None:
-        """Hand the order to every site that joined, one after another."""
-        for site in list(self._sites):
-            self.order(site, order)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from track.crowd import Crowd
 from track.quota.processes import started
 from track.transport.eventually import eventually
-from track.transport.loop import Loop
+from track.transport.hub import Hub
 
 from casemate.errors import Misconfigured
 from casemate.track.quota import Quota
@@ -21,18 +21,20 @@ from casemate.track.quota.journals import QuotaFileJournal
 from casemate.track.quota.quota import join
 
 
-def served(wire: Loop, limit: int, names: list[str], folder: Path | str) -> Quota:
-    return Quota(limit, names, remainder=0.0, transport=Broker(wire, look=0.0), journal=folder)
+def served(hub: Hub, limit: int, names: list[str], folder: Path | str) -> Quota:
+    return Quota(
+        limit, names, remainder=0.0, transport=Broker(hub.wire(), look=0.0), journal=folder
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=60))
 def test_workers_that_join_share_one_limit(asked: list[tuple[int, int]]) -> None:
-    wire, used = Loop(), 0
+    hub, used = Hub(), 0
     with (
         TemporaryDirectory() as folder,
-        served(wire, 200, ["a", "b", "c"], folder) as quota,
-        join(Broker(wire), "a", patience=0.0) as a,
-        join(Broker(wire), "b", patience=0.0) as b,
+        served(hub, 200, ["a", "b", "c"], folder) as quota,
+        join(Broker(hub.wire()), "a", patience=0.0) as a,
+        join(Broker(hub.wire()), "b", patience=0.0) as b,
     ):
         sites = [a, b, quota.site("c")]
         assert not a.acquire(201)
@@ -44,54 +46,57 @@ def test_workers_that_join_share_one_limit(asked: list[tuple[int, int]]) -> None
 
 
 def test_what_was_admitted_is_known_when_workers_have_said_so(tmp_path: Path) -> None:
-    wire = Loop()
-    with served(wire, 10, ["a", "b"], tmp_path) as quota:
-        with join(Broker(wire), "a", tmp_path / "a") as site:
+    hub = Hub()
+    with served(hub, 10, ["a", "b"], tmp_path) as quota:
+        with join(Broker(hub.wire()), "a", tmp_path / "a") as site:
             assert site.acquire() and site.acquire()
             assert quota.admitted() == 0 and quota.left() == 5
             assert site.acquire(4)
             assert quota.admitted() == 2
         assert quota.admitted() == 6, "it says so when it ends"
         assert quota.site("b").acquire() and quota.admitted() == 7
-    with served(wire, 10, ["a", "b"], tmp_path) as quota:
+    with served(hub, 10, ["a", "b"], tmp_path) as quota:
         assert quota.admitted() == 6
         assert quota.site("b").used == 1 and quota.admitted() == 7
 
 
 def test_a_worker_with_a_journal_goes_on_where_it_was(tmp_path: Path) -> None:
-    wire = Loop()
-    with served(wire, 10, ["a"], tmp_path / "server"):
+    hub = Hub()
+    with served(hub, 10, ["a"], tmp_path / "server"):
         for used in (3, 6, 9):
-            with join(Broker(wire), "a", tmp_path / "a") as site:
+            with join(Broker(hub.wire()), "a", tmp_path / "a") as site:
                 assert site.acquire(3) and site.used == used
-        with join(Broker(wire), "a", str(tmp_path / "a")) as site:
+        with join(Broker(hub.wire()), "a", str(tmp_path / "a")) as site:
             assert [site.acquire(2), site.acquire(1), site.acquire(1)] == [False, True, False]
 
 
 def test_what_the_lease_of_a_worker_without_a_journal_had_left_is_lost(tmp_path: Path) -> None:
-    wire = Loop()
-    with served(wire, 10, ["a", "b"], tmp_path) as quota:
-        with join(Broker(wire), "a") as site:
+    hub = Hub()
+    with served(hub, 10, ["a", "b"], tmp_path) as quota:
+        with join(Broker(hub.wire()), "a") as site:
             assert site.acquire()
             lost = site.left
-        with join(Broker(wire), "a") as site:
+        with join(Broker(hub.wire()), "a") as site:
             assert site.used == 0
             assert sum(site.acquire() for _ in range(20)) == 10 - 1 - lost == 5
         assert quota.server.granted == 10
 
 
 def test_wrong_names_and_addresses_are_refused_and_hold_nothing(tmp_path: Path) -> None:
-    wire, path = Loop(), tmp_path / "a"
+    hub, path = Hub(), tmp_path / "a"
     with pytest.raises(Misconfigured, match="a site's name is"):
-        Quota(10, ["a\n"], transport=Broker(wire), journal=tmp_path)
+        Quota(10, ["a\n"], transport=Broker(hub.wire()), journal=tmp_path)
     with pytest.raises(Misconfigured, match="no address of a message broker"):
         Quota(10, ["a"], transport="nowhere", journal=tmp_path)
-    with pytest.raises(Misconfigured, match="a site's name is"), join(Broker(wire), "a\n", path):
+    with (
+        pytest.raises(Misconfigured, match="a site's name is"),
+        join(Broker(hub.wire()), "a\n", path),
+    ):
         pass
     with pytest.raises(Misconfigured, match="no address of a message broker"), join("x", "a", path):
         pass
     QuotaFileJournal(path).close()
-    Quota(10, ["a"], transport=Broker(wire), journal=tmp_path).close()
+    Quota(10, ["a"], transport=Broker(hub.wire()), journal=tmp_path).close()
 
 
 # Real brokers, real processes

@@ -48,7 +48,7 @@ def test_a_journal_put_back_from_an_old_copy_is_noticed_and_leases_nothing_more(
     assert server.granted == 0
 
 
-def test_a_site_does_not_follow_a_server_that_lost_its_journal() -> None:
+def test_a_site_does_not_follow_a_server_that_lost_its_journal_and_tells_it_whose_it_is() -> None:
     net = Net(good=True)
     QuotaServer(10, ["a"], net, journal=ServerDisk(window=1))
     site = QuotaSite("a", net, SiteDisk(1, Fuse()))
@@ -59,6 +59,7 @@ def test_a_site_does_not_follow_a_server_that_lost_its_journal() -> None:
     net.good = False
     with pytest.raises(OtherWindow, match="another window"):
         site.take(Lease(2, 1, 9, 10))
+    assert net.travelling == [("", Claim(1, "a", 1, 1, 10, 5, 0))]
     assert site.left == 5
 
 
@@ -89,7 +90,8 @@ def test_a_site_that_never_answers_is_given_up_and_the_others_go_on() -> None:
 def test_a_server_journal_is_durable_before_an_order_leaves(tmp_path: Path) -> None:
     net, seen = Net(), []
     path = tmp_path / "quota.sqlite"
-    server = QuotaServer(100, ["a"], net, journal=ServerFile(path))
+    journal = ServerFile(path)
+    server = QuotaServer(100, ["a"], net, journal=journal)
 
     def look(site: str, order: object) -> None:
         with sqlite3.connect(path) as other:
@@ -98,7 +100,7 @@ def test_a_server_journal_is_durable_before_an_order_leaves(tmp_path: Path) -> N
     net.order = look  # type: ignore[method-assign]  # a spy
     server.receive(Claim(0, "a", 7, 0, 0, 0, wanted=1))
     assert seen == [("a", 1, 100)]
-    server.close()
+    journal.close()
 
 
 def test_another_file_is_no_journal(tmp_path: Path) -> None:

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from track.quota.bad_network import Fuse, Net, ServerDisk, SiteDisk
-from track.quota.hub import Hub
 from track.quota.processes import started
 from track.transport.eventually import eventually
+from track.transport.hub import Hub
 
-from casemate.errors import Misconfigured, OtherWindow, Refused, UnknownSite
+from casemate.errors import Misconfigured, Refused, UnknownSite
 from casemate.track.quota import Quota
 from casemate.track.quota import broker as presence
 from casemate.track.quota.broker import Broker
-from casemate.track.quota.messages import Claim, Lease, QuotaInProcess
+from casemate.track.quota.messages import Claim, QuotaInProcess
 from casemate.track.quota.quota import join
 from casemate.track.quota.server import QuotaServer
 from casemate.track.quota.site import QuotaSite
@@ -160,39 +160,22 @@ def test_what_a_worker_of_another_window_holds_is_charged_to_the_limit() -> None
     assert server.granted == 10 and not site.acquire()
 
 
-def test_a_site_tells_a_second_server_whose_it_is() -> None:
-    net, disk = Net(), SiteDisk(1, Fuse())
-    site = QuotaSite("a", net, disk)
-    site.take(Lease(1, 1, 1, 10))
-    with pytest.raises(OtherWindow):
-        site.take(Lease(2, 1, 1, 10))
-    assert net.travelling == [("", Claim(1, "a", 1, 1, 10, 0, 0))]
-    assert site.left == 10
-
-
 # What a worker is told
 
 
-def test_a_worker_that_the_server_does_not_know_is_told_so(hub: Hub, tmp_path: Path) -> None:
+def test_a_worker_that_the_server_does_not_know_is_told_so_and_an_old_word_does_not_hurt(
+    hub: Hub, tmp_path: Path
+) -> None:
     lines = list[str]()
-    with (
-        Quota(10, ["a"], transport=broker(hub, lines), journal=tmp_path),
-        join(broker(hub), "berlin", patience=0.01) as site,
-    ):
-        with pytest.raises(UnknownSite, match="'berlin'"):
-            site.acquire()
-        assert len([line for line in lines if "berlin" in line]) == 1
-
-
-def test_an_old_word_that_nobody_knows_a_site_does_not_hurt(hub: Hub, tmp_path: Path) -> None:
-    with join(broker(hub), "a", patience=0.01) as site:
+    with join(broker(hub), "berlin", patience=0.01) as site:
         with (
-            Quota(10, ["b"], transport=broker(hub), journal=tmp_path / "1"),
-            pytest.raises(UnknownSite),
+            Quota(10, ["b"], transport=broker(hub, lines), journal=tmp_path / "1"),
+            pytest.raises(UnknownSite, match="'berlin'"),
         ):
             site.acquire()
+        assert len([line for line in lines if "berlin" in line]) == 1
         assert not site.acquire(), "nobody is there"
-        with Quota(10, ["a"], transport=broker(hub), journal=tmp_path / "2"):
+        with Quota(10, ["berlin"], transport=broker(hub), journal=tmp_path / "2"):
             assert site.acquire()
 
 

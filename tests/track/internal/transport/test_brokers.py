@@ -10,6 +10,7 @@ from track.transport.eventually import eventually
 
 from casemate.errors import Misconfigured
 from casemate.track.messages import Order, SiteReport
+from casemate.track.reporting_rule import Growth
 from casemate.track.transport.address import open_transport
 from casemate.track.transport.network import Notes
 
@@ -91,6 +92,18 @@ def test_a_password_is_used_and_never_shown(
             with pytest.raises(Misconfigured, match="refuses this user or password") as caught:
                 open_transport(address.format(wrong, broker.port))
             assert "hunter2" not in str(caught.value)
+
+
+def test_an_order_to_all_reaches_all_once(address: str) -> None:
+    server, sites = open_transport(address), open_transport(address)
+    obeyed: dict[str, list[Order]] = {str(i): [] for i in range(20)}
+    for name, orders in obeyed.items():
+        sites.join(name, orders.append)
+    server.order_all(order := Order(5, Growth(3, 2), False))
+    eventually(lambda: all(obeyed.values()))
+    assert all(orders == [order] for orders in obeyed.values())
+    sites.close()
+    server.close()
 
 
 @pytest.mark.redis

@@ -12,8 +12,9 @@ class Hub:
         self.wires: list[HubWire] = []
         self.deaf, self._queue, self._busy = False, deque[Parcel](), False
 
-    def wire(self) -> "HubWire":
-        made = HubWire(self)
+    def wire(self, kept: tuple[bytes, ...] = ()) -> "HubWire":
+        """One more wire, to a broker that has kept these reports."""
+        made = HubWire(self, kept)
         self.wires.append(made)
         return made
 
@@ -38,18 +39,20 @@ class Hub:
 class HubWire:
     """One of the wires."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
+    def __init__(self, hub: Hub, kept: tuple[bytes, ...]) -> None:
+        self._hub, self._kept = hub, kept
         self.takers: dict[str, Take] = {}
+        self.sent: list[Parcel] = []
 
     def publish(self, parcel: Parcel) -> None:
+        self.sent.append(parcel)
         self._hub.carry(parcel)
 
     def subscribe(self, channel: str, take: Take) -> None:
         self.takers[channel] = take
 
-    def recall(self, channel: str) -> tuple[bytes, ...]:  # noqa: ARG002 - nothing is kept
-        return ()
+    def recall(self, channel: str) -> tuple[bytes, ...]:
+        return self._kept if channel == "report" else ()
 
     def close(self) -> None:
         self.takers = {}
