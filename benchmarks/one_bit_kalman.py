@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.claims import Claim, show
 from casemate.attack.one_bit import OneBitKalman
 from casemate.attack.one_bit.bisection import BisectionSearch
-from casemate.attack.one_bit.bisection_simulation import simulate_trail
+from casemate.attack.one_bit.bisection_simulation import feed
 from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,
@@ -199,7 +199,7 @@ def beside_bisection(size: int, dimensions: int, noise: float) -> Claim:
     noisy = truth + law.sample(rng, count)
     said = known(stream, law, rng).follow(stream.coordinates, noisy).answers
     search = BisectionSearch(size, dimensions, law, horizon=count)
-    trail = simulate_trail(search, stream.coordinates, secret, noisy - truth)
+    trail, _ = feed(search, stream.coordinates, noisy)
     ours, theirs = (float(np.abs(each - truth).mean()) for each in (said, trail.answers))
     return Claim(
         f"OnlineBisection over the filter, one stream of 1e6, {size},{dimensions},{noise:g}",
@@ -238,7 +238,8 @@ def fresh() -> list[Claim]:
             stream = setting.make(rng, setting.size, setting.dimensions, QUERIES + 1_000)
             w = rng.random(setting.size)
             truth = stream.coordinates @ (stream.basis @ w)
-            learner, seen = known(stream, law, rng), stream.part(0, QUERIES)
+            learner = known(stream, law, rng)
+            seen = Stream(stream.basis, stream.coordinates[:QUERIES])
             learner.follow(seen.coordinates, truth[:QUERIES] + law.sample(rng, QUERIES))
             last = stream.coordinates[QUERIES:]
             errors.append(np.abs(last @ (stream.basis @ learner.vector) - truth[QUERIES:]).mean())

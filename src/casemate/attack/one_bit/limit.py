@@ -32,9 +32,9 @@ from typing import Literal
 import numpy as np
 
 from casemate.attack.one_bit.laws import Floats, Law
+from casemate.attack.one_bit.square_root import potter_update, predict
 from casemate.attack.one_bit.streams import Stream
 from casemate.compiled import compiled
-from casemate.exact import ANY_ORDER
 
 Kind = Literal["median", "supremum", "none"]
 
@@ -206,7 +206,7 @@ def _grid_gaps(grid: Floats, places: Floats) -> tuple[Floats, Floats]:
 # Compiled accumulation of information along a stream --------------------------------------------
 
 
-@compiled(fastmath=ANY_ORDER)
+@compiled
 def prior_deviations(coordinates: Floats, root: Floats, information: float) -> Floats:
     """The deviation of x' beta before each query x, where each earlier one carried `information`.
 
@@ -215,24 +215,12 @@ def prior_deviations(coordinates: Floats, root: Floats, information: float) -> F
     """
     count, size = coordinates.shape
     result = np.empty(count)
-    projection, gain = np.empty(size), 0.0
+    noise = 1.0 / information if information > 0.0 else math.inf
+    belief, workspace = (np.zeros(size), root), (np.empty(size), np.empty(size))
     for t in range(count):
-        projection[:] = 0.0
-        for i in range(size):
-            for j in range(size):
-                projection[j] += coordinates[t, i] * root[i, j]
-        square = 0.0
-        for j in range(size):
-            square += projection[j] * projection[j]
-        result[t] = math.sqrt(square)
-        rest = 1.0 / (1.0 + information * square)  # the part of the variance that stays
-        factor = information * rest / (1.0 + math.sqrt(rest))  # (1 - sqrt(rest)) / square
-        for i in range(size):
-            gain = 0.0
-            for j in range(size):
-                gain += root[i, j] * projection[j]
-            for j in range(size):
-                root[i, j] -= factor * gain * projection[j]
+        _, variance = predict(belief, coordinates[t], workspace)
+        result[t] = math.sqrt(variance)
+        potter_update(belief, workspace, (variance, noise, 1.0), (0.0, 1.0))
     return result
 
 

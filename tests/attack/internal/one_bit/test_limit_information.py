@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from attack.one_bit_streams import CUT, two_humps
 from scipy import integrate, stats
 
 from casemate.attack.one_bit.kalman import level_offsets
@@ -33,18 +34,20 @@ from casemate.attack.one_bit.limit import (
 from casemate.attack.one_bit.oracle import Floats
 
 ROOT3 = math.sqrt(3)
-HUMPS = MixtureLaw((Shifted(Gaussian(0.4), -1.0), Shifted(Gaussian(0.4), 1.0)), (0.5, 0.5))
+HUMPS = two_humps(Gaussian(0.4), 1.0)
 SMOOTH: dict[str, tuple[Law, float, float]] = {  # deviation 1: the median bit, the whole answer
+    "triangular (an edge in a straight line)": (Triangular(math.sqrt(6)), 2 / 3, math.inf),
     "gaussian": (Gaussian(1.0), 2 / math.pi, 1.0),
     "laplace": (Laplace(1 / math.sqrt(2)), 2.0, 2.0),
     "logistic": (Logistic(ROOT3 / math.pi), math.pi**2 / 12, math.pi**2 / 9),
     "student": (StudentT(3.0, 1 / ROOT3), 16 / math.pi**2, 2.0),
     "cauchy (of scale 1)": (Cauchy(1.0), 4 / math.pi**2, 0.5),
+    "cosine (of half width 2)": (RaisedCosine(2.0), 1.0, (math.pi / 2) ** 2),
 }
 EDGED: dict[str, tuple[Law, float]] = {  # the median bit
     "uniform": (Uniform(ROOT3), 1 / 3),
     "exponential": (Exponential(1.0), 1.0),
-    "cut at 2": (Truncated(Gaussian(1.0), -2.0, 2.0), 0.6987607),
+    "cut at 2": (CUT, 0.6987607),
     "cut at 3": (Truncated(Gaussian(1.0), -3.0, 3.0), 0.6400712),
     "cut off centre": (Truncated(Gaussian(1.0), -1.0, 6.0), math.nan),
     "cut to almost nothing": (Truncated(Gaussian(1.0), -1e-8, 1e-8), 1e16),
@@ -53,11 +56,12 @@ EDGED: dict[str, tuple[Law, float]] = {  # the median bit
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_the_median_is_best_for_the_usual_laws_and_carries_what_is_known(name: str) -> None:
+    """At an edge that falls in a line the bit is bounded, and the whole answer is not."""
     law, median, full = SMOOTH[name]
     found = bit_information(law)
     assert (found.kind, found.offset) == ("median", 0.0)
     assert found.best == found.median == pytest.approx(median, rel=1e-9)
-    assert full_information(law) == pytest.approx(full, rel=1e-5)
+    assert full_information(law) == pytest.approx(full, rel=1e-3 if "cosine" in name else 1e-5)
 
 
 @pytest.mark.parametrize("name", EDGED)
@@ -71,20 +75,6 @@ def test_an_edge_with_a_jump_has_no_best_threshold(name: str) -> None:
     inward = math.copysign(min(law.scale, law.edges[1] - law.edges[0]), -found.offset)
     near = [cells_information(law, np.array([edge + inward * 10.0**-k])) for k in (3, 4, 5)]
     assert near[0] < near[1] < near[2]
-
-
-def test_at_an_edge_that_falls_in_a_line_the_bit_is_bounded_and_the_answer_is_not() -> None:
-    law = Triangular(math.sqrt(6))
-    assert bit_information(law).kind == "median"
-    assert bit_information(law).best == pytest.approx(2 / 3)
-    assert full_information(law) == math.inf
-
-
-def test_a_bounded_law_that_comes_in_flat_gives_nothing_at_its_edge() -> None:
-    law = RaisedCosine(2.0)
-    assert bit_information(law).kind == "median"
-    assert bit_information(law).best == pytest.approx(4 / 2.0**2)
-    assert full_information(law) == pytest.approx((math.pi / 2.0) ** 2, rel=1e-3)
 
 
 def test_between_two_humps_the_median_is_194_times_worse_than_the_best() -> None:
@@ -186,7 +176,7 @@ def test_no_cells_nearby_say_more(levels: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("law", [Gaussian(1.0), Laplace(2.0), Cauchy(1.0), HUMPS])
-def test_no_triple_of_a_scan_is_better(law: Gaussian | Laplace | Cauchy | MixtureLaw) -> None:
+def test_no_triple_of_a_scan_is_better(law: Law) -> None:
     places = law.quantile(np.linspace(0.02, 0.98, 15))
     scan = max(
         cells_information(law, np.array(triple)) for triple in itertools.combinations(places, 3)
@@ -195,15 +185,13 @@ def test_no_triple_of_a_scan_is_better(law: Gaussian | Laplace | Cauchy | Mixtur
 
 
 @pytest.mark.parametrize("law", [Gaussian(1.0), Cauchy(2.0), HUMPS])
-def test_more_levels_carry_more_up_to_the_whole_answer(law: Gaussian | Cauchy | MixtureLaw) -> None:
+def test_more_levels_carry_more_up_to_the_whole_answer(law: Law) -> None:
     carried = [level_information(law, levels).best for levels in (2, 3, 4, 8, 16)]
     assert carried[0] == pytest.approx(bit_information(law).best, rel=1e-6)
     assert carried == sorted(carried)
     assert carried[-1] < full_information(law) * (1 + 1e-4)
 
 
-def test_at_an_edge_there_are_no_best_levels_and_one_level_is_none() -> None:
+def test_at_an_edge_there_are_no_best_levels() -> None:
     assert level_information(Uniform(1.0), 3).best == math.inf
     assert level_information(Uniform(1.0), 3).thresholds == ()
-    with pytest.raises(ValueError, match="at least 2 answers, got 1"):
-        level_information(Gaussian(1.0), 1)
