@@ -157,13 +157,6 @@ def test_it_stops_at_the_stopping_side() -> None:
     assert search.box.seen.tolist() == [0]
 
 
-def test_the_answer_is_the_middle_and_so_is_the_threshold() -> None:
-    search = BisectionSearch(4, 2, Uniform(1.0), horizon=100, constants=TIGHT)
-    search.box.shrink(0, upper=True)
-    x = np.array([1.0, -2.0])
-    assert search.answer(x) == search.threshold(x) == pytest.approx(0.5)
-
-
 def test_a_horizon_that_nobody_gave_doubles_and_a_search_that_had_stopped_goes_on() -> None:
     """More evidence is asked for from then on."""
     search, secret = BisectionSearch(1, 1, None), np.array([0.7])

@@ -75,22 +75,25 @@ def test_no_threshold_is_too_far_and_no_cell_too_narrow(
 # A known scale ------------------------------------------------------------------------------------
 
 
-def covariance_form(
-    queries: Floats, bits: list[bool], thresholds: Floats, scale: float
-) -> tuple[Floats, Floats]:
-    """The same filter written with the covariance, in the full space: mean and covariance."""
+Cut = Callable[[int, float, float], tuple[float, float]]
+"""What a bit says of a query: its place, mean and deviation to (mean, 1 - variance) after it."""
+
+
+def covariance_form(queries: Floats, cut: Cut, noise: float) -> tuple[Floats, Floats, bool]:
+    """The same filter written with the covariance: both, and whether a variance fell below 0."""
     size = queries.shape[1]
     mean, covariance = np.full(size, 0.5), np.eye(size) / 12 + np.ones((size, size)) / 12
-    for q, t, above in zip(queries, thresholds, bits, strict=True):
+    for place, q in enumerate(queries):
         variance = float(q @ covariance @ q)
-        total = scale**2 + variance
-        share, k = variance / total, (t - float(mean @ q)) / math.sqrt(total)
-        law = stats.truncnorm(k, np.inf) if above else stats.truncnorm(-np.inf, k)
-        lost = (1 - float(law.var())) * share * (1 - 0.3 * share)
-        gain = covariance @ q
-        mean = mean + float(law.mean()) / math.sqrt(total) * gain
+        if variance <= 0:
+            return mean, covariance, variance < 0
+        spread, gain = math.sqrt(noise**2 + variance), covariance @ q
+        step, shrink = cut(place, float(mean @ q), spread)
+        share = variance / spread**2
+        lost = shrink * share * (1 - 0.3 * share)
+        mean = mean + step / spread * gain
         covariance = covariance - lost / variance * np.outer(gain, gain)
-    return mean, covariance
+    return mean, covariance, False
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -101,7 +104,13 @@ def test_it_is_the_filter_of_the_textbooks_cut_at_each_bit(seed: int) -> None:
     learner = OneBitKalman(3, np.eye(3), 0.8)
     for q, t, above in zip(queries, thresholds, bits, strict=True):
         learner.learn(q, float(t), above)
-    mean, covariance = covariance_form(queries, bits, thresholds, 0.8)
+
+    def cut(place: int, centre: float, spread: float) -> tuple[float, float]:
+        k = (thresholds[place] - centre) / spread
+        law = stats.truncnorm(k, np.inf) if bits[place] else stats.truncnorm(-np.inf, k)
+        return float(law.mean()), 1 - float(law.var())
+
+    mean, covariance, _ = covariance_form(queries, cut, 0.8)
     assert learner.vector == pytest.approx(mean, rel=1e-6)
     for q in queries:
         assert learner.deviation(q) == pytest.approx(math.sqrt(q @ covariance @ q), rel=1e-6)
@@ -181,28 +190,13 @@ def test_without_noise_nothing_ever_breaks(scale: float | None, seed: int) -> No
     assert off[-100:].max() < 1e-7
 
 
-def has_negative_variance(queries: Floats) -> bool:
-    """Whether the form with the covariance, the same noise assumed, meets a variance below 0."""
-    size = queries.shape[1]
-    covariance = np.eye(size) / 12 + 1 / 12
-    noise = (1e-12 * math.sqrt(np.trace(covariance))) ** 2
-    for q in queries:
-        variance = float(q @ covariance @ q)
-        if variance < 0:
-            return True
-        share = variance / (noise + variance)
-        gain = covariance @ q
-        lost = 2 / math.pi * share * (1 - 0.3 * share)
-        covariance = covariance - lost / variance * np.outer(gain, gain)
-    return False
-
-
 def test_queries_that_repeat_break_the_form_with_the_covariance_and_not_the_root(seed: int) -> None:
     """About every second stream does, so that none of 40 does has a chance below 1e-9."""
     rng, broken = np.random.default_rng(seed), 0
     for _ in range(40):
         queries, w = np.repeat(rng.random((3, 3)), 100, axis=0), rng.random(3)
-        broken += has_negative_variance(queries)
+        noise = 1e-12 * math.sqrt(3 / 12 + 3 / 12)  # as the filter assumes it
+        broken += covariance_form(queries, lambda *_: (0.0, 2 / math.pi), noise)[2]
         learner = OneBitKalman(3, np.eye(3), 0.0)
         learner.follow(queries, queries @ w)
         assert np.abs(queries @ (learner.vector - w)).max() < 1e-9

@@ -139,7 +139,9 @@ def test_an_edge_is_named_with_when_it_pays() -> None:
     assert "from about 34 queries on" in told and "never uniform or clipped noise" in told
     assert pays_after(parse_law("uniform:50"), 4) == 34
     assert "ends abruptly at -6.931," in said("exponential:10")
-    assert as_json(found("uniform:200"))["edge_pays_after"] == 34
+    fields = as_json(found("uniform:200"))
+    assert fields["edge_pays_after"] == 34
+    assert fields["van_trees"] is None and fields["full_limit"] is None
     page = words(as_html(found("uniform:200")))
     assert "Bounded noise is a gift to the attacker" in page
     assert "A bit is as good as an answer" in page
