@@ -31,7 +31,7 @@ from casemate.attack.one_bit.laws import (
     Uniform,
     effective_scale,
 )
-from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
+from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, Precision, box_covariance
 from casemate.attack.one_bit.oracle import Floats
 from casemate.attack.one_bit.streams import Stream, generic, near_basis, subsets
 
@@ -99,7 +99,7 @@ def ratio(setting: Setting, law: Law, learners: Learners, levels: int = 2) -> st
         noisy = truth + law.sample(rng, QUERIES)
         said = answers(learners(stream, law, rng), stream, noisy, levels)
         errors.append(float(np.abs(said - truth).mean()))
-        bound = deviations(stream.coordinates, box_covariance(stream.basis), information)
+        bound = Precision(box_covariance(stream.basis), information).add(stream.coordinates)
         limits.append(MEAN_ABSOLUTE * float(bound.mean()))
     off = np.std(np.array(errors) - np.array(limits)) / math.sqrt(RUNS)
     return f"{np.mean(errors) / np.mean(limits):.3f} +- {off / np.mean(limits):.3f}"

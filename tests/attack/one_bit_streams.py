@@ -20,7 +20,7 @@ from casemate.attack.one_bit.bisection import (
 )
 from casemate.attack.one_bit.bisection_simulation import BisectionRun, simulate
 from casemate.attack.one_bit.laws import Gaussian, Law, MixtureLaw, Shifted, Truncated, Uniform
-from casemate.attack.one_bit.limit import box_covariance, deviations
+from casemate.attack.one_bit.limit import Precision, box_covariance
 from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.attack.one_bit.streams import Stream, group_basis, near_basis
 from casemate.papers import StreamSetting
@@ -81,7 +81,7 @@ def median_limit(stream: Stream, law: Law) -> float:
     information = 4 * law.density_at_median**2
     covariance = box_covariance(stream.basis)
     return math.sqrt(2 / math.pi) * float(
-        deviations(stream.coordinates, covariance, information).mean()
+        Precision(covariance, information).add(stream.coordinates).mean()
     )
 
 

@@ -247,11 +247,6 @@ class Precision:
         return prior_deviations(held, self._root, self._information)  # the root follows the stream
 
 
-def deviations(coordinates: Floats, covariance: Floats, information: float) -> Floats:
-    """The deviation of each query before its answer, for a whole stream."""
-    return Precision(covariance, information).add(coordinates)
-
-
 class LeastErrors:
     """What the best learner can hope for on one stream, which may come in blocks.
 

@@ -35,10 +35,10 @@ from casemate.attack.one_bit.laws import (
 )
 from casemate.attack.one_bit.limit import (
     LeastErrors,
+    Precision,
     bit_information,
     box_covariance,
     cells_information,
-    deviations,
     edge_pays_after,
     full_information,
     half_of_everything,
@@ -232,7 +232,7 @@ def test_deviations_are_those_of_the_inverted_information(
     coordinates = random.normal(size=(40, size))
     covariance = np.eye(size) + np.ones((size, size))
     np.testing.assert_allclose(
-        deviations(coordinates, covariance, information),
+        Precision(covariance, information).add(coordinates),
         plain_deviations(coordinates, covariance, information),
         rtol=1e-9,
     )
@@ -240,7 +240,7 @@ def test_deviations_are_those_of_the_inverted_information(
 
 def test_deviations_stay_numbers_where_there_is_almost_no_noise(seed: int) -> None:
     stream = generic(np.random.default_rng(seed), 32, 8, 20_000)
-    found = deviations(stream.coordinates, box_covariance(stream.basis), 1e24)
+    found = Precision(box_covariance(stream.basis), 1e24).add(stream.coordinates)
     assert np.isfinite(found).all()
     assert found[-1] == pytest.approx(found[9_999] / math.sqrt(2), rel=0.5)
 
@@ -369,8 +369,8 @@ def test_with_half_the_information_the_bound_would_be_wrong() -> None:
     law, ones = SHARP["gaussian"], np.ones((9, 1))
     last = risks(law, RULES["at the mean"], ones[:, 0])[-1]
     information, prior = bit_information(law).best, np.eye(1) / (4 * math.pi**2)
-    assert last >= deviations(ones, prior, information)[-1] ** 2
-    assert last < deviations(ones, prior, 0.5 * information)[-1] ** 2
+    assert last >= Precision(prior, information).add(ones)[-1] ** 2
+    assert last < Precision(prior, 0.5 * information).add(ones)[-1] ** 2
 
 
 def test_the_smooth_secrets_of_the_bound_lie_in_the_cube_and_take_the_wider_of_two_laws() -> None:
@@ -397,7 +397,7 @@ def test_limits_in_blocks_are_those_of_the_whole_stream(noise: str, seed: int) -
     assert (parts.root_mean_square == 0) == (parts.kind == "none")  # an edge leaves no bound
     assert (parts.full_mean == 0) == (noise in ("uniform:30", "triangular:5"))
     assert parts.half == pytest.approx(
-        math.sqrt(2 / math.pi) * deviations(queries, box_covariance(np.eye(5)), 0.0).mean()
+        math.sqrt(2 / math.pi) * Precision(box_covariance(np.eye(5)), 0.0).add(queries).mean()
     )
 
 
