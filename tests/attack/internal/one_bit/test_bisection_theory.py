@@ -170,7 +170,12 @@ def test_the_exact_gap_is_nearly_twice_the_printed_one_which_is_an_eighth_where_
 
 
 def test_skewed_noise_moves_the_middle_and_nothing_else_is_needed_of_it() -> None:
-    evidence = HalfEvidence.of(Exponential(1.0), 0.5)
+    law = Exponential(1.0)
+    evidence = HalfEvidence.of(law, 0.5)
+    lowest, highest = (float(1 - law.cdf(gap)) for gap in (0.5, -0.5))  # the share of "above"
+    assert (evidence.least, evidence.least + evidence.difference) == pytest.approx(
+        (lowest, highest)
+    )
     assert evidence.middle != pytest.approx(0.5, abs=0.01)
     assert evidence.least < evidence.middle < evidence.least + evidence.difference
 

@@ -263,12 +263,18 @@ def test_all_bets_together_start_with_one_purse() -> None:
 
 
 def test_the_best_bet_says_from_where_on_the_chances_were_wrong() -> None:
+    """The belief to go back to is that at the opening before; here it is the bits counted so far."""
     guard = Guard(1e-6, *BELIEF)
-    hits = [place % 10 == 0 for place in range(600)]
-    assert not any(count(guard, 0.1, hit) for hit in hits)
-    while not count(guard, 0.1, hit=False):
+
+    def hit_or_miss(hit: bool) -> bool:
+        belief = guard.counts[1:].astype(float), np.zeros((1, 1))
+        return bool(count_hit(belief, guard.state, 0.1, hit))
+
+    assert not any(hit_or_miss(place % 10 == 0) for place in range(600))
+    while not hit_or_miss(False):
         pass
     assert int(np.argmax(guard.wealth.max(axis=1))) == 9  # opened at the 512th
+    assert guard.belief_before()[0].tolist() == [255]
     assert guard.counts[1] < 1_100
 
 
