@@ -263,7 +263,7 @@ def test_all_bets_together_start_with_one_purse() -> None:
 
 
 def test_the_best_bet_says_from_where_on_the_chances_were_wrong() -> None:
-    """The belief to go back to is that at the opening before; here it is the bits counted so far."""
+    """The belief to go back to is that at the opening before; here it is the number of bits."""
     guard = Guard(1e-6, *BELIEF)
 
     def hit_or_miss(hit: bool) -> bool:
