@@ -213,12 +213,12 @@ def speed() -> list[Claim]:
     case, rng = Case(64, 4, 0.1, 2_000_000), np.random.default_rng(0)
     coordinates = near_basis(rng, 64, 4, case.horizon).coordinates
     secret = group_basis(64, 4) @ rng.random(64)
-    noise = case.law.sample(rng, case.horizon)
+    noisy = coordinates @ secret + case.law.sample(rng, case.horizon)
     alone, drawn = [], []
     for _ in range(4):  # the first compiles
         search = case.search(CORRECTED, PRINTED)
         start = time.process_time()
-        feed(search, coordinates, secret, noise)
+        feed(search, coordinates, noisy)
         alone.append(time.process_time() - start)
         search = case.search(CORRECTED, PRINTED)
         start = time.process_time()

@@ -23,7 +23,7 @@ from casemate.attack.one_bit.laws import (
     Truncated,
     Uniform,
 )
-from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
+from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, Precision, box_covariance
 from casemate.attack.one_bit.oracle import Floats
 from casemate.attack.one_bit.streams import near_basis
 
@@ -92,7 +92,7 @@ def run(case: Case, seed: int) -> Run:
     errors = np.abs(edge.follow(stream.coordinates, noisy).answers - truth)
     seconds = time.process_time() - start
     information = 4 * case.law.density_at_median**2
-    limit = deviations(stream.coordinates, box_covariance(stream.basis), information)
+    limit = Precision(box_covariance(stream.basis), information).add(stream.coordinates)
     ends = [10**power for power in range(3, 7) if 10 ** (power + 1) <= case.queries]
     decades = [float(errors[end : 10 * end].sum()) for end in ends]
     return Run(errors.mean(), MEAN_ABSOLUTE * limit.mean(), edge.at_edge, decades, seconds)

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.claims import Claim, show
 from casemate.attack.one_bit import OneBitKalman
 from casemate.attack.one_bit.bisection import BisectionSearch
-from casemate.attack.one_bit.bisection_simulation import simulate_trail
+from casemate.attack.one_bit.bisection_simulation import feed
 from casemate.attack.one_bit.laws import (
     Cauchy,
     Exponential,
@@ -31,7 +31,7 @@ from casemate.attack.one_bit.laws import (
     Uniform,
     effective_scale,
 )
-from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, box_covariance, deviations
+from casemate.attack.one_bit.limit import MEAN_ABSOLUTE, Precision, box_covariance
 from casemate.attack.one_bit.oracle import Floats
 from casemate.attack.one_bit.streams import Stream, generic, near_basis, subsets
 
@@ -99,7 +99,7 @@ def ratio(setting: Setting, law: Law, learners: Learners, levels: int = 2) -> st
         noisy = truth + law.sample(rng, QUERIES)
         said = answers(learners(stream, law, rng), stream, noisy, levels)
         errors.append(float(np.abs(said - truth).mean()))
-        bound = deviations(stream.coordinates, box_covariance(stream.basis), information)
+        bound = Precision(box_covariance(stream.basis), information).add(stream.coordinates)
         limits.append(MEAN_ABSOLUTE * float(bound.mean()))
     off = np.std(np.array(errors) - np.array(limits)) / math.sqrt(RUNS)
     return f"{np.mean(errors) / np.mean(limits):.3f} +- {off / np.mean(limits):.3f}"
@@ -199,7 +199,7 @@ def beside_bisection(size: int, dimensions: int, noise: float) -> Claim:
     noisy = truth + law.sample(rng, count)
     said = known(stream, law, rng).follow(stream.coordinates, noisy).answers
     search = BisectionSearch(size, dimensions, law, horizon=count)
-    trail = simulate_trail(search, stream.coordinates, secret, noisy - truth)
+    trail, _ = feed(search, stream.coordinates, noisy)
     ours, theirs = (float(np.abs(each - truth).mean()) for each in (said, trail.answers))
     return Claim(
         f"OnlineBisection over the filter, one stream of 1e6, {size},{dimensions},{noise:g}",
@@ -238,7 +238,8 @@ def fresh() -> list[Claim]:
             stream = setting.make(rng, setting.size, setting.dimensions, QUERIES + 1_000)
             w = rng.random(setting.size)
             truth = stream.coordinates @ (stream.basis @ w)
-            learner, seen = known(stream, law, rng), stream.part(0, QUERIES)
+            learner = known(stream, law, rng)
+            seen = Stream(stream.basis, stream.coordinates[:QUERIES])
             learner.follow(seen.coordinates, truth[:QUERIES] + law.sample(rng, QUERIES))
             last = stream.coordinates[QUERIES:]
             errors.append(np.abs(last @ (stream.basis @ learner.vector) - truth[QUERIES:]).mean())

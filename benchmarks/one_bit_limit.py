@@ -33,7 +33,7 @@ from casemate.attack.one_bit.limit import (
     full_information,
     level_information,
 )
-from casemate.attack.one_bit.streams import generic, near_basis
+from casemate.attack.one_bit.streams import Stream, generic, near_basis
 
 ROOT3 = math.sqrt(3)
 WAVE = 1 / math.sqrt(1 / 3 - 2 / math.pi**2)  # half width of a raised cosine of deviation 1
@@ -82,7 +82,7 @@ def stream_claim(setting: tuple[int, int, float, int]) -> Claim:
 
 def speed_claim(dimensions: int, count: int) -> Claim:
     stream = generic(np.random.default_rng(0), 64, dimensions, count)
-    one_bit_limit(stream.part(0, 10), Gaussian(1.0))  # compiled
+    one_bit_limit(Stream(stream.basis, stream.coordinates[:10]), Gaussian(1.0))  # compiled
     start = time.process_time()
     one_bit_limit(stream, Gaussian(1.0))
     spent = time.process_time() - start

@@ -1,23 +1,9 @@
-"""Small classifiers to steal: trained in numpy, with noise, and some that are not linear."""
+"""Small classifiers to steal: with noise, and some that are not linear."""
 
 import numpy as np
 
 from casemate.attack.extract.boundary import Bits, Boundary, Floats
 from casemate.attack.extract.noisy import logistic_regression, with_one
-
-
-def trained(dimension: int, random: np.random.Generator) -> Boundary:
-    """A perceptron, trained for a while on two clouds of points in the cube."""
-    centre = random.uniform(-0.6, 0.6, dimension)
-    clouds = [0.5 * random.normal(size=(200, dimension)) + side * centre for side in (-1, 1)]
-    points, labels = np.concatenate(clouds), np.repeat([-1.0, 1.0], 200)
-    weights, intercept = np.zeros(dimension), 0.0
-    for _ in range(20):
-        for place in random.permutation(len(points)):
-            if labels[place] * (points[place] @ weights + intercept) <= 0:
-                weights = weights + labels[place] * points[place]
-                intercept += 0.3 * labels[place]
-    return Boundary(weights, float(intercept))
 
 
 class Asked:

@@ -272,8 +272,8 @@ class _AttackRun:
             root_mean_square=math.sqrt(square),
             baseline=blind,
             limit=self.limits.mean,
-            van_trees=self.limits.van_trees,
-            full_limit=self.limits.full_mean,
+            van_trees=self.limits.root_mean_square or None,
+            full_limit=self.limits.full_mean or None,
             kind=self.limits.kind,
         )
         moment = Moment(asked, error, self.limits.mean)

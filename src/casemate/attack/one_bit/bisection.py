@@ -30,80 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.attack.one_bit.laws import Law
-from casemate.attack.one_bit.oracle import Bits, Floats, Trail, orthonormal_basis
+from casemate.attack.one_bit.oracle import Bits, Floats, orthonormal_basis
 from casemate.attack.one_bit.streams import concentrated_basis, principal_basis, printed_angle
-from casemate.compiled import compiled
-
-# Compiled steps, up to the end of a phase -------------------------------------------------------
-#
-# Kernels take plain tuples, as in `square_root`.
-
 
 Counts = NDArray[np.int64]
-
-SearchState = tuple[
-    tuple[float, float, bool], tuple[Floats, Floats], tuple[Counts, Counts, Counts, int]
-]
-"""(test, box, counts): a test is (cosine squared, shortest squared, whether the threshold is the
-middle); a box is (middle, half sides); counts are (above, seen, critical, awaited), where awaited
-is how many directions have to become ready."""
-
-
-@compiled(inline="always")
-def nearest_direction(x: Floats, cosine_squared: float, shortest_squared: float) -> int:
-    """The direction about which a query speaks; -1 when there is none."""
-    total, nearest = 0.0, 0
-    for j in range(x.shape[0]):
-        total += x[j] * x[j]
-        if x[j] > x[nearest]:
-            nearest = j
-    part = x[nearest]
-    within_angle = part > 0.0 and part * part >= cosine_squared * total
-    return nearest if within_angle and total >= shortest_squared else -1
-
-
-@compiled
-def advance(
-    stream: tuple[Floats, Floats, Floats], span: tuple[int, int], state: SearchState, trail: Trail
-) -> tuple[int, float]:
-    """Answer the queries of a span, and count, until a phase ends; where, and the sum of errors.
-
-    `stream` is (coordinates, secret, noise), `span` (first, end). Without directions to wait for,
-    it only answers; a trail without rows is not kept.
-    """
-    coordinates, secret, noise = stream
-    place, end = span
-    test, box, counts = state
-    cosine_squared, shortest_squared, in_the_middle = test
-    middle, half = box
-    above, seen, critical, awaited = counts
-    answers, thresholds, bits = trail
-    errors = 0.0
-    counting, keeping = awaited > 0, answers.shape[0] > 0
-    while place < end:
-        x = coordinates[place]
-        answer, truth, spread = 0.0, 0.0, 0.0
-        for j in range(x.shape[0]):
-            answer += middle[j] * x[j]
-            truth += secret[j] * x[j]
-            spread += half[j] * abs(x[j])
-        errors += abs(answer - truth)
-        threshold = answer if in_the_middle else spread
-        bit = truth + noise[place] > threshold
-        if keeping:
-            answers[place], thresholds[place], bits[place] = answer, threshold, bit
-        place += 1
-        if counting:
-            direction = nearest_direction(x, cosine_squared, shortest_squared)
-            if direction >= 0:
-                above[direction] += bit
-                seen[direction] += 1
-                if seen[direction] == critical[direction]:
-                    awaited -= 1
-                    if awaited == 0:
-                        break
-    return place, errors
-
 
 # How the text is read: its errata as switches, its constants as numbers -------------------------
 

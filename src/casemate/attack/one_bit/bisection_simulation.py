@@ -1,7 +1,8 @@
 """OnlineBisection against a simulated oracle: whole streams at a time, compiled.
 
 Guarantee  Boxes, counts and bits are those of `BisectionSearch` step by step; answers and
-           thresholds agree to 1e-12 of the box (`test_the_kernel_is_the_plain_version`).
+           thresholds agree to 1e-12 of the box:
+           `test_a_compiled_stream_is_one_bit_after_the_other`.
 Cost       Some tens of nanoseconds a query at d = 4 beside the noise; a stream may come in blocks.
 """
 
@@ -10,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from casemate.attack.one_bit.bisection import BisectionSearch, SearchState, advance
+from casemate.attack.one_bit.bisection import BisectionSearch, Counts
 from casemate.attack.one_bit.laws import Law
-from casemate.attack.one_bit.oracle import AnswerTrail, Bits, Floats
-
-NO_TRAIL = AnswerTrail.empty(0)
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats, NoisyOracle, Trail
+from casemate.compiled import compiled
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ def simulate(
 ) -> BisectionRun:
     """Put a search before an oracle with noise of a law; a stream is an array, or blocks of it."""
     blocks = [coordinates] if isinstance(coordinates, np.ndarray) else coordinates
+    oracle = NoisyOracle(secret, law, rng)
     total, before, shrinks = 0.0, search.queries, list[int]()
     for block in blocks:
-        noise = np.zeros(len(block)) if law is None else law.sample(rng, len(block))
-        errors, moments = feed(search, block, secret, noise)
-        total += errors
+        trail, moments = feed(search, block, oracle.noisy(block))
+        total += float(np.abs(trail.answers - block @ secret).sum())
         shrinks += moments
     queries = search.queries - before
     lost = not search.box.holds(secret)
@@ -56,68 +56,111 @@ def simulate(
 
 
 def feed(
-    search: BisectionSearch,
-    coordinates: Floats,
-    secret: Floats,
-    noise: Floats,
-    trail: AnswerTrail = NO_TRAIL,
-) -> tuple[float, list[int]]:
-    """Go through queries with this noise: the sum of errors, and when the box shrank."""
-    stream = _kernel_stream(search, coordinates, secret, noise)
-    total, place, moments = 0.0, 0, list[int]()
-    while place < len(coordinates):
+    search: BisectionSearch, coordinates: Floats, noisy: Floats
+) -> tuple[AnswerTrail, list[int]]:
+    """Answer queries that have these noisy answers: what was said, and when the box shrank.
+
+    Each noisy answer is compared with its threshold and used for nothing else.
+    """
+    count, directions = len(noisy), len(search.box.low)
+    if np.shape(coordinates) != (count, directions):
+        raise ValueError(
+            f"need {directions} coordinates of each query, and a noisy answer for each, got shapes "
+            f"{np.shape(coordinates)} and {np.shape(noisy)}"
+        )
+    stream = np.ascontiguousarray(coordinates, float), np.ascontiguousarray(noisy, float)
+    trail, place, moments = AnswerTrail.empty(count), 0, list[int]()
+    while place < count:
         search.extend_horizon()
-        room = search.horizon - search.queries if search.doubles else len(coordinates)
-        end = min(len(coordinates), place + room)
-        reached, errors = advance(stream, (place, end), _kernel_state(search), trail.arrays)
-        total, before = total + errors, search.shrinks
-        search.queries += reached - place
-        place = reached
+        room = search.horizon - search.queries if search.doubles else count
+        span, before = (place, min(count, place + room)), search.shrinks
+        place = int(advance(stream, span, _kernel_state(search), trail.arrays))
+        search.queries += place - span[0]
         search.shrink_ready()
         moments += [search.queries] * (search.shrinks - before)
-    return total, moments
+    return trail, moments
 
 
-def simulate_trail(
-    search: BisectionSearch, coordinates: Floats, secret: Floats, noise: Floats
-) -> AnswerTrail:
-    """Everything that is trail about each query."""
-    trail = AnswerTrail.empty(len(coordinates))
-    feed(search, coordinates, secret, noise, trail)
-    return trail
-
-
-def _kernel_stream(
-    search: BisectionSearch, coordinates: Floats, secret: Floats, noise: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """What the compiled steps read, which do not look where an array ends."""
-    asked = (len(coordinates), len(search.box.low))
-    if np.shape(coordinates) != asked or (len(noise), len(secret)) != asked:
-        raise ValueError(
-            f"need {asked[1]} coordinates of the secret and of each query, and noise for each, got "
-            f"shapes {np.shape(secret)}, {np.shape(coordinates)} and {np.shape(noise)}"
-        )
-    return (
-        np.ascontiguousarray(coordinates, np.float64),
-        np.ascontiguousarray(secret, np.float64),
-        np.ascontiguousarray(noise, np.float64),
-    )
-
-
-def _kernel_state(search: BisectionSearch) -> SearchState:
+def _kernel_state(search: BisectionSearch) -> "SearchState":
     """What the compiled steps take from a search: its test, its box, its counts."""
-    box, short = search.box, search.box.seen < search.critical_counts
+    box = search.box
     test = (
         search.cosine_squared,
         search.shortest_squared,
         search.reading.threshold_in_the_middle,
     )
-    counts = (box.above, box.seen, search.critical_counts, _directions_awaited(search, short))
+    counts = (box.above, box.seen, search.critical_counts, _directions_awaited(search))
     return test, (box.middle, box.sides / 2), counts
 
 
-def _directions_awaited(search: BisectionSearch, short: Bits) -> int:
+def _directions_awaited(search: BisectionSearch) -> int:
     """How many directions have to become ready before the box changes; 0 when it will not."""
     if search.stopped:
         return 0
+    short = search.box.seen < search.critical_counts
     return int(short.sum()) if search.constants.shrink_together else 1
+
+
+# Compiled steps, up to the end of a phase -------------------------------------------------------
+#
+# Kernels take plain tuples, as in `square_root`.
+
+
+SearchState = tuple[
+    tuple[float, float, bool], tuple[Floats, Floats], tuple[Counts, Counts, Counts, int]
+]
+"""(test, box, counts): a test is (cosine squared, shortest squared, whether the threshold is the
+middle); a box is (middle, half sides); counts are (above, seen, critical, awaited), where awaited
+is how many directions have to become ready."""
+
+
+@compiled(inline="always")
+def nearest_direction(x: Floats, cosine_squared: float, shortest_squared: float) -> int:
+    """The direction about which a query speaks; -1 when there is none."""
+    total, nearest = 0.0, 0
+    for j in range(x.shape[0]):
+        total += x[j] * x[j]
+        if x[j] > x[nearest]:
+            nearest = j
+    part = x[nearest]
+    within_angle = part > 0.0 and part * part >= cosine_squared * total
+    return nearest if within_angle and total >= shortest_squared else -1
+
+
+@compiled
+def advance(
+    stream: tuple[Floats, Floats], span: tuple[int, int], state: SearchState, trail: Trail
+) -> int:
+    """Answer the queries of a span, and count, until a phase ends: where that is.
+
+    `stream` is (coordinates, noisy), `span` (first, end). Without directions to wait for, it only
+    answers.
+    """
+    coordinates, noisy = stream
+    place, end = span
+    test, box, counts = state
+    cosine_squared, shortest_squared, in_the_middle = test
+    middle, half = box
+    above, seen, critical, awaited = counts
+    answers, thresholds, bits = trail
+    counting = awaited > 0
+    while place < end:
+        x = coordinates[place]
+        answer, spread = 0.0, 0.0
+        for j in range(x.shape[0]):
+            answer += middle[j] * x[j]
+            spread += half[j] * abs(x[j])
+        threshold = answer if in_the_middle else spread
+        bit = noisy[place] > threshold
+        answers[place], thresholds[place], bits[place] = answer, threshold, bit
+        place += 1
+        if counting:
+            direction = nearest_direction(x, cosine_squared, shortest_squared)
+            if direction >= 0:
+                above[direction] += bit
+                seen[direction] += 1
+                if seen[direction] == critical[direction]:
+                    awaited -= 1
+                    if awaited == 0:
+                        break
+    return place

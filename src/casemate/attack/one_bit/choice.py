@@ -12,7 +12,7 @@ import numpy as np
 
 from casemate.attack.one_bit.automatic import AutomaticKalman
 from casemate.attack.one_bit.bisection import TIGHT, BisectionSearch
-from casemate.attack.one_bit.bisection_simulation import simulate_trail
+from casemate.attack.one_bit.bisection_simulation import feed
 from casemate.attack.one_bit.edge import EdgeKalman
 from casemate.attack.one_bit.kalman import OneBitKalman
 from casemate.attack.one_bit.laws import Law, centred, effective_scale, median
@@ -128,8 +128,8 @@ class Bisecting:
 
     def follow(self, queries: Floats, noisy: Floats) -> Floats:
         """From the middle of the box."""
-        nothing = np.zeros(queries.shape[1])  # noisy answers hold the secret already
-        return simulate_trail(self.search, queries, nothing, noisy - self._centre).answers
+        trail, _ = feed(self.search, queries, noisy - self._centre)
+        return trail.answers
 
     def ends(self, deviations: float) -> tuple[Floats, Floats, Floats]:  # noqa: ARG002 - a box is certain
         """The box, which holds the secret except with the chance of Theorem 2.1."""

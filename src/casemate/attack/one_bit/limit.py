@@ -27,14 +27,14 @@ Departure  None of the source's bounds is used: they are 28 to 140 times larger.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
 from casemate.attack.one_bit.laws import Floats, Law
+from casemate.attack.one_bit.square_root import potter_update, predict
 from casemate.attack.one_bit.streams import Stream
 from casemate.compiled import compiled
-from casemate.exact import ANY_ORDER
 
 Kind = Literal["median", "supremum", "none"]
 
@@ -206,7 +206,7 @@ def _grid_gaps(grid: Floats, places: Floats) -> tuple[Floats, Floats]:
 # Compiled accumulation of information along a stream --------------------------------------------
 
 
-@compiled(fastmath=ANY_ORDER)
+@compiled
 def prior_deviations(coordinates: Floats, root: Floats, information: float) -> Floats:
     """The deviation of x' beta before each query x, where each earlier one carried `information`.
 
@@ -215,24 +215,12 @@ def prior_deviations(coordinates: Floats, root: Floats, information: float) -> F
     """
     count, size = coordinates.shape
     result = np.empty(count)
-    projection, gain = np.empty(size), 0.0
+    noise = 1.0 / information if information > 0.0 else math.inf
+    belief, workspace = (np.zeros(size), root), (np.empty(size), np.empty(size))
     for t in range(count):
-        projection[:] = 0.0
-        for i in range(size):
-            for j in range(size):
-                projection[j] += coordinates[t, i] * root[i, j]
-        square = 0.0
-        for j in range(size):
-            square += projection[j] * projection[j]
-        result[t] = math.sqrt(square)
-        rest = 1.0 / (1.0 + information * square)  # the part of the variance that stays
-        factor = information * rest / (1.0 + math.sqrt(rest))  # (1 - sqrt(rest)) / square
-        for i in range(size):
-            gain = 0.0
-            for j in range(size):
-                gain += root[i, j] * projection[j]
-            for j in range(size):
-                root[i, j] -= factor * gain * projection[j]
+        _, variance = predict(belief, coordinates[t], workspace)
+        result[t] = math.sqrt(variance)
+        potter_update(belief, workspace, (variance, noise, 1.0), (0.0, 1.0))
     return result
 
 
@@ -246,23 +234,82 @@ COUNTS_BELOW = 0.25
 """A ratio to the limit counts only where the limit is below this part of answering one half."""
 
 
-@dataclass(frozen=True, eq=False)
-class OneBitLimit:
-    """What the best learner can hope for on one stream.
+class Precision:
+    """What is left of the uncertainty about w when each query has told so much."""
 
-    Where the kind is "none", an edge of the noise lets a learner do better than any such figure;
-    `errors` and `mean` are then those of thresholds at the median, and van Trees' bound is 0.
+    def __init__(self, covariance: Floats, information: float) -> None:
+        self._root = np.linalg.cholesky(np.asarray(covariance, float))
+        self._information = float(information)
+
+    def add(self, coordinates: Floats) -> Floats:
+        """sqrt(x' J^-1 x) of each query x, where J grows by `information` x x' with each."""
+        held = np.ascontiguousarray(coordinates, float)
+        return prior_deviations(held, self._root, self._information)  # the root follows the stream
+
+
+class LeastErrors:
+    """What the best learner can hope for on one stream, which may come in blocks.
+
+    Nothing of the stream is kept but the errors of its last block. Where the kind is "none", an
+    edge of the noise lets a learner do better than any such figure; `errors` and `mean` are then
+    those of thresholds at the median, and van Trees' bound is 0.
     """
 
-    kind: Kind
-    information: float  # of one answer at the best thresholds; infinite where the kind is none
-    median_information: float
-    full_information: float
-    errors: Floats  # of each query, about w . q
-    mean: float
-    root_mean_square: float  # van Trees
-    full_mean: float  # the same as `mean`, for a learner that sees every noisy answer whole
-    half: float  # expected error of answering one half of everything, under the prior
+    def __init__(
+        self, law: Law, basis: Floats, prior: Floats | None = None, levels: int = 2
+    ) -> None:
+        bit, full = bit_information(law), full_information(law)
+        self.kind: Kind = bit.kind
+        self.information = bit.best  # of one answer; infinite where the kind is none
+        if levels > 2 and bit.kind != "none":
+            self.kind, self.information = "supremum", level_information(law, levels).best
+        self.median_information, self.full_information = bit.median, full
+        covariance = box_covariance(basis) if prior is None else prior
+        bounded = math.isfinite(self.information)
+        reached = self.information if bounded else bit.median
+        self._prior_root = np.linalg.cholesky(np.asarray(covariance, float))
+        self._bit = Precision(covariance, reached)
+        self._full = Precision(covariance, full) if math.isfinite(full) else None
+        self._smooth = Precision(smooth_covariance(basis), reached) if bounded else None
+        self.queries = 0
+        self.errors: Floats = np.zeros(0)  # of each query of the last block, about w . q
+        self._sums = np.zeros(4)
+
+    def add(self, coordinates: Floats) -> Self:
+        """Take note of the next queries."""
+        self.queries += len(coordinates)
+        self.errors = MEAN_ABSOLUTE * self._bit.add(coordinates)
+        self._sums[0] += self.errors.sum()
+        prior = np.linalg.norm(coordinates @ self._prior_root, axis=1)
+        self._sums[1] += MEAN_ABSOLUTE * prior.sum()
+        if self._full is not None:
+            self._sums[2] += MEAN_ABSOLUTE * self._full.add(coordinates).sum()
+        if self._smooth is not None:
+            self._sums[3] += float((self._smooth.add(coordinates) ** 2).sum())
+        return self
+
+    def _average(self, place: int) -> float:
+        return float(self._sums[place]) / max(1, self.queries)
+
+    @property
+    def mean(self) -> float:
+        """Of the errors of a learner with one bit a query."""
+        return self._average(0)
+
+    @property
+    def half(self) -> float:
+        """The expected error of answering one half of everything, under the prior."""
+        return self._average(1)
+
+    @property
+    def full_mean(self) -> float:
+        """The same as `mean` for a learner that sees whole noisy answers; 0 without a bound."""
+        return self._average(2)
+
+    @property
+    def root_mean_square(self) -> float:
+        """Van Trees' bound; 0 where an edge leaves none."""
+        return math.sqrt(self._average(3))
 
     def counts(self, baseline: float | None = None) -> bool:
         """Whether the stream is long enough for a ratio to mean something."""
@@ -282,94 +329,9 @@ class OneBitLimit:
 
 def one_bit_limit(
     stream: Stream, law: Law, prior: Floats | None = None, levels: int = 2
-) -> OneBitLimit:
+) -> LeastErrors:
     """The limit on a stream; `prior` is the learner's covariance in the stream's basis."""
-    limit = LeastErrors(law, stream.basis, prior, levels)
-    errors = limit.add(stream.coordinates)
-    return OneBitLimit(
-        kind=limit.kind,
-        information=limit.information,
-        median_information=limit.median_information,
-        full_information=limit.full_information,
-        errors=errors,
-        mean=limit.mean,
-        root_mean_square=limit.van_trees or 0.0,
-        full_mean=limit.full_mean or 0.0,
-        half=MEAN_ABSOLUTE * _mean(deviations(stream.coordinates, limit.covariance, 0.0)),
-    )
-
-
-class Precision:
-    """What is left of the uncertainty about w when each query has told so much."""
-
-    def __init__(self, covariance: Floats, information: float) -> None:
-        self._root = np.linalg.cholesky(np.asarray(covariance, float))
-        self._information = float(information)
-
-    def add(self, coordinates: Floats) -> Floats:
-        """sqrt(x' J^-1 x) of each query x, where J grows by `information` x x' with each."""
-        held = np.ascontiguousarray(coordinates, float)
-        return prior_deviations(held, self._root, self._information)  # the root follows the stream
-
-
-def deviations(coordinates: Floats, covariance: Floats, information: float) -> Floats:
-    """The deviation of each query before its answer, for a whole stream."""
-    return Precision(covariance, information).add(coordinates)
-
-
-class LeastErrors:
-    """The least errors anybody can have, summed over a stream that comes in blocks.
-
-    Nothing of the stream is kept; after the last block the figures are those of the whole stream.
-    """
-
-    def __init__(
-        self, law: Law, basis: Floats, prior: Floats | None = None, levels: int = 2
-    ) -> None:
-        bit, full = bit_information(law), full_information(law)
-        self.kind, self.information, self.median_information = bit.kind, bit.best, bit.median
-        if levels > 2 and bit.kind != "none":
-            self.kind, self.information = "supremum", level_information(law, levels).best
-        self.full_information = full
-        self.covariance = box_covariance(basis) if prior is None else prior
-        bounded = math.isfinite(self.information)
-        reached = self.information if bounded else bit.median
-        self._bit = Precision(self.covariance, reached)
-        self._full = Precision(self.covariance, full) if math.isfinite(full) else None
-        self._smooth = Precision(smooth_covariance(basis), reached) if bounded else None
-        self.queries = 0
-        self._sums = np.zeros(3)
-
-    def add(self, coordinates: Floats) -> Floats:
-        """Take note of the next queries; the least error of each."""
-        self.queries += len(coordinates)
-        errors: Floats = MEAN_ABSOLUTE * self._bit.add(coordinates)
-        self._sums[0] += errors.sum()
-        if self._full is not None:
-            self._sums[1] += MEAN_ABSOLUTE * self._full.add(coordinates).sum()
-        if self._smooth is not None:
-            self._sums[2] += float((self._smooth.add(coordinates) ** 2).sum())
-        return errors
-
-    @property
-    def _means(self) -> list[float]:
-        means: list[float] = (self._sums / max(1, self.queries)).tolist()
-        return means
-
-    @property
-    def mean(self) -> float:
-        """Of the errors of a learner with one bit a query; at the median where the kind is none."""
-        return self._means[0]
-
-    @property
-    def full_mean(self) -> float | None:
-        """Of the errors of a learner that sees whole noisy answers; None without a bound."""
-        return None if self._full is None else self._means[1]
-
-    @property
-    def van_trees(self) -> float | None:
-        """The bound on root mean square errors; None where an edge leaves none."""
-        return None if self._smooth is None else math.sqrt(self._means[2])
+    return LeastErrors(law, stream.basis, prior, levels).add(stream.coordinates)
 
 
 def box_covariance(basis: Floats) -> Floats:
@@ -402,8 +364,5 @@ def smooth_covariance(basis: Floats) -> Floats:
 
 def half_of_everything(queries: Floats, w: Floats) -> float:
     """The average error of answering one half of everything, without any oracle."""
-    return _mean(np.abs(queries @ (0.5 - np.asarray(w, float))))
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if values.size else 0.0
+    off = np.abs(queries @ (0.5 - np.asarray(w, float)))
+    return float(off.mean()) if off.size else 0.0

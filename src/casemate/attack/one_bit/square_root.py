@@ -16,8 +16,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.attack.one_bit.oracle import AnswerTrail, Floats, Trail
+from casemate.attack.one_bit.oracle import AnswerTrail, Floats
 from casemate.compiled import compiled
+from casemate.exact import ANY_ORDER
 
 LEAST_NOISE_RATIO = 1e-12
 """Noise is taken to be at least this part of the widest belief about a coefficient."""
@@ -65,9 +66,7 @@ class KnownScale:
 
     def follow(self, columns: Floats, noisy: Floats, _draws: Floats, trail: AnswerTrail) -> int:
         """A whole stream, compiled."""
-        model = self.scale**2, self._rho, self.nuisances
-        state = (self.mean, self.root), new_workspace(self.mean)
-        run_known_scale(state, model, (columns, noisy), trail.arrays)
+        self._follow_cells(columns, noisy, np.zeros(1), trail.arrays)
         return len(columns)
 
     def successor(self) -> "KnownScale":
@@ -78,12 +77,17 @@ class KnownScale:
         self, columns: Floats, noisy: Floats, offsets: Floats
     ) -> tuple[Floats, NDArray[np.int64]]:
         """A whole stream of an oracle with several answers: what was answered, and the cells."""
-        answers, cells = np.empty(len(columns)), np.empty(len(columns), np.int64)
+        answers, predictions = np.empty((2, len(columns)))
+        cells = np.empty(len(columns), np.int64)
+        self._follow_cells(columns, noisy, offsets, (answers, predictions, cells))
+        return answers, cells
+
+    def _follow_cells(
+        self, columns: Floats, noisy: Floats, offsets: Floats, trail: "CellTrail"
+    ) -> None:
         ends = np.concatenate(([-np.inf], offsets, [np.inf]))
         model, stream = (self.scale**2, self._rho, self.nuisances), (columns, noisy, ends)
-        state = (self.mean, self.root), new_workspace(self.mean)
-        run_cells(state, model, stream, (answers, cells))
-        return answers, cells
+        run_cells(((self.mean, self.root), new_workspace(self.mean)), model, stream, trail)
 
 
 def embed_belief(
@@ -114,14 +118,16 @@ FilterState = tuple[Belief, Workspace]
 ScaleModel = tuple[float, float, int]
 """(variance of the noise, rho, nuisances)."""
 
+CellTrail = tuple[Floats, Floats, NDArray[np.int64] | NDArray[np.bool_]]
+"""(answers, predictions, cells) as kernels fill them in: of two cells the second is `above`."""
+
 Spread = tuple[float, float, float]
 """(variance of w . q, variance of the noise, rho)."""
 
 Moments = tuple[float, float, float]
 """Of a truncated standard normal: the mean, one minus the variance, the logarithm of its chance."""
 
-MEDIAN_STEP = math.sqrt(2 / math.pi)  # the mean of a half normal
-MEDIAN_SHRINK = 2 / math.pi  # and one minus its variance
+MEDIAN_SHRINK = 2 / math.pi  # one minus the variance of a half normal
 TAIL_SERIES_DEVIATIONS = 25.0  # beyond these the normal tail is written as a series
 MOST_SHRINK = 0.999  # of the variance along a query, in one step
 
@@ -180,7 +186,7 @@ def cell_moments_left(low: float, high: float) -> Moments:
     return mean, min(max(shrink, 0.0), MOST_SHRINK), math.log(chance)
 
 
-@compiled
+@compiled(fastmath=ANY_ORDER)
 def predict(belief: Belief, x: Floats, workspace: Workspace) -> tuple[float, float]:
     """The mean and the variance of w . q; the workspace is left ready for `potter_update`."""
     mean, root = belief
@@ -240,44 +246,25 @@ def nuisance_part(mean: Floats, x: Floats, nuisances: int) -> float:
 
 
 @compiled
-def run_known_scale(
-    state: FilterState, model: ScaleModel, stream: tuple[Floats, Floats], trail: Trail
-) -> None:
-    """Answer a stream (columns, noisy), each threshold at the predicted mean."""
-    belief, workspace = state
-    noise, rho, nuisances = model
-    columns, noisy = stream
-    answers, thresholds, above = trail
-    for place in range(columns.shape[0]):
-        x = columns[place]
-        centre, variance = predict(belief, x, workspace)
-        thresholds[place] = centre
-        answers[place] = centre - nuisance_part(belief[0], x, nuisances)
-        above[place] = noisy[place] > centre
-        step = MEDIAN_STEP if above[place] else -MEDIAN_STEP
-        potter_update(belief, workspace, (variance, noise, rho), (step, MEDIAN_SHRINK))
-
-
-@compiled
 def run_cells(
     state: FilterState,
     model: ScaleModel,
     stream: tuple[Floats, Floats, Floats],
-    trail: tuple[Floats, NDArray[np.int64]],
+    trail: CellTrail,
 ) -> None:
-    """The same with several thresholds a query; `stream` is (columns, noisy, ends).
+    """Answer a stream (columns, noisy, ends), with one threshold a query or several.
 
     `ends` are those of the cells, in deviations from the prediction, the first and the last of them
-    infinite. `trail` is (answers, cells).
+    infinite.
     """
     belief, workspace = state
     noise, rho, nuisances = model
     columns, noisy, ends = stream
-    answers, cells = trail
+    answers, predictions, cells = trail
     for place in range(columns.shape[0]):
         x = columns[place]
         centre, variance = predict(belief, x, workspace)
-        answers[place] = centre - nuisance_part(belief[0], x, nuisances)
+        answers[place], predictions[place] = centre - nuisance_part(belief[0], x, nuisances), centre
         spread = math.sqrt(noise + variance)
         cell = 0
         while noisy[place] > centre + spread * ends[cell + 1]:

@@ -44,15 +44,7 @@ class Stream:
     @cached_property
     def queries(self) -> Floats:
         """The queries themselves, T x D; made when first asked for."""
-        return self.rows(0, len(self))
-
-    def rows(self, start: int, stop: int) -> Floats:
-        """Some of the queries, for streams too long to hold at once."""
-        return np.clip(self.coordinates[start:stop] @ self.basis, 0.0, 1.0)
-
-    def part(self, start: int, stop: int) -> "Stream":
-        """A stream of some of the queries."""
-        return Stream(self.basis, self.coordinates[start:stop])
+        return np.clip(self.coordinates @ self.basis, 0.0, 1.0)
 
     def __len__(self) -> int:
         return len(self.coordinates)

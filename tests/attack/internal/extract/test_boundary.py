@@ -1,5 +1,4 @@
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ from casemate.attack.extract.boundary import (
     Boundary,
     CountedClassifier,
     Floats,
-    Label,
     OutOfQueries,
     PointBox,
+    Predict,
     bisect_segment,
     find_two_sides,
     perpendicular_bisector,
@@ -75,29 +74,6 @@ def test_a_box_without_room_is_refused(ends: tuple[float, float]) -> None:
 POINTS = np.array([[-1.0], [1.0], [0.5]])
 
 
-def asking(low: Label, high: Label, limit: int = 100) -> CountedClassifier:
-    return CountedClassifier(
-        lambda points: [high if x > 0 else low for (x,) in points], PointBox(1), limit
-    )
-
-
-@pytest.mark.parametrize(
-    ("low", "high"),
-    [(0, 1), (-1, 1), (0.5, 2.5), ("ham", "spam"), (False, True), (1, 2), (0, "yes")],
-)
-def test_any_two_labels_are_sides(low: Label, high: Label) -> None:
-    asked = asking(low, high)
-    assert asked.ask(POINTS).tolist() == [False, True, True]
-    assert asked.sides() == (low, high) and asked.count == 3
-
-
-def test_the_larger_label_is_above_whichever_comes_first() -> None:
-    asked, found = asking(0, 1), Boundary(np.array([-2.0]), 0.0)
-    assert asked.ask(-POINTS).tolist() == [False, True, True]
-    assert asked.sides() == (0, 1)
-    assert asked.orient(found).above(POINTS).tolist() == [False, True, True]
-
-
 def test_every_point_is_counted_and_none_is_asked_beyond_the_limit() -> None:
     calls: list[Floats] = []
 
@@ -113,31 +89,14 @@ def test_every_point_is_counted_and_none_is_asked_beyond_the_limit() -> None:
     assert (asked.count, asked.remaining, len(calls)) == (3, 1, 1)
 
 
-def test_numbers_of_numpy_become_plain() -> None:
-    assert [type(each) for each in read_labels([np.int64(1), np.float32(0.5)], 2)] == [int, float]
-    assert read_labels([b"spam", np.str_("ham")], 2) == ["spam", "ham"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [
-        ([1], "asked for 2 labels and answered with 1;"),
-        (np.zeros((2, 2)), "answered with 2 x 2"),
-        (1, "answered with no list"),
-        (None, "answered with no list"),
-        ([1, None], "answered with a NoneType"),
-        ([1, float("nan")], "not finite"),
-        ([[1], [1, 2]], "answered with a list"),
-    ],
-)
-def test_a_wrong_answer_is_one_sentence(answer: Any, sentence: str) -> None:
-    with pytest.raises(Misconfigured, match=sentence):
-        read_labels(answer, 2)
-
-
 def test_a_probability_is_no_label() -> None:
     with pytest.raises(Misconfigured, match="more than two labels"):
         CountedClassifier(lambda points: points[:, 0] / 7, PointBox(1), 9).ask(POINTS)
+
+
+def test_numbers_of_numpy_become_plain() -> None:
+    assert [type(each) for each in read_labels([np.int64(1), np.float32(0.5)], 2)] == [int, float]
+    assert read_labels([b"spam", np.str_("ham")], 2) == ["spam", "ham"]
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 9, 60])
@@ -161,8 +120,22 @@ def test_a_region_that_no_corner_is_in_is_found(seed: int) -> None:
     assert ball(below[None])[0] != ball(above[None])[0]
 
 
-def test_a_classifier_with_one_label_is_one_sentence(seed: int) -> None:
-    asking = CountedClassifier(lambda points: ["no"] * len(points), PointBox(2, 0, 5), 300)
-    with pytest.raises(Misconfigured, match="same label to all 300 points asked between 0 and 5"):
+@pytest.mark.parametrize(
+    ("predict", "sentence"),
+    [
+        (lambda _: [1], "asked for 2 labels and answered with 1;"),
+        (lambda _: np.zeros((2, 2)), "answered with 2 x 2"),
+        (lambda _: 1, "answered with no list"),
+        (lambda _: None, "answered with no list"),
+        (lambda _: [1, None], "answered with a NoneType"),
+        (lambda _: [1, float("nan")], "not finite"),
+        (lambda _: [[1], [1, 2]], "answered with a list"),
+        (lambda points: ["no"] * len(points), "same label to all 300 points asked between 0 and 5"),
+    ],
+)
+def test_a_classifier_that_has_no_two_labels_is_one_sentence(
+    predict: Predict, sentence: str, seed: int
+) -> None:
+    asking = CountedClassifier(predict, PointBox(2, 0, 5), 300)
+    with pytest.raises(Misconfigured, match=sentence):
         find_two_sides(asking, np.random.default_rng(seed))
-    assert asking.count == 300

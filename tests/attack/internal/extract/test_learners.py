@@ -86,17 +86,6 @@ def test_retraining_is_the_regression_of_its_own_labels(seed: int) -> None:
     assert ours == pytest.approx(theirs, rel=0.5) and ours < 0.1
 
 
-@pytest.mark.parametrize("kind", [OneBitFilter, Retraining])
-@pytest.mark.parametrize("limit", [8, 30, 100])
-def test_few_queries_are_enough_for_a_guess(
-    kind: type[OneBitFilter] | type[Retraining], limit: int, seed: int
-) -> None:
-    target = Asked.drawn(3, seed, noise=0.1)
-    asking = CountedClassifier(target, PointBox(3), limit)
-    found: list[Boundary] = list(kind(np.random.default_rng(seed)).rounds(asking))
-    assert np.isfinite(found[-1].weights).all() and asking.count == limit
-
-
 @given(st.floats(-6, 6), st.sampled_from([0.0, 0.05, 0.3]))
 def test_moments_are_those_of_the_exact_posterior(height: float, flips: float) -> None:
     """Of a standard normal height whose label is seen through noise that is not there."""

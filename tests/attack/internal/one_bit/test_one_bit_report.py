@@ -1,13 +1,20 @@
-"""An attack through yes/no answers as text and JSON: what is said, and what is hidden."""
+"""An attack through yes/no answers as text, JSON and a page: what is said, and what is hidden."""
 
 import json
+import xml.etree.ElementTree as ET
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
-from attack.one_bits import HUMPS, found
-from rendered import forms
+from attack.one_bit_streams import two_humps
+from rendered import forms, sections, words
 
-from casemate.attack.one_bit import parse_law
+from casemate.attack.one_bit import OneBitAttack, parse_law
+from casemate.attack.one_bit.attack import OneBitFound
+from casemate.attack.one_bit.laws import Gaussian, Law
 from casemate.attack.one_bit.report import (
     defence,
     digits,
@@ -17,24 +24,29 @@ from casemate.attack.one_bit.report import (
     size,
 )
 
-as_text, as_json, _page = forms(one_bit_report)
+as_text, as_json, as_html = forms(one_bit_report)
 
-CONTRACT = {
-    "error",
-    "limit",
-    "kind",
-    "ratio",
-    "baseline",
-    "van_trees",
-    "root_mean_square",
-    "queries",
-    "learner",
-    "values",
-    "noise",
-    "dimensions",
-    "seconds",
-    "curve",
-}
+CONTRACT = (
+    "error limit kind ratio baseline van_trees root_mean_square queries learner values noise "
+    "dimensions seconds curve"
+)
+
+
+@cache
+def found(noise: str | Law = "laplace:200", queries: int = 2_000) -> OneBitFound:
+    """An attack on four people, one a group, whose values are easy to recognise."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "people.csv"
+        path.write_text("id,pay\n1,7654.125\n2,8765.375\n3,6543.625\n4,9876.875\n")
+        return OneBitAttack.of(
+            path,
+            private="pay",
+            noise=noise,
+            queries=queries,
+            dimensions=4,
+            bounds=(0.0, 10_000.0),
+            random=np.random.default_rng(7),
+        )
 
 
 def said(noise: str) -> str:
@@ -44,21 +56,16 @@ def said(noise: str) -> str:
 
 def test_the_object_has_the_fields_of_the_contract() -> None:
     fields = as_json(found(), reveal=True)
-    assert fields["schema"] == "casemate.one-bit/1" and set(fields) >= CONTRACT
+    assert fields["schema"] == "casemate.one-bit/1" and set(fields) >= set(CONTRACT.split())
     assert (fields["queries"], fields["dimensions"], fields["records"]) == (2_000, 4, 4)
-    assert (fields["noise"], fields["learner"], fields["kind"]) == (
-        "laplace:200",
-        "kalman",
-        "median",
-    )
+    assert [fields[each] for each in ("noise", "learner", "kind")] == [
+        *("laplace:200", "kalman", "median")
+    ]
     assert fields["ratio"] == pytest.approx(fields["error"] / fields["limit"], rel=1e-9)
     assert fields["root_mean_square"] > fields["error"] and fields["van_trees"] > 0
     assert fields["curve"][-1]["error"] == fields["error"]
     assert [each["group"] for each in fields["values"]] == [
-        "id = 1",
-        "id = 2",
-        "id = 3",
-        "id = 4",
+        f"id = {place}" for place in (1, 2, 3, 4)
     ]
     assert all(0 <= each["lo"] <= each["value"] <= each["hi"] for each in fields["values"])
     json.dumps(fields, allow_nan=False)
@@ -73,6 +80,10 @@ def test_without_reveal_there_are_no_values_and_errors_are_rounded() -> None:
     assert all(one["error"] == float(f"{other['error']:.2g}") for one, other in pairs)
     assert "mean" not in as_text(found()).split("intervals")[0].replace("root mean", "")
     assert "id = 3" not in as_text(found()) and "id = 3: mean" in as_text(found(), reveal=True)
+    page, revealed = words(as_html(found())), words(as_html(found(), reveal=True))
+    assert "No values are written" in page and "id = 3" not in page
+    values = [f"{each.value:.6g}" for each in found().values]
+    assert all(each in revealed and each not in page for each in values)
 
 
 def test_the_text_says_error_limit_ratio_and_one_half() -> None:
@@ -102,6 +113,21 @@ def test_an_interrupted_attack_says_so() -> None:
     stopped = replace(found(), finished=False)
     assert as_json(stopped)["finished"] is False
     assert "interrupted: this is the best so far" in as_text(stopped)
+    assert "Interrupted: this is the best so far." in words(as_html(stopped))
+
+
+def test_every_finding_has_its_section_and_one_query_is_a_page_too() -> None:
+    for page in (as_html(found()), as_html(found(queries=1))):
+        assert sections(page) == ["error", "certainty", "defence", "assumptions"]
+
+
+def test_error_limit_and_one_half_are_drawn_on_logarithmic_axes() -> None:
+    page = ET.fromstring(as_html(found()))
+    curves = {each.attrib["class"]: each.attrib["points"].split() for each in page.iter("polyline")}
+    assert list(curves) == ["curve soft", "curve other", "curve plain"]
+    assert len(curves["curve other"]) == len(curves["curve plain"]) == len(found().curve)
+    labels = [each.text for each in page.iter("text")]
+    assert {"1", "10", "100", "1,000", "queries"} <= set(labels)
 
 
 # The defence ----------------------------------------------------------------------------------
@@ -113,7 +139,12 @@ def test_an_edge_is_named_with_when_it_pays() -> None:
     assert "from about 34 queries on" in told and "never uniform or clipped noise" in told
     assert pays_after(parse_law("uniform:50"), 4) == 34
     assert "ends abruptly at -6.931," in said("exponential:10")
-    assert as_json(found("uniform:200"))["edge_pays_after"] == 34
+    fields = as_json(found("uniform:200"))
+    assert fields["edge_pays_after"] == 34
+    assert fields["van_trees"] is None and fields["full_limit"] is None
+    page = words(as_html(found("uniform:200")))
+    assert "Bounded noise is a gift to the attacker" in page
+    assert "A bit is as good as an answer" in page
 
 
 @pytest.mark.parametrize("noise", ["cosine:50", "triangular:50"])
@@ -134,7 +165,7 @@ def test_a_bit_is_as_good_as_an_answer_and_exactly_so_for_laplace_noise() -> Non
 
 
 def test_a_law_with_two_humps_has_its_better_threshold_named() -> None:
-    told = " ".join(as_json(found(HUMPS, 500))["defence"])
+    told = " ".join(as_json(found(two_humps(Gaussian(400), 1000), 500))["defence"])
     assert "the median is not the best threshold for this noise: one 1,180 away from it" in told
     assert "tells 194 times as much" in told
 

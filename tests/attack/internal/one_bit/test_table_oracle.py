@@ -10,12 +10,11 @@ import pytest
 from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.one_bit_play import play
 
-from casemate.attack.one_bit import OneBitKalman, TableOracle
+from casemate.attack.one_bit import TableOracle
 from casemate.attack.one_bit.laws import Gaussian, Laplace, Law, Uniform
 from casemate.attack.one_bit.oracle import NoisyOracle
-from casemate.attack.one_bit.table_oracle import GroupTotals, RecordGroups, group_records
+from casemate.attack.one_bit.table_oracle import GroupTotals, group_records
 from casemate.attack.plan.language import Axis, Language, read_language
 from casemate.errors import Misconfigured
 from casemate.table import Column, ColumnType, Table
@@ -50,22 +49,6 @@ def test_a_weighted_total_is_a_product_with_the_groups_means(people: Path) -> No
         assert oracle.totals.value(oracle.totals.means[0]) == pytest.approx(200)
 
 
-def test_without_noise_the_bit_is_the_statements_own_answer(people: Path) -> None:
-    oracle = TableOracle.of(people, private="pay", dimensions=3, bounds=(0, 1000))
-    q = oracle.query([1, 1, 0])
-    assert oracle.above(q, 1299.5) and not oracle.above(q, 1300.5)
-    assert [oracle.above(q, threshold) for threshold in (1299.5, 1300.5)] == [True, False]
-
-
-def test_a_stream_without_noise_recovers_every_groups_mean(people: Path, seed: int) -> None:
-    oracle = TableOracle.of(people, private="pay", dimensions=3, bounds=(0, 1000))
-    learner = OneBitKalman(oracle.dimension, np.eye(3), scale=0)
-    random = np.random.default_rng(seed)
-    play(learner, oracle, np.array([oracle.query(random.random(3)) for _ in range(600)]))
-    means = [oracle.totals.value(each) for each in learner.vector]
-    assert means == pytest.approx([200, 300, 900], abs=1e-4)
-
-
 def test_noise_is_on_the_total_in_the_columns_unit(people: Path, seed: int) -> None:
     oracle = TableOracle(totals(people), Gaussian(5.0), np.random.default_rng(seed))
     q = oracle.query([1, 0, 0])
@@ -97,22 +80,19 @@ def test_an_open_table_stays_open(people: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("private", "options", "why"),
+    ("private", "bounds", "why"),
     [
-        ("word", {"bounds": (0, 1)}, "'word' is not numeric"),
-        ("pay", {}, "nothing says between which numbers 'pay' lies"),
-        ("pay", {"bounds": (5, 5)}, "5:5 leave no range"),
-        ("pay", {"bounds": (0, float("inf"))}, "leave no range"),
-        ("pay", {"bounds": (0, 1), "dimensions": 7}, "6 records, fewer than the 7 groups"),
-        ("pay", {"bounds": (0, 1), "dimensions": 0}, "0 is no number of groups"),
-        (None, {"bounds": (0, 1)}, "no column is private"),
+        ("word", (0, 1), "'word' is not numeric"),
+        ("pay", (5, 5), "5:5 leave no range"),
+        ("pay", (0, float("inf")), "leave no range"),
+        (None, (0, 1), "no column is private"),
     ],
 )
 def test_what_cannot_be_asked_is_one_sentence(
-    people: Path, private: str | None, options: dict[str, object], why: str
+    people: Path, private: str | None, bounds: tuple[float, float], why: str
 ) -> None:
     with pytest.raises(Misconfigured, match=why):
-        TableOracle.of(people, private=private, **{"dimensions": 3, **options})  # type: ignore[arg-type]  # wrong on purpose
+        TableOracle.of(people, private=private, dimensions=3, bounds=bounds)
 
 
 def test_several_private_columns_need_a_name(people: Path) -> None:
@@ -166,59 +146,61 @@ def language(**columns: Sequence[Any]) -> Language:
     return Language(tuple(axes), np.arange(len(values)))
 
 
-def by_name(groups: RecordGroups) -> dict[str, int]:
-    return dict(zip(groups.names, groups.sizes.tolist(), strict=True))
+SEX, AGE = ["f", "m"] * 4, [1, 1, 2, 2, 3, 3, 3, 3]
+LETTERS = list("aabbccddeeff")
 
 
-def test_a_number_is_cut_at_its_quantiles() -> None:
-    found = group_records(language(age=list(range(100))), 4)
-    assert by_name(found) == {
-        "age <= 24": 25,
-        "24 < age <= 49": 25,
-        "49 < age <= 74": 25,
-        "age > 74": 25,
-    }
-
-
-def test_the_column_of_most_values_comes_first_and_then_whatever_is_left() -> None:
-    found = group_records(language(sex=["f", "m"] * 4, age=[1, 1, 2, 2, 3, 3, 3, 3]), 16)
-    assert found.names == (
-        "sex = f, age = 1",
-        "sex = f, age = 2",
-        "sex = m, age = 1",
-        "sex = m, age = 2",
-        "sex = f, age = 3",
-        "sex = m, age = 3",
-    )
-    assert found.sizes.tolist() == [1, 1, 1, 1, 2, 2]
-
-
-def test_categories_are_listed_and_many_of_them_named_by_their_ends() -> None:
-    letters = list("aabbccddeeff")
-    assert group_records(language(kind=letters), 2).names == (
-        "kind = a or b or c",
-        "kind = d or e or f",
-    )
-    assert group_records(language(kind=[*letters, "g", "g", "h", "h"]), 2).names == (
-        "kind from a to d",
-        "kind from e to h",
-    )
-
-
-def test_missing_values_come_first_and_are_named() -> None:
-    found = group_records(language(age=[None, None, 1, 2]), 3)
-    assert by_name(found) == {"age missing": 2, "age = 1": 1, "age = 2": 1}
-    assert group_records(language(age=[None, 1, 2, 3]), 2).names == (
-        "age = 1 or missing",
-        "age > 1",
-    )
-
-
-def test_one_group_is_everybody_and_twins_are_not_parted() -> None:
-    assert by_name(group_records(language(age=[1, 2, 3]), 1)) == {"everybody": 3}
-    assert by_name(group_records(language(age=[7, 7, 7]), 5)) == {"everybody": 3}
-    with pytest.raises(ValueError, match="at least one group"):
-        group_records(language(age=[1]), 0)
+@pytest.mark.parametrize(
+    ("columns", "most", "expected"),
+    [
+        pytest.param(
+            {"age": range(100)},
+            4,
+            {"age <= 24": 25, "24 < age <= 49": 25, "49 < age <= 74": 25, "age > 74": 25},
+            id="a number is cut at its quantiles",
+        ),
+        pytest.param(
+            {"sex": SEX, "age": AGE},
+            16,
+            {
+                **{f"sex = {sex}, age = {age}": 1 for sex in "fm" for age in (1, 2)},
+                **{f"sex = {sex}, age = 3": 2 for sex in "fm"},
+            },
+            id="the column of most values comes first and then whatever is left",
+        ),
+        pytest.param(
+            {"kind": LETTERS},
+            2,
+            {"kind = a or b or c": 6, "kind = d or e or f": 6},
+            id="categories are listed",
+        ),
+        pytest.param(
+            {"kind": [*LETTERS, "g", "g", "h", "h"]},
+            2,
+            {"kind from a to d": 8, "kind from e to h": 8},
+            id="many categories are named by their ends",
+        ),
+        pytest.param(
+            {"age": [None, None, 1, 2]},
+            3,
+            {"age missing": 2, "age = 1": 1, "age = 2": 1},
+            id="missing values come first",
+        ),
+        pytest.param(
+            {"age": [None, 1, 2, 3]},
+            2,
+            {"age = 1 or missing": 2, "age > 1": 2},
+            id="missing values are named",
+        ),
+        pytest.param({"age": [1, 2, 3]}, 1, {"everybody": 3}, id="one group is everybody"),
+        pytest.param({"age": [7, 7, 7]}, 5, {"everybody": 3}, id="twins are not parted"),
+    ],
+)
+def test_groups_are_named_by_what_parts_them(
+    columns: dict[str, Sequence[Any]], most: int, expected: dict[str, int]
+) -> None:
+    found = group_records(language(**columns), most)
+    assert list(zip(found.names, found.sizes.tolist(), strict=True)) == list(expected.items())
 
 
 @given(
