@@ -43,6 +43,7 @@ from casemate.errors import (
     Unsupported,
 )
 from casemate.grid import GridQuestion, Origin
+from casemate.table import Table
 
 PAIRS = "SELECT COUNT(*) FROM t WHERE a = 1 AND b = 1"
 PARITIES = [
@@ -490,11 +491,20 @@ def test_the_files_are_beside_the_policy_and_for_their_owner_alone(
     assert os.listdir(data) == ["people.csv"] and not os.listdir(elsewhere)
 
 
-def test_a_session_that_cannot_begin_lets_go_of_the_table(tmp_path: Path) -> None:
-    path = visits(tmp_path, 2, 100)
+def test_a_session_that_cannot_begin_lets_go_of_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, close, closed = visits(tmp_path, 2, 100), Table.close, list[Table]()
+
+    def recorded(table: Table) -> None:
+        closed.append(table)
+        close(table)
+
+    monkeypatch.setattr(Table, "close", recorded)
     (tmp_path / "casemate.ledger-key").write_bytes(b"short")
     with pytest.raises(Misconfigured, match="key"):
         Session(path)
+    assert len(closed) == 1
     (tmp_path / "casemate.ledger-key").unlink()
     with Session(path) as session:
         assert session.query(COUNT).rows

@@ -10,7 +10,7 @@ from grid.small_grid import counting
 
 from casemate.answer.budget_plan import plan_of
 from casemate.answer.construction import gate_of
-from casemate.grid import Origin
+from casemate.grid import Estimate, Origin, Outcome
 from casemate.table import Answering
 
 
@@ -76,3 +76,10 @@ def test_an_answer_that_passed_and_was_not_kept_is_made_again_as_it_was(epsilon:
     construction.ask(ODD[0])  # a surprise, so that the stand-in moves
     room.plan = plan_of(means(epsilon), TWO, Answering())
     assert room.construction().ask(lost).parts == expected.parts
+
+
+def test_of_two_answers_to_one_question_the_first_is_kept() -> None:
+    construction = world(parity(100), shape=TWO, names=("a", "b", "c")).construction()
+    one, other = (Outcome(((Estimate(value),),), Origin.SURROGATE) for value in (1.0, 2.0))
+    assert construction.keep("asked", one).parts == one.parts
+    assert construction.keep("asked", other).parts == one.parts, "another process was first"

@@ -25,6 +25,8 @@ def test_a_set_of_cells_has_one_name_however_it_was_cut_into_products() -> None:
         Product(SHAPE, {0: mask(*codes, size=4)}) for codes in ((0, 1), (2,), (0,), (1, 2))
     )
     assert union(left, right).text == union(other, rest).text == union(rest, other).text
+    halves = (Product(SHAPE, {0: mask(2, size=4), 2: mask(code, size=2)}) for code in (0, 1))
+    assert union(left, *halves).text == union(left, right).text
 
 
 def test_different_questions_have_different_names() -> None:

@@ -187,6 +187,10 @@ def test_an_attribute_known_alone_or_not_at_all_starts_alike_in_all_components()
     roots = initial_roots(6, LAYOUT, known).of_shares
     assert (roots[:, 7:] == 1).all()
     assert (np.ptp(roots[:, :7], axis=0) > 0).all()
+    asked = Product(LAYOUT.shape, {0: np.arange(3) < 1, 2: np.arange(2) < 1})
+    related = evidence(LAYOUT, [MeasuredProduct(asked, 5.0, 1.0)], 100.0)
+    roots = initial_roots(6, LAYOUT, related).of_shares
+    assert (roots[:, 3:7] == 1).all() and (np.ptp(roots[:, 7:], axis=0) > 0).all()
 
 
 def test_the_descent_ends_where_the_noise_explains_the_rest(seed: int) -> None:
