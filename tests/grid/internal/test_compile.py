@@ -2,31 +2,23 @@
 
 import re
 from dataclasses import replace
-from random import Random
 from typing import Any
 
 import pytest
 from grid.compiled_world import (
     INTEGER,
     POLICY,
-    aggregates,
     ask,
     cells_of,
-    contains,
     exactly,
-    noised,
     plain,
     truth,
-    within,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from query import universes
 
 from casemate.errors import Unsupported
 from casemate.grid import Relation
 from casemate.grid.compile import MAX_NUMBERS_PER_AGGREGATE, MAX_RANKED_STEPS
-from casemate.table import Column, ColumnType, Policy, Provenance, Table, Universe
+from casemate.table import Column, ColumnType, Policy, Provenance, Table
 
 # Exactly true ---------------------------------------------------------------------------------
 
@@ -237,33 +229,3 @@ def test_distinct_people_of_one_row_each_are_counted() -> None:
         for what in ("DISTINCT who", "*")
     )
     assert distinct == plainly
-
-
-# Properties -------------------------------------------------------------------------------------
-
-keys = st.sampled_from(["", "sex", "area", "member, sex"])
-
-
-@given(st.data(), universes.policies, st.sampled_from([0.0, 0.7, 3.0, 40.0]))
-@settings(max_examples=20)
-def test_proven_bounds_hold_the_truth_wherever_every_number_is_within_its_own(
-    people: Table, data: st.DataObject, policy: Policy, width: float
-) -> None:
-    asked, by = data.draw(aggregates), data.draw(keys)
-    attributes = Universe.of(policy).attributes
-    where = data.draw(
-        universes.combined(st.sampled_from(attributes).flatmap(universes.on_boundaries))
-    )
-    sql = f"SELECT {by + ', ' if by else ''}{asked} FROM people WHERE {where}"
-    sql += f" GROUP BY {by}" if by else ""
-    question = ask(sql, policy)
-    assert question.exact
-    random = Random(data.draw(st.integers(0, 99)))
-    shown = question.rows(within(question, cells_of(people.source, policy), width, random))
-    theirs = by_key(truth(sql, people.source, policy), len(by.split(",")) if by else 0)
-    for row, cell in zip(plain(shown), noised(shown), strict=True):
-        (true,) = theirs.get(row[:-1], (None,))
-        if true is not None:
-            assert contains(cell, true)
-        if cell.value is not None:
-            assert contains(cell, cell.value)
