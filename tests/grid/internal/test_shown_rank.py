@@ -23,7 +23,7 @@ def reading(steps: Steps, quantile: Quantile, extreme: bool = False) -> RankRead
     return RankReading(0, Rank(0, made), quantile, extreme)
 
 
-def read(made: RankReading, counts: list[float], width: float = 0.0) -> Noised:
+def read(made: RankReading, counts: Sequence[float], width: float = 0.0) -> Noised:
     below = np.cumsum(counts).tolist()
     cells = [Estimate(c, c - width, c + width, width / 2, c - width, c + width) for c in below]
     return made.read([cells], 0)
