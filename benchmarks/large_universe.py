@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from benchmarks.claims import Claim, real_table, show
 from casemate.grid import Floats, Marginal, MeasuredMarginal, Product, Scope
 from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.protocol import DailyStandIn
+from casemate.surrogate.stand_in import DailyStandIn
 
 BINS = {"age": 10, "capital-gain": 10, "capital-loss": 10, "hours-per-week": 8}
 LEFT_OUT = "fnlwgt"  # a sampling weight, not a fact about a person

@@ -2,14 +2,10 @@
 
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, timedelta
-from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import duckdb
 from grid.compiled_world import as_policy_declares
 from oracles.statements import show
 
@@ -92,6 +88,43 @@ def world(folder: Path, number: int = 600, seed: int = 1, **changes: Any) -> Pat
     return policy(folder, **changes)
 
 
+def codes(sizes: Mapping[str, int], role: str = "public") -> str:
+    """The section of a policy for columns of whole numbers from 0, each a cell of its own."""
+    return "".join(
+        f'[columns.{name}]\ntype = "integer"\nrole = "{role}"\nvalues = {list(range(size))}\n'
+        for name, size in sizes.items()
+    )
+
+
+PARITY = ("a", "b", "c")
+
+
+def parity(
+    folder: Path,
+    *settings: str,
+    ledger: str | None = None,
+    strategy: str = "warm",
+    people: int = 5000,
+) -> Path:
+    """A table whose pairs of columns say nothing about all three, and its policy.
+
+    The stand-in starts from pairs, so questions about three columns are surprises and others are
+    not. `settings` are further lines of the policy's section [answer].
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    bits = Random(5)
+    pairs = ((bits.getrandbits(1), bits.getrandbits(1)) for _ in range(people))
+    csv(folder / "parity.csv", PARITY, ((one, other, one ^ other) for one, other in pairs))
+    place = "" if ledger is None else f'\nledger = "{ledger}"'
+    return policy(
+        folder,
+        table='source = "parity.csv"',
+        columns=codes(dict.fromkeys(PARITY, 2), "private"),
+        budget=f"epsilon = 8\ndelta = 1e-6{place}",
+        more="\n".join(["[answer]", f'strategy = "{strategy}"', *settings, ""]),
+    )
+
+
 def truth(path: Path | str, sql: str) -> list[tuple[Any, ...]]:
     """What the engine shows of the table as its policy declares it."""
     with Table.open(path) as table:
@@ -117,71 +150,3 @@ def numbers(answer: Answer) -> list[Noised]:
 def modes(folder: Path) -> dict[str, int]:
     """The files of a folder and who may use them."""
     return {each.name: stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()}
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """A table with a column of every type, and its policy."""
-
-    columns = """
-[columns.flag]
-type = "boolean"
-[columns."Mixed Case"]
-values = ["a b", "it's"]
-[columns.born]
-min = 2000-01-01
-max = 2001-12-31
-bins = 4
-[columns.score]
-type = "double"
-role = "private"
-nullable = true
-min = -2
-max = 2
-bins = 5
-[columns.paid]
-type = "decimal"
-min = 0
-max = 10
-bins = 4
-"""
-    head = ("flag", "Mixed Case", "born", "score", "paid", "undeclared")
-
-    @staticmethod
-    def rows(count: int = 100, seed: int = 3) -> list[tuple[Any, ...]]:
-        random = Random(seed)
-        return [
-            (
-                random.choice([True, False, None]),
-                random.choice(["a b", "it's", "never declared", None]),
-                date(2000, 1, 1) + timedelta(days=random.randrange(731)),
-                random.choice([None, round(random.gauss(0, 1), 4), 1e30]),
-                f"{random.randrange(1200) / 100:.2f}",
-                random.randrange(10),
-            )
-            for _ in range(count)
-        ]
-
-    @classmethod
-    def in_duckdb(cls, path: Path) -> None:
-        """The same rows in a database, and as a Parquet file beside it."""
-        with duckdb.connect(str(path)) as connection:
-            connection.execute(
-                'CREATE TABLE "Kinds" (key BIGINT, flag BOOLEAN, "Mixed Case" VARCHAR, born DATE, '
-                "score DOUBLE, paid DECIMAL(8,2), undeclared INTEGER)"
-            )
-            for place, row in enumerate(cls.rows()):
-                connection.execute('INSERT INTO "Kinds" VALUES (?,?,?,?,?,?,?)', (place, *row))
-            parquet = path.with_suffix(".parquet")
-            connection.execute(f"COPY \"Kinds\" TO '{parquet}' (FORMAT parquet)")
-
-
-def close_to(found: Any, exact: Any, room: float) -> bool:
-    """Whether two cells are alike; numbers within room."""
-    if isinstance(exact, bool) or not isinstance(exact, int | float | Decimal):
-        return bool(found == exact)
-    return found is not None and abs(float(found) - float(exact)) <= room
-
-
-def cells_by_key(rows: Iterable[Sequence[Any]], keys: int) -> Mapping[tuple[Any, ...], Any]:
-    return {tuple(row[:keys]): row[keys:] for row in rows}

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from answer.parity_policy import write_policy
+from answer.session_world import parity
 
 from casemate import Misconfigured, Replay, Session, replay
 from casemate.cli.main import exit_code
@@ -16,7 +16,7 @@ SQL = "SELECT a, COUNT(*) FROM t GROUP BY a"
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A policy of which something was asked."""
-    policy = write_policy(tmp_path_factory.mktemp("asked"))
+    policy = parity(tmp_path_factory.mktemp("asked"))
     with Session(policy) as session:
         session.query(SQL)
     return policy

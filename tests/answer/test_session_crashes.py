@@ -13,7 +13,7 @@ from pathlib import Path
 import dying
 import pytest
 from answer.dying_session import STATEMENTS, digest
-from answer.parity_policy import write_policy
+from answer.session_world import parity
 from dying import KILLED, sent
 from servers import PostgresServer
 
@@ -89,7 +89,7 @@ def require_replayed(dataset: Dataset, folder: Path) -> None:
 
 
 def require_sound_at(where: Path, first: int, step: int, least: int) -> None:
-    write_policy(where)
+    parity(where)
     run(where, "every", first, step)
     folders = [folder for folder in where.iterdir() if folder.is_dir()]
     assert len(folders) > least, "every step has a moment before it and one after"
@@ -106,16 +106,19 @@ def test_killed_at_every_step_and_again_a_retry_gets_identical_bytes_and_pays_on
 
 def test_killed_in_every_life_it_goes_on_where_it_was(tmp_path: Path) -> None:
     """Seven lives, each of which gets a little further or not at all."""
-    write_policy(tmp_path)
+    parity(tmp_path)
     deaths = [3, 9, 14, 16, 20, 24]
     ends = json.loads(run(tmp_path, "sound", *deaths))
     assert ends[-1] == 0 and ends.count(KILLED) > 4
     require_sound(tmp_path)
 
 
-def test_processes_at_once_get_one_answer_and_pay_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["file", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_processes_at_once_get_one_answer_and_pay_once(
+    tmp_path: Path, place: str, request: pytest.FixtureRequest
+) -> None:
     """Each begins with another statement, so they meet in every order."""
-    write_policy(tmp_path)
+    parity(tmp_path, ledger=None if place == "file" else request.getfixturevalue("postgres"))
     assert json.loads(run(tmp_path, "race", 4)) == [0] * 4
     require_sound(tmp_path)
 
@@ -126,7 +129,7 @@ def test_processes_at_once_get_one_answer_and_pay_once(tmp_path: Path) -> None:
 def test_the_tests_above_would_notice_a_measurement_sent_before_it_is_durable(
     tmp_path: Path,
 ) -> None:
-    write_policy(tmp_path)
+    parity(tmp_path)
     run(tmp_path, "careless", 10**6)
     assert max(len(texts) for texts in sent(tmp_path).values()) > 1
 
@@ -143,7 +146,7 @@ def test_the_tests_above_would_notice_a_lost_secret_and_a_charge_made_again(
 
 def complaint(folder: Path, habit: str, moment: int) -> str:
     """What is found wrong after three lives that end at this moment; nothing if all is sound."""
-    write_policy(folder)
+    parity(folder)
     run(folder, habit, moment, moment, moment)
     try:
         require_sound(folder)
@@ -162,13 +165,6 @@ def test_killed_with_a_ledger_in_postgresql_a_retry_gets_identical_bytes_and_pay
     for moment in range(1, 130, 9):
         with postgres_server.database() as url:
             folder = tmp_path / str(moment)
-            write_policy(folder, ledger=url)
+            parity(folder, ledger=url)
             run(folder, "sound", moment, moment // 2 + 1)
             require_sound(folder)
-
-
-@pytest.mark.postgres
-def test_processes_at_once_share_a_ledger_in_postgresql(tmp_path: Path, postgres: str) -> None:
-    write_policy(tmp_path, ledger=postgres)
-    assert json.loads(run(tmp_path, "race", 4)) == [0] * 4
-    require_sound(tmp_path)

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answer.session_world import LAVISH, codes, csv, policy
 
 from casemate.answer import Session
 from casemate.doors import edition_of
 from casemate.errors import Misconfigured, Unsupported
 from casemate.table import Budget, ColumnType, Policy, PublicTable, Table, Universe, load_policy
 
-POLICY = """
-[table]
-source = "{source}"
-key = "id"
+TABLE = 'source = "people.csv"\nkey = "id"'
+DECLARED = """
 [columns.id]
 role = "identifier"
 [columns.age]
@@ -34,10 +33,8 @@ values = [1, 2]
 [columns.well]
 values = [true, false]
 [columns.note]
-[budget]
-epsilon = 1000
-delta = 1e-6
 """
+NAMES = ("id", "age", "grade", "born", "group", "well", "note")
 USUAL = ("7", "30", "5", "1990-01-01", "1", "true", "x")
 HOSTILE = [
     *("3.5", "abc", "nan", "inf", "-inf", "1e400", "9" * 60, "2020-02-30", "2020-01-01 10:00+02"),
@@ -55,10 +52,8 @@ REFUSED = ("SELECT COUNT(note) FROM t", "SELECT COUNT(*) FROM t WHERE note = 'x'
 def written(folder: Path, rows: list[tuple[str, ...]]) -> Path:
     folder.mkdir()
     cells = [['"' + cell.replace('"', '""') + '"' if cell else "" for cell in row] for row in rows]
-    lines = ["id,age,grade,born,group,well,note", *(",".join(row) for row in cells)]
-    (folder / "t.csv").write_text("\n".join(lines) + "\n")
-    (folder / "casemate.toml").write_text(POLICY.replace("{source}", "t.csv"))
-    return folder / "casemate.toml"
+    csv(folder / "people.csv", NAMES, cells)
+    return policy(folder, table=TABLE, columns=DECLARED, budget=LAVISH)
 
 
 def leaves(path: Path) -> list[Any]:
@@ -104,19 +99,19 @@ def test_types_from_cells_are_noticed(tmp_path: Path) -> None:
 
 
 def test_the_edition_follows_from_the_policys_file_alone(tmp_path: Path, usual: list[Any]) -> None:
-    policy = load_policy(written(tmp_path / "t", []))
-    (tmp_path / "t" / "t.csv").unlink()
-    assert policy.budget is not None
-    assert edition_of(policy, policy.budget) == usual[0]
+    loaded = load_policy(written(tmp_path / "t", []))
+    (tmp_path / "t" / "people.csv").unlink()
+    assert loaded.budget is not None
+    assert edition_of(loaded, loaded.budget) == usual[0]
 
 
 def test_what_a_public_table_holds_is_no_part_of_the_edition() -> None:
     table = PublicTable("zips", "zips.csv", "zip")
-    policy, budget = Policy("t.csv", (), public_tables=(table,)), Budget(Fraction(1))
-    opened = replace(policy, public_tables=(replace(table, columns=policy.columns),))
-    assert edition_of(policy, budget) == edition_of(opened, budget)
-    other = replace(policy, public_tables=(replace(table, key="area"),))
-    assert edition_of(policy, budget) != edition_of(other, budget)
+    one, budget = Policy("t.csv", (), public_tables=(table,)), Budget(Fraction(1))
+    opened = replace(one, public_tables=(replace(table, columns=one.columns),))
+    assert edition_of(one, budget) == edition_of(opened, budget)
+    other = replace(one, public_tables=(replace(table, key="area"),))
+    assert edition_of(one, budget) != edition_of(other, budget)
 
 
 def test_a_column_of_unknown_type_says_what_to_declare(tmp_path: Path) -> None:
@@ -130,29 +125,12 @@ def test_a_column_of_unknown_type_says_what_to_declare(tmp_path: Path) -> None:
 
 # Rows of a person --------------------------------------------------------------------------------
 
-PERSON = """
-[table]
-source = "t.csv"
-person = "who"
-rows_per_person = 2
-[columns.place]
-values = ["a", "b", "c"]
-[columns.cost]
-role = "private"
-type = "integer"
-min = 0
-max = 9
-[budget]
-epsilon = 1
-delta = 1e-6
-"""
-
 
 def visits(folder: Path, rows: list[tuple[int, str, int]]) -> Path:
-    lines = ["who,place,cost", *(f"{who},{place},{cost}" for who, place, cost in rows)]
-    (folder / "t.csv").write_text("\n".join(lines) + "\n")
-    (folder / "casemate.toml").write_text(PERSON)
-    return folder / "casemate.toml"
+    csv(folder / "people.csv", ("who", "place", "cost"), rows)
+    table = 'source = "people.csv"\nperson = "who"\nrows_per_person = 2'
+    columns = '[columns.place]\nvalues = ["a", "b", "c"]\n' + codes({"cost": 10}, "private")
+    return policy(folder, table=table, columns=columns)
 
 
 def exact_counts(path: Path) -> list[int]:

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from pathlib import Path
 
-from answer.parity_policy import write_policy
+from answer.session_world import parity
 
 from casemate.doors import Doorway
 from casemate.grid import (
@@ -52,7 +52,7 @@ def release(policy: Path, rho: Fraction) -> tuple[list[tuple[object, ...]], Frac
 
 
 def test_a_release_is_measured_appended_and_shown(tmp_path: Path) -> None:
-    policy = write_policy(tmp_path)
+    policy = parity(tmp_path)
     rho = Fraction(1, 10)
     rows, spent = release(policy, rho)
     assert len(rows) == 9 and spent <= 4 * rho

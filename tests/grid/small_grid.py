@@ -1,27 +1,33 @@
 """A small grid, records on it, their private cells, and questions about them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from casemate.grid import GridQuestion, LinearCells, PrivateCells, Product, Scope
-from casemate.grid.question import merge_codes
+from casemate.grid import Classes, GridQuestion, LinearCells, PrivateCells, Product
 
 SHAPE = (4, 3, 2)
 NAMES = ("age", "kind", "ill")
 
 
-def cells_of(codes: NDArray[np.int64], shape: tuple[int, ...] = SHAPE) -> PrivateCells:
-    """The cells of a table of codes, one row a record."""
+def cells_of(
+    codes: NDArray[np.int64], shape: tuple[int, ...] = SHAPE, counted: list[Classes] | None = None
+) -> PrivateCells:
+    """The private cells of a table of codes, one row a record; `counted` lists what was."""
 
-    def count_scope(scope: Scope) -> NDArray[np.int64]:
-        sizes = [shape[a] for a in scope]
-        table = np.zeros(sizes, np.int64)
-        np.add.at(table, tuple(codes[:, a] for a in scope), 1) if scope else table.fill(len(codes))
+    def count(classes: Classes) -> NDArray[np.int64]:
+        table = np.zeros(classes.sizes, np.int64)
+        axes = zip(classes.scope, classes.labels, strict=True)
+        places = tuple(np.array(labels)[codes[:, a]] for a, labels in axes)
+        np.add.at(table, places, 1 if places else len(codes))
+        if counted is not None:
+            counted.append(classes)
         return table
 
-    return PrivateCells(shape, lambda classes: merge_codes(count_scope(classes.scope), classes))
+    return PrivateCells(shape, count)
 
 
 def people(number: int, seed: int = 1, shape: tuple[int, ...] = SHAPE) -> NDArray[np.int64]:
@@ -39,3 +45,21 @@ def counting(masks: dict[int, Sequence[int]], shape: tuple[int, ...] = SHAPE) ->
     """How many records have these codes."""
     chosen = {a: np.isin(np.arange(shape[a]), codes) for a, codes in masks.items()}
     return GridQuestion((LinearCells(((Product(shape, chosen),),)),))
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> GridQuestion:
+    """Products of masks and weights on the small grid, one for each cell."""
+
+    def numbers(attribute: int, each: st.SearchStrategy[Any]) -> NDArray[Any]:
+        size = SHAPE[attribute]
+        return np.array(draw(st.lists(each, min_size=size, max_size=size)))
+
+    def product() -> Product:
+        masks = {a: numbers(a, st.booleans()) for a in draw(st.sets(st.integers(0, 2)))}
+        weighed = draw(st.sets(st.integers(0, 2), max_size=1))
+        weights = {a: numbers(a, st.integers(-3, 3)).astype(float) for a in weighed}
+        return Product(SHAPE, masks, weights)
+
+    cells = tuple((product(),) for _ in range(draw(st.integers(1, 3))))
+    return GridQuestion((LinearCells(cells),))

@@ -1,11 +1,10 @@
 """Measured tables as the transcript names them."""
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
-from grid.small_grid import NAMES, SHAPE
+from grid.small_grid import NAMES, SHAPE, questions
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,24 +17,13 @@ from casemate.grid import (
     Product,
     TableQuestion,
     all_codes,
+    coarsest_classes,
 )
 
-
-@st.composite
-def classes(draw: Any) -> Classes:
-    """Classes of some attributes, numbered as they appear."""
-    scope = tuple(sorted(draw(st.sets(st.integers(0, len(SHAPE) - 1), min_size=1))))
-    labels = []
-    for attribute in scope:
-        given_labels = draw(
-            st.lists(st.integers(0, 3), min_size=SHAPE[attribute], max_size=SHAPE[attribute])
-        )
-        names: dict[int, int] = {}
-        labels.append(tuple(names.setdefault(each, len(names)) for each in given_labels))
-    return Classes(scope, tuple(labels))
+classes = questions().map(coarsest_classes)
 
 
-@given(classes(), st.booleans(), st.text(max_size=5))
+@given(classes, st.booleans(), st.text(max_size=5))
 def test_a_table_is_read_back_from_its_name(found: Classes, start: bool, about: str) -> None:
     question = TableQuestion(found, start, about)
     assert TableQuestion.from_text(question.text(NAMES), NAMES, SHAPE) == question
@@ -52,7 +40,7 @@ def table(found: Classes, law: str = "gaussian", scale: Fraction = Fraction(3)) 
     return MeasuredTable.of(TableQuestion(found), content)
 
 
-@given(classes())
+@given(classes)
 def test_what_is_learnt_of_a_table_adds_up_to_it(found: Classes) -> None:
     made = table(found)
     learnt = made.learnt(SHAPE)

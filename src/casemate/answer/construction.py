@@ -56,71 +56,11 @@ from casemate.grid import (
     measure_table,
     ratio_residual,
 )
-from casemate.privacy.noise import EXACT
+from casemate.privacy.noise import EXACT, Law
 from casemate.surrogate import Make, StandIn, TypicalErrors, stand_in_for
-
-# The start: tables before the first question ----------------------------------------------------
-
 
 Progress = Callable[[int, int], None]
 """Told how many of how many tables have been measured."""
-
-
-@dataclass(frozen=True)
-class WarmStart:
-    """The start of a plan; `public` are the attributes of which everything is known."""
-
-    plan: BudgetPlan
-    doors: Doorway
-    cells: PrivateCells
-    public: Scope = ()
-
-    def questions(self) -> list[TableQuestion]:
-        """Every table of the start: what everybody knows first."""
-        shape = self.cells.shape
-        known = first_tables(tuple(shape[a] for a in self.public), len(self.public))
-        scopes = [tuple(self.public[place] for place in scope) for scope in known]
-        scopes += [scope for scope in self.plan.start if not self.is_public(scope)]
-        return [TableQuestion(all_codes(scope, shape), start=True) for scope in scopes]
-
-    def measure(self, stand_in: StandIn, principal: str, progress: Progress | None) -> None:
-        """Measure what the stand-in does not know yet."""
-        if stand_in.total is None:
-            self._count(principal)
-        wanted = stand_in.missing(self.questions())
-        for done, question in enumerate(wanted):
-            self._tabulate(question, stand_in, principal)
-            if progress is not None:
-                progress(done + 1, len(wanted))
-
-    def is_public(self, scope: Scope) -> bool:
-        """Whether everybody knows all about these attributes."""
-        return set(scope) <= set(self.public)
-
-    def _count(self, principal: str) -> None:
-        law, edition = self.plan.total_law, self.doors.edition
-        if law is not None:
-            self.doors.measurement.total(self.cells.total, law=law, principal=principal)
-            return
-        facts = (NUMBER_OF_PEOPLE, edition.policy, edition.data, EXACT, Fraction(0))
-        self.doors.transcript.append(PeopleTotal(*facts, (self.cells.total(),)))
-
-    def _tabulate(self, question: TableQuestion, stand_in: StandIn, principal: str) -> None:
-        """One table: as it is where everybody knows it, with noise elsewhere."""
-        if not self.is_public(question.classes.scope):
-            assert self.plan.start_law is not None, "a plan with tables has noise for them"
-            law = self.plan.start_law
-            door, names = self.doors.measurement, stand_in.names
-            measure_table(door, question, self.cells, names, law=law, principal=principal)
-            return
-        edition, text = self.doors.edition, question.text(stand_in.names)
-        values = tuple(self.cells.class_counts(question.classes))
-        content = Measured(text, edition.policy, edition.data, EXACT, Fraction(0), values)
-        self.doors.transcript.append(content)
-
-
-# The construction -------------------------------------------------------------------------------
-
 
 EXHAUSTED = (PositivesSpent, BudgetExhausted, RationSpent)
 
@@ -165,19 +105,13 @@ class OnlineConstruction:
         typical: Callable[..., ErrorEstimate] = TypicalErrors,
     ) -> None:
         self.plan, self.options = plan, options
+        self.stand_in = StandIn(names, cells.shape, doors.edition, make)  # as far as it was read
         self._doors, self._cells, self._public = doors, cells, public
         self._gate = gate_of(plan, doors)
-        self._stand_in = StandIn(names, cells.shape, doors.edition, make)
-        self._warm_start = WarmStart(plan, doors, cells, public)
         self._guess = typical
         self._guesses: tuple[StandIn, int, ErrorEstimate] | None = None
         self._is_started = False  # whether everything that comes first is in the transcript
         self._gates: dict[str, GateSchedule] = {}  # by run
-
-    @property
-    def stand_in(self) -> StandIn:
-        """The public stand-in, as far as the transcript was read."""
-        return self._stand_in
 
     @property
     def runs_left(self) -> int:
@@ -228,35 +162,16 @@ class OnlineConstruction:
             return reason
         return GateClosed(reason.positives, self._doors.ledger.remaining(), self.plan.currency)
 
-    def ask_all(self, several: Sequence[GridQuestion], principal: str = "") -> list[Outcome]:
-        """Answer many questions; those up to the next surprise share one wait for the disk."""
-        found: dict[str, Outcome] = {}
-        waiting = [asked for asked in several if self.stored_outcome(asked.text) is None]
-        for asked in waiting:
-            require_answerable(asked)
-        waiting = [asked for asked in waiting if not self.is_public(asked.scope)]
-        if waiting and self._gate is not None and self._may_ask(principal):
-            self.start(principal)
-            questions = [self._question(asked) for asked in waiting]
-            try:
-                verdicts = self._gate.ask_all(questions, principal)
-            except EXHAUSTED:
-                verdicts = []
-            for asked, verdict in zip(waiting, verdicts, strict=False):
-                found[asked.text] = self._outcome_of_verdict(asked, verdict, principal)
-            found = self._keep_all(found)
-        return [found.get(asked.text) or self.ask(asked, principal) for asked in several]
-
     def at_most(self, measured: bool) -> Fraction:
         """What one more question costs at most, in the ledger's currency; nothing is read."""
-        self._stand_in.catch_up(self._doors.transcript)
+        self.stand_in.catch_up(self._doors.transcript)
         plan = self.plan
         if plan.answer is not None or (measured and plan.gate is not None):
             return self.measuring_price
-        missing = self._stand_in.missing(self._warm_start.questions())
-        noised = [each for each in missing if not self._warm_start.is_public(each.classes.scope)]
+        missing = self.stand_in.missing(self._first_tables())
+        noised = [each for each in missing if not self.is_public(each.classes.scope)]
         start = len(noised) * plan.price_of(plan.start_law)
-        if self._stand_in.total is None:
+        if self.stand_in.total is None:
             start += plan.price_of(plan.total_law)
         if self._gate is None:
             return start + (self.measuring_price if measured else 0)
@@ -272,7 +187,7 @@ class OnlineConstruction:
 
     def _may_ask(self, principal: str) -> bool:
         ration = self.options.ration
-        return ration is None or self._stand_in.surprises[principal] < ration
+        return ration is None or self.stand_in.surprises[principal] < ration
 
     def _verdict(self, gate: Gate, asked: GridQuestion, principal: str) -> Easy:
         verdict = gate.find_answer(asked.text)
@@ -286,18 +201,18 @@ class OnlineConstruction:
         """The stand-in's answers on the grid, to be compared with the private cells."""
         parts = tuple(
             GatePart(on_grid(values), part.sensitivity(self.plan.relation))
-            for part, values in zip(asked.parts, _answers(self._stand_in, asked), strict=True)
+            for part, values in zip(asked.parts, _answers(self.stand_in, asked), strict=True)
         )
 
         return GateQuestion(
-            asked.text, parts, lambda: self._cells.exact(asked), self._stand_in.number
+            asked.text, parts, lambda: self._cells.exact(asked), self.stand_in.number
         )
 
     def _outcome_of_verdict(self, asked: GridQuestion, verdict: Easy, principal: str) -> Outcome:
         """What the gate's verdict leads to, from the stand-in that it was given about."""
         if isinstance(verdict, Hard):
             return self._measure_surprise(asked, verdict, principal)
-        judged = self._stand_in.at(verdict.after, self._doors.transcript)
+        judged = self.stand_in.at(verdict.after, self._doors.transcript)
         estimates = easy_estimates(
             asked,
             _answers(judged, asked),
@@ -330,17 +245,16 @@ class OnlineConstruction:
         classes = table_for(asked, shape, law, relation, verdict.threshold)
         digest = hashlib.sha256(asked.text.encode()).hexdigest()
         question = TableQuestion(classes, about=digest)
-        door, names = self._doors.measurement, self._stand_in.names
-        measure_table(door, question, self._cells, names, law=law, principal=principal)
-        self._stand_in.catch_up(self._doors.transcript)
-        table = next(each for each in self._stand_in.tables if each.question == question)
-        ordinal = self._stand_in.fresh[question.text(self._stand_in.names)]
+        self._measure(question, law, principal)
+        self.stand_in.catch_up(self._doors.transcript)
+        table = next(each for each in self.stand_in.tables if each.question == question)
+        ordinal = self.stand_in.fresh[question.text(self.stand_in.names)]
         return self._read(asked, table, FailureChances.of(asked, self.options.confidence, ordinal))
 
     def _read(self, asked: GridQuestion, table: MeasuredTable, level: FailureChances) -> Outcome:
-        values, errors = _answers(self._stand_in, asked), self._errors(self._stand_in, asked)
+        values, errors = _answers(self.stand_in, asked), self._errors(self.stand_in, asked)
         estimates = measured_estimates(asked, table, values, errors, level)
-        return self._with_ratios(asked, Outcome(estimates, Origin.MEASURED), self._stand_in)
+        return self._with_ratios(asked, Outcome(estimates, Origin.MEASURED), self.stand_in)
 
     def _with_ratios(self, asked: GridQuestion, outcome: Outcome, stand_in: StandIn) -> Outcome:
         """The same, with the typical errors of sums around what they will be divided to."""
@@ -360,7 +274,7 @@ class OnlineConstruction:
 
     def _from_tables(self, asked: GridQuestion) -> Outcome:
         """From the measured table that answers the question by itself with the least noise."""
-        able = [table for table in self._stand_in.tables if table.question.classes.answers(asked)]
+        able = [table for table in self.stand_in.tables if table.question.classes.answers(asked)]
         if not able:
             return self._unverified_outcome(asked)
         relation = self.plan.relation
@@ -371,16 +285,16 @@ class OnlineConstruction:
         return self._read(asked, best, FailureChances.of(asked, self.options.confidence, 1))
 
     def _unverified_outcome(self, asked: GridQuestion) -> Outcome:
-        errors = self._errors(self._stand_in, asked)
+        errors = self._errors(self.stand_in, asked)
         parts = (
             tuple(
                 Estimate(value, error=error)
                 for value, error in zip(found.tolist(), typical.tolist(), strict=True)
             )
-            for found, typical in zip(_answers(self._stand_in, asked), errors, strict=True)
+            for found, typical in zip(_answers(self.stand_in, asked), errors, strict=True)
         )
         outcome = Outcome(tuple(parts), Origin.UNVERIFIED)
-        return self._with_ratios(asked, outcome, self._stand_in)
+        return self._with_ratios(asked, outcome, self.stand_in)
 
     def _exact_outcome(self, asked: GridQuestion) -> Outcome:
         """What everybody knows, where only private values are protected."""
@@ -388,39 +302,67 @@ class OnlineConstruction:
         exact = (tuple(Estimate(n, n, n, 0.0, n, n) for n in numbers) for numbers in parts)
         return Outcome(tuple(exact), Origin.MEASURED)
 
-    # The stand-in -----------------------------------------------------------------------------
+    # The start --------------------------------------------------------------------------------
 
     def start(self, principal: str = "", progress: Progress | None = None) -> None:
         """Measure the number of people and the first tables, those that are still missing."""
-        self._stand_in.catch_up(self._doors.transcript)
+        self.stand_in.catch_up(self._doors.transcript)
         if self._is_started:
             return
         self._doors.vouch()
-        self._warm_start.measure(self._stand_in, principal, progress)
-        self._stand_in.catch_up(self._doors.transcript)
+        if self.stand_in.total is None:
+            self._count_people(principal)
+        wanted = self.stand_in.missing(self._first_tables())
+        for done, question in enumerate(wanted):
+            self._tabulate(question, principal)
+            if progress is not None:
+                progress(done + 1, len(wanted))
+        self.stand_in.catch_up(self._doors.transcript)
         self._is_started = True
+
+    def _first_tables(self) -> list[TableQuestion]:
+        """Every table of the start: what everybody knows first."""
+        shape, public = self._cells.shape, self._public
+        known = first_tables(tuple(shape[a] for a in public), len(public))
+        scopes = [tuple(public[place] for place in scope) for scope in known]
+        scopes += [scope for scope in self.plan.start if not self.is_public(scope)]
+        return [TableQuestion(all_codes(scope, shape), start=True) for scope in scopes]
+
+    def _count_people(self, principal: str) -> None:
+        law, edition = self.plan.total_law, self._doors.edition
+        if law is not None:
+            self._doors.measurement.total(self._cells.total, law=law, principal=principal)
+            return
+        facts = (NUMBER_OF_PEOPLE, edition.policy, edition.data, EXACT, Fraction(0))
+        self._doors.transcript.append(PeopleTotal(*facts, (self._cells.total(),)))
+
+    def _tabulate(self, question: TableQuestion, principal: str) -> None:
+        """One table: as it is where everybody knows it, with noise elsewhere."""
+        if not self.is_public(question.classes.scope):
+            assert self.plan.start_law is not None, "a plan with tables has noise for them"
+            self._measure(question, self.plan.start_law, principal)
+            return
+        edition, text = self._doors.edition, question.text(self.stand_in.names)
+        values = tuple(self._cells.class_counts(question.classes))
+        content = Measured(text, edition.policy, edition.data, EXACT, Fraction(0), values)
+        self._doors.transcript.append(content)
+
+    def _measure(self, question: TableQuestion, law: Law, principal: str) -> None:
+        door, names = self._doors.measurement, self.stand_in.names
+        measure_table(door, question, self._cells, names, law=law, principal=principal)
 
     # What is kept -----------------------------------------------------------------------------
 
     def keep(self, text: str, outcome: Outcome) -> Outcome:
         """Make an answer durable, and return the one that is: the first."""
-        return self._keep_all({text: outcome})[text]
-
-    def _keep_all(self, outcomes: dict[str, Outcome]) -> dict[str, Outcome]:
-        edition, confidence = self._doors.edition, self.options.confidence
-        outcomes = {
-            text: replace(outcome, confidence=confidence) for text, outcome in outcomes.items()
-        }
-        contents = [
-            Answered(text, edition.policy, edition.data, outcome.to_text())
-            for text, outcome in outcomes.items()
-        ]
-        stored = [entry.content for entry in self._doors.transcript.append_all(contents)]
-        for content in stored:  # another process may have been first
-            assert isinstance(content, Answered), "the key of an answer holds an answer"
-            if content not in contents:
-                outcomes[content.question] = Outcome.from_text(content.answer)
-        return outcomes
+        edition = self._doors.edition
+        outcome = replace(outcome, confidence=self.options.confidence)
+        content = Answered(text, edition.policy, edition.data, outcome.to_text())
+        stored = self._doors.transcript.append(content).content
+        assert isinstance(stored, Answered), "the key of an answer holds an answer"
+        if stored == content:
+            return outcome
+        return Outcome.from_text(stored.answer)  # another process was first
 
     def _errors(self, stand_in: StandIn, asked: GridQuestion) -> Sequence[Floats]:
         """Typical errors, estimated anew when the stand-in has learnt something."""

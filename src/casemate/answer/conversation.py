@@ -7,7 +7,6 @@ kept in a file for its owner alone.
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from casemate.answer.report import answer_report, budget_report, forecast_report
 from casemate.answer.session import Session
 from casemate.errors import CasemateError, Unsupported
 from casemate.report import Report, as_text
-from casemate.report.terminal import OutputOptions, Progress, end_of
+from casemate.report.terminal import OutputOptions, Progress, end_of, write_atomically
 
 MAX_HISTORY_LINES = 1_000
 """Lines that are kept."""
@@ -68,14 +67,10 @@ def _read(path: Path) -> list[str]:
 def _write(path: Path, lines: Sequence[str | None]) -> None:
     """Replace the file as a whole; only its owner may read it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, new = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # of mode 0600
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.writelines(f"{line}\n" for line in lines if line is not None)
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise
+    path.touch(0o600)
+    path.chmod(0o600)  # which what is written keeps
+    text = "".join(f"{line}\n" for line in lines if line is not None)
+    write_atomically(path, text.encode(errors="replace").decode())
 
 
 # Statements in, reports out ---------------------------------------------------------------------

@@ -5,12 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from casemate.answer.answer import Spending, Standing
-from casemate.answer.budget_plan import (
-    Means,
-    public_attributes,
-    required_budget,
-    required_universe,
-)
+from casemate.answer.budget_plan import Means, public_attributes, required_budget, required_universe
 from casemate.answer.construction import AnsweringOptions, OnlineConstruction
 from casemate.answer.planner.comparison import choose_plan
 from casemate.answer.work_limits import MAX_MEASURED_CELLS

@@ -25,12 +25,7 @@ from casemate.grid import (
     all_codes,
     coarsest_classes,
 )
-from casemate.surrogate import (
-    MAX_DENSE_CELLS,
-    MAX_REFITTED_CELLS,
-    MAX_REPLICATES,
-    caches_marginal,
-)
+from casemate.surrogate import MAX_DENSE_CELLS, MAX_REFITTED_CELLS, MAX_REPLICATES, caches_marginal
 
 MAX_MEASURED_CELLS = 2**20
 """Cells of a measured table."""

@@ -111,12 +111,12 @@ class LinearCells:
         return [product for cell in self.cells for product in cell]
 
     def sum_by_cell(self, values: Sequence[float] | Floats) -> Floats:
-        """One number for each cell from one for each of `products`."""
-        sizes = [len(cell) for cell in self.cells]
+        """One number, or row of numbers, for each cell from one for each of `products`."""
+        each, sizes = np.asarray(values, np.float64), [len(cell) for cell in self.cells]
         if all(size == 1 for size in sizes):
-            return np.asarray(values, np.float64)
-        found = np.zeros(len(sizes))
-        np.add.at(found, np.repeat(np.arange(len(sizes)), sizes), values)
+            return each
+        found = np.zeros((len(sizes), *each.shape[1:]))
+        np.add.at(found, np.repeat(np.arange(len(sizes)), sizes), each)
         return found
 
 

@@ -22,6 +22,7 @@ from typing import Any, cast
 import numpy as np
 
 from casemate.errors import Unsupported
+from casemate.grid.product import Floats
 from casemate.grid.readings import (
     Band,
     Estimate,
@@ -302,18 +303,17 @@ class RankReading:
 
 def _nondecreasing_counts(values: Sequence[float]) -> list[int]:
     """Answered counts below each boundary as whole numbers that never fall."""
-    found: list[int] = []
-    for value in values:
-        found.append(max(0, round(value), *found[-1:]))
-    return found
+    return _whole(np.maximum.accumulate(np.maximum(np.rint(values), 0.0)))
 
 
 def _monotone_bounds(bands: Sequence[Band]) -> tuple[list[int], list[int]]:
     """Whole numbers around each count; a count is no less than those before it."""
-    least: list[int] = []
-    for low, _ in bands:
-        least.append(max(0, math.ceil(low - FLOAT_COUNT_ERROR), *least[-1:]))
-    most: list[int] = []
-    for _, high in reversed(bands):
-        most.append(min(max(0, math.floor(high + FLOAT_COUNT_ERROR)), *most[-1:], 2**63))
-    return least, most[::-1]
+    lows, highs = np.array(bands).T
+    least = np.maximum(np.ceil(lows - FLOAT_COUNT_ERROR), 0.0)
+    most = np.maximum(np.floor(highs + FLOAT_COUNT_ERROR), 0.0)
+    falling = np.minimum.accumulate(most[::-1])[::-1]
+    return _whole(np.maximum.accumulate(least)), _whole(falling)
+
+
+def _whole(counts: Floats) -> list[int]:
+    return [int(each) for each in counts]

@@ -183,14 +183,10 @@ class CountReading:
     def read(self, estimates: Estimates, group: int) -> Noised:
         """The count as it was answered, unrounded."""
         found = estimates[self.part][group]
-        value, error = max(0.0, found.value), found.error
         answer, session = (self.band(estimates, group, level) for level in (False, True))
-        if self.room is not None:
-            value = clamp(value, answer)
-            error = (
-                None if error is None else math.hypot(error, self.snapping_error(estimates, group))
-            )
-        return Noised.of(value, error, answer, session)
+        value = max(0.0, found.value)
+        error = joint_error(found.error, self.snapping_error(estimates, group))
+        return Noised.of(clamp(value, answer) if self.room else value, error, answer, session)
 
     def band(self, estimates: Estimates, group: int, session: bool) -> Band | None:
         """The bounds of the count, cut cells included."""
@@ -224,13 +220,9 @@ class SumReading:
     def read(self, estimates: Estimates, group: int) -> Noised:
         """The sum in its real worth."""
         answer, session = (self.band(estimates, group, level) for level in (False, True))
-        value, error = self.value(estimates, group), self.error(estimates, group)
-        if self.room is not None:
-            value = clamp(value, answer)
-            error = (
-                None if error is None else math.hypot(error, self._snapping_error(estimates, group))
-            )
-        return Noised.of(value, error, answer, session)
+        value = self.value(estimates, group)
+        error = joint_error(self.error(estimates, group), self._snapping_error(estimates, group))
+        return Noised.of(clamp(value, answer) if self.room else value, error, answer, session)
 
     def value(self, estimates: Estimates, group: int) -> float:
         """The number itself."""
@@ -252,10 +244,8 @@ class SumReading:
 
     def error(self, estimates: Estimates, group: int) -> float | None:
         """The typical error: of the number, and of taking middles for means."""
-        found = estimates[self.part][group]
-        if found.error is None:
-            return None
-        return math.hypot(found.error, self.skew(estimates, group)) * float(self.unit)
+        error = joint_error(estimates[self.part][group].error, self.skew(estimates, group))
+        return None if error is None else error * float(self.unit)
 
     def skew(self, estimates: Estimates, group: int) -> float:
         """What taking middles for means usually adds, in units."""
@@ -313,7 +303,7 @@ class AverageReading:
             error = math.hypot(total.ratio_error, skew) * float(self.sum.unit) / people.value
         share = self.count.snapping_error(estimates, group) / people.value
         off = USUAL_SKEW * (self.high - self.low) / 2
-        return None if error is None else math.hypot(error, share * off)
+        return joint_error(error, share * off)
 
     def _within(self, offset: float) -> float:
         return min(self.high, max(self.low, float(self.centre) + offset))
@@ -327,6 +317,11 @@ class AverageReading:
             return self.low, self.high
         offsets = [end / count for end in total for count in people]
         return self._within(min(offsets)), self._within(max(offsets))
+
+
+def joint_error(error: float | None, other: float) -> float | None:
+    """The typical size of two errors that are independent; None where one is not known."""
+    return None if error is None else math.hypot(error, other)
 
 
 def _quotient_error(error: float | None, offset: float, people: Estimate) -> float | None:

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cmp_to_key
 from typing import Any
 
 from casemate.grid.ranks import RankReading
@@ -354,20 +353,13 @@ def _smooth(expression: Expression) -> Expression:
 
 def _sort_rows(rows: list[_SelectRow], order: Sequence[Ordering]) -> list[_SelectRow]:
     """The rows by ORDER BY; rows that it does not tell apart stay in the policy's order."""
-
-    def compare(left: _SelectRow, right: _SelectRow) -> int:
-        for each, a, b in zip(order, left.places, right.places, strict=True):
-            found = _compare(a, b, each)
-            if found:
-                return found
-        return 0
-
-    return sorted(rows, key=cmp_to_key(compare)) if order else rows
-
-
-def _compare(left: Any, right: Any, ordering: Ordering) -> int:
-    if left is None or right is None:
-        sides = (left is not None) - (right is not None)
-        return sides if ordering.nulls_first else -sides
-    found = int(left > right) - int(left < right)
-    return -found if ordering.descending else found
+    for place in reversed(range(len(order))):  # sorting is stable: the first one last
+        known: list[tuple[Any, _SelectRow]] = []
+        nulls = []
+        for row in rows:
+            value = row.places[place]
+            nulls.append(row) if value is None else known.append((value, row))
+        known.sort(key=lambda pair: pair[0], reverse=order[place].descending)
+        values = [row for _, row in known]
+        rows = [*nulls, *values] if order[place].nulls_first else [*values, *nulls]
+    return rows

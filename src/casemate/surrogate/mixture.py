@@ -44,7 +44,7 @@ from casemate.surrogate.mixture_residuals import (
     evidence,
     transpose_product,
 )
-from casemate.surrogate.protocol import KnownTotal, check_grid, checked_shape
+from casemate.surrogate.projection import KnownTotal, check_grid, checked_shape
 
 ADAM_BETA_1, ADAM_BETA_2 = 0.9, 0.99
 """How much of the mean gradient, and of the mean square of gradients, is kept from step to step."""

@@ -278,8 +278,7 @@ class PairTables:
 
     def _add(self, rows: slice, columns: slice, shown: Floats, precision: float) -> None:
         """Put a table to what is there already, each weighed by its precision."""
-        if (rows, columns) not in self._blocks:
-            self._blocks.append((rows, columns))
+        self._blocks.append((rows, columns))
         before = float(self._precision[rows, columns].flat[0])
         mean = (before * self._target[rows, columns] + precision * shown) / (before + precision)
         for block, values in (((rows, columns), mean), ((columns, rows), mean.T)):

@@ -13,7 +13,8 @@ Soft       A noisy table is not to be believed to the last digit. The soft step 
 
 A projection takes and gives small arrays: the mass inside a question, or a marginal, both as
 fractions of the total. What it gives is the factor for each of their cells. What is projected on is
-made here, too: the cell of a marginal that is most off, and noisy tables that agree.
+made here, too: the cell of a marginal that is most off, noisy tables that agree, and the number of
+records that all of them are fractions of.
 """
 
 import math
@@ -21,7 +22,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from casemate.grid import Floats, MeasuredMarginal, Product, Scope
+from casemate.grid import Floats, MeasuredMarginal, Measurement, Product, Scope
 
 MIN_MEASURED_FRACTION = 1e-5
 """A measured fraction is believed between this and one minus this: never nothing, never all."""
@@ -215,3 +216,62 @@ def _with_total(values: Floats, totals: Floats) -> Floats:
 
 def _other_axes(scope: Scope, attribute: int) -> tuple[int, ...]:
     return tuple(axis for axis, a in enumerate(scope) if a != attribute)
+
+
+# The number of records, and whether a measurement is about a grid at all ------------------------
+
+
+class KnownTotal:
+    """A number of records and the variance of what is known of it.
+
+    The variance is 0 for a public number and infinity for none; every measured total and table
+    sharpens it, each weighed by its own variance.
+    """
+
+    def __init__(self, value: float, variance: float = 0.0) -> None:
+        if not math.isfinite(value) or not variance >= 0:
+            raise ValueError(
+                f"a stand-in needs a finite total and a variance that is not negative, "
+                f"got {value} and {variance}"
+            )
+        self.value, self.variance = float(value), float(variance)
+
+    @property
+    def records(self) -> float:
+        """How many there are, as far as is known; at least one."""
+        return max(self.value, 1.0)
+
+    def count(self, measurement: Measurement) -> None:
+        """Learn from a total that was measured, alone or as the sum of a table."""
+        if isinstance(measurement, MeasuredMarginal):
+            measured, cells = float(measurement.values.sum()), measurement.values.size
+        elif not measurement.product.scope:
+            measured, cells = measurement.value, 1
+        else:
+            return
+        if self.variance == 0:
+            return
+        variance = cells * measurement.variance
+        share = 1.0 if math.isinf(self.variance) else self.variance / (self.variance + variance)
+        self.value += share * (measured - self.value)
+        self.variance = variance if math.isinf(self.variance) else (1 - share) * self.variance
+
+
+def check_grid(shape: tuple[int, ...], measurement: Measurement) -> None:
+    """Refuse what is about another grid."""
+    if isinstance(measurement, MeasuredMarginal):
+        scope, widths = measurement.marginal.scope, measurement.values.shape
+        fits = all(0 <= a < len(shape) for a in scope)
+        fits = fits and widths == tuple(shape[a] for a in scope)
+    else:
+        fits = measurement.product.shape == shape
+    if not fits:
+        raise ValueError(f"this measurement is not about the grid {shape}")
+
+
+def checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The widths of a grid as plain numbers; none is empty."""
+    widths = tuple(int(width) for width in shape)
+    if not widths or min(widths) < 1:
+        raise ValueError(f"a grid has attributes of at least one code each, got {shape}")
+    return widths

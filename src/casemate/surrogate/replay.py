@@ -30,13 +30,14 @@ from casemate.grid import (
 )
 from casemate.surrogate.dense import Histogram, Target
 from casemate.surrogate.projection import (
+    KnownTotal,
+    check_grid,
     inside_and_outside,
     reconcile,
     soft_to_marginal,
     to_marginal,
     to_mean,
 )
-from casemate.surrogate.protocol import KnownTotal, check_grid
 
 DEFAULT_SWEEPS = 10
 """So many sweeps fit several measurements that come together."""

@@ -1,4 +1,4 @@
-"""The stand-in that a transcript leads to: which kind a universe gets, rebuilt from entries alone.
+"""What every stand-in can do, which kind a universe gets, and the one that a transcript leads to.
 
 Guarantee  A function of the transcript's entries up to `number` and of the grid: whoever replays
            them has the same stand-in, bit for bit, and it costs no privacy.
@@ -14,7 +14,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from casemate.doors import (
     Easy,
@@ -27,17 +27,61 @@ from casemate.doors import (
     TranscriptEntry,
 )
 from casemate.grid import (
+    Floats,
     MeasuredProduct,
     MeasuredTable,
     Measurement,
     Product,
+    Scope,
     TableQuestion,
 )
 from casemate.privacy.noise import law_of, variance
 from casemate.surrogate.dense import MAX_DENSE_CELLS
 from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.protocol import DailyStandIn
 from casemate.surrogate.replay import DenseSurrogate
+
+
+class Surrogate(Protocol):
+    """A public stand-in for a table of counts: it answers, and learns from what was measured.
+
+    It sees nothing but measurements, so whatever it answers costs no privacy; and it is a
+    deterministic function of them and of its settings, so a transcript rebuilds it.
+    """
+
+    @property
+    def total(self) -> float:
+        """How many records it believes there are."""
+        ...
+
+    def answer(self, product: Product) -> float:
+        """Its value of one question, in counts."""
+        ...
+
+    def answers(self, products: Sequence[Product]) -> Floats:
+        """Its values of many questions, in counts."""
+        ...
+
+    def marginal(self, scope: Scope) -> Floats:
+        """Its counts over a scope, one axis for each attribute."""
+        ...
+
+    def update(self, measurement: Measurement) -> None:
+        """Learn from what a mechanism published."""
+        ...
+
+
+class DailyStandIn(Surrogate, Protocol):
+    """A stand-in for daily use: it fits what was measured together, and all that came before."""
+
+    shape: tuple[int, ...]
+
+    def marginals(self, scopes: Sequence[Scope]) -> dict[Scope, Floats]:
+        """Its counts over many scopes."""
+        ...
+
+    def learn(self, measurements: Sequence[Measurement], sweeps: int = ...) -> None:
+        """Learn from what was published together, going over everything so many times."""
+        ...
 
 
 def stand_in_for(

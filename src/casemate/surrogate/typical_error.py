@@ -41,8 +41,8 @@ from casemate.grid import (
     summed_area,
 )
 from casemate.surrogate.projection import MIN_VARIANCE, project_on_distributions, reconcile
-from casemate.surrogate.protocol import DailyStandIn
 from casemate.surrogate.replay import SOFT_STEP_SHARPNESS, WIDE_TABLE_ATTRIBUTES
+from casemate.surrogate.stand_in import DailyStandIn
 
 MAX_TABLE_NUMBERS = 2**24
 """Numbers of all tables in all replicates; a table beyond that is not drawn again."""
@@ -383,13 +383,7 @@ class TypicalErrors:
         if not products or not _is_refitted(products[0].shape, scope):
             return np.array([self._of_cell(cell) for cell in part.cells])
         deviations = self._deviations(scope)
-        values = deviations.of(products)
-        sizes = [len(cell) for cell in part.cells]
-        if any(size != 1 for size in sizes):
-            joined = np.zeros((len(sizes), values.shape[1]))
-            np.add.at(joined, np.repeat(np.arange(len(sizes)), sizes), values)
-            values = joined
-        return deviations.typical(values)
+        return deviations.typical(part.sum_by_cell(deviations.of(products)))
 
     def _of_cell(self, cell: tuple[Product, ...]) -> float:
         """Where all products together are too much: a sum errs no more than its parts together."""

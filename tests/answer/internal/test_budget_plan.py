@@ -51,22 +51,16 @@ def test_the_usual_plan_spends_a_quarter_on_tables_and_halves_the_rest() -> None
     assert float(25 * plan.price_of(plan.surprise_law) / whole) == pytest.approx(3 / 8, rel=1e-3)
 
 
-def test_a_pure_budget_gets_laplace_noise_and_others_gaussian() -> None:
+def test_noise_follows_from_the_budget_and_the_relation() -> None:
     pure = Means.of(Budget(Fraction(1)), Relation())
     assert pure.currency is Currency.EPSILON
     assert isinstance(plan_of(pure, ADULT, Answering()).start_law, LaplaceLaw)
-    assert isinstance(plan_of(means(), ADULT, Answering()).start_law, GaussianLaw)
-
-
-def test_a_public_number_of_rows_is_not_measured() -> None:
-    assert plan_of(means(), ADULT, Answering()).total_law is not None
+    usual = plan_of(means(), ADULT, Answering())
+    assert isinstance(usual.start_law, GaussianLaw) and usual.total_law is not None
     counted = means(relation=Relation(True, 1, counted=True))
-    assert plan_of(counted, ADULT, Answering()).total_law is None
-
-
-def test_a_table_under_replacement_has_twice_the_variance() -> None:
-    usual, exchanged = means().table_law(), means(relation=Relation(True)).table_law()
-    assert float(exchanged.scale / usual.scale) == pytest.approx(2**0.5, rel=1e-6)
+    assert plan_of(counted, ADULT, Answering()).total_law is None, "the number of rows is public"
+    exchanged = means(relation=Relation(True)).table_law()
+    assert float(exchanged.scale / means().table_law().scale) == pytest.approx(2**0.5, rel=1e-6)
 
 
 @pytest.mark.parametrize(

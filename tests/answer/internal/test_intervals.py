@@ -59,16 +59,20 @@ def reaches(people: int) -> tuple[int, int]:
     return (alone + 1) * people - 1, (session + 1) * people - 1
 
 
-def test_an_easy_count_is_within_what_the_gate_lets_pass() -> None:
-    alone, session = reaches(1)
-    assert easy(COUNT, 1e6 + 0.4) == (1e6 - alone, 1e6 + alone, 1e6 - session, 1e6 + session)
-
-
-def test_an_easy_sum_is_within_as_many_times_what_a_person_moves() -> None:
-    alone, session = reaches(5)
-    assert easy(SUM, 0.0) == (-alone, alone, -session, session)
-    alone, session = reaches(12)  # two rows, each from -1 to 5
-    assert easy(SUM, 0.0, Relation(True, 2)) == (-alone, alone, -session, session)
+@pytest.mark.parametrize(
+    ("asked", "relation", "moves"),
+    [
+        (COUNT, Relation(), 1),
+        (SUM, Relation(), 5),
+        (SUM, Relation(True, 2), 12),  # two rows, each from -1 to 5
+    ],
+)
+def test_an_easy_answer_is_within_what_the_gate_lets_pass_times_what_a_person_moves(
+    asked: GridQuestion, relation: Relation, moves: int
+) -> None:
+    alone, session = reaches(moves)
+    expected = (1e6 - alone, 1e6 + alone, 1e6 - session, 1e6 + session)
+    assert easy(asked, 1e6 + 0.4, relation) == expected
 
 
 def test_counts_are_not_below_nobody_and_sums_may_be() -> None:
@@ -90,13 +94,13 @@ def measured(guess: float, error: float, reading: float = 100.0) -> tuple[float,
     return found.value, found.error
 
 
-def test_a_measured_answer_is_the_stand_ins_where_that_is_closer() -> None:
-    assert measured(104.0, 4.0) == (104.0, 4.0)
-
-
-def test_a_stand_in_that_is_less_sure_or_contradicted_is_not_believed() -> None:
-    assert measured(104.0, 11.0) == (100.0, 10.0)
-    assert measured(500.0, 4.0) == (100.0, 10.0)
+@pytest.mark.parametrize(
+    ("guess", "error", "believed"), [(104.0, 4.0, True), (104.0, 11.0, False), (500.0, 4.0, False)]
+)
+def test_a_measured_answer_is_the_stand_ins_where_that_is_surer_and_not_contradicted(
+    guess: float, error: float, believed: bool
+) -> None:
+    assert measured(guess, error) == ((guess, error) if believed else (100.0, 10.0))
 
 
 @given(st.floats(-1e6, 1e6), st.lists(st.integers(-3, 3), min_size=1, max_size=6))

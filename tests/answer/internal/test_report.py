@@ -3,42 +3,81 @@
 import json
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from answer.answers import (
-    DATED,
-    FORECAST,
-    GROUPED,
-    HOSTILE,
-    NOTHING,
-    PURE,
-    STANDING,
-    UNPROVEN,
-)
-from answer.parity_policy import write_policy
+from answer.session_world import parity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from casemate import Session
-from casemate.answer.answer import Answer, Spending
-from casemate.answer.report import (
-    ROWS_DRAWN,
-    answer_report,
-    budget_report,
-    forecast_report,
-)
+from casemate.answer.answer import Answer, Forecast, Spending, Standing
+from casemate.answer.report import ROWS_DRAWN, answer_report, budget_report, forecast_report
 from casemate.grid import Noised, Origin
 from casemate.privacy import Cost, Currency, epsilon_of, price
 from casemate.privacy.cost import Unbounded
 from casemate.privacy.ledger import Terms
 from casemate.report import Report, as_html, as_json, as_text
+
+HOSTILE = '<script>alert("&")</script>'
+
+NOTHING = Spending(Fraction(0), Fraction(0))
+SOME = Spending(Fraction(1, 400), Fraction(3, 10))
+LEFT = Spending(Fraction(1, 50), Fraction(9, 10))
+PURE = Spending(None, Fraction(1, 4))
+
+GROUPED = Answer(
+    'SELECT sex, COUNT(*) FROM "t" GROUP BY sex',
+    ("sex", "count"),
+    (
+        ("Female", Noised(10_012.4, 9_050.0, 10_974.25, 31.5, 8_000.0, 12_000.0)),
+        (None, Noised(0.0, 0.0, 962.0, 12.0, 0.0, 2_000.0)),
+    ),
+    Origin.SURROGATE,
+    0.95,
+    NOTHING,
+    LEFT,
+    ("ages are counted in bins of 5",),
+)
+DATED = Answer(
+    "SELECT day, AVG(x) FROM t GROUP BY day",
+    ("day", "avg", "n"),
+    ((date(2024, 2, 29), Noised(0.5, 0.25, 0.75, 0.0123), Noised(7.0, 1.0, 9.0, 0.5)),),
+    Origin.MEASURED,
+    0.9,
+    SOME,
+    LEFT,
+)
+UNPROVEN = Answer(
+    "SELECT COUNT(*) FROM t",
+    ("count",),
+    ((Noised(41.0, error=2.5),),),
+    Origin.UNVERIFIED,
+    0.95,
+    NOTHING,
+    PURE,
+)
+FORECAST = Forecast("SELECT COUNT(*) FROM t", SOME, LEFT, False, ("a note",))
+STANDING = Standing(
+    dataset="people.csv",
+    budget=LEFT,
+    spent=SOME,
+    remaining=Spending(Fraction(7, 400), Fraction(8, 10)),
+    delta=Fraction(1, 10**6),
+    neighbours="add-remove",
+    protects="person",
+    strategy="warm",
+    questions=1_200,
+    surprises=3,
+    surprises_left=22,
+    principals={"": 1, "alice": 2},
+    statement="spent epsilon 0.3 of 0.9 at delta 1e-06 (neighbours add-remove, protects person)",
+)
 
 
 def lines(report: Report) -> list[str]:
@@ -134,20 +173,28 @@ def test_the_object_of_an_answer_has_exactly_these_fields() -> None:
     assert as_json(answer_report(UNPROVEN))["remaining"] == {"rho": None, "epsilon": 0.25}
 
 
-def test_dates_are_iso_text_as_keys_and_as_answers() -> None:
-    rows = ((datetime(2024, 2, 29, 12, 30), Noised(datetime(2024, 1, 1), datetime(2023, 1, 1))),)
-    found = as_json(answer_report(replace(DATED, columns=("a", "b"), rows=rows)))["rows"][0]
-    assert found[0] == "2024-02-29T12:30:00"
-    assert (found[1]["value"], found[1]["lo"]) == ("2024-01-01T00:00:00", "2023-01-01T00:00:00")
+NOON = datetime(2024, 2, 29, 12, 30)
 
 
 @pytest.mark.parametrize(
     ("key", "shown"),
-    [(Decimal("2.50"), 2.5), (Decimal("3.0"), 3), (True, True), (7, 7), ("a", "a")],
+    [
+        (NOON, "2024-02-29T12:30:00"),
+        (Decimal("2.50"), 2.5),
+        (Decimal("3.0"), 3),
+        (True, True),
+        (7, 7),
+        ("a", "a"),
+    ],
 )
-def test_a_key_is_itself(key: Any, shown: object) -> None:
-    found = as_json(answer_report(replace(UNPROVEN, rows=((key,),))))["rows"][0][0]
+def test_a_key_is_itself_and_dates_are_iso_text_as_keys_and_as_answers(
+    key: Any, shown: object
+) -> None:
+    rows = ((key, Noised(NOON, date(2024, 1, 1))),)
+    report = answer_report(replace(UNPROVEN, columns=("a", "b"), rows=rows))
+    ((found, answered),) = as_json(report)["rows"]
     assert found == shown and type(found) is type(shown)
+    assert (answered["value"], answered["lo"]) == ("2024-02-29T12:30:00", "2024-01-01")
 
 
 ends = st.one_of(st.none(), st.floats())
@@ -365,12 +412,12 @@ def test_a_tighter_epsilon_is_said_with_its_condition_or_why_it_is_not_known() -
 @pytest.mark.parametrize(
     ("found", "epsilon", "note"),
     [
-        (lambda: 0.125, 0.125, "had every charge been fixed before the first answer"),
-        (lambda: math.inf, None, "something left without noise"),
+        (0.125, 0.125, "had every charge been fixed before the first answer"),
+        (math.inf, None, "something left without noise"),
     ],
 )
 def test_what_was_charged_is_given_to_the_accountant(
-    found: Callable[[], float],
+    found: float,
     epsilon: float | None,
     note: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -381,10 +428,10 @@ def test_what_was_charged_is_given_to_the_accountant(
     def tighter(costs: list[Cost], delta: Fraction) -> float:
         assert delta == Fraction(1, 10**6)
         given.extend(costs)
-        return found()
+        return found
 
     monkeypatch.setattr("casemate.answer.dataset.tighter_epsilon", tighter)
-    with Session.simulated(write_policy(tmp_path), 1) as session:
+    with Session.simulated(parity(tmp_path), 1) as session:
         session.query("SELECT a, COUNT(*) FROM t GROUP BY a")
         standing = session.standing(tighter=True)
         assert session.standing().tighter_note == "", "only where somebody asks for it"

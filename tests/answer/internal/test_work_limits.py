@@ -1,85 +1,56 @@
-"""What a question takes is bounded by the question, and checked before anything is charged."""
+"""What is measured for a question, and how much work one may be: both by the question alone."""
 
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from answer.session_world import codes, csv, policy
 from answer.small_dataset import world
-from grid.internal.test_classes import questions
-from grid.small_grid import counting
-from hypothesis import given
+from grid.small_grid import SHAPE, counting
 
 from casemate.answer import Session, work_limits
+from casemate.answer.schedule import predicted_error, table_for
 from casemate.answer.work_limits import require_answerable
 from casemate.errors import Unsupported
-from casemate.grid import Classes, GridQuestion, PrivateCells, coarsest_classes, private_cells
-from casemate.grid.question import merge_codes
-from casemate.query.snapping import histogram
-from casemate.table import Table, Universe
+from casemate.grid import GridQuestion, LinearCells, Product, Relation, all_codes, coarsest_classes
+from casemate.privacy.noise import GaussianLaw
 
-WIDE = (7,) * 12
-
-
-def counted(codes: np.ndarray, shape: tuple[int, ...], asked: list[int]) -> PrivateCells:
-    """Cells that are counted by classes, and how many cells each count had."""
-
-    def count(classes: Classes) -> np.ndarray:
-        table = np.zeros(classes.sizes, np.int64)
-        places = [np.array(labels)[codes[:, a]] for a, labels in _axes(classes)]
-        np.add.at(table, tuple(places), 1 if places else len(codes))
-        asked.append(table.size)
-        return table
-
-    return PrivateCells(shape, count)
+LAW = GaussianLaw(Fraction(10))
+ASKED = counting({0: [1, 2], 1: [0]})
 
 
-def _axes(classes: Classes) -> list[tuple[int, tuple[int, ...]]]:
-    return list(zip(classes.scope, classes.labels, strict=True))
-
-
-def test_a_conjunction_over_many_attributes_is_counted_by_its_classes() -> None:
-    codes = np.random.default_rng(3).integers(0, 7, (500, 12))
-    asked = counting({a: [0, 2, 3, 5, 6] for a in range(12)}, WIDE)
-    sizes: list[int] = []
-    cells = counted(codes, WIDE, sizes)
-    inside = np.isin(codes, [0, 2, 3, 5, 6]).all(axis=1).sum()
-    assert cells.exact(asked) == [[inside]] and sizes == [2**12]
-    assert sum(cells.class_counts(coarsest_classes(asked))) == 500 and sizes == [2**12], (
-        "it was kept"
+def test_the_error_that_is_predicted_is_that_of_the_noise_of_the_cells_read() -> None:
+    assert predicted_error(ASKED, all_codes((0, 1), SHAPE), LAW, Relation()) == pytest.approx(
+        200**0.5
     )
+    assert predicted_error(ASKED, coarsest_classes(ASKED), LAW, Relation()) == pytest.approx(10)
 
 
-@given(questions())
-def test_classes_are_counted_as_the_whole_scope_is(asked: GridQuestion) -> None:
-    codes = np.random.default_rng(4).integers(0, 2, (50, 3))
-    expected = counted(codes, asked.shape, []).exact(asked)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(private_cells, "MAX_COUNTED_CODES", 0)
-        assert counted(codes, asked.shape, []).exact(asked) == expected
+def test_the_error_is_counted_in_what_a_person_moves() -> None:
+    added = GridQuestion((LinearCells(((Product(SHAPE, {}, {0: np.array([0.0, 0, 0, 7])}),),)),))
+    assert predicted_error(added, all_codes((0,), SHAPE), LAW, Relation()) == pytest.approx(10)
+    assert predicted_error(added, all_codes((0,), SHAPE), LAW, Relation(rows=2)) == pytest.approx(5)
 
 
-@pytest.mark.parametrize("labels", [((0, 1, 0, 1), (0, 0)), ((0, 0, 0, 0), (0, 1))])
-def test_an_engine_counts_classes_as_they_are_merged_afterwards(
-    labels: tuple[tuple[int, ...], ...], tmp_path: Path
-) -> None:
-    rows = "a,b\n" + "".join(f"{i % 5},{'xyz'[i % 3]}\n" for i in range(40)) + ",\n"
-    (tmp_path / "t.csv").write_text(rows)
-    policy = tmp_path / "p.toml"
-    policy.write_text(
-        f'[table]\nsource = "{tmp_path / "t.csv"}"\n[columns.a]\ntype = "integer"\nmin = 0\n'
-        'max = 4\nbins = 3\n[columns.b]\ntype = "text"\nvalues = ["x"]\n'
-    )
-    with Table.open(policy) as table:
-        universe = Universe.of(table.policy)
-        whole = histogram(universe, (0, 1), table.source)
-        found = histogram(universe, (0, 1), table.source, labels=labels)
-    assert found.tolist() == merge_codes(whole, Classes((0, 1), labels)).tolist()
+def test_the_whole_table_is_taken_where_it_is_good_enough() -> None:
+    assert table_for(ASKED, SHAPE, LAW, Relation(), 29) == all_codes((0, 1), SHAPE)
+    assert table_for(ASKED, SHAPE, LAW, Relation(), 28) == coarsest_classes(ASKED)
 
 
-# Limits -------------------------------------------------------------------------------------------
+LARGE = (2000, 2000)
+
+
+def test_too_large_a_table_is_not_taken_and_one_of_too_many_kinds_is_refused() -> None:
+    asked = counting({0: [1], 1: [1]}, LARGE)
+    assert table_for(asked, LARGE, LAW, Relation(), 10**9) == coarsest_classes(asked)
+    require_answerable(asked)
+    weights = {0: np.arange(2000.0), 1: np.arange(2000.0)}
+    with pytest.raises(Unsupported, match="kinds of people apart; ask for fewer groups"):
+        require_answerable(GridQuestion((LinearCells(((Product(LARGE, {}, weights),),)),)))
 
 
 def test_a_question_of_too_many_looks_is_refused_before_anything_is_charged(
@@ -110,25 +81,13 @@ def test_a_question_of_too_many_looks_is_refused_before_anything_is_charged(
     ],
 )
 def test_a_statement_that_takes_too_long_to_read_is_refused_in_one_sentence(
-    sql: str, message: str, wide_policy: Path
+    sql: str, message: str, tmp_path: Path
 ) -> None:
-    with Session.looking(wide_policy) as session, pytest.raises(Unsupported, match=message):
+    csv(tmp_path / "people.csv", "abcx", [(1, 2, 3, 6)] * 20)
+    binned = '[columns.x]\nrole = "private"\ntype = "integer"\nmin = 0\nmax = 5000\nbins = 10\n'
+    path = policy(tmp_path, columns=codes(dict.fromkeys("abc", 19)) + binned)
+    with Session.looking(path) as session, pytest.raises(Unsupported, match=message):
         session.forecast(sql)
-
-
-@pytest.fixture
-def wide_policy(tmp_path: Path) -> Path:
-    names = "abcde"
-    (tmp_path / "t.csv").write_text("a,b,c,d,e,x\n" + "1,2,3,4,5,6\n" * 20)
-    columns = "".join(
-        f'[columns.{name}]\ntype = "integer"\nvalues = {list(range(19))}\n' for name in names
-    )
-    path = tmp_path / "p.toml"
-    path.write_text(
-        f'[table]\nsource = "{tmp_path / "t.csv"}"\n{columns}[columns.x]\nrole = "private"\n'
-        'type = "integer"\nmin = 0\nmax = 5000\nbins = 10\n[budget]\nepsilon = 1\ndelta = 1e-6\n'
-    )
-    return path
 
 
 ADULT_LIKE = (17, 10, 17, 17, 16, 8, 16, 7, 6, 3, 17, 17, 17, 43, 3)
@@ -145,23 +104,14 @@ with Session(sys.argv[1]) as session:
 
 @pytest.mark.slow
 def test_a_conjunction_over_nine_columns_is_answered_in_little_memory(tmp_path: Path) -> None:
-    names = [f"c{i}" for i in range(len(ADULT_LIKE))]
+    sizes = {f"c{i}": size - 1 for i, size in enumerate(ADULT_LIKE)}
     random = np.random.default_rng(1)
-    records = np.stack([random.integers(0, size - 1, 3000) for size in ADULT_LIKE], axis=1)
-    lines = [",".join(names), *(",".join(map(str, row)) for row in records.tolist())]
-    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-    columns = "".join(
-        f'[columns.{name}]\ntype = "integer"\nvalues = {list(range(size - 1))}\n'
-        for name, size in zip(names, ADULT_LIKE, strict=True)
-    )
-    policy = tmp_path / "p.toml"
-    policy.write_text(
-        f'[table]\nsource = "{tmp_path / "t.csv"}"\n{columns}[budget]\nepsilon = 1\n'
-        'delta = 1e-6\n[answer]\nstrategy = "cold"\n'
-    )
-    where = " AND ".join(f"{name} >= 1" for name in names[:9])
+    records = np.stack([random.integers(0, size, 3000) for size in sizes.values()], axis=1)
+    csv(tmp_path / "people.csv", list(sizes), records.tolist())
+    path = policy(tmp_path, columns=codes(sizes), more='[answer]\nstrategy = "cold"\n')
+    where = " AND ".join(f"{name} >= 1" for name in list(sizes)[:9])
     sql = f"SELECT COUNT(*) FROM t WHERE {where}"
-    script = [sys.executable, "-c", SCRIPT, str(policy), str(ADDRESS_SPACE), sql]
+    script = [sys.executable, "-c", SCRIPT, str(path), str(ADDRESS_SPACE), sql]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(script, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -21,24 +21,25 @@ def union(*products: Product) -> GridQuestion:
 
 
 def test_a_set_of_cells_has_one_name_however_it_was_cut_into_products() -> None:
-    left = Product(SHAPE, {0: mask(0, 1, size=4)})
-    right = Product(SHAPE, {0: mask(2, size=4)})
-    other = Product(SHAPE, {0: mask(0, size=4)})
-    rest = Product(SHAPE, {0: mask(1, 2, size=4)})
+    left, right, other, rest = (
+        Product(SHAPE, {0: mask(*codes, size=4)}) for codes in ((0, 1), (2,), (0,), (1, 2))
+    )
     assert union(left, right).text == union(other, rest).text == union(rest, other).text
+    halves = (Product(SHAPE, {0: mask(2, size=4), 2: mask(code, size=2)}) for code in (0, 1))
+    assert union(left, *halves).text == union(left, right).text
 
 
 def test_different_questions_have_different_names() -> None:
-    names = {
-        counting({0: [0]}).text,
-        counting({0: [1]}).text,
-        counting({1: [0]}).text,
-        counting({}).text,
-        GridQuestion(
-            (LinearCells(((Product(SHAPE, {0: mask(0, size=4)}),),), Fraction(1, 2)),)
-        ).text,
-    }
-    assert len(names) == 5
+    one = counting({0: [0]})
+    questions = [
+        one,
+        counting({0: [1]}),
+        counting({1: [0]}),
+        counting({}),
+        GridQuestion((LinearCells(one.parts[0].cells, Fraction(1, 2)),)),
+        GridQuestion(one.parts, together=2),  # proven one by one they do not prove their sum
+    ]
+    assert len({asked.text for asked in questions}) == 6
 
 
 def test_a_long_question_is_named_by_a_digest() -> None:
@@ -66,8 +67,7 @@ def test_cells_of_several_products_are_added_up() -> None:
     assert part.sum_by_cell([1.0, 2.0, 4.0]).tolist() == [3.0, 0.0, 4.0]
 
 
-def test_a_question_has_parts_with_cells() -> None:
+@pytest.mark.parametrize("parts", [(), (LinearCells(()),)])
+def test_a_question_has_parts_with_cells(parts: tuple[LinearCells, ...]) -> None:
     with pytest.raises(ValueError, match="at least one cell"):
-        GridQuestion(())
-    with pytest.raises(ValueError, match="at least one cell"):
-        GridQuestion((LinearCells(()),))
+        GridQuestion(parts)

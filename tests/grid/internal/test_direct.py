@@ -2,19 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 import pytest
 from grid.compiled_world import POLICY, ask, cells_of, plain, truth
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from query import universes
 
 from casemate.grid import Direct, Relation, Spread
-from casemate.table import AttributeKind, Column, ColumnType, Policy, Table, Universe
+from casemate.table import Column, ColumnType, Policy, Table
 from casemate.table.sources import Series, Source
 from casemate.table.sources.duckdb import DuckDBSource
 from casemate.table.sources.files import ColumnsInMemory
@@ -35,27 +31,7 @@ def measured(sql: str, source: Source, policy: Policy = POLICY) -> list[tuple[An
     return plain(made.rows(made.outcome(made.cells(source), without_noise)))
 
 
-def clamped(value: Any, low: int, high: int) -> Any:
-    return None if value is None else min(max(value, low), high)
-
-
 # Exactly true ---------------------------------------------------------------------------------
-
-
-def test_cells_are_the_whole_numbers_that_python_adds_up(
-    people: Table, records: list[dict[str, Any]]
-) -> None:
-    made = direct("sex, COUNT(*), SUM(weight), COUNT(bonus), SUM(bonus) FROM people GROUP BY sex")
-    rows, counted, added, present, bonus = ([0] * 3 for _ in range(5))
-    for record in records:
-        cell = {"m": 0, "f": 1}.get(record["sex"], 2)
-        rows[cell] += 1
-        counted[cell] += 1
-        added[cell] += clamped(record["weight"], 0, 9) or 0
-        present[cell] += record["bonus"] is not None
-        bonus[cell] += int((record["bonus"] or Decimal(0)) * 10**7)
-    assert sorted(made.cells(people.source)) == sorted([counted, added, present, bonus])
-    assert made.sizes == (3, 3, 3, 3)
 
 
 @pytest.mark.parametrize(
@@ -131,23 +107,6 @@ def test_noise_is_carried_along_the_ranks_and_scaled_to_the_units_of_the_rows() 
     assert total[0].value == 3 * 10**7
     with pytest.raises(ValueError, match="a noised number for each cell"):
         made.outcome([[1]], noise)
-
-
-@given(st.data(), universes.policies)
-@settings(max_examples=15)
-def test_direct_counts_and_sums_are_those_of_the_engine(
-    people: Table, data: st.DataObject, policy: Policy
-) -> None:
-    binned = [each for each in Universe.of(policy).attributes if each.kind is AttributeKind.BINS]
-    atoms = st.sampled_from(binned)
-    where = data.draw(universes.combined(atoms.flatmap(universes.anywhere)))
-    column = data.draw(st.sampled_from(["age", "weight", '"Height"', "score"]))
-    sql = f"COUNT(*), COUNT({column}), SUM({column}), AVG({column}) FROM people WHERE {where}"
-    ((*numbers, mean),) = measured(sql, people.source, policy)
-    ((*exact, true),) = truth(f"SELECT {sql}", people.source, policy)
-    assert numbers == pytest.approx([float(each or 0) for each in exact], abs=1e-6)
-    assert (mean is None) == (true is None)
-    assert mean is None or mean == pytest.approx(float(true), abs=1e-6)
 
 
 # Sensitivity ------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Whatever is asked of whatever table: a measurement never fails, and means what Python means."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -31,18 +32,23 @@ TINY = (
 
 
 @pytest.fixture(scope="session")
-def hostile_people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Source]:
-    source = hostile.in_duckdb(tmp_path_factory.mktemp("hostile"))
-    yield source
-    source.close()
+def source(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Source]:
+    with ExitStack() as held:
+        if request.param == "duckdb":
+            made = hostile.in_duckdb(tmp_path_factory.mktemp("hostile"))
+        else:
+            server: PostgresServer = request.getfixturevalue("postgres_server")
+            made = hostile.in_postgres(held.enter_context(server.database()))
+        held.callback(made.close)
+        yield made
 
 
-@pytest.fixture(scope="session")
-def hostile_in_postgres(postgres_server: PostgresServer) -> Iterator[Source]:
-    with postgres_server.database() as url:
-        source = hostile.in_postgres(url)
-        yield source
-        source.close()
+IN_DUCKDB = pytest.mark.parametrize("source", ["duckdb"], indirect=True)
+IN_BOTH = pytest.mark.parametrize(
+    "source", ["duckdb", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True
+)
 
 
 def compiled(sql: str) -> Direct | None:
@@ -90,23 +96,17 @@ def assert_number(number: Any, true: Fraction, select: Select, index: int, unit:
 # Exactly true ---------------------------------------------------------------------------------
 
 
+@IN_BOTH
 @given(hostile.statements())
 @example(TINY)
 @settings(max_examples=60)
 def test_a_measurement_never_fails_and_is_what_the_interpreter_says_row_by_row(
-    hostile_people: Source, sql: str
+    source: Source, sql: str
 ) -> None:
-    assert_measured(sql, hostile_people)
+    assert_measured(sql, source)
 
 
-@pytest.mark.postgres
-@given(hostile.statements())
-@example(TINY)
-@settings(max_examples=60)
-def test_postgres_never_fails_and_says_the_same(hostile_in_postgres: Source, sql: str) -> None:
-    assert_measured(sql, hostile_in_postgres)
-
-
+@IN_DUCKDB
 @pytest.mark.parametrize(
     "sql",
     [
@@ -116,13 +116,13 @@ def test_postgres_never_fails_and_says_the_same(hostile_in_postgres: Source, sql
     ],
 )
 def test_keys_that_an_engine_computes_are_not_found_among_those_of_the_interpreter(
-    hostile_people: Source, sql: str
+    source: Source, sql: str
 ) -> None:
     """The twin: what a measurement once did fails on statements that are now measured."""
-    assert_measured(sql, hostile_people)
+    assert_measured(sql, source)
     (select,) = parse_statement(sql, hostile.POLICY).selects
     with pytest.raises(KeyError):
-        looked_up(select, hostile_people)
+        looked_up(select, source)
 
 
 def looked_up(select: Select, source: Source) -> list[int]:
@@ -168,24 +168,13 @@ SUMS_AND_RANKS = [
 ]
 
 
-def assert_cells(sql: str, source: Source) -> None:
+@IN_BOTH
+@pytest.mark.parametrize("sql", SUMS_AND_RANKS)
+def test_sums_and_ranks_are_measured_as_the_interpreter_says(source: Source, sql: str) -> None:
     made = compiled(f"SELECT {sql}")
     assert made is not None
     for part, found in zip(made.parts, made.cells(source), strict=True):
         assert found == hostile.slow_cells(part)
-
-
-@pytest.mark.parametrize("sql", SUMS_AND_RANKS)
-def test_sums_and_ranks_are_measured_as_the_interpreter_says(
-    hostile_people: Source, sql: str
-) -> None:
-    assert_cells(sql, hostile_people)
-
-
-@pytest.mark.postgres
-@pytest.mark.parametrize("sql", SUMS_AND_RANKS)
-def test_sums_and_ranks_in_postgres_are_the_same(hostile_in_postgres: Source, sql: str) -> None:
-    assert_cells(sql, hostile_in_postgres)
 
 
 @pytest.mark.parametrize("grade", [7, 8, None])

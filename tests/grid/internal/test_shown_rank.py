@@ -23,7 +23,7 @@ def reading(steps: Steps, quantile: Quantile, extreme: bool = False) -> RankRead
     return RankReading(0, Rank(0, made), quantile, extreme)
 
 
-def read(made: RankReading, counts: list[float], width: float = 0.0) -> Noised:
+def read(made: RankReading, counts: Sequence[float], width: float = 0.0) -> Noised:
     below = np.cumsum(counts).tolist()
     cells = [Estimate(c, c - width, c + width, width / 2, c - width, c + width) for c in below]
     return made.read([cells], 0)
@@ -89,8 +89,26 @@ def test_nobody_has_no_median() -> None:
 
 
 def test_counts_that_fall_are_read_as_if_they_did_not() -> None:
-    middle = reading(BINS, Quantile(Fraction(1, 2)))
-    assert read(middle, [4, -1, 2, 0]).value == read(middle, [4, 0, 1, 0]).value
+    for fraction in (Fraction(1, 2), Fraction(3, 4)):
+        made = reading(BINS, Quantile(fraction))
+        fallen, level = (read(made, each, width=8.0) for each in ([4, -1, 2, 0], [4, 0, 1, 0]))
+        assert fallen.value == level.value
+
+
+@pytest.mark.parametrize(
+    ("bounds", "ends"),
+    [
+        ([(0, 9), (0, 3), (7, 9), (8, 10)], (5.0, 7.5)),  # no more than after the next boundary
+        ([(0, 2), (6, 9), (0, 9), (1, 9)], (2.5, 5.0)),  # no fewer than before it
+        ([(1, 1), (2, 2), (3, 3), (4, 4)], (2.5, 7.5)),  # exact counts are proven to the record
+    ],
+)
+def test_the_bounds_of_a_count_are_those_of_all_counts_together(
+    bounds: list[tuple[int, int]], ends: tuple[float, float]
+) -> None:
+    cells = [Estimate((low + high) / 2, low, high, 1.0, low, high) for low, high in bounds]
+    found = reading(BINS, Quantile(Fraction(1, 2))).read([cells], 0)
+    assert (found.lo, found.hi) == ends
 
 
 def test_the_typical_error_is_that_of_the_counts_turned_into_values() -> None:

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from surrogate.small_tables import SCOPES, SHAPE, every_question, question
 
-from casemate.grid import Floats, Marginal, Product, Scope
+from casemate.grid import Floats, Marginal, Product, Scope, over_many_ranges, summed_area
 from casemate.surrogate import dense
-from casemate.surrogate.dense import Histogram, Target
-
-SHAPE = (3, 4, 2, 5)
-SCOPES: list[Scope] = [(), (0,), (3,), (1, 3), (0, 2), (0, 1, 2), (0, 1, 2, 3)]
+from casemate.surrogate.dense import Histogram, MarginalTables, Target, marginals
 
 
 @pytest.fixture(autouse=True, params=[(1, 1, 1), (4, 8, 12)], ids=str)
@@ -21,27 +19,6 @@ def split(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 def prior(seed: int) -> Floats:
     return np.random.default_rng(seed).random(SHAPE) + 0.01
-
-
-def question(seed: int, attributes: Scope, weighted: bool = False) -> Product:
-    draw = np.random.default_rng([seed, 7])
-    masks = {a: draw.random(SHAPE[a]) < 0.6 for a in attributes}
-    weights = {attributes[-1]: draw.random(SHAPE[attributes[-1]])} if weighted else {}
-    return Product(SHAPE, masks, weights)
-
-
-def interval(seed: int, attributes: Scope) -> Product:
-    draw = np.random.default_rng([seed, 8])
-    masks = {}
-    for a in attributes:
-        first, end = sorted(draw.integers(0, SHAPE[a] + 1, 2))
-        masks[a] = (np.arange(SHAPE[a]) >= first) & (np.arange(SHAPE[a]) < end)
-    return Product(SHAPE, masks)
-
-
-def every_question(seed: int) -> list[Product]:
-    made = [question(seed, s, weighted) for s in SCOPES[1:] for weighted in (False, True)]
-    return [*made, *(interval(seed + k, s) for s in SCOPES for k in range(3))]
 
 
 def test_a_question_is_a_sum_over_cells(seed: int) -> None:
@@ -64,8 +41,7 @@ def test_marginals_are_sums(seed: int) -> None:
     start = prior(seed)
     histogram = Histogram(SHAPE, start)
     for scope in SCOPES:
-        others = tuple(set(range(4)) - set(scope))
-        expected = start.sum(axis=others) / start.sum()
+        expected = start.sum(axis=tuple(set(range(4)) - set(scope))) / start.sum()
         assert histogram.marginal(scope) == pytest.approx(expected)
         assert histogram.look(Marginal(scope)) == pytest.approx(expected)
         assert np.array_equal(histogram.marginals(SCOPES)[scope], histogram.marginal(scope))
@@ -113,18 +89,6 @@ def test_an_update_touches_only_the_cells_inside(seed: int) -> None:
     assert np.array_equal(changed, product.dense() != 0)
 
 
-def test_asking_between_updates_does_not_change_a_bit(seed: int) -> None:
-    asked, silent = Histogram(SHAPE, prior(seed)), Histogram(SHAPE, prior(seed))
-    for step in range(6):
-        asked.fractions(every_question(seed + step))
-        asked.marginal((0, 2))
-        for histogram in (asked, silent):
-            histogram.tilt(question(seed + step, (0, 3)), 1.1, 0.9)
-    assert np.array_equal(asked.dense(), silent.dense())
-    questions = every_question(seed)
-    assert asked.fractions(questions).tolist() == silent.fractions(questions).tolist()
-
-
 def test_the_scale_never_leaves_the_range_of_floats(seed: int) -> None:
     histogram, product = Histogram(SHAPE, prior(seed)), question(seed, (0,))
     start = histogram.dense()
@@ -156,3 +120,39 @@ def test_rows_are_long_enough_and_not_too_long(
 ) -> None:
     monkeypatch.setattr(dense, "ROW_CELL_LIMITS", (64, 256, 1024))
     assert Histogram(shape)._cells.shape[1] == columns
+
+
+def test_many_ranges_are_looked_up_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    area = summed_area(np.arange(24.0).reshape(2, 3, 4))
+    ranges = np.array([[(0, 1 + i % 2), (i % 3, 3), (0, i % 5)] for i in range(50)])
+    together = over_many_ranges(area, ranges)
+    monkeypatch.setattr("casemate.grid.product.MAX_CORNERS_AT_ONCE", 40)
+    assert over_many_ranges(area, ranges).tobytes() == together.tobytes()
+
+
+# What is remembered -----------------------------------------------------------------------------
+
+
+def test_what_was_asked_before_the_cells_changed_is_made_again_together_and_nothing_else() -> None:
+    cells, tables = prior(1), MarginalTables()
+    for scope in [(0, 1), (2, 3)]:
+        tables.table(cells, scope)
+    tables.forget()
+    changed = cells * 2
+    assert np.array_equal(tables.table(changed, (0, 1)), marginals(changed, [(0, 1)])[(0, 1)])
+    assert set(tables._tables) == {(0, 1), (2, 3)}
+    assert np.array_equal(tables.area(changed, (2, 3)), summed_area(tables.table(changed, (2, 3))))
+    for _ in range(2):  # what is not asked for between two changes is let go
+        tables.forget()
+        tables.table(cells, (2, 3))
+    assert set(tables._tables) == {(2, 3)}
+
+
+def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "MAX_CACHED_NUMBERS", 12)
+    cells, tables = prior(1), MarginalTables()
+    for scope in [(0, 3), (0,), (2,), (0, 1)]:
+        assert np.array_equal(tables.table(cells, scope), marginals(cells, [scope])[scope])
+        tables.area(cells, scope)
+        assert len(tables._tables) == 1 or sum(t.size for t in tables._tables.values()) <= 12
+    assert set(tables._areas) == set(tables._tables) == {(0, 1)}

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
+from surrogate.small_tables import PAIRS, counts, measured
 
-from casemate.grid import Floats
+from casemate.grid import Floats, Marginal, MeasuredMarginal
 from casemate.papers.database_updates import relative_entropy
 from casemate.surrogate.projection import (
     MIN_MEASURED_FRACTION,
@@ -14,6 +15,7 @@ from casemate.surrogate.projection import (
     exponential_tilt,
     inside_and_outside,
     project_on_simplex,
+    reconcile,
     soft_to_marginal,
     to_marginal,
     to_mean,
@@ -159,15 +161,6 @@ def test_a_soft_step_is_the_minimum_of_its_objective(
     )
 
 
-@given(st.integers(0, 10**6), st.floats(0.1, 1e3))
-def test_a_soft_step_repeated_changes_nothing(seed: int, sharpness: float) -> None:
-    start, measured = distribution(seed), distribution(seed + 1)
-    factors, theta = soft_to_marginal(start, measured, sharpness, np.zeros(6))
-    again, same = soft_to_marginal(start * factors, measured, sharpness, theta)
-    assert again == pytest.approx(np.ones(6), abs=1e-7)
-    assert same == pytest.approx(theta, abs=1e-6 * (1 + sharpness))
-
-
 @given(st.integers(0, 10**6), st.floats(1e3, 1e15), st.floats(0.01, 10))
 def test_a_soft_step_survives_any_sharpness_and_any_noise(
     seed: int, sharpness: float, noise: float
@@ -181,21 +174,6 @@ def test_a_soft_step_survives_any_sharpness_and_any_noise(
         assert (moved > MIN_SOFT_STEP_SHARE / 10).all() and np.isfinite(theta).all()
 
 
-def test_soft_steps_in_turns_reach_the_common_minimum(seed: int) -> None:
-    start = distribution(seed, 12).reshape(3, 4)
-    rows, columns = distribution(seed + 1, 3), distribution(seed + 2, 4)
-    moved, theta = start.copy(), (np.zeros(3), np.zeros(4))
-    for _ in range(400):
-        factors, first = soft_to_marginal(moved.sum(axis=1), rows, 30.0, theta[0])
-        moved *= factors[:, None]
-        factors, second = soft_to_marginal(moved.sum(axis=0), columns, 30.0, theta[1])
-        moved *= factors[None, :]
-        theta = first, second
-    slope = np.log(moved / start)
-    slope -= 30 * (rows - moved.sum(axis=1))[:, None] + 30 * (columns - moved.sum(axis=0))[None]
-    assert np.ptp(slope) <= 1e-6
-
-
 def test_the_sharper_the_closer_and_a_cell_without_mass_stays(seed: int) -> None:
     start, measured = np.append(distribution(seed), 0.0), np.append(distribution(seed + 1), 0.0)
     distances = []
@@ -205,3 +183,31 @@ def test_the_sharper_the_closer_and_a_cell_without_mass_stays(seed: int) -> None
         distances.append(float(np.abs(start * factors - measured).max()))
     assert distances == sorted(distances, reverse=True)
     assert distances[-1] < 1e-6
+
+
+# Tables that agree ------------------------------------------------------------------------------
+
+
+def in_one_world(tables: list[MeasuredMarginal], total: float) -> list[Floats]:
+    moved = reconcile(tables, [table.values[..., None] for table in tables], np.array([total]))
+    return [values[..., 0] for values in moved]
+
+
+def test_tables_agree_on_the_total_and_on_every_attribute(seed: int) -> None:
+    tables = measured(counts(seed), PAIRS, 50.0, seed)
+    moved = in_one_world(tables, 100.0)
+    for attribute in range(4):
+        sums = [
+            values.sum(axis=tuple(i for i, a in enumerate(t.marginal.scope) if a != attribute))
+            for t, values in zip(tables, moved, strict=True)
+            if attribute in t.marginal.scope
+        ]
+        assert all(one == pytest.approx(sums[0]) for one in sums)
+        assert sums[0].sum() == pytest.approx(100)
+
+
+def test_the_sharper_table_counts_more() -> None:
+    sharp = MeasuredMarginal(Marginal((0,)), np.array([8.0, 2.0]), 1.0)
+    blunt = MeasuredMarginal(Marginal((0,)), np.array([4.0, 6.0]), 3.0)
+    for values in in_one_world([sharp, blunt], 10.0):
+        assert values == pytest.approx([7, 3])

@@ -1,44 +1,16 @@
 """The stand-in for daily use: what it fits, what it leaves to the noise, the same bits again."""
 
-import math
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from chance import assert_rate_at_most
-from hypothesis import example, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from surrogate.small_tables import EVERYTHING, PAIRS, SHAPE, TRIPLES, Tables
+from surrogate.small_tables import EVERYTHING, PAIRS, SHAPE, TRIPLES, counts, measured
 
-from casemate.grid import (
-    Floats,
-    MeasuredMarginal,
-    MeasuredProduct,
-    Measurement,
-    Product,
-    Scope,
-)
+from casemate.grid import Floats, MeasuredMarginal, MeasuredProduct, Measurement, Product, Scope
 from casemate.surrogate.dense import marginals
 from casemate.surrogate.projection import project_on_simplex, soft_to_marginal
 from casemate.surrogate.replay import SOFT_STEP_SHARPNESS, DenseSurrogate
-
-TABLES = Tables(salt=10)
-counts = TABLES.counts
-measured = TABLES.measured
-question = TABLES.question
-
-
-def transcript(seed: int) -> list[Measurement]:
-    """Questions, weighted ones, narrow and wide tables, and a total, in some order."""
-    cells = counts(seed)
-    made: list[Measurement] = [*measured(cells, PAIRS[:3], 20.0, seed)]
-    made += measured(cells, TRIPLES[:2], 20.0, seed)
-    for k, scope in enumerate([(0,), (1, 3), (0, 1, 2), (2,), (0, 3)]):
-        product = question(seed + k, scope, weighted=k % 2 == 1)
-        made.append(MeasuredProduct(product, float(cells.ravel() @ product.dense()), 9.0))
-    made.append(MeasuredProduct(Product(SHAPE, {}), 5_020.0, 400.0))
-    return [made[i] for i in np.random.default_rng([seed, 14]).permutation(len(made))]
-
 
 # Slowly, on the plain vector ----------------------------------------------------------------------
 
@@ -106,15 +78,6 @@ def test_all_exact_two_way_tables_are_fitted_from_the_start(seed: int) -> None:
     assert stand_in.marginals(PAIRS).keys() == set(PAIRS)
 
 
-def test_a_warm_start_answers_what_was_never_measured(seed: int) -> None:
-    """Independent attributes: two-way tables say everything, so three-way answers are right."""
-    parts = [np.random.default_rng([seed, k]).dirichlet(np.ones(w)) for k, w in enumerate(SHAPE)]
-    cells = 5_000 * np.einsum("a,b,c,d->abcd", *parts)
-    stand_in = DenseSurrogate(SHAPE, 5_000)
-    stand_in.learn(measured(cells, PAIRS))
-    assert stand_in.marginal((0, 1, 2)) == pytest.approx(cells.sum(axis=3), abs=1)
-
-
 def test_a_noisy_wide_table_is_approached_and_not_matched(seed: int) -> None:
     cells = counts(seed)
     sharp, blunt = (
@@ -172,38 +135,3 @@ def test_the_test_above_would_notice_a_fit_that_trusts_the_noise(seed: int) -> N
     worse = sum(not soft_is_closer(seed + 2 * k, trust_noise=True) for k in range(60))
     with pytest.raises(AssertionError):
         assert_rate_at_most(worse, 60, rate=0.1)
-
-
-# The same bits again ------------------------------------------------------------------------------
-
-
-def rebuilt(measurements: Sequence[Measurement]) -> DenseSurrogate:
-    stand_in = DenseSurrogate(SHAPE, 0, math.inf)
-    for one in measurements:
-        stand_in.update(one)
-    return stand_in
-
-
-@settings(max_examples=10)
-@given(st.integers(0, 10**6))
-@example(4559)  # a cell loses all its mass on the way
-def test_a_transcript_rebuilds_it_bit_for_bit(seed: int) -> None:
-    live, questions = (
-        DenseSurrogate(SHAPE, 0, math.inf),
-        [question(seed, (0, 1)), question(1, (3,))],
-    )
-    for measurement in transcript(seed):
-        live.answers(questions)  # answering in between must not matter
-        live.marginal((0, 2))
-        live.update(measurement)
-    again = rebuilt(transcript(seed))
-    assert again.total == live.total
-    assert again.marginal(EVERYTHING).tobytes() == live.marginal(EVERYTHING).tobytes()
-    assert again.answers(questions).tobytes() == live.answers(questions).tobytes()
-    assert np.isfinite(live.marginal(EVERYTHING)).all()
-    assert live.marginal(EVERYTHING).sum() == pytest.approx(live.total)
-
-
-def test_the_test_above_would_notice_another_order(seed: int) -> None:
-    one, other = rebuilt(transcript(seed)), rebuilt(transcript(seed)[::-1])
-    assert one.marginal(EVERYTHING).tobytes() != other.marginal(EVERYTHING).tobytes()

@@ -179,20 +179,21 @@ def full(stand_in: StandIn) -> Floats:
     return stand_in.surrogate.marginal((0, 1, 2))
 
 
-def test_the_order_in_which_processes_measured_the_start_does_not_matter_to_what_is_known() -> None:
-    start = [start_table((0,), (10, 30)), start_table((1,), (20, 10, 10))]
+def test_tables_of_the_start_are_learnt_alike_late_or_in_another_order() -> None:
+    start = [
+        start_table((0, 1), (20, 5, 5, 1, 4, 5)),
+        start_table((1, 2), (9, 12, 3, 6, 8, 2)),
+        start_table((0, 2), (13, 17, 9, 1)),
+    ]
     both = [scratch(transcript_of([total(HERE, 40), *each])) for each in (start, start[::-1])]
-    assert np.allclose(full(both[0]), full(both[1]))
-
-
-def test_a_late_table_of_the_start_is_learnt_as_if_it_had_come_in_time() -> None:
-    transcript = transcript_of([total(HERE, 40), start_table((0,), (10, 30))])
+    assert np.allclose(full(both[0]), full(both[1]), atol=0.1)
+    transcript = transcript_of([total(HERE, 40), *start[:2]])
     followed = scratch(transcript)
     early = full(followed)
-    transcript.append(start_table((1,), (20, 10, 10)))
+    transcript.append(start[2])
     followed.catch_up(transcript)
-    assert not np.array_equal(full(followed), early)
-    assert np.array_equal(full(followed), full(scratch(transcript)))
+    assert not np.allclose(full(followed), early, atol=0.1)
+    assert np.array_equal(full(followed), full(both[0])), "as if it had come in time"
 
 
 def test_a_statement_measured_before_the_number_of_people_is_learnt_with_it() -> None:
@@ -214,4 +215,3 @@ def test_a_universe_is_dense_up_to_the_documented_number_of_cells() -> None:
     assert isinstance(stand_in_for((4, 5), 10, densest=20), DenseSurrogate)
     assert isinstance(stand_in_for((4, 5), 10, densest=19), MixtureSurrogate)
     assert isinstance(stand_in_for((10,) * 8 + (2, 2), 10), MixtureSurrogate)
-    assert isinstance(stand_in_for((100,) * 10, 10), MixtureSurrogate)

@@ -274,19 +274,13 @@ def outside(seed: int, errors: float) -> int:
 
 def test_answers_are_within_twice_their_typical_error_most_of_the_time(seed: int) -> None:
     assert_rate_at_most(outside(seed, 1.96), TRIALS, rate=0.1)
-
-
-def test_the_test_above_would_notice_a_third_of_the_error(seed: int) -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError):  # the twin: a third of the error
         assert_rate_at_most(outside(seed, 1.96 / 3), TRIALS, rate=0.1)
 
 
 def test_typical_errors_are_not_wide_either(seed: int) -> None:
     assert_rate_at_most(TRIALS - outside(seed, 0.4), TRIALS, rate=0.45)
-
-
-def test_the_test_above_would_notice_four_times_the_error(seed: int) -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError):  # the twin: four times the error
         assert_rate_at_most(TRIALS - outside(seed, 4 * 0.4), TRIALS, rate=0.45)
 
 
