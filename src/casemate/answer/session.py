@@ -8,7 +8,6 @@ Guarantee  Everything that leaves is charged to the dataset's ledger first; its 
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -29,8 +28,7 @@ class Session:
     """Private answers about one protected table, charged to its ledger.
 
     `principal` is who asks: surprises are counted, and rationed, for each. `progress` is told how
-    many of how many tables have been measured before the first answer. `opening` makes the dataset
-    of a table, with its ledger.
+    many of how many tables have been measured before the first answer.
     """
 
     def __init__(
@@ -40,26 +38,30 @@ class Session:
         principal: str = "",
         dialect: str = DIALECT,
         progress: Progress | None = None,
-        opening: Callable[[Table], Dataset] = open_durable,
     ) -> None:
         dialect_of(dialect)  # an unknown one is refused before there is a ledger
-        self._principal, self._dialect, self._progress = principal, dialect, progress
-        table = Table.open(policy, by_policy=True)
-        try:
-            self._dataset = opening(table)
-        except BaseException:  # the table does not stay open without a dataset
-            table.close()
-            raise
+        self._begin(_open_dataset(policy, open_durable), principal, dialect, progress)
 
     @classmethod
     def simulated(cls, policy: str | Path | Policy, seed: int, *, principal: str = "") -> Self:
         """A session with noise from a seed and a ledger in memory: it protects nobody."""
-        return cls(policy, principal=principal, opening=partial(open_simulated, seed=seed))
+        session = cls.__new__(cls)
+        dataset = _open_dataset(policy, lambda table: open_simulated(table, seed))
+        session._begin(dataset, principal, DIALECT, None)
+        return session
 
     @classmethod
     def looking(cls, policy: str | Path | Policy, *, dialect: str = DIALECT) -> Self:
         """A session for forecasts and the standing only: it makes no ledger where there is none."""
-        return cls(policy, dialect=dialect, opening=open_for_looking)
+        session = cls.__new__(cls)
+        session._begin(_open_dataset(policy, open_for_looking), "", dialect, None)
+        return session
+
+    def _begin(
+        self, dataset: Dataset, principal: str, dialect: str, progress: Progress | None
+    ) -> None:
+        self._dataset, self._principal, self._dialect = dataset, principal, dialect
+        self._progress = progress
 
     # Asking -----------------------------------------------------------------------------------
 
@@ -151,3 +153,13 @@ class Session:
     def __repr__(self) -> str:
         """Which table it is about; nothing of what is in it."""
         return f"<Session of {self._dataset.doors.ledger.terms.dataset}>"
+
+
+def _open_dataset(policy: str | Path | Policy, dataset: Callable[[Table], Dataset]) -> Dataset:
+    """The dataset of a policy; its table does not stay open if there is none."""
+    table = Table.open(policy, by_policy=True)
+    try:
+        return dataset(table)
+    except BaseException:
+        table.close()
+        raise
