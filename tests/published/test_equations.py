@@ -190,3 +190,20 @@ def test_an_average_of_secretly_many_is_two_inequalities_and_a_count(people: Tab
     shown = read(people, "SELECT AVG(age) FROM people WHERE diagnosis = 'none'")
     assert shown.high == (None, None, None)
     assert list(shown.low[2:]) == [1]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT income, COUNT(*) - COUNT(*) FROM people GROUP BY income",
+        "SELECT income, COUNT(*) * 0 + 1 FROM people GROUP BY income",
+        "SELECT 0 * SUM(age) FROM people WHERE income > 1000",
+        "SELECT SUM(age) FILTER (WHERE income > 1000) * 0 FROM people",
+        "SELECT MAX(age) - MAX(age) FROM people WHERE income > 1000",
+    ],
+)
+def test_a_sum_that_is_taken_away_again_still_tells_by_its_row_or_by_null(
+    sql: str, people: Table
+) -> None:
+    (refused,) = published(people, sql).refused
+    assert "takes all of a sum away again" in refused.reason

@@ -490,7 +490,7 @@ def _entry(line: str, number: int) -> TranscriptEntry:
         plain: dict[str, Any] = json.loads(line)
         written = plain.pop("format")
         entry = TranscriptEntry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
-    except (ValueError, LookupError, TypeError) as reason:
+    except (ValueError, LookupError, TypeError, AttributeError) as reason:
         raise damaged(number, "its line cannot be read") from reason
     if written != FORM.version:
         raise Misconfigured(

@@ -409,8 +409,23 @@ def _read_column(
         read = inexact_combination(select, output) or read
     if form is None or isinstance(read, str):
         return f"the column {output.name}: {read}"
+    if _cancels(select, output, form):
+        return (
+            f"the column {output.name}: it takes all of a sum away again, and whether it is shown, "
+            f"or NULL, may still tell; leave that sum out"
+        )
     shown = ShownColumn(number, select, output, form, given, below=read.below, empty=read.empty)
     return shown if form.weights else None
+
+
+def _cancels(select: Select, output: Output, form: ShownForm) -> bool:
+    """Whether a sum that what is shown does not depend on may still make it NULL, or a row."""
+    if select.keys and not form.weights and not is_public(presence(select)):
+        return True
+    kept = {*dict(form.weights), form.divisor}
+    gone = [select.aggregates[index] for index in _results_in([output.expression]) - kept]
+    counts = [counting(each) for each in gone if each.function is not Function.COUNT]
+    return not all(map(is_public, counts))
 
 
 def _there(number: int, statement: Statement) -> list[SecretRows]:
