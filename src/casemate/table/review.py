@@ -95,16 +95,15 @@ def _without_password(source: str) -> str:
     if not source.startswith(("postgresql://", "postgres://")):
         return source
     scheme, _, rest = source.partition("://")
-    address, sign, table = rest.rpartition("#")
-    user, at, place = (address if sign else rest).partition("@")
+    address, sign, table = rest.rpartition("#") if "#" in rest else (rest, "", "")
+    user, at, place = address.partition("@")
     if not at or "/" in user:
-        user, at, place = "", "", address if sign else rest
+        user, at, place = "", "", address
     place, asks, query = place.partition("?")
     settings = [each for each in query.split("&") if not _is_password(each)]
     asks = asks if any(settings) else ""
     name = user.partition(":")[0]
-    shown = f"{scheme}://{name}{at}{place}{asks}{'&'.join(settings)}"
-    return f"{shown}{sign}{table}" if sign else shown
+    return f"{scheme}://{name}{at}{place}{asks}{'&'.join(settings)}{sign}{table}"
 
 
 def _is_password(setting: str) -> bool:
