@@ -431,12 +431,27 @@ WRITERS: Mapping[str, Writer] = {
     "proof": lambda each, _: each.proof.value,
     "cell": lambda each, _: _cell(each.key),
     "rules": lambda each, _: list(each.rules),
+    "derivation": lambda each, _: [
+        {"query": step.query, "cell": _cell(step.cell), "text": step.text}
+        for step in each.derivation
+    ],
 }
 """How a field is written; any other is written as it is."""
 
 INTERVAL = ("record", "column", "lo", "hi", "prior_lo", "prior_hi", "shrinkage")
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    "exposed": ("record", "person", "column", "value", "certificate", "by", "proof", "total"),
+    "exposed": (
+        "record",
+        "person",
+        "column",
+        "value",
+        "certificate",
+        "by",
+        "proof",
+        "total",
+        "derivation",
+    ),
+    "missing": ("record", "person", "column", "by", "derivation"),
     "tight": INTERVAL,
     "groups": ("records", "column", "category", "total"),
     "insider_exposed": ("record", "column", "knows"),
@@ -445,6 +460,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "exposed_if_exact": ("record", "person", "column", "value", "margin", "certificate", "by"),
     "undecided": (),
     "unchecked": (),
+    "reasons": ("kind", "records", "reason"),
     "refused": ("query", "line", "column", "text", "reason"),
     "bounds": INTERVAL,
 }

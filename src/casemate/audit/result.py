@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from casemate.published import People, Place, RefusedQuery
 from casemate.query.language import Scalar
@@ -32,12 +32,17 @@ class Verdict(StrEnum):
 
 
 class Proof(StrEnum):
-    """How a value is known: by the equations alone, with bounds and types, or with extremes."""
+    """How a value is known: by the equations alone, with bounds and types, with extremes, or read.
+
+    `MISSING` is how it is known that there is no value.
+    """
 
     RANK = "rank"
     BOUNDS = "bounds"
     INTEGER = "integer"
     ORDER = "order"
+    MISSING = "missing"
+    READ = "read"
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,18 @@ class PublishedCertificate:
 
 
 @dataclass(frozen=True)
+class DerivationStep:
+    """One step of a proof in words, without private values: the cell it uses, and what follows.
+
+    `query` is None where the step uses what was known beforehand.
+    """
+
+    query: int | None
+    cell: tuple[tuple[str, Scalar], ...] | None = field(repr=False)
+    text: str
+
+
+@dataclass(frozen=True)
 class Exposed:
     """One value that everybody can compute; `by` is the statement that tipped it.
 
@@ -72,6 +89,27 @@ class Exposed:
     by: int | None
     proof: Proof
     total: bool = False
+    derivation: tuple[DerivationStep, ...] = ()
+
+
+@dataclass(frozen=True)
+class MissingValue:
+    """Somebody of whom everybody can tell that the value is missing."""
+
+    record: Scalar
+    person: Scalar
+    column: str
+    by: int
+    derivation: tuple[DerivationStep, ...] = ()
+
+
+@dataclass(frozen=True)
+class OpenReason:
+    """Why some records are `undecided` or `unchecked`."""
+
+    kind: Literal["undecided", "unchecked"]
+    records: tuple[Scalar, ...]
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -202,8 +240,10 @@ class Audited:
     statements: tuple[str, ...]
     tight: tuple[RemainingInterval, ...] = ()
     groups: tuple[Group, ...] = ()
+    missing: tuple[MissingValue, ...] = ()
     undecided: tuple[Scalar, ...] = ()
     unchecked: tuple[Scalar, ...] = ()
+    reasons: tuple[OpenReason, ...] = ()
     bounds: tuple[RemainingInterval, ...] = ()
     insider_exposed: tuple[InsiderExposed, ...] = ()
     approximate: tuple[Approximate, ...] = ()

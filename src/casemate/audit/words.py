@@ -10,7 +10,13 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from casemate.audit.result import Exposed, ExposedIfExact, Proof, PublishedCertificate
+from casemate.audit.result import (
+    Exposed,
+    ExposedIfExact,
+    MissingValue,
+    Proof,
+    PublishedCertificate,
+)
 from casemate.published import People, Place
 from casemate.query.language import Scalar
 from casemate.report import Code, Link, Prose, plain, words_of
@@ -21,6 +27,8 @@ REASONS = {
     Proof.BOUNDS: "bounds and types",
     Proof.INTEGER: "bounds, and that numbers are whole",
     Proof.ORDER: "extremes, medians and comparisons",
+    Proof.MISSING: "counts of values that are there",
+    Proof.READ: "being shown as it is",
 }
 
 
@@ -35,18 +43,18 @@ class ReportNames:
         """A record's key, or its place in the order of the records, from 1."""
         return record if self.reveal else _row(self.people.place(record))
 
-    def person(self, exposed: Exposed | ExposedIfExact) -> Scalar:
+    def person(self, exposed: Exposed | ExposedIfExact | MissingValue) -> Scalar:
         """A person's key, or the row number of the person's first record."""
         if self.reveal:
             return exposed.person
-        if exposed.total:
+        if _is_total(exposed):
             return _row(self.people.first_of(exposed.person))
         place = self.people.place(exposed.record)
         return None if place is None else _row(int(self.people.first[place]))
 
-    def whose(self, exposed: Exposed | ExposedIfExact) -> str:
+    def whose(self, exposed: Exposed | ExposedIfExact | MissingValue) -> str:
         """An exposed record in words, with the person where that is somebody else's name."""
-        if exposed.total:
+        if _is_total(exposed):
             return f"person {self.person(exposed)}, all rows together"
         said = f"record {self.record(exposed.record)}"
         return said if self.people.keys is None else f"{said} (person {self.person(exposed)})"
@@ -61,6 +69,10 @@ class ReportNames:
     def value(self, value: Scalar | Fraction | tuple[Scalar, ...]) -> str:
         """A private value in words, if values are revealed."""
         return plain(value) if self.reveal else HIDDEN
+
+
+def _is_total(exposed: Exposed | ExposedIfExact | MissingValue) -> bool:
+    return not isinstance(exposed, MissingValue) and exposed.total
 
 
 def _row(place: int | None) -> int | None:
