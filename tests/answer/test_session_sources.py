@@ -29,9 +29,11 @@ from answer.session_world import (
 )
 
 from casemate import Policy, Session
+from casemate.doors import edition_of
 from casemate.errors import Unsupported
 from casemate.grid import Origin
-from casemate.table import load_policy
+from casemate.table import Universe, load_policy
+from casemate.table.sources import typed_by_policy
 
 OF_EVERY_KIND = """
 [columns.flag]
@@ -110,6 +112,21 @@ def test_columns_of_every_kind_are_answered_from_every_file(source: str, tmp_pat
                 assert row[-1] == pytest.approx(true[-1], abs=3)
         latest = number(session.query("SELECT COUNT(*), MIN(born), MAX(born) FROM t"))
     assert isinstance(latest.value, date) and latest.hi == date(2001, 12, 31)
+
+
+def test_private_answers_protect_missingness_whatever_the_policy_says_of_it(tmp_path: Path) -> None:
+    path = kinds_in(tmp_path, "csv")
+    text, drawn, answered = path.read_text(), [], []
+    for word in ("secret", "public"):
+        path.write_text(text.replace("nullable = true", f'missing = "{word}"'))
+        declared = load_policy(path)
+        universe = Universe.of(typed_by_policy(declared))
+        drawn.append([(each.name, each.kind, each.points) for each in universe.attributes])
+        assert declared.budget and declared.private()[0].missing.value == word
+        edition = edition_of(declared, declared.budget)
+        with Session.simulated(path, seed=5) as session:
+            answered.append((edition, [values(session.query(sql)) for sql in KINDS]))
+    assert drawn[0] == drawn[1] and answered[0] == answered[1]
 
 
 REFUSED = {

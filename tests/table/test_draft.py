@@ -13,6 +13,7 @@ from table.stored import run_in
 from casemate.table import (
     Column,
     ColumnType,
+    Missing,
     Policy,
     Provenance,
     Role,
@@ -59,12 +60,14 @@ def test_a_first_policy_says_what_the_data_say(tmp_path: Path, people: str) -> N
         Column("Name", type=ColumnType.TEXT),
         Column("Gender", type=ColumnType.TEXT, values=("f", "m"), provenance=data),
         Column('odd "x"\n', type=ColumnType.INTEGER, low=1, high=1, provenance=data),
-        bounded("Sugar", ColumnType.DECIMAL, Decimal("4.30"), Decimal("5.25"), nullable=True),
+        bounded(
+            "Sugar", ColumnType.DECIMAL, Decimal("4.30"), Decimal("5.25"), missing=Missing.SECRET
+        ),
         bounded("Ratio", ColumnType.DOUBLE, Decimal("-1e300"), Decimal("0.5")),
         bounded("Day", ColumnType.DATE, date(2020, 1, 1), date(2020, 12, 31)),
         bounded("At", ColumnType.TIMESTAMP, ten, eleven),
         Column("Ill", type=ColumnType.BOOLEAN, values=(False, True)),
-        Column("Empty", type=ColumnType.TEXT, nullable=True),
+        Column("Empty", type=ColumnType.TEXT, missing=Missing.SECRET),
     )
 
 

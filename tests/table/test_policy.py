@@ -15,6 +15,7 @@ from casemate.table import (
     Column,
     ColumnType,
     Exhausted,
+    Missing,
     Neighbours,
     PerPerson,
     Policy,
@@ -46,7 +47,7 @@ type = "decimal"
 min = 3
 max = 10.5
 from = "data"
-nullable = true
+missing = "public"
 per_person = "constant"
 [budget]
 epsilon = 0.1
@@ -108,7 +109,7 @@ def test_every_key_becomes_a_value(write: Write, tmp_path: Path) -> None:
                 low=3,
                 high=Decimal("10.5"),
                 provenance=Provenance.DATA,
-                nullable=True,
+                missing=Missing.PUBLIC,
                 per_person=PerPerson.CONSTANT,
             ),
         ),
@@ -149,6 +150,24 @@ def test_what_is_not_said_has_its_default_key_by_key(write: Write) -> None:
 def test_a_private_number_may_be_declared_to_have_no_bounds(write: Write) -> None:
     (zip_code,) = load_policy(write(MINIMAL + 'role = "private"\nunbounded = true')).columns
     assert zip_code.unbounded and zip_code.low is None and zip_code.values is None
+
+
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        ("", Missing.NONE),
+        ("nullable = false", Missing.NONE),
+        ("nullable = true", Missing.SECRET),
+        ('missing = "none"\nnullable = false', Missing.NONE),
+        ('missing = "secret"\nnullable = true', Missing.SECRET),
+        ('missing = "public"\nnullable = true', Missing.PUBLIC),
+    ],
+)
+def test_the_policy_says_whether_missingness_is_secret(
+    write: Write, said: str, missing: Missing
+) -> None:
+    (zip_code,) = load_policy(write(MINIMAL + said)).columns
+    assert zip_code.missing is missing and zip_code.nullable is (missing is not Missing.NONE)
 
 
 def test_dates_and_times_are_bounds_too(write: Write) -> None:
@@ -236,6 +255,9 @@ IN_SECTIONS = {
         ("zzz = 3", "zzz", "expected `role`, `type`"),
         ('role = "secret"', "role", '"public", "private" or'),
         ('nullable = "yes"', "nullable", "true or false"),
+        ('missing = "secert"', "missing", "did you mean `secret`?"),
+        ('missing = "none"\nnullable = true', "nullable", "keep `missing` alone"),
+        ('missing = "public"\nnullable = false', "nullable", 'agree with `missing = "public"`'),
         ("min = 3\nmax = 2.9", "min", "above `max`"),
         ("min = 3", "max", "is missing"),
         ('min = "3"\nmax = 4', "min", "a number, a date"),

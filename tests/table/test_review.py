@@ -77,7 +77,7 @@ def test_a_review_warns_of_what_needs_a_decision_and_has_the_grid_for_private_an
     assert "Age: bounds, values or bins were taken from the data" in warnings
     assert "Age: some rows are outside the bounds and will be clamped" in warnings
     assert "Gender: some rows hold values that are not listed" in warnings
-    assert "Gender: some rows are NULL, and the policy does not say `nullable`" in warnings
+    assert "Gender: some rows are NULL, and the policy does not say `missing`" in warnings
     assert "Ratio: some rows are NULL" not in warnings
     assert "more rows than `rows_per_person`" in warnings
     universe = found.universe

@@ -7,7 +7,16 @@ import duckdb
 import pytest
 
 from casemate.errors import Misconfigured
-from casemate.table import Column, ColumnType, Policy, Role, Table, load_policy
+from casemate.table import (
+    Column,
+    ColumnType,
+    Missing,
+    Policy,
+    Role,
+    Table,
+    load_policy,
+    plain_source,
+)
 from casemate.table.sources import RECORD
 
 PEOPLE = "id,ZIP,Gender,Blood sugar,Note\n1,20001,Male,4.3,a\n2,20002,Female,5.1,b\n"
@@ -55,6 +64,18 @@ def test_a_bare_source_is_public_but_for_the_columns_named(where: str | Path) ->
         assert [column.name for column in table.policy.columns] == names
         assert [column.name for column in table.policy.private()] == ["Blood sugar", "Note"]
         assert table.policy.key is None
+
+
+def test_what_a_policy_would_say_is_said_of_a_bare_source_beside_its_name() -> None:
+    assert plain_source("people.csv") == "people.csv"
+    with Table.open(plain_source("people.csv", missing="public"), private="Note") as table:
+        said = {column.name: column.missing for column in table.policy.columns}
+        assert said.pop("Note") is Missing.PUBLIC and set(said.values()) == {Missing.NONE}
+        assert table.policy.source == str(Path("people.csv").absolute())
+    with pytest.raises(Misconfigured, match=r"a\.toml is a policy; declare `missing` in it"):
+        plain_source("a.toml", missing="secret")
+    with pytest.raises(Misconfigured, match="hospital comes with a policy"):
+        Table.open(plain_source("hospital", missing="secret"))
 
 
 def test_a_bare_table_of_a_database_needs_a_key() -> None:

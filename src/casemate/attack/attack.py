@@ -30,7 +30,7 @@ from casemate.attack.subjects import Subjects
 from casemate.exact import Floats
 from casemate.published import Knowledge
 from casemate.query.parse import DIALECT, Queries, compared_with_text
-from casemate.table import Table, opened_table
+from casemate.table import Policy, Table, opened_table
 
 FEWEST_TARGETS = 20
 """On how many people an attack is judged at least; `AttackOptions.targets` is the most."""
@@ -106,7 +106,7 @@ class Attack:
     @staticmethod
     def of(
         queries: Queries,
-        table: Table | str | Path,
+        table: Table | Policy | str | Path,
         *,
         answers: str | Path | Sequence[Given] | None = None,
         knowledge: Knowledge | None = None,

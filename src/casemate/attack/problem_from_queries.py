@@ -45,7 +45,7 @@ from casemate.query.language import Call, ColumnRef, Literal, walk
 from casemate.query.parse import DIALECT, Logged, Queries, Unread, parse_statement, read_queries
 from casemate.query.records import Records, Unknown, all_records
 from casemate.table import Column as TableColumn
-from casemate.table import ColumnType, OutsideSource, Policy, Table
+from casemate.table import ColumnType, Missing, OutsideSource, Policy, Table
 from casemate.table.sources import Source
 
 
@@ -275,7 +275,7 @@ def _with_categories(policy: Policy, entries: Sequence[Logged], dialect: str) ->
         for name, value in compared:
             named.get(name, set()).add(value)
     columns = (
-        replace(column, values=tuple(sorted(named[column.name])), nullable=True)
+        replace(column, values=tuple(sorted(named[column.name])), missing=Missing.SECRET)
         if named.get(column.name)
         else column
         for column in policy.columns

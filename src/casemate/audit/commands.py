@@ -20,6 +20,7 @@ from casemate.report.terminal import (
     Exit,
     Integer,
     Known,
+    MissingChoice,
     OutputOptions,
     Private,
     Reveal,
@@ -237,6 +238,7 @@ def audit(
     *,
     table: TablePlace,
     private: Private = (),
+    missing: MissingChoice = None,
     known: Known = None,
     bounds: Bounds = None,
     integer: Integer = False,
@@ -255,7 +257,7 @@ def audit(
     from casemate.audit.repair.search import repair
     from casemate.audit.report import audit_report
     from casemate.published import read_knowledge
-    from casemate.table import Table
+    from casemate.table import Table, plain_source
 
     scrutiny, files, output = (
         scrutiny or Scrutiny(),
@@ -264,7 +266,8 @@ def audit(
     )
     scrutiny.check()
     files.check(queries, reveal)
-    with output.progress("auditing"), Table.open(table, private=private) as opened:
+    place = plain_source(table, missing=missing)
+    with output.progress("auditing"), Table.open(place, private=private) as opened:
         knowledge = read_knowledge(known, bounds, integer)
         options = scrutiny.options(witness=files.witness is not None)
 

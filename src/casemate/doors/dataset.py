@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from casemate.doors.gate import Gate
 from casemate.doors.measurement import Measurement
@@ -34,7 +34,7 @@ from casemate.privacy.book import flush_folder, open_private
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.mechanisms import Calibration, Side
 from casemate.privacy.noise import EXACT, Bits, Noise, Sources, discrete_gaussian, discrete_laplace
-from casemate.table import Budget, Policy, Table, Universe
+from casemate.table import Budget, Column, Policy, Table, Universe
 from casemate.table.sources import choice_of_rows, typed_by_policy
 
 LONGEST_NAME = 200
@@ -48,7 +48,7 @@ def edition_of(policy: Policy, budget: Budget, rows: str | None = None) -> Editi
     The size of the budget has no part in it, so that it can be raised without starting anew.
     """
     facts = {
-        "columns": [asdict(column) for column in typed_by_policy(policy).columns],
+        "columns": [_facts(column) for column in typed_by_policy(policy).columns],
         "public": [[table.name, table.key] for table in policy.public_tables],
         "key": policy.key,
         "person": policy.person,
@@ -59,6 +59,12 @@ def edition_of(policy: Policy, budget: Budget, rows: str | None = None) -> Editi
     }
     written = json.dumps(facts, sort_keys=True, default=str, separators=(",", ":"))
     return Edition(hashlib.sha256(written.encode()).hexdigest(), policy.version)
+
+
+def _facts(column: Column) -> dict[str, Any]:
+    """What of a column tells editions apart: whether values may be missing, not who knows where."""
+    facts = asdict(column) | {"nullable": column.nullable}
+    return {name: fact for name, fact in facts.items() if name != "missing"}
 
 
 def dataset_of(policy: Policy) -> str:

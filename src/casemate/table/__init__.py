@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Column,
         ColumnType,
         Exhausted,
+        Missing,
         Neighbours,
         PerPerson,
         Policy,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
         Strategy,
         Value,
     )
-    from casemate.table.table import NO_PRIVATE, OutsideSource, Table, opened_table
+    from casemate.table.table import NO_PRIVATE, OutsideSource, Table, opened_table, plain_source
     from casemate.table.toml import join_words
     from casemate.table.universe import (
         FRACTION_DIGITS,

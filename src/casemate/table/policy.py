@@ -17,6 +17,7 @@ from casemate.table.schema import (
     Column,
     ColumnType,
     Exhausted,
+    Missing,
     Neighbours,
     PerPerson,
     Policy,
@@ -45,7 +46,7 @@ from casemate.table.toml import TomlTable, join_words, read_document
 
 COLUMN = (
     *("role", "type", "min", "max", "values", "unbounded"),
-    *("bins", "from", "nullable", "per_person"),
+    *("bins", "from", "missing", "nullable", "per_person"),
 )
 Wrong = tuple[str, str]
 """A key of the section, and what is wrong with it."""
@@ -67,7 +68,7 @@ def read_column(columns: TomlTable, name: str, section: TomlTable) -> Column:
         unbounded=section.flag("unbounded") or False,
         bins=section.whole("bins", least=1),
         provenance=section.choice("from", Provenance) or Provenance.PUBLIC,
-        nullable=section.flag("nullable") or False,
+        missing=_missing(section),
         per_person=section.choice("per_person", PerPerson) or PerPerson.VARYING,
     )
     _check(section, column)
@@ -107,6 +108,17 @@ def _values(section: TomlTable) -> tuple[Value, ...] | None:
     if len(set(values)) < len(values):
         raise section.mistake("values", "lists a value twice; expected each one once")
     return values
+
+
+def _missing(section: TomlTable) -> Missing:
+    """Whether values may be missing; `nullable` is the older word for "secret"."""
+    stated, nullable = section.choice("missing", Missing), section.flag("nullable")
+    if stated is None:
+        return Missing.SECRET if nullable else Missing.NONE
+    if nullable is not None and nullable is (stated is Missing.NONE):
+        reason = f'does not agree with `missing = "{stated}"`; keep `missing` alone'
+        raise section.mistake("nullable", reason)
+    return stated
 
 
 def _check(section: TomlTable, column: Column) -> None:

@@ -116,7 +116,7 @@ def _column(source: Source, column: Column) -> Iterator[str]:
     yield 'role = "public"'
     yield f'type = "{column.type}"'
     if profile.filled < profile.rows:
-        yield "nullable = true"
+        yield 'missing = "secret"'
     if column.type is ColumnType.BOOLEAN:
         yield "values = [false, true]"
     elif column.type is ColumnType.TEXT:
@@ -299,7 +299,7 @@ def _about_columns(columns: tuple[ColumnReview, ...]) -> Iterator[str]:
     for found in columns:
         column = found.column
         if found.nulls and not column.nullable:
-            yield f"{column.name}: some rows are NULL, and the policy does not say `nullable`"
+            yield f"{column.name}: some rows are NULL, and the policy does not say `missing`"
         if found.misfits:
             yield (
                 f"{column.name}: some cells are not of type {column.type}, which the policy gives "

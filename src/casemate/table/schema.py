@@ -53,6 +53,17 @@ class PerPerson(StrEnum):
     VARYING = "varying"
 
 
+class Missing(StrEnum):
+    """Whether a value may be missing, and whether everybody knows in which rows it is.
+
+    Private answers protect it like the value itself, whatever a policy says.
+    """
+
+    NONE = "none"
+    SECRET = "secret"
+    PUBLIC = "public"
+
+
 class Neighbours(StrEnum):
     """Which two tables must look alike."""
 
@@ -80,9 +91,14 @@ class Column:
     unbounded: bool = False  # any number is possible, and nobody can say more
     bins: int | None = None
     provenance: Provenance = Provenance.PUBLIC
-    nullable: bool = False
+    missing: Missing = Missing.NONE
     per_person: PerPerson = PerPerson.VARYING
     digits: int | None = None  # after the point, where an audit knows that there are no more
+
+    @property
+    def nullable(self) -> bool:
+        """Whether a value may be missing at all."""
+        return self.missing is not Missing.NONE
 
 
 @dataclass(frozen=True)
@@ -140,7 +156,11 @@ class Answering:
 
 @dataclass(frozen=True)
 class Policy:
-    """One protected table: where it is, what its columns are, and what may be spent on it."""
+    """One protected table: where it is, what its columns are, and what may be spent on it.
+
+    Without columns it speaks of a source that has no policy (`plain_source`): every column is there
+    and public, and `missing` is said of those that are then named private.
+    """
 
     source: str = field(repr=False)
     columns: tuple[Column, ...]
@@ -150,6 +170,7 @@ class Policy:
     public_tables: tuple[PublicTable, ...] = ()
     budget: Budget | None = None
     answering: Answering = Answering()
+    missing: Missing = Missing.NONE
     version: str = "1"  # of the data: what was answered about another one is not about this
     path: Path | None = field(default=None, compare=False)
 

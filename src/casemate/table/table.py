@@ -13,7 +13,16 @@ from typing import NamedTuple, Self
 
 from casemate.errors import Misconfigured, checked_path
 from casemate.table.policy import load_policy
-from casemate.table.schema import Column, ColumnType, Policy, PublicTable, Role, Value, misfit
+from casemate.table.schema import (
+    Column,
+    ColumnType,
+    Missing,
+    Policy,
+    PublicTable,
+    Role,
+    Value,
+    misfit,
+)
 from casemate.table.shipped.tables import names, shipped_table
 from casemate.table.sources.duckdb import DuckDBSource
 from casemate.table.sources.exact_cells import check_exact
@@ -150,6 +159,8 @@ class Table:
         options = _OpenOptions(
             named, key, memory_limit, outsider, texts, by_policy, filled, decimals
         )
+        if policy is not None and not policy.columns and own_policy is not None:
+            raise Misconfigured(f"{origin} comes with a policy, so nothing else is said of it")
         try:
             return cls(*_open_source(policy or own_policy, place, folder, options))
         except Misconfigured as error:
@@ -180,7 +191,7 @@ class Table:
 
 @contextmanager
 def opened_table(
-    table: Table | str | Path,
+    table: Table | Policy | str | Path,
     private: str | Sequence[str],
     *,
     outsider: bool = False,
@@ -202,6 +213,20 @@ def opened_table(
         if not table.policy.private():
             raise Misconfigured(NO_PRIVATE)
         yield table
+
+
+def plain_source(where: str, *, key: str | None = None, missing: str | None = None) -> str | Policy:
+    """A source without a policy, with what a policy would say of it; itself if that is nothing.
+
+    `missing` is said of the columns that are named private.
+    """
+    said = {"key": key, "missing": missing}
+    given = [name for name, value in said.items() if value]
+    if not given:
+        return where
+    if where.lower().endswith(".toml"):
+        raise Misconfigured(f"{where} is a policy; declare {join_words(given)} in it")
+    return Policy(where, (), key=key, missing=Missing(missing or Missing.NONE))
 
 
 # Where the table is ---------------------------------------------------------------------------
@@ -272,7 +297,9 @@ def _open_source(
     try:
         if options.by_policy:
             return _read_by_policy(stated, source), source
-        described = policy or Policy(place.source, _every_column(source.fields()))
+        described = stated
+        if not stated.columns:
+            described = replace(stated, source=place.source, columns=_every_column(source.fields()))
         missing = _missing(described, private, options.texts, source) if options.outsider else ()
         seen = [column for column in described.columns if column not in missing]
         completed = _complete_types(replace(described, columns=tuple(seen)), source)
@@ -404,8 +431,11 @@ def _make_private(
         if policy.column(name) is None:
             known = {column.name: column for column in policy.columns}
             raise no_column("private", name, known)
+    said = policy.missing is not Missing.NONE
     columns = tuple(
-        replace(column, role=Role.PRIVATE) if column.name in private else column
+        replace(column, role=Role.PRIVATE, missing=policy.missing if said else column.missing)
+        if column.name in private
+        else column
         for column in policy.columns
     )
     return replace(policy, columns=columns)

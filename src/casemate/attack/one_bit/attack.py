@@ -38,7 +38,7 @@ from casemate.attack.one_bit.table_oracle import (
     read_totals,
 )
 from casemate.errors import Misconfigured
-from casemate.table import Table
+from casemate.table import Policy, Table
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class OneBitAttack:
 
     @staticmethod
     def of(
-        table: Table | str | Path,
+        table: Table | Policy | str | Path,
         *,
         noise: Law | str,
         queries: int,

@@ -259,7 +259,7 @@ class TableOracle:
     @classmethod
     def of(
         cls,
-        table: Table | str | Path,
+        table: Table | Policy | str | Path,
         *,
         private: str | None = None,
         noise: Law | str | None = None,
@@ -293,7 +293,7 @@ class TableOracle:
 
 
 def read_totals(
-    table: Table | str | Path,
+    table: Table | Policy | str | Path,
     private: str | None,
     dimensions: int = DEFAULT_DIMENSIONS,
     bounds: Bounds | None = None,

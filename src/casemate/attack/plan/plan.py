@@ -23,7 +23,7 @@ from casemate.attack.plan.target import ShortestPlan, Targets
 from casemate.errors import Misconfigured
 from casemate.query.language import Scalar
 from casemate.query.parse import DIALECT
-from casemate.table import Table, opened_table
+from casemate.table import Policy, Table, opened_table
 
 
 def plan_one(
@@ -92,7 +92,7 @@ class Plan:
 
     @staticmethod
     def of(
-        table: Table | str | Path,
+        table: Table | Policy | str | Path,
         target: Scalar,
         *,
         private: str | Sequence[str] = (),

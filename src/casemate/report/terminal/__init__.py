@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Horizon,
         Integer,
         Known,
+        MissingChoice,
         PolicyOnly,
         Private,
         Reveal,

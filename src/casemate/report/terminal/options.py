@@ -58,6 +58,10 @@ Reveal = Annotated[
 Private = Annotated[
     tuple[str, ...], Parameter(negative="", help="A private column, where there is no policy.")
 ]
+MissingChoice = Annotated[
+    Literal["none", "secret", "public"] | None,
+    Parameter(help="Whether private values may be missing, and who knows which, without a policy."),
+]
 PolicyOnly = Annotated[str, Parameter(help="A policy, or a shipped table; it is never opened.")]
 Seed = Annotated[Whole | None, Parameter(help="Makes what is random repeatable.")]
 

@@ -16,7 +16,16 @@ from importlib import resources
 from typing import Any
 
 from casemate.errors import Misconfigured
-from casemate.table.schema import Budget, Column, ColumnType, PerPerson, Policy, Provenance, Role
+from casemate.table.schema import (
+    Budget,
+    Column,
+    ColumnType,
+    Missing,
+    PerPerson,
+    Policy,
+    Provenance,
+    Role,
+)
 from casemate.table.sources.source import Series
 
 ROWS_PER_PERSON = 5
@@ -148,7 +157,7 @@ def _column(name: str) -> Column:
         Role.IDENTIFIER if name == PERSON else private,
         **domain,
         provenance=Provenance.DATA if name in BOUNDS_SEEN else Provenance.PUBLIC,
-        nullable=name in NULLABLE,
+        missing=Missing.SECRET if name in NULLABLE else Missing.NONE,
         per_person=PerPerson.VARYING if name in VARYING else PerPerson.CONSTANT,
     )
 

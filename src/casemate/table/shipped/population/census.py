@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import MT19937, Generator
 from numpy.typing import NDArray
 
-from casemate.table.schema import Budget, Column, ColumnType, Policy, Role
+from casemate.table.schema import Budget, Column, ColumnType, Missing, Policy, Role
 from casemate.table.shipped.population.distributions import AGE_LIMIT, LABELS, Codes
 from casemate.table.shipped.population.households import (
     CODE_OF,
@@ -72,7 +72,9 @@ COLUMNS = (
     _text("education"),
     _text("employment"),
     _text("occupation"),
-    Column("hours", Role.PUBLIC, ColumnType.INTEGER, low=0, high=80, bins=16, nullable=True),
+    Column(
+        "hours", Role.PUBLIC, ColumnType.INTEGER, low=0, high=80, bins=16, missing=Missing.SECRET
+    ),
     _number("income", LOWEST_INCOME, HIGHEST_INCOME, 21, Role.PRIVATE),
     _text("insurance"),
     _text("diagnosis", Role.PRIVATE),
