@@ -40,7 +40,13 @@ from casemate.audit.result import (
 )
 from casemate.audit.second_tables import Possible, SecondTables, second_tables
 from casemate.audit.time_limit import Clock, SearchLimit
-from casemate.published import Knowledge, evidence_of, is_large, verified_equations
+from casemate.published import (
+    Knowledge,
+    evidence_of,
+    is_large,
+    verified_equations,
+    with_missingness,
+)
 from casemate.query.parse import DIALECT, Queries, read_queries
 from casemate.table import Table, opened_table
 
@@ -76,18 +82,20 @@ class Audit:
         with opened_table(table, private) as opened:
             source, wanted = opened.source, options or AuditOptions()
             about, log = knowledge or Knowledge(), read_queries(queries, dialect)
-            read = evidence_of(log, opened.policy, about, source, dialect, rounding=wanted.rounding)
+            declared, missingness = with_missingness(opened.policy, source)
+            read = evidence_of(log, declared, about, source, dialect, rounding=wanted.rounding)
             found, policy = read.publication, read.policy
             if not wanted.witness and is_large(found, policy, source):
                 from casemate.audit.large import audit_large  # loads what is compiled
 
                 large = audit_large(found, policy, source, about, start=start)
                 if large is not None:
-                    return with_reservations(large, policy, source)
+                    return with_reservations(large, declared, source)
             system, found = verified_equations(found, policy, source)
-            case = Case(system, policy, about, found, source, assumed=read.assumed)
+            assumed = (*missingness, *read.assumed)
+            case = Case(system, policy, about, found, source, assumed=assumed)
             audited = result_of(run_checks(case, wanted), start)
-            return with_reservations(audited, policy, source, system)
+            return with_reservations(audited, declared, source, system)
 
 
 def witnesses(

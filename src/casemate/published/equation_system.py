@@ -322,6 +322,18 @@ def with_sides(
     return replace(equations, system=system, low=low, high=high, open_ends=open_ends)
 
 
+def with_columns(equations: Equations, kept: NDArray[np.int64]) -> Equations:
+    """The same equations about some of the secrets; the others add nothing."""
+    system = equations.system
+    everything = system.part(np.arange(system.rows), kept)
+    return replace(
+        equations,
+        system=replace(everything, right=system.right),
+        record=equations.record[kept],
+        unknown=equations.unknown[kept],
+    )
+
+
 def _companions(codes: NDArray[np.int64], secrets: Secrets, policy: Policy) -> NDArray[np.int64]:
     """The numbers that are compared, and whether those that may be missing are there."""
     found = [np.zeros(0, np.int64)]

@@ -115,9 +115,10 @@ def _shows_order(select: Select, output: Output) -> bool:
     if not isinstance(output.expression, ResultRef):
         return False
     aggregate = select.aggregates[output.expression.index]
-    terms = linear_form(aggregate) if aggregate.function in ORDERED else None
+    terms = linear_form(replace(aggregate, function=Function.SUM))
     return (
-        terms is not None
+        aggregate.function in ORDERED
+        and terms is not None
         and not aggregate.joins
         and len(terms) == 1
         and terms[0].unknown is not None

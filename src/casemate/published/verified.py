@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from casemate.exact import Bound, System
 from casemate.published.cell_secrets import largest_size, numerators
-from casemate.published.equation_system import Equations, equations, with_sides
+from casemate.published.equation_system import Equations, equations, with_columns, with_sides
 from casemate.published.statements import Publication, RefusedQuery, ShownColumn
 from casemate.query.engines import PROTECTED, RECORD_COLUMN, tables, values
 from casemate.query.language import Scalar
@@ -84,7 +84,7 @@ def verified_equations(
     found: Publication, policy: Policy, source: Source
 ) -> tuple[Equations, Publication]:
     """The equations of all columns that are what they are taken for; the others are refused."""
-    system = equations(found.columns, policy, source, found.there)
+    system = _without_missing(equations(found.columns, policy, source, found.there), policy, source)
     sums = _TrueSums.of(system, source)
     slacks = _roundings(system, found.columns, sums)
     refused = _different(system, found.columns, sums, slacks)
@@ -96,6 +96,27 @@ def verified_equations(
             sums, row, system.low[row], system.high[row], slack
         )
     return with_sides(system, tuple(lows), tuple(highs), system.open_ends), found
+
+
+def _without_missing(found: Equations, policy: Policy, source: Source) -> Equations:
+    """The equations without numbers that everybody knows to be missing: these add nothing."""
+    numbers = {
+        which: each.column
+        for which, each in enumerate(found.unknowns)
+        if each.category is None and not _may_be_missing(policy, each.column)
+    }
+    known = {name: column_values(name, source) for name in sorted(set(numbers.values()))}
+    kept = np.ones(found.system.columns, np.bool_)
+    pairs = zip(found.unknown.tolist(), found.record.tolist(), strict=True)
+    for column, (which, place) in enumerate(pairs):
+        if which in numbers:
+            kept[column] = known[numbers[which]][found.people.record(place)] is not None
+    return found if kept.all() else with_columns(found, np.flatnonzero(kept))
+
+
+def _may_be_missing(policy: Policy, name: str) -> bool:
+    declared = policy.column(name)
+    return declared is None or declared.nullable
 
 
 def _different(

@@ -4,8 +4,8 @@
 again, and values that would follow if rounded numbers were exact.
 
 Missing  A private value may be missing although the policy says that none is. Such a record was
-         audited as if it had a value that adds nothing; whoever knows that it has none knows more
-         of the others.
+         audited as if everybody knew that it has none; who does not know it may not have found
+         what follows from that.
 Digits   A sum that weighs one number far more than another tells both by its digits, if they are
          whole or have few digits after the point, and so does a chain of such sums. Whole numbers
          within bounds are searched for; others are not.
@@ -22,11 +22,10 @@ from casemate.audit.checks.rank import determine_by_rank, in_numbers
 from casemate.audit.order.audit import Ordered
 from casemate.audit.result import Audited, Exposed, ExposedIfExact, Verdict
 from casemate.exact import Certificate
-from casemate.published import Equations, Publication, with_sides
-from casemate.query.engines import PROTECTED, tables
+from casemate.published import Equations, Publication, missing_counts, with_sides
 from casemate.query.records import Unknown
-from casemate.table import ColumnType, Policy
-from casemate.table.sources import Source, quote_name
+from casemate.table import ColumnType, Missing, Policy
+from casemate.table.sources import Source
 
 LARGEST_RATIO = 10**6
 """Of the largest to the smallest coefficient of a number in one equation, or in several at once."""
@@ -51,19 +50,11 @@ def with_reservations(
 
 
 def _missing(policy: Policy, source: Source) -> list[str]:
-    columns = [column.name for column in policy.private() if not column.nullable]
-    if not columns:
-        return []
-    counts = ", ".join(
-        f"count(*) - count({quote_name(PROTECTED)}.{quote_name(name)}) AS m{place}"
-        for place, name in enumerate(columns)
-    )
-    frame = source.read(f"SELECT {counts} FROM {tables(source, ())}")
+    never = [column for column in policy.private() if column.missing is Missing.NONE]
     return [
-        f"{name} is missing in some records, and the policy does not say `nullable`: they were "
-        f"audited as if everybody had a value; declare it, or leave those records out"
-        for place, name in enumerate(columns)
-        if frame[f"m{place}"].values[0]
+        f"{name} is missing in some records, and the policy does not say `missing`: they were "
+        f"audited as if everybody knew who has no value; declare it, or leave those records out"
+        for name in missing_counts(never, source)
     ]
 
 
