@@ -36,7 +36,7 @@ from fractions import Fraction
 from numbers import Rational
 from operator import index, sub
 
-from casemate.doors.measurement import Cells, Scan, cut_off, read_cells
+from casemate.doors.measurement import Cells, Scan, read_cells
 from casemate.doors.run_secrets import RunSecret, RunSecrets
 from casemate.doors.transcript import (
     ENDS_A_RUN,
@@ -50,6 +50,7 @@ from casemate.doors.transcript import (
     TranscriptBook,
     TranscriptEntry,
     asked_key,
+    cut_off,
     write_once,
 )
 from casemate.errors import BudgetExhausted, PositivesSpent

@@ -21,9 +21,10 @@ from casemate.doors.transcript import (
     Transcript,
     TranscriptBook,
     TranscriptEntry,
+    cut_off,
     write_once,
 )
-from casemate.errors import CasemateError, ScanFailed, TranscriptDamaged
+from casemate.errors import CasemateError, ScanFailed
 from casemate.privacy.ledger import Ledger
 from casemate.privacy.noise import Law, Sources
 
@@ -145,12 +146,3 @@ def _measurement_of(entry: TranscriptEntry) -> Measured:
     content = entry.content
     assert isinstance(content, Measured), "the key of a measurement holds a measurement"
     return content
-
-
-def cut_off(head: bytes) -> TranscriptDamaged:
-    """The error for an entry that the ledger vouches for and the transcript does not have."""
-    number = head.decode().partition(":")[0]
-    return TranscriptDamaged(
-        f"the ledger vouches for entry {number} of the transcript, which is not there; nothing "
-        f"more can leave: restore the transcript from a copy that has it"
-    )

@@ -178,9 +178,9 @@ def _require_durable(session: "BookSession") -> None:
         )
 
 
-def open_postgres(url: str) -> GroupCommit[LedgerBook]:
-    """The store at this URL, made if it is absent."""
-    database = LedgerDatabase(url)
+def open_database(where: str | Path) -> GroupCommit[LedgerBook]:
+    """The store in this database, made if it is absent; nothing beside a file is looked at."""
+    database = LedgerDatabase(where)
     return GroupCommit(database.transaction, database.close)
 
 
@@ -206,6 +206,11 @@ def open_sqlite(path: Path) -> tuple[GroupCommit[LedgerBook], Head | None]:
             f"written"
         ) from reason
     return GroupCommit(file.transaction, file.close), kept
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a ledger's file, or the head of one that is gone."""
+    return os.path.lexists(path) or os.path.lexists(_head_path(path))
 
 
 class LedgerFile:
