@@ -14,9 +14,10 @@ SQLite     Write-ahead log with synchronous=FULL: a commit returns after the log
 Private    The file is made with mode 0600; SQLite gives its log the same. One that somebody else
            owns or may write to is refused.
 Rewound    Beside the file stands `FILE-head`, the newest row's number and hash, written after each
-           commit. It may lag behind and is not flushed, so it never raises a false alarm; but a
-           ledger that is deleted, copied without its log, or put back from an older copy alone is
-           behind it, and is refused.
+           commit. It may lag behind, and be empty after a crash, since it is not flushed; so it
+           never raises a false alarm. But a ledger that is deleted, copied without its log, or put
+           back from an older copy alone is behind it, and is refused; so is a head that says
+           something else.
 PostgreSQL postgresql://…/database#name keeps the tables `name_entries`, `name_head` and
            `name_book_versions`; without a name they begin with `casemate_ledger_`. They are made if
            they are absent; after that a role needs only SELECT and INSERT on the first, SELECT and
@@ -187,7 +188,7 @@ def open_database(where: str | Path) -> GroupCommit[LedgerBook]:
 # In a file --------------------------------------------------------------------------------------
 
 
-_HEAD = re.compile(r"(\d{20}) ([0-9a-f]{64})\n")
+_HEAD = re.compile(rb"(\d{20}) ([0-9a-f]{64})\n")
 
 
 def open_sqlite(path: Path) -> tuple[GroupCommit[LedgerBook], Head | None]:
@@ -260,9 +261,22 @@ def _head_path(path: Path) -> Path:
 
 
 def _kept_head(path: Path) -> Head | None:
-    """What stands beside the file; what cannot be read vouches for nothing."""
+    """What stands beside the file; an empty one was made by a ledger that wrote no row."""
+    where = _head_path(path)
     try:
-        found = _HEAD.fullmatch(_head_path(path).read_text("ascii", "replace"))
-    except OSError:
+        with os.fdopen(open_private(where, os.O_RDWR, WRITTEN_BY_OTHERS), "rb") as file:
+            written = file.read()
+    except FileNotFoundError:
         return None
-    return Head(int(found[1]), found[2]) if found else None
+    except OSError as reason:
+        raise Misconfigured(
+            f"{where}, which names the ledger's newest row, cannot be opened ({reason.strerror}); "
+            f"move away what is there, and put back a file that can be written"
+        ) from reason
+    found = _HEAD.fullmatch(written)
+    if found is None and written:
+        raise LedgerDamaged(
+            f"{where} does not name a row of the ledger, so whether rows are missing cannot be "
+            f"told; put it back from a copy, or delete it if you know that the ledger is whole"
+        )
+    return Head(int(found[1]), found[2].decode()) if found else None
