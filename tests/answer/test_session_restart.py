@@ -151,6 +151,25 @@ def test_a_garbled_or_unreadable_head_beside_the_ledger_is_refused_in_one_senten
     assert "-head, which names the ledger's newest row, cannot be opened" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("setting", [None, "other.ledger"])
+@pytest.mark.parametrize("command", ["ask", "budget", "replay", "plan"])
+def test_a_link_in_the_place_of_the_ledger_is_not_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, setting: str | None
+) -> None:
+    """The twin: the file itself is used, so it is the link that is refused."""
+    policy, ledger = parity(tmp_path, ledger=setting), tmp_path / (setting or "casemate.ledger")
+    asked = [command, str(policy), *(FEW[:1] if command == "ask" else [])]
+    with Session(policy) as session:
+        session.query(FEW[0])
+    assert exit_code(asked) == 0
+    ledger.rename(tmp_path / "elsewhere")
+    ledger.symlink_to(tmp_path / "elsewhere")
+    capsys.readouterr()
+    assert exit_code(asked) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.count("\n") == 1 and "link" in err
+
+
 def test_what_a_crash_left_unsaid_in_the_ledger_is_said_by_the_next_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,14 +68,10 @@ def dataset_of(policy: Policy) -> str:
 
 
 def ledger_of(policy: Policy, budget: Budget) -> str | Path:
-    """Where the ledger of a policy is; beside the policy's file unless it says otherwise.
-
-    A file goes by its own name: secrets stand beside that, not beside a link to it.
-    """
-    if budget.ledger is not None and "://" in budget.ledger:
-        return budget.ledger
-    where = _default_ledger(policy) if budget.ledger is None else Path(budget.ledger)
-    return where.resolve() if where.is_symlink() else where
+    """Where the ledger of a policy is; beside the policy's file unless it says otherwise."""
+    if budget.ledger is None:
+        return _default_ledger(policy)
+    return budget.ledger if "://" in budget.ledger else Path(budget.ledger)
 
 
 def _default_ledger(policy: Policy) -> Path:

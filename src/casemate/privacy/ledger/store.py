@@ -12,7 +12,7 @@ SQLite     Write-ahead log with synchronous=FULL: a commit returns after the log
            IMMEDIATE takes the one write lock before anything is read, so a check and the charge
            that follows it are never parted by another process.
 Private    The file is made with mode 0600; SQLite gives its log the same. One that somebody else
-           owns or may write to is refused.
+           owns or may write to is refused, and so is a link.
 Rewound    Beside the file stands `FILE-head`, the newest row's number and hash, written after each
            commit. It may lag behind, and be empty after a crash, since it is not flushed; so it
            never raises a false alarm. But a ledger that is deleted, copied without its log, or put
@@ -251,7 +251,7 @@ def _make_private(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        require_private(path, path.stat(), WRITTEN_BY_OTHERS)
+        require_private(path, path.lstat(), WRITTEN_BY_OTHERS)
         return
     flush_folder(path.parent)
 
