@@ -148,7 +148,14 @@ def test_where_nothing_has_left_there_is_nothing_to_call_sound(tmp_path: Path) -
         replay(policy)
 
 
-def test_lines_of_another_version_are_refused(asked: Path, lines: Path) -> None:
-    lines.write_text(lines.read_text().replace("casemate.transcript/1", "casemate.transcript/9"))
-    with pytest.raises(Misconfigured, match=r"casemate.transcript/9.* and this version"):
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [('"casemate.transcript/9"', "has the format 'casemate.transcript/9'"), ("null", "names no f")],
+)
+def test_lines_of_another_version_are_refused(
+    asked: Path, lines: Path, written: str, said: str
+) -> None:
+    lines.write_text(lines.read_text().replace('"casemate.transcript/1"', written))
+    with pytest.raises(Misconfigured, match=rf"this transcript {said}.* and this version") as found:
         replay(asked, lines)
+    assert "None" not in str(found.value)

@@ -29,7 +29,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
-from casemate.errors import Misconfigured, TranscriptDamaged
+from casemate.errors import TranscriptDamaged
 from casemate.privacy import Pure
 from casemate.privacy.book import (
     IN_MEMORY,
@@ -511,9 +511,5 @@ def _entry(line: str, number: int) -> TranscriptEntry:
         entry = TranscriptEntry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
     except (ValueError, LookupError, TypeError, AttributeError) as reason:
         raise damaged(number, "its line cannot be read, or was cut off") from reason
-    if written != FORM.version:
-        raise Misconfigured(
-            f"these lines have the format {written!r} and this version of casemate reads "
-            f"{FORM.version!r}; read them with the version that wrote them"
-        )
+    FORM.require_version(written)
     return entry
