@@ -40,8 +40,8 @@ from casemate.grid import (
     over_many_ranges,
     summed_area,
 )
+from casemate.surrogate.dense import SOFT_STEP_SHARPNESS, WIDE_TABLE_ATTRIBUTES
 from casemate.surrogate.projection import MIN_VARIANCE, project_on_distributions, reconcile
-from casemate.surrogate.replay import SOFT_STEP_SHARPNESS, WIDE_TABLE_ATTRIBUTES
 from casemate.surrogate.stand_in import DailyStandIn
 
 MAX_TABLE_NUMBERS = 2**24
