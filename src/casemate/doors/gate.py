@@ -30,7 +30,7 @@ Departure  The source compares one number, we the largest of a statement's scale
 """
 
 import secrets as tokens
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
@@ -191,53 +191,35 @@ class Gate:
 
     def ask(self, question: GateQuestion, principal: str = "") -> Easy:
         """Compare one statement; the answer is `Easy`, or `Hard` with its sign and gap."""
-        return self.ask_all([question], principal)[0]
-
-    def ask_all(self, questions: Sequence[GateQuestion], principal: str = "") -> list[Easy]:
-        """Compare statements up to the first surprise, all in one wait for the disk.
-
-        The answers are those of the first questions, in order: after a surprise the stand-in
-        changes, so what follows it has to be asked again.
-        """
-        recorded = {question.text: self.find_answer(question.text) for question in questions}
-        fresh = [question for question in questions if recorded[question.text] is None]
-        if not fresh:
-            answers = (recorded[question.text] for question in questions)
-            return [answer for answer in answers if answer is not None]
+        recorded = self.find_answer(question.text)
+        if recorded is not None:
+            return recorded
         with self._secrets.exclusive_lock():
             self._open_run(principal)  # paid before the scan, so that a failure in it is never free
-        units = self.calibration.sensitivity
-        deviations = {question.text: question.deviation(units) for question in fresh}
+        deviation = question.deviation(self.calibration.sensitivity)
         with self._secrets.exclusive_lock():
             secret = self._open_run(principal)
-            entries = self._transcript.run(
-                lambda book: self._compare_and_append(
-                    book, secret, questions, deviations, principal
-                )
+            entry = self._transcript.run(
+                lambda book: self._compare_and_append(book, secret, question, deviation, principal)
             )
-            if _fired_in(secret, entries[-1]):
-                self._settle(entries[-1])
-        return [_answer_of(entry) for entry in entries]
+            if entry.run == secret.run and entry.kind == EntryKind.HARD:
+                self._settle(entry)
+        return _answer_of(entry)
 
     def _compare_and_append(
         self,
         book: TranscriptBook,
         secret: RunSecret,
-        questions: Sequence[GateQuestion],
-        deviations: Mapping[str, Deviation],
+        question: GateQuestion,
+        deviation: Deviation,
         principal: str,
-    ) -> list[TranscriptEntry]:
-        """Draw and append, question by question, until one fires."""
-        entries: list[TranscriptEntry] = []
-        for question in questions:
-            entry = book.find(asked_key(question.text, self.edition))
-            if entry is None:
-                asked = self._next_question(book.newest(), secret.run, question, principal)
-                entry = write_once(book, self._answer(secret, asked, deviations[asked.question]))
-            entries.append(entry)
-            if _fired_in(secret, entry):
-                break
-        return entries
+    ) -> TranscriptEntry:
+        """Draw and append, unless another process was first."""
+        stored = book.find(asked_key(question.text, self.edition))
+        if stored is not None:
+            return stored
+        asked = self._next_question(book.newest(), secret.run, question, principal)
+        return write_once(book, self._answer(secret, asked, deviation))
 
     def _next_question(
         self, newest: TranscriptEntry | None, run: str, question: GateQuestion, principal: str
@@ -356,10 +338,6 @@ def _run_key(run: str) -> str:
 def _opening(secret: RunSecret) -> Opened:
     noise = secret.state.calibration
     return Opened(secret.run, noise.epsilon, noise.threshold, noise.query, noise.sensitivity)
-
-
-def _fired_in(secret: RunSecret, entry: TranscriptEntry) -> bool:
-    return entry.run == secret.run and entry.kind == EntryKind.HARD
 
 
 def _answer_of(entry: TranscriptEntry) -> Easy:

@@ -355,10 +355,6 @@ class Transcript:
         """Write the content unless its key has an entry, and return the entry under the key."""
         return self.run(lambda book: write_once(book, content))
 
-    def append_all(self, contents: Sequence[Content]) -> list[TranscriptEntry]:
-        """Write several contents in one wait for the disk."""
-        return self.run(lambda book: [write_once(book, content) for content in contents])
-
     def run(self, work: Callable[[TranscriptBook], Result]) -> Result:
         """Do the work in one transaction, alone, and return its result once that is durable."""
         return self._store.run(work)

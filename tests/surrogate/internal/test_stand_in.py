@@ -89,7 +89,8 @@ histories = st.lists(st.one_of(tables(), statements(), others), max_size=14)
 
 def transcript_of(history: list[Content]) -> Transcript:
     transcript = open_transcript(":memory:")
-    transcript.append_all(history)
+    for content in history:
+        transcript.append(content)
     return transcript
 
 
