@@ -214,28 +214,23 @@ class Gate:
         deviation: Deviation,
         principal: str,
     ) -> TranscriptEntry:
-        """Draw and append, unless another process was first."""
+        """Draw and append at the next place of the schedule, unless another process was first."""
         stored = book.find(asked_key(question.text, self.edition))
         if stored is not None:
             return stored
-        asked = self._next_question(book.newest(), secret.run, question, principal)
-        return write_once(book, self._answer(secret, asked, deviation))
-
-    def _next_question(
-        self, newest: TranscriptEntry | None, run: str, question: GateQuestion, principal: str
-    ) -> Easy:
-        """The question at its place in the schedule, as it will be recorded if it passes."""
+        newest = book.newest()
         at = 1 if newest is None else newest.questions + 1
-        return Easy(
+        asked = Easy(
             question=question.text,
             policy=self.edition.policy,
             data=self.edition.data,
-            run=run,
+            run=secret.run,
             at=at,
             threshold=self.schedule(at),
             after=question.after,
             principal=principal,
         )
+        return write_once(book, self._answer(secret, asked, deviation))
 
     def _answer(self, secret: RunSecret, asked: Easy, deviation: Deviation) -> Easy:
         """What the comparisons of a question come to; the first that is positive ends the run."""
