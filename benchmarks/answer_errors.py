@@ -33,7 +33,7 @@ from casemate.grid import (
 )
 from casemate.privacy.noise import half_width
 from casemate.surrogate import TypicalErrors
-from casemate.surrogate.replay import DenseSurrogate
+from casemate.surrogate.dense import DenseSurrogate
 from casemate.table import Answering
 
 SEEDS = range(101, 106)  # the estimate was made while looking at others

@@ -36,8 +36,8 @@ from casemate.grid import (
     Relation,
 )
 from casemate.privacy import Currency
-from casemate.surrogate.dense import marginals
-from casemate.surrogate.replay import DenseSurrogate
+from casemate.surrogate.dense import DenseSurrogate
+from casemate.surrogate.histogram import marginals
 from casemate.table import Answering, Budget
 
 QUESTIONS = 3_000

@@ -25,9 +25,9 @@ from casemate.papers.database_updates import (
     relative_entropy,
     sure_drop,
 )
-from casemate.surrogate import dense as dense_kernel
-from casemate.surrogate.dense import Histogram, ProductVectors
-from casemate.surrogate.replay import DenseSurrogate
+from casemate.surrogate import histogram
+from casemate.surrogate.dense import DenseSurrogate
+from casemate.surrogate.histogram import Histogram, ProductVectors
 
 CELLS = int(float(os.environ.get("CASEMATE_CELLS", "1e8")))
 WIDTHS = 256, 500, 1000  # cells of a row: how long it is depends on the grid, and so does a pass
@@ -95,9 +95,9 @@ def passes_of(flat: Floats, columns: int) -> list[Claim]:
     taken = seconds(
         {
             "read": lambda: read_pass(flat),
-            "question": lambda: dense_kernel.weigh(cells, half),
-            "fused": lambda: dense_kernel.tilt_then_weigh(cells, some, 1.0001, whole),
-            "widest": lambda: dense_kernel.tilt_then_weigh(cells, whole, 1.0001, whole),
+            "question": lambda: histogram.weigh(cells, half),
+            "fused": lambda: histogram.tilt_then_weigh(cells, some, 1.0001, whole),
+            "widest": lambda: histogram.tilt_then_weigh(cells, whole, 1.0001, whole),
         }
     )
     named = [

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -87,7 +89,73 @@ def test_a_changed_copy_is_found(
     assert "entry 0 of the transcript is damaged" in str(object_["notes"])
 
 
-def test_lines_of_another_version_are_refused(asked: Path, lines: Path) -> None:
-    lines.write_text(lines.read_text().replace("casemate.transcript/1", "casemate.transcript/9"))
-    with pytest.raises(Misconfigured, match=r"casemate.transcript/9.* and this version"):
+def test_a_copy_whose_last_line_is_cut_or_that_holds_nothing_is_not_sound(
+    asked: Path, lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, policy = lines.read_text(), elsewhere(asked, tmp_path)
+    for kept, said in ((whole[:-40], "was cut off"), ("", "holds no entry of a transcript")):
+        lines.write_text(kept)
+        code, object_ = reads(capsys, policy, "--transcript", lines)
+        assert code == 1 and object_["equal"] is False and said in str(object_["notes"])
+
+
+def emptied(ledger: Path, *, keep: int = 0) -> None:
+    """Cut the transcript in a ledger's file, as somebody who may write to it would."""
+    with closing(sqlite3.connect(ledger)) as file, file:
+        for (drop,) in file.execute(
+            "SELECT 'DROP TRIGGER ' || name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall():
+            file.execute(drop)
+        file.execute("DELETE FROM transcript WHERE number >= ?", (keep,))
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize("as_copy", [True, False])
+def test_a_transcript_with_less_than_its_ledger_vouches_for_is_not_sound(
+    asked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], keep: int, as_copy: bool
+) -> None:
+    world = Path(shutil.copytree(asked.parent, tmp_path / "world"))
+    policy, ledger, files = world / asked.name, world / "casemate.ledger", set(world.iterdir())
+    copy = Path(shutil.copy(ledger, tmp_path / "copy.ledger")) if as_copy else None
+    arguments = [] if copy is None else ["--transcript", copy]
+    assert reads(capsys, policy, *arguments)[0] == 0, "the twin: nothing was cut"
+    emptied(copy or ledger, keep=keep)
+    code, object_ = reads(capsys, policy, *arguments)
+    assert code == 1 and object_["equal"] is False
+    assert f"the ledger vouches for entry {keep} of the transcript" in str(object_["notes"])
+    assert set(world.iterdir()) == files, "nothing is made"
+
+
+def test_a_ledger_that_is_gone_or_emptied_is_not_sound_while_its_head_is_there(
+    asked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = Path(shutil.copytree(asked.parent, tmp_path / "world"))
+    policy, ledger = world / asked.name, world / "casemate.ledger"
+    ledger.unlink()
+    code, object_ = reads(capsys, policy)
+    assert code == 1 and "casemate.ledger is gone" in str(object_["notes"])
+    assert not ledger.exists(), "nothing is made"
+    ledger.touch(0o600)
+    code, object_ = reads(capsys, policy)
+    assert code == 1 and "a receipt vouches for row" in str(object_["notes"])
+
+
+def test_where_nothing_has_left_there_is_nothing_to_call_sound(tmp_path: Path) -> None:
+    policy = parity(tmp_path)
+    with Session(policy) as session:
+        session.forecast(SQL)
+    with pytest.raises(Misconfigured, match=r"nothing has left .* no transcript to replay"):
+        replay(policy)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [('"casemate.transcript/9"', "has the format 'casemate.transcript/9'"), ("null", "names no f")],
+)
+def test_lines_of_another_version_are_refused(
+    asked: Path, lines: Path, written: str, said: str
+) -> None:
+    lines.write_text(lines.read_text().replace('"casemate.transcript/1"', written))
+    with pytest.raises(Misconfigured, match=rf"this transcript {said}.* and this version") as found:
         replay(asked, lines)
+    assert "None" not in str(found.value)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from casemate.answer import Session
 from casemate.answer.dataset import Dataset
+from casemate.cli.main import exit_code
 from casemate.doors import EntryKind, dataset_key
 from casemate.grid import Origin
 
@@ -130,6 +131,43 @@ def test_losing_the_secret_costs_one_new_run_and_nothing_else(
         surprise = plan.price_of(plan.surprise_law) * (answer.origin is Origin.MEASURED)
         assert session.standing().spent.rho == spent + plan.run_price + surprise
         assert len(session._dataset.doors.transcript.of_kinds((EntryKind.OPENED,))) >= 3
+
+
+@pytest.mark.parametrize("command", ["ask", "budget"])
+def test_a_garbled_or_unreadable_head_beside_the_ledger_is_refused_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    policy, head = parity(tmp_path), tmp_path / "casemate.ledger-head"
+    asked = [command, str(policy), *(FEW[:1] if command == "ask" else [])]
+    with Session(policy) as session:
+        session.query(FEW[0])
+    head.write_text("garbled")
+    assert exit_code(asked) == 3
+    out, err = capsys.readouterr()
+    assert not out and err.count("\n") == 1 and "-head does not name a row of the ledger" in err
+    head.unlink()
+    head.mkdir()
+    assert exit_code(asked) == 2
+    assert "-head, which names the ledger's newest row, cannot be opened" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("setting", [None, "other.ledger"])
+@pytest.mark.parametrize("command", ["ask", "budget", "replay", "plan"])
+def test_a_link_in_the_place_of_the_ledger_is_not_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, setting: str | None
+) -> None:
+    """The twin: the file itself is used, so it is the link that is refused."""
+    policy, ledger = parity(tmp_path, ledger=setting), tmp_path / (setting or "casemate.ledger")
+    asked = [command, str(policy), *(FEW[:1] if command == "ask" else [])]
+    with Session(policy) as session:
+        session.query(FEW[0])
+    assert exit_code(asked) == 0
+    ledger.rename(tmp_path / "elsewhere")
+    ledger.symlink_to(tmp_path / "elsewhere")
+    capsys.readouterr()
+    assert exit_code(asked) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.count("\n") == 1 and "link" in err
 
 
 def test_what_a_crash_left_unsaid_in_the_ledger_is_said_by_the_next_session(

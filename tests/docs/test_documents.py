@@ -1,3 +1,6 @@
+"""Every page: what it shows runs, its links lead somewhere, and the modules it names are there."""
+
+import pkgutil
 import re
 from pathlib import Path
 
@@ -27,3 +30,12 @@ def test_everything_on_the_page_runs(path: Path, tmp_path: Path) -> None:
 def test_every_link_to_a_file_leads_to_one(path: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=NAMES)
+def test_every_module_that_a_page_names_is_there(path: Path) -> None:
+    """`docs/notation.md` names fields too, and has a test of its own."""
+    rooms = "|".join(each.parent.name for each in ROOT.glob("src/casemate/*/__init__.py"))
+    named = re.findall(rf"`(?:casemate\.)?((?:{rooms})(?:\.\w+)+)`", path.read_text())
+    for name in named if path.name != "notation.md" else ():
+        pkgutil.resolve_name(f"casemate.{name}")

@@ -34,13 +34,13 @@ def book(ledger: Path) -> None:
 
 
 Use = Callable[[Path], None]
-LINKED: list[tuple[str, Use]] = [
+FILES: list[tuple[str, Use]] = [
     ("l-key", key),
     ("l-gate", gate),
     ("l-gate.lock", lock),
     ("l-head", book),
+    ("l", book),
 ]
-FILES = [*LINKED, ("l", book)]
 every_file = pytest.mark.parametrize(("name", "use"), FILES)
 
 
@@ -72,7 +72,7 @@ def test_one_that_others_may_use_is_refused_and_a_ledger_that_they_only_read_is_
             use(tmp_path / "l")
 
 
-@pytest.mark.parametrize(("name", "use"), LINKED)
+@every_file
 @pytest.mark.parametrize("there", [True, False])
 def test_a_link_in_the_place_of_a_file_is_not_followed(
     name: str, use: Use, there: bool, tmp_path: Path
@@ -99,7 +99,7 @@ def test_a_file_of_somebody_else_is_not_used(
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     found = os.stat_result((0o100600, 1, 1, 1, os.getuid() + 2, 0, 0, 0, 0, 0))
     monkeypatch.setattr(os, "fstat", lambda _: found)
-    monkeypatch.setattr(Path, "stat", lambda _, **__: found)
+    monkeypatch.setattr(Path, "lstat", lambda _: found)
     with pytest.raises(Misconfigured, match="belongs to somebody else"):
         use(tmp_path / "l")
 

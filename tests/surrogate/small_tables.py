@@ -15,7 +15,7 @@ from casemate.grid import (
     Product,
     Scope,
 )
-from casemate.surrogate.dense import marginals
+from casemate.surrogate.histogram import marginals
 
 SHAPE, TOTAL = (3, 4, 2, 3), 5_000.0
 EVERYTHING = (0, 1, 2, 3)

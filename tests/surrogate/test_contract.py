@@ -27,9 +27,9 @@ from casemate.papers.database_updates import (
     literal_step,
 )
 from casemate.surrogate import Surrogate
-from casemate.surrogate.dense import marginals
+from casemate.surrogate.dense import DenseSurrogate
+from casemate.surrogate.histogram import marginals
 from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.replay import DenseSurrogate
 from casemate.surrogate.stand_in import DailyStandIn
 
 SHAPE, PEOPLE = (2, 3, 2), 1_000.0

@@ -185,16 +185,13 @@ class OnlineConstruction:
             return self.plan.answer
         return self.plan.price_of(self.plan.surprise_law or self.plan.start_law)
 
-    def _may_ask(self, principal: str) -> bool:
-        ration = self.options.ration
-        return ration is None or self.stand_in.surprises[principal] < ration
-
     def _verdict(self, gate: Gate, asked: GridQuestion, principal: str) -> Easy:
         verdict = gate.find_answer(asked.text)
         if verdict is not None:
             return verdict
-        if not self._may_ask(principal):
-            raise RationSpent(self.options.ration or 0)
+        ration = self.options.ration
+        if ration is not None and self.stand_in.surprises[principal] >= ration:
+            raise RationSpent(ration)
         return gate.ask(self._question(asked), principal)
 
     def _question(self, asked: GridQuestion) -> GateQuestion:
@@ -390,10 +387,16 @@ def gate_of(plan: BudgetPlan, doors: Doorway) -> Gate | None:
     """The gate of a plan that has one."""
     if plan.gate is None:
         return None
-    return doors.gate(
-        plan.gate.calibration,
-        plan.gate.threshold,
+    return Gate(
+        doors.ledger,
+        doors.transcript,
+        doors.secrets,
+        doors.edition,
+        calibration=plan.gate.calibration,
+        schedule=plan.gate.threshold,
         runs=plan.gate.runs,
         reserve=plan.price_of(plan.surprise_law),
         side=plan.gate.side,
+        noise=doors.noise,
+        name=doors.name,
     )

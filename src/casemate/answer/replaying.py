@@ -6,7 +6,6 @@ Guarantee  Nothing private is opened, neither the table nor a secret, so whoever
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,11 @@ from casemate.doors import (
     dataset_of,
     from_lines,
     ledger_of,
-    open_transcript,
+    read_transcript,
     to_lines,
     transcript_of,
 )
-from casemate.errors import Misconfigured, TranscriptDamaged
+from casemate.errors import LedgerDamaged, Misconfigured, TranscriptDamaged
 from casemate.surrogate import StandIn
 from casemate.table import Policy, Universe
 
@@ -61,16 +60,16 @@ def replay(policy: str | Path | Policy, transcript: str | Path | None = None) ->
     read, _ = with_types(policy_of(policy))
     own, given, notes = None, None, []
     try:
-        own = _read_own(read)
+        own = read_transcript(ledger_of(read, required_budget(read)))
         given = None if transcript is None else _read_copy(Path(transcript))
-    except TranscriptDamaged as reason:
+    except (LedgerDamaged, TranscriptDamaged) as reason:
         notes.append(str(reason))
-    if own is None and given is None and not notes:
+    if not own and given is None and not notes:
         raise Misconfigured(
-            f"nothing was asked of {dataset_of(read)} yet, so there is no transcript to replay; "
+            f"nothing has left {dataset_of(read)} yet, so there is no transcript to replay; "
             f"name a copy of one, or ask first"
         )
-    entries = (own if given is None else given) or ()
+    entries = tuple((own if given is None else given) or ())
     if own is not None and given is not None and own != given:
         notes.append(_difference(own, given))
     built = _stand_in(read, entries), _stand_in(read, entries)
@@ -79,25 +78,19 @@ def replay(policy: str | Path | Policy, transcript: str | Path | None = None) ->
     return Replay(dataset_of(read), entries, not notes, built[0], tuple(notes))
 
 
-def _read_own(policy: Policy) -> tuple[TranscriptEntry, ...] | None:
-    """The transcript in the ledger's place; none is made where there is none."""
-    where = ledger_of(policy, required_budget(policy))
-    if isinstance(where, Path) and not where.exists():
-        return None
-    return _read(where)
-
-
-def _read_copy(path: Path) -> tuple[TranscriptEntry, ...]:
+def _read_copy(path: Path) -> list[TranscriptEntry]:
     with path.open("rb") as file:
-        if file.read(len(SQLITE)) == SQLITE:
-            return _read(path)
-    with path.open(encoding="ascii", errors="replace") as lines:
-        return tuple(from_lines(lines))
-
-
-def _read(where: str | Path) -> tuple[TranscriptEntry, ...]:
-    with closing(open_transcript(where)) as transcript:
-        return tuple(transcript.replay())
+        is_ledger = file.read(len(SQLITE)) == SQLITE
+    if is_ledger:
+        entries = read_transcript(path.resolve(), copy=True)
+    else:
+        with path.open(encoding="ascii", errors="replace") as lines:
+            entries = list(from_lines(lines))
+    if not entries:
+        raise TranscriptDamaged(
+            f"{path} holds no entry of a transcript; ask whoever published it for a whole copy"
+        )
+    return entries
 
 
 def _difference(own: Sequence[TranscriptEntry], given: Sequence[TranscriptEntry]) -> str:

@@ -229,16 +229,13 @@ def _column(name: str, cells: Sequence[Cell], confidence: float, session: bool) 
     ]
     yield name, values, bool(noised)
     if noised:
-        yield "±", of_noised(lambda c: _error_words(c, places)), True
+        errors = of_noised(lambda c: UNKNOWN if c.error is None else number_words(c.error, places))
+        yield "±", errors, True
         proven = of_noised(lambda c: range_words(c.lo, c.hi, places))
         yield f"proven, {percent(confidence)}", proven, False
         if session:
             at_once = of_noised(lambda c: range_words(c.session_lo, c.session_hi, places))
             yield "all answers at once", at_once, False
-
-
-def _error_words(cell: Noised, places: int) -> str:
-    return UNKNOWN if cell.error is None else number_words(cell.error, places)
 
 
 # The figure of an answer ----------------------------------------------------------------------

@@ -89,7 +89,9 @@ class GateSchedule:
 
     def error_bound(self, question: int) -> int:
         """How far a comparison can err at question 1, 2, 3, ...; all at once but for beta."""
-        self._require(question)
+        last = math.inf if self.questions is None else self.questions
+        if not 1 <= question <= last:
+            raise ValueError(f"questions are numbered from 1 to {last}, got {question}")
         if self.questions is None:
             return self.calibration.error_bound_at(
                 question, self.beta, self.runs, _sides(self.side)
@@ -101,11 +103,6 @@ class GateSchedule:
     def threshold(self, question: int) -> int:
         """The public threshold of question 1, 2, 3, ..."""
         return math.ceil(self.multiple * self.error_bound(question))
-
-    def _require(self, question: int) -> None:
-        last = math.inf if self.questions is None else self.questions
-        if not 1 <= question <= last:
-            raise ValueError(f"questions are numbered from 1 to {last}, got {question}")
 
 
 def easy_interval(

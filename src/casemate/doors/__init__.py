@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         answered_key,
         from_lines,
         open_transcript,
+        read_transcript,
         to_lines,
         transcript_of,
     )

@@ -12,12 +12,10 @@ import secrets as tokens
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
-from casemate.doors.gate import Gate
 from casemate.doors.measurement import Measurement
 from casemate.doors.run_secrets import MemorySecrets, RunSecrets, SecretFile
 from casemate.doors.transcript import (
@@ -32,7 +30,6 @@ from casemate.doors.transcript import (
 from casemate.errors import Misconfigured
 from casemate.privacy.book import flush_folder, open_private
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
-from casemate.privacy.mechanisms import Calibration, Side
 from casemate.privacy.noise import EXACT, Bits, Noise, Sources, discrete_gaussian, discrete_laplace
 from casemate.table import Budget, Column, Policy, Table, Universe
 from casemate.table.sources import choice_of_rows, typed_by_policy
@@ -74,14 +71,10 @@ def dataset_of(policy: Policy) -> str:
 
 
 def ledger_of(policy: Policy, budget: Budget) -> str | Path:
-    """Where the ledger of a policy is; beside the policy's file unless it says otherwise.
-
-    A file goes by its own name: secrets stand beside that, not beside a link to it.
-    """
-    if budget.ledger is not None and "://" in budget.ledger:
-        return budget.ledger
-    where = _default_ledger(policy) if budget.ledger is None else Path(budget.ledger)
-    return where.resolve() if where.is_symlink() else where
+    """Where the ledger of a policy is; beside the policy's file unless it says otherwise."""
+    if budget.ledger is None:
+        return _default_ledger(policy)
+    return budget.ledger if "://" in budget.ledger else Path(budget.ledger)
 
 
 def _default_ledger(policy: Policy) -> Path:
@@ -199,30 +192,6 @@ class Doorway:
     def measurement(self) -> Measurement:
         """The door through which noised cells leave."""
         return Measurement(self.ledger, self.transcript, self.edition, self.sources)
-
-    def gate(
-        self,
-        calibration: Calibration,
-        schedule: Callable[[int], int],
-        *,
-        runs: int,
-        reserve: Fraction,
-        side: Side,
-    ) -> Gate:
-        """The door that says whether a stand-in is good enough."""
-        return Gate(
-            self.ledger,
-            self.transcript,
-            self.secrets,
-            self.edition,
-            calibration=calibration,
-            schedule=schedule,
-            runs=runs,
-            reserve=reserve,
-            side=side,
-            noise=self.noise,
-            name=self.name,
-        )
 
     def opening(self, run: str) -> Opened:
         """What was said when a run of the gate was opened."""

@@ -30,13 +30,13 @@ Departure  The source compares one number, we the largest of a statement's scale
 """
 
 import secrets as tokens
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
 from operator import index, sub
 
-from casemate.doors.measurement import Cells, Scan, cut_off, read_cells
+from casemate.doors.measurement import Cells, Scan, read_cells
 from casemate.doors.run_secrets import RunSecret, RunSecrets
 from casemate.doors.transcript import (
     ENDS_A_RUN,
@@ -50,6 +50,7 @@ from casemate.doors.transcript import (
     TranscriptBook,
     TranscriptEntry,
     asked_key,
+    cut_off,
     write_once,
 )
 from casemate.errors import BudgetExhausted, PositivesSpent
@@ -190,69 +191,46 @@ class Gate:
 
     def ask(self, question: GateQuestion, principal: str = "") -> Easy:
         """Compare one statement; the answer is `Easy`, or `Hard` with its sign and gap."""
-        return self.ask_all([question], principal)[0]
-
-    def ask_all(self, questions: Sequence[GateQuestion], principal: str = "") -> list[Easy]:
-        """Compare statements up to the first surprise, all in one wait for the disk.
-
-        The answers are those of the first questions, in order: after a surprise the stand-in
-        changes, so what follows it has to be asked again.
-        """
-        recorded = {question.text: self.find_answer(question.text) for question in questions}
-        fresh = [question for question in questions if recorded[question.text] is None]
-        if not fresh:
-            answers = (recorded[question.text] for question in questions)
-            return [answer for answer in answers if answer is not None]
+        recorded = self.find_answer(question.text)
+        if recorded is not None:
+            return recorded
         with self._secrets.exclusive_lock():
             self._open_run(principal)  # paid before the scan, so that a failure in it is never free
-        units = self.calibration.sensitivity
-        deviations = {question.text: question.deviation(units) for question in fresh}
+        deviation = question.deviation(self.calibration.sensitivity)
         with self._secrets.exclusive_lock():
             secret = self._open_run(principal)
-            entries = self._transcript.run(
-                lambda book: self._compare_and_append(
-                    book, secret, questions, deviations, principal
-                )
+            entry = self._transcript.run(
+                lambda book: self._compare_and_append(book, secret, question, deviation, principal)
             )
-            if _fired_in(secret, entries[-1]):
-                self._settle(entries[-1])
-        return [_answer_of(entry) for entry in entries]
+            if entry.run == secret.run and entry.kind == EntryKind.HARD:
+                self._settle(entry)
+        return _answer_of(entry)
 
     def _compare_and_append(
         self,
         book: TranscriptBook,
         secret: RunSecret,
-        questions: Sequence[GateQuestion],
-        deviations: Mapping[str, Deviation],
+        question: GateQuestion,
+        deviation: Deviation,
         principal: str,
-    ) -> list[TranscriptEntry]:
-        """Draw and append, question by question, until one fires."""
-        entries: list[TranscriptEntry] = []
-        for question in questions:
-            entry = book.find(asked_key(question.text, self.edition))
-            if entry is None:
-                asked = self._next_question(book.newest(), secret.run, question, principal)
-                entry = write_once(book, self._answer(secret, asked, deviations[asked.question]))
-            entries.append(entry)
-            if _fired_in(secret, entry):
-                break
-        return entries
-
-    def _next_question(
-        self, newest: TranscriptEntry | None, run: str, question: GateQuestion, principal: str
-    ) -> Easy:
-        """The question at its place in the schedule, as it will be recorded if it passes."""
+    ) -> TranscriptEntry:
+        """Draw and append at the next place of the schedule, unless another process was first."""
+        stored = book.find(asked_key(question.text, self.edition))
+        if stored is not None:
+            return stored
+        newest = book.newest()
         at = 1 if newest is None else newest.questions + 1
-        return Easy(
+        asked = Easy(
             question=question.text,
             policy=self.edition.policy,
             data=self.edition.data,
-            run=run,
+            run=secret.run,
             at=at,
             threshold=self.schedule(at),
             after=question.after,
             principal=principal,
         )
+        return write_once(book, self._answer(secret, asked, deviation))
 
     def _answer(self, secret: RunSecret, asked: Easy, deviation: Deviation) -> Easy:
         """What the comparisons of a question come to; the first that is positive ends the run."""
@@ -355,10 +333,6 @@ def _run_key(run: str) -> str:
 def _opening(secret: RunSecret) -> Opened:
     noise = secret.state.calibration
     return Opened(secret.run, noise.epsilon, noise.threshold, noise.query, noise.sensitivity)
-
-
-def _fired_in(secret: RunSecret, entry: TranscriptEntry) -> bool:
-    return entry.run == secret.run and entry.kind == EntryKind.HARD
 
 
 def _answer_of(entry: TranscriptEntry) -> Easy:

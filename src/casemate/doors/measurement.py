@@ -13,6 +13,7 @@ Cost       One scan, one draw for each cell, three waits for the disk.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
+from typing import TypeVar
 
 from casemate.doors.transcript import (
     Edition,
@@ -21,9 +22,10 @@ from casemate.doors.transcript import (
     Transcript,
     TranscriptBook,
     TranscriptEntry,
+    cut_off,
     write_once,
 )
-from casemate.errors import CasemateError, ScanFailed, TranscriptDamaged
+from casemate.errors import CasemateError, ScanFailed
 from casemate.privacy.ledger import Ledger
 from casemate.privacy.noise import Law, Sources
 
@@ -60,6 +62,8 @@ LONGEST_PURPOSE = 1000
 """Characters of a question that the ledger's purpose shows."""
 
 NUMBER_OF_PEOPLE = "the number of people"
+
+Measurements = TypeVar("Measurements", bound=Measured)
 
 
 @dataclass(frozen=True)
@@ -99,23 +103,27 @@ class Measurement:
         principal: str = "",
     ) -> Measured:
         """The noised cells of a question, which is a normalised text; `exact` reads them."""
-        return self._measure(self._blank(Measured, question, law), exact, cells, law, principal)
+        return self._measure(Measured, question, exact, cells, law=law, principal=principal)
 
     def total(self, exact: Callable[[], int], *, law: Law, principal: str = "") -> PeopleTotal:
         """The noised number of people."""
-        blank = self._blank(PeopleTotal, NUMBER_OF_PEOPLE, law)
-        found = self._measure(blank, lambda: (exact(),), 1, law, principal)
-        assert isinstance(found, PeopleTotal), "the key of a total holds a total"
-        return found
-
-    def _blank(self, form: type[Measured], question: str, law: Law) -> Measured:
-        """The measurement before anything was read or drawn, for its key."""
-        return form(question, self.edition.policy, self.edition.data, law.name, law.scale, ())
+        return self._measure(
+            PeopleTotal, NUMBER_OF_PEOPLE, lambda: (exact(),), 1, law=law, principal=principal
+        )
 
     def _measure(
-        self, blank: Measured, exact: Callable[[], Cells], cells: int, law: Law, principal: str
-    ) -> Measured:
-        key, purpose = blank.key, f"measure {blank.question}"[:LONGEST_PURPOSE]
+        self,
+        form: type[Measurements],
+        question: str,
+        exact: Callable[[], Cells],
+        cells: int,
+        *,
+        law: Law,
+        principal: str,
+    ) -> Measurements:
+        edition = self.edition
+        blank = form(question, edition.policy, edition.data, law.name, law.scale, ())  # for its key
+        key, purpose = blank.key, f"measure {question}"[:LONGEST_PURPOSE]
         receipt = self.ledger.charge(law.cost, key=key, purpose=purpose, principal=principal)
         entry = self.transcript.find(key)
         if entry is None:
@@ -127,7 +135,9 @@ class Measurement:
             )
         if receipt.output is None:
             self.ledger.record_output(key, str(entry.head).encode())
-        return _measurement_of(entry)
+        content = entry.content
+        assert isinstance(content, form), "the key of a measurement holds a measurement"
+        return content
 
     def _draw_and_append(
         self, book: TranscriptBook, blank: Measured, values: list[int], law: Law
@@ -139,18 +149,3 @@ class Measurement:
         noise = self.sources.draw(law, len(values))
         noisy = tuple(value + drawn for value, drawn in zip(values, noise, strict=True))
         return write_once(book, replace(blank, values=noisy))
-
-
-def _measurement_of(entry: TranscriptEntry) -> Measured:
-    content = entry.content
-    assert isinstance(content, Measured), "the key of a measurement holds a measurement"
-    return content
-
-
-def cut_off(head: bytes) -> TranscriptDamaged:
-    """The error for an entry that the ledger vouches for and the transcript does not have."""
-    number = head.decode().partition(":")[0]
-    return TranscriptDamaged(
-        f"the ledger vouches for entry {number} of the transcript, which is not there; nothing "
-        f"more can leave: restore the transcript from a copy that has it"
-    )

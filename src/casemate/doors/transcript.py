@@ -26,11 +26,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from fractions import Fraction
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
-from casemate.errors import Misconfigured, TranscriptDamaged
+from casemate.errors import TranscriptDamaged
 from casemate.privacy import Pure
 from casemate.privacy.book import (
     IN_MEMORY,
@@ -45,6 +44,7 @@ from casemate.privacy.book import (
     canonical_json,
     open_book,
 )
+from casemate.privacy.ledger import stored_outputs
 
 # Entries: what each says, its text and its hash -------------------------------------------------
 
@@ -355,10 +355,6 @@ class Transcript:
         """Write the content unless its key has an entry, and return the entry under the key."""
         return self.run(lambda book: write_once(book, content))
 
-    def append_all(self, contents: Sequence[Content]) -> list[TranscriptEntry]:
-        """Write several contents in one wait for the disk."""
-        return self.run(lambda book: [write_once(book, content) for content in contents])
-
     def run(self, work: Callable[[TranscriptBook], Result]) -> Result:
         """Do the work in one transaction, alone, and return its result once that is durable."""
         return self._store.run(work)
@@ -456,6 +452,29 @@ def open_transcript(where: str | Path) -> Transcript:
     return transcript
 
 
+def read_transcript(where: str | Path, *, copy: bool = False) -> list[TranscriptEntry] | None:
+    """Every entry in a place, held against the ledger there; None where there is no ledger."""
+    vouched = stored_outputs(where, copy=copy)
+    if vouched is None:
+        return None
+    with open_transcript(where) as transcript:
+        entries = list(transcript.replay())
+    heads = {str(entry.head).encode() for entry in entries}
+    for head in vouched:
+        if head not in heads:
+            raise cut_off(head)
+    return entries
+
+
+def cut_off(head: bytes) -> TranscriptDamaged:
+    """The error for an entry that the ledger vouches for and the transcript does not have."""
+    number = head.decode().partition(":")[0]
+    return TranscriptDamaged(
+        f"the ledger vouches for entry {number} of the transcript, which is not there; nothing "
+        f"more can leave: restore the transcript from a copy that has it"
+    )
+
+
 def transcript_of(entries: Iterable[TranscriptEntry]) -> Transcript:
     """A transcript in memory of entries whose chain was checked."""
     book = MemoryBook(FORM)
@@ -476,12 +495,8 @@ def to_lines(entries: Iterable[TranscriptEntry]) -> Iterator[str]:
 
 
 def from_lines(lines: Iterable[str]) -> Iterator[TranscriptEntry]:
-    """Read the lines back and check their chain.
-
-    A last line that was cut off, and so does not end in a newline, is left out: it was never whole.
-    """
-    whole_lines = takewhile(lambda line: line.endswith("\n"), lines)
-    entries = (_entry(line, number) for number, line in enumerate(whole_lines))
+    """Read the lines back and check their chain."""
+    entries = (_entry(line, number) for number, line in enumerate(lines))
     yield from _walk_chain(entries, require_follows)
 
 
@@ -491,10 +506,6 @@ def _entry(line: str, number: int) -> TranscriptEntry:
         written = plain.pop("format")
         entry = TranscriptEntry(**(plain | {"hash": bytes.fromhex(plain["hash"])}))
     except (ValueError, LookupError, TypeError, AttributeError) as reason:
-        raise damaged(number, "its line cannot be read") from reason
-    if written != FORM.version:
-        raise Misconfigured(
-            f"these lines have the format {written!r} and this version of casemate reads "
-            f"{FORM.version!r}; read them with the version that wrote them"
-        )
+        raise damaged(number, "its line cannot be read, or was cut off") from reason
+    FORM.require_version(written)
     return entry

@@ -62,8 +62,11 @@ class PrivateCells:
         """The counts over a scope, summed from a wider one where that was counted."""
         if scope not in self._tables:
             wider = next((s for s in self._tables if set(scope) < set(s)), None)
-            whole = all_codes(scope, self.shape)
-            table = self._count(whole) if wider is None else self._sum_out(wider, scope)
+            if wider is None:
+                table = self._count(all_codes(scope, self.shape))
+            else:
+                axes = tuple(axis for axis, a in enumerate(wider) if a not in scope)
+                table = np.asarray(self._tables[wider].sum(axis=axes, dtype=np.int64))
             self._make_room(table.size)
             self._tables[scope] = table
         return self._tables[scope]
@@ -124,11 +127,6 @@ class PrivateCells:
         if scope not in self._areas:
             self._areas[scope] = summed_area(table.astype(np.float64))
         return self._areas[scope]
-
-    def _sum_out(self, wider: Scope, scope: Scope) -> Counts:
-        axes = tuple(axis for axis, attribute in enumerate(wider) if attribute not in scope)
-        summed: Counts = self._tables[wider].sum(axis=axes, dtype=np.int64)
-        return np.asarray(summed)
 
     def _make_room(self, cells: int) -> None:
         """Drop what was counted first, so that memory stays bounded."""

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from casemate.errors import Misconfigured
@@ -164,10 +165,7 @@ def _require_exact(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a Fraction that is not negative, got {value!r}")
 
 
-def _context(digits: int, rounding: str) -> Context:
-    return Context(prec=digits, rounding=rounding, Emin=-(10**9), Emax=10**9)
-
-
+_context = partial(Context, Emin=-(10**9), Emax=10**9)
 _NEAREST, _UP, _DOWN = (_context(60, way) for way in (ROUND_HALF_EVEN, ROUND_CEILING, ROUND_FLOOR))
 _SHORT_UP, _SHORT_DOWN = _context(30, ROUND_CEILING), _context(20, ROUND_FLOOR)
 _ROOT_RATIO = Decimal("1.000000000000000001")

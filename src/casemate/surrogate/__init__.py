@@ -1,7 +1,7 @@
 """A public stand-in for the table: answers questions, learns from measurements, opens nothing.
 
-`replay` is the stand-in that holds every cell (`dense`) and replays every measurement by the steps
-of `projection`; `mixture` is the one of products for large universes, fitted by
+`dense` is the stand-in that holds every cell (a `histogram`) and replays every measurement by the
+steps of `projection`; `mixture` is the one of products for large universes, fitted by
 `mixture_residuals`. `stand_in` says what every stand-in can do, chooses between them and rebuilds
 one from a transcript alone, and `typical_error` estimates how far it is off.
 """
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from casemate.facade import lazily
 
 if TYPE_CHECKING:
-    from casemate.surrogate.dense import MAX_DENSE_CELLS, Histogram, caches_marginal
+    from casemate.surrogate.dense import WIDE_TABLE_ATTRIBUTES
+    from casemate.surrogate.histogram import MAX_DENSE_CELLS, Histogram, caches_marginal
     from casemate.surrogate.projection import exponential_tilt, worst_cell
-    from casemate.surrogate.replay import WIDE_TABLE_ATTRIBUTES
     from casemate.surrogate.stand_in import Make, StandIn, Surrogate, stand_in_for
     from casemate.surrogate.typical_error import MAX_REFITTED_CELLS, MAX_REPLICATES, TypicalErrors
 else:

@@ -1,488 +1,189 @@
-"""A distribution over up to 2e8 cells, held as rows x columns of numbers and one global scale.
+"""The stand-in for daily use: projections, every past measurement replayed after each new one.
 
-Source     The dense form of the databases that the update algorithms of source document 003
-           maintain.
-Guarantee  The same cells give the same bits on every machine: every sum has a fixed order, which
-           the compiler may not change.
-Cost       A product question is one pass over the rows and columns it touches; an update is one
-           pass, fused with the look at what the next update needs. 8 bytes a cell.
-Departure  The normaliser is worked out, never summed: an update inside a 0/1 question touches
-           only its cells, and the scale carries the rest
-           (`test_an_update_touches_only_the_cells_inside`).
+Source     The online construction of source document 003, whose stand-in is public: whatever
+           learns from the measurements costs no privacy, so the best fit is free.
+Guarantee  A deterministic function of its settings and of the measurements in their order: the
+           same transcript gives the same bits.
+Cost       One pass over the cells for each past measurement and each sweep, fused with the look
+           at what the next one needs.
+Hard       Single questions and tables of one or two attributes are matched in turn (iterative
+           proportional fitting), after tables that share an attribute were made to agree on it.
+Soft       The cells of a table of three or more attributes are few people each, and matching them
+           would be matching noise: it is approached as far as the variance of its noise allows,
+           and before the others in each sweep, so that large sums stay with those who know them.
+           `test_a_noisy_wide_table_is_approached_and_not_matched` shows both.
 """
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from casemate.compiled import compiled
 from casemate.grid import (
     Floats,
     Marginal,
+    MeasuredMarginal,
+    MeasuredProduct,
+    Measurement,
     Product,
     Scope,
-    contract,
-    over_many_ranges,
-    over_ranges,
-    summed_area,
+)
+from casemate.surrogate.histogram import Histogram, Target
+from casemate.surrogate.projection import (
+    KnownTotal,
+    check_grid,
+    inside_and_outside,
+    reconcile,
+    soft_to_marginal,
+    to_marginal,
+    to_mean,
 )
 
-# Compiled passes over cells stored as rows x columns --------------------------------------------
-#
-# Rows are added up column by column, from the first to the last. Rows without weight, and the
-# columns before the first weight and after the last, are not touched.
+DEFAULT_SWEEPS = 10
+"""So many sweeps fit several measurements that come together."""
 
+SOFT_STEP_SHARPNESS = 50.0
+"""How many times its own information a measurement is believed in the soft steps: kappa."""
 
-Places = NDArray[np.int64]
-
-
-class ProductVectors(NamedTuple):
-    """A product question over rows x columns: a weight for each row, and one for each column."""
-
-    rows: Floats
-    columns: Floats
-
-
-@compiled
-def _support_range(columns: Floats) -> tuple[int, int]:
-    """The first column with a weight and the one after the last."""
-    first, last = 0, columns.shape[0]
-    while first < last and columns[first] == 0:
-        first += 1
-    while last > first and columns[last - 1] == 0:
-        last -= 1
-    return first, last
-
-
-@compiled
-def _scale(row: Floats, factors: Floats) -> None:
-    for j in range(row.shape[0]):
-        row[j] *= factors[j]
-
-
-@compiled
-def _add(row: Floats, weight: float, sums: Floats) -> None:
-    for j in range(row.shape[0]):
-        sums[j] += weight * row[j]
-
-
-@compiled
-def _scale_then_add(row: Floats, factors: Floats, weight: float, sums: Floats) -> None:
-    for j in range(row.shape[0]):
-        scaled = row[j] * factors[j]
-        row[j] = scaled
-        sums[j] += weight * scaled
-
-
-@compiled
-def _dot(sums: Floats, columns: Floats) -> float:
-    total = 0.0
-    for j in range(sums.shape[0]):
-        total += sums[j] * columns[j]
-    return total
-
-
-@compiled
-def weigh(cells: Floats, asked: ProductVectors) -> float:
-    """The sum of rows[i] * cells[i, j] * columns[j]."""
-    rows, columns = asked
-    first, last = _support_range(columns)
-    sums = np.zeros(last - first)
-    for i in range(cells.shape[0]):
-        if rows[i] != 0:
-            _add(cells[i, first:last], rows[i], sums)
-    return _dot(sums, columns[first:last])
-
-
-@compiled
-def tilt(cells: Floats, inside: ProductVectors, ratio: float) -> None:
-    """Multiply the cells inside a 0/1 question by `ratio`."""
-    rows, columns = inside
-    first, last = _support_range(columns)
-    factors = np.where(columns != 0, ratio, 1.0)
-    for i in range(cells.shape[0]):
-        if rows[i] != 0:
-            _scale(cells[i, first:last], factors[first:last])
-
-
-@compiled
-def _factors_and_sums(columns: Floats, ratio: float) -> tuple[Floats, Floats]:
-    """Two vectors half a page apart: at the same place in a page, each store stalls a load."""
-    length = columns.shape[0]
-    second = (length + 511) // 512 * 512 + 256
-    buffer = np.zeros(second + length)
-    buffer[:length] = np.where(columns != 0, ratio, 1.0)
-    return buffer[:length], buffer[second:]
-
-
-@compiled
-def tilt_then_weigh(
-    cells: Floats, inside: ProductVectors, ratio: float, asked: ProductVectors
-) -> float:
-    """Multiply the cells inside one 0/1 question, and weigh the next question, in one pass."""
-    rows, columns = inside
-    asked_rows, asked_columns = asked
-    first, last = _support_range(columns)
-    factors, sums = _factors_and_sums(columns, ratio)
-    for i in range(cells.shape[0]):
-        if asked_rows[i] == 0:
-            if rows[i] != 0:
-                _scale(cells[i, first:last], factors[first:last])
-        elif rows[i] == 0:
-            _add(cells[i], asked_rows[i], sums)
-        else:
-            _scale_then_add(cells[i], factors, asked_rows[i], sums)
-    return _dot(sums, asked_columns)
-
-
-@compiled
-def spread(cells: Floats, groups: Places, factors: Floats) -> None:
-    """Multiply every row by the factors of its group, one for each column."""
-    for i in range(cells.shape[0]):
-        _scale(cells[i], factors[groups[i]])
-
-
-@compiled
-def gather(cells: Floats, groups: Places, sums: Floats) -> None:
-    """Add every row to the sums of its group, one for each column."""
-    for i in range(cells.shape[0]):
-        _add(cells[i], 1.0, sums[groups[i]])
-
-
-@compiled
-def spread_then_gather(
-    cells: Floats, groups: Places, factors: Floats, next_groups: Places, sums: Floats
-) -> None:
-    """Multiply every row by its factors and add it to the next groups' sums, in one pass."""
-    for i in range(cells.shape[0]):
-        _scale_then_add(cells[i], factors[groups[i]], 1.0, sums[next_groups[i]])
-
-
-@compiled
-def sum_out(source: Floats, target: Floats) -> None:
-    """Add up the middle axis of before x width x after, in order."""
-    before, width, after = source.shape
-    for i in range(before):
-        for j in range(after):
-            total = source[i, 0, j]
-            for k in range(1, width):
-                total += source[i, k, j]
-            target[i, j] = total
-
-
-# Marginals --------------------------------------------------------------------------------------
-#
-# They are made by adding up the attributes they do not keep, one after the other, the widest first.
-# Scopes that drop the same attributes first share those sums. Each marginal still has one fixed
-# chain of sums, so its bits do not depend on which others were wanted or remembered.
-
-
-MAX_CACHED_NUMBERS = 2**24
-"""So many numbers of marginals are remembered at most."""
-
-
-def sum_over_axis(table: Floats, axis: int) -> Floats:
-    """The table without one axis, its entries added up in order."""
-    before, after = math.prod(table.shape[:axis]), math.prod(table.shape[axis + 1 :])
-    target = np.empty((before, after))
-    sum_out(np.ascontiguousarray(table).reshape(before, table.shape[axis], after), target)
-    return target.reshape(table.shape[:axis] + table.shape[axis + 1 :])
-
-
-def marginals(cells: Floats, scopes: Iterable[Scope]) -> dict[Scope, Floats]:
-    """All these marginals of an array with one axis for each attribute, by shared summation."""
-    widest_first = sorted(range(cells.ndim), key=lambda axis: (-cells.shape[axis], axis))
-    found: dict[Scope, Floats] = {}
-    _descend(cells, tuple(range(cells.ndim)), widest_first, sorted(set(scopes)), found)
-    return found
-
-
-def _descend(
-    table: Floats,
-    present: Scope,
-    undecided: Sequence[int],
-    scopes: Sequence[Scope],
-    found: dict[Scope, Floats],
-) -> None:
-    """Decide about one attribute: those scopes that drop it share its sum."""
-    if not undecided:
-        found[present] = table
-        return
-    attribute, rest = undecided[0], undecided[1:]
-    without = [scope for scope in scopes if attribute not in scope]
-    within = [scope for scope in scopes if attribute in scope]
-    if without:
-        place = present.index(attribute)
-        remaining = present[:place] + present[place + 1 :]
-        _descend(sum_over_axis(table, place), remaining, rest, without, found)
-    if within:
-        _descend(table, present, rest, within, found)
+WIDE_TABLE_ATTRIBUTES = 3
+"""A table of so many attributes is approached softly."""
 
 
 @dataclass
-class MarginalTables:
-    """The marginals that are asked for, until the cells change; then all are made again at once."""
+class HeldQuestion:
+    """A measured question, and what a step towards it looks at."""
 
-    _tables: dict[Scope, Floats] = field(default_factory=dict)
-    _areas: dict[Scope, Floats] = field(default_factory=dict)
-    _used: dict[Scope, None] = field(default_factory=dict)  # since the cells changed, latest last
-    _wanted: list[Scope] = field(default_factory=list)  # those used before they changed
-
-    def forget(self) -> None:
-        """The cells have changed."""
-        if self._used:
-            self._wanted = list(self._used)
-        self._tables, self._areas, self._used = {}, {}, {}
-
-    def table(self, cells: Floats, scope: Scope) -> Floats:
-        """The marginal of a scope; `cells` has one axis for each attribute."""
-        if scope not in self._tables:
-            self._tables |= marginals(cells, [scope, *self._wanted])
-            self._wanted = []
-        self._used.pop(scope, None)
-        self._used[scope] = None
-        found = self._tables[scope]
-        self._shrink()
-        return found
-
-    def area(self, cells: Floats, scope: Scope) -> Floats:
-        """The summed-area table of a scope."""
-        table = self.table(cells, scope)
-        if scope not in self._areas:
-            self._areas[scope] = summed_area(table)
-        return self._areas[scope]
-
-    def _shrink(self) -> None:
-        """Drop what was used longest ago, so that memory stays bounded."""
-        while (
-            len(self._tables) > 1
-            and sum(t.size for t in self._tables.values()) > MAX_CACHED_NUMBERS
-        ):
-            oldest = next((s for s in self._tables if s not in self._used), next(iter(self._used)))
-            for kept in (self._tables, self._areas, self._used):
-                kept.pop(oldest, None)
-
-
-# The histogram ----------------------------------------------------------------------------------
-
-
-Target = Product | Marginal
-"""What an update looks at: the mass inside a 0/1 question, or a whole marginal."""
-
-MAX_DENSE_CELLS = 2 * 10**8
-"""A universe of more cells (1.6 gigabytes) needs another kind of stand-in."""
-
-ROW_CELL_LIMITS = 64, 256, 1024
-"""Cells of a row: at least the first, better the second, and then no more than the third, which
-is what the fastest memory holds beside a row of factors and one of sums."""
-
-MAX_CACHED_MARGINAL_CELLS = 2**22
-"""Marginals larger than this are not remembered; their questions are answered from the cells."""
-
-MIN_DERIVED_MASS_OUTSIDE = 1e-3
-"""Where less than this lies outside a question, the total is summed afresh before it is used."""
-
-
-class Histogram:
-    """Probabilities of the cells of a grid."""
-
-    def __init__(self, shape: tuple[int, ...], prior: Floats | None = None) -> None:
-        self.shape = tuple(int(width) for width in shape)
-        self.size = math.prod(self.shape)
-        if not self.shape or min(self.shape) < 1 or self.size > MAX_DENSE_CELLS:
-            raise ValueError(
-                f"a dense stand-in has 1 to {MAX_DENSE_CELLS} cells, got the grid {self.shape}; "
-                f"use fewer bins, or a stand-in for larger universes"
-            )
-        self._split = _split(self.shape)
-        rows = math.prod(self.shape[: self._split])
-        cells = np.ones(self.shape) if prior is None else _validated_prior(prior, self.shape)
-        self._cells = np.ascontiguousarray(cells).reshape(rows, -1)
-        self._tables = MarginalTables()
-        self._scale = 1.0
-        self._settle()
-
-    # What it answers -----------------------------------------------------------------------
-
-    def fraction(self, product: Product) -> float:
-        """The value of a question, as a fraction of the total."""
-        self._check(product)
-        scope = product.scope
-        if not caches_marginal(self.shape, scope):
-            return self._scale * self._weigh(product)
-        if product.ranges is None:
-            factors = [product.factor(attribute) for attribute in scope]
-            return self._scale * float(contract(self._tables.table(self._grid, scope), factors))
-        area = self._tables.area(self._grid, scope)
-        firsts, ends = zip(*product.ranges, strict=True) if scope else ((), ())
-        return self._scale * float(over_ranges(area, firsts, ends))
-
-    def fractions(self, products: Sequence[Product]) -> Floats:
-        """The values of many questions; ranges over one scope are looked up together."""
-        values = np.empty(len(products))
-        together: dict[Scope, list[int]] = {}
-        for place, product in enumerate(products):
-            self._check(product)
-            if product.ranges and caches_marginal(self.shape, product.scope):
-                together.setdefault(product.scope, []).append(place)
-            else:
-                values[place] = self.fraction(product)
-        for scope, places in together.items():
-            area = self._tables.area(self._grid, scope)
-            ranges = np.array([products[place].ranges for place in places])
-            values[places] = self._scale * over_many_ranges(area, ranges)
-        return values
-
-    def marginal(self, scope: Scope) -> Floats:
-        """The probabilities over a scope, one axis for each attribute."""
-        Marginal(scope)
-        if caches_marginal(self.shape, scope):
-            return self._scale * self._tables.table(self._grid, scope)
-        return self._scale * marginals(self._grid, [scope])[scope]
-
-    def marginals(self, scopes: Sequence[Scope]) -> dict[Scope, Floats]:
-        """Many marginals by shared summation."""
-        return {s: self._scale * table for s, table in marginals(self._grid, scopes).items()}
-
-    def dense(self) -> Floats:
-        """Every probability, one a cell, the last attribute fastest."""
-        return self._scale * self._cells.ravel()
-
-    # How it changes ------------------------------------------------------------------------
-
-    def look(self, target: Target) -> Floats:
-        """What an update needs to know: the mass inside, or the marginal."""
-        if isinstance(target, Product):
-            return np.array(self._scale * self._weigh(target))
-        groups, sums = self._row_groups(target.scope), self._empty_sums(target.scope)
-        gather(self._cells, groups, sums)
-        return self._scale * self._marginal_from_sums(sums, target.scope)
-
-    def tilt(
-        self, product: Product, inside: float, outside: float, then: Target | None = None
-    ) -> Floats | None:
-        """Multiply the cells inside a 0/1 question and those outside; look at what comes next."""
-        self._tables.forget()
-        ratio = inside / outside
-        self._scale *= outside
-        if isinstance(then, Product):
-            vectors, following = self._vectors(product), self._vectors(then)
-            raw = tilt_then_weigh(self._cells, vectors, ratio, following)
-            seen: Floats | None = np.array(self._scale * raw)
-        else:
-            tilt(self._cells, self._vectors(product), ratio)
-            seen = self.look(then) if then else None
-        return self._rescale(seen)
-
-    def spread(self, scope: Scope, factors: Floats, then: Target | None = None) -> Floats | None:
-        """Multiply each cell by the factor of its place in a marginal; look at what comes next."""
-        self._tables.forget()
-        groups, wide = self._row_groups(scope), self._factors_by_row_group(scope, factors)
-        if isinstance(then, Marginal):
-            following, sums = self._row_groups(then.scope), self._empty_sums(then.scope)
-            spread_then_gather(self._cells, groups, wide, following, sums)
-            return self._scale * self._marginal_from_sums(sums, then.scope)
-        spread(self._cells, groups, wide)
-        return self.look(then) if then else None
-
-    def outside(self, product: Product, inside: float) -> float:
-        """The mass outside a question, given that inside; summed afresh where it is small."""
-        if 1.0 - inside >= MIN_DERIVED_MASS_OUTSIDE:
-            return 1.0 - inside
-        self._settle()
-        return max(1.0 - self._scale * self._weigh(product), 0.0)
-
-    # Rows and columns ----------------------------------------------------------------------
+    measurement: MeasuredProduct
 
     @property
-    def _grid(self) -> Floats:
-        return self._cells.reshape(self.shape)
-
-    def _check(self, product: Product) -> None:
-        if product.shape != self.shape:
-            raise ValueError(f"a question about the grid {product.shape} met one of {self.shape}")
-
-    def _settle(self) -> None:
-        """Let the scale make the total one."""
-        self._scale = 1.0 / self._weigh(Product(self.shape, {}))
-
-    def _rescale(self, seen: Floats | None) -> Floats | None:
-        """Work the scale into the cells before either leaves the range of floats."""
-        if not 1e-100 < self._scale < 1e100:
-            self._cells *= self._scale
-            self._scale = 1.0
-        return seen
-
-    def _weigh(self, product: Product) -> float:
-        return weigh(self._cells, self._vectors(product))
-
-    def _vectors(self, product: Product) -> ProductVectors:
-        self._check(product)
-        attributes = tuple(range(len(self.shape)))
-        rows, columns = attributes[: self._split], attributes[self._split :]
-        return ProductVectors(product.over(rows), product.over(columns))
-
-    def _row_groups(self, scope: Scope) -> Places:
-        """The place of each row among the combinations of the scope's row attributes."""
-        return _places(self.shape[: self._split], [a for a in scope if a < self._split])
-
-    def _empty_sums(self, scope: Scope) -> Floats:
-        groups = math.prod(self.shape[a] for a in scope if a < self._split)
-        return np.zeros((groups, self._cells.shape[1]))
-
-    def _factors_by_row_group(self, scope: Scope, factors: Floats) -> Floats:
-        """One factor for each group of rows and each column."""
-        columns = [a - self._split for a in scope if a >= self._split]
-        places = _places(self.shape[self._split :], columns)
-        return np.ascontiguousarray(factors.reshape(-1, int(places.max()) + 1)[:, places])
-
-    def _marginal_from_sums(self, sums: Floats, scope: Scope) -> Floats:
-        """The marginal out of the sums of groups of rows."""
-        rows = [self.shape[a] for a in scope if a < self._split]
-        table = sums.reshape([*rows, *self.shape[self._split :]])
-        for attribute in reversed(range(self._split, len(self.shape))):
-            if attribute not in scope:
-                table = sum_over_axis(table, len(rows) + attribute - self._split)
-        return table
+    def target(self) -> Target:
+        """The mass inside a 0/1 question; a weighted one needs the marginal of its scope."""
+        product = self.measurement.product
+        return product if product.counts else Marginal(product.scope)
 
 
-def caches_marginal(shape: tuple[int, ...], scope: Scope) -> bool:
-    """Whether questions about a scope are answered from its marginal, which is remembered."""
-    cells = math.prod(shape[attribute] for attribute in scope)
-    return cells <= MAX_CACHED_MARGINAL_CELLS and 4 * cells <= math.prod(shape)
+@dataclass
+class HeldTable:
+    """A measured table, what it is moved to, and the multipliers of its soft steps."""
+
+    measurement: MeasuredMarginal
+    wanted: Floats
+    theta: Floats
+
+    @property
+    def target(self) -> Marginal:
+        """The marginal that was measured."""
+        return self.measurement.marginal
 
 
-def _split(shape: tuple[int, ...]) -> int:
-    """How many attributes make the rows: the last ones make columns until a row is long enough."""
-    least, good, most = ROW_CELL_LIMITS
-    split, columns = len(shape), 1
-    while split > 0 and columns < good:
-        wider = columns * shape[split - 1]
-        if columns >= least and wider > most:
-            break
-        split, columns = split - 1, wider
-    return split
+Held = HeldQuestion | HeldTable
 
 
-def _places(shape: tuple[int, ...], attributes: Sequence[int]) -> Places:
-    """For each cell of a grid, its place among the combinations of some of the attributes."""
-    place = np.zeros(shape, np.int64)
-    for attribute in attributes:
-        axes = [1] * len(shape)
-        axes[attribute] = shape[attribute]
-        place = place * shape[attribute] + np.arange(shape[attribute]).reshape(axes)
-    return np.ascontiguousarray(place.ravel())
+def _is_wide(held: Held) -> bool:
+    """Whether its cells are too few people each to be matched."""
+    return isinstance(held, HeldTable) and len(held.target.scope) >= WIDE_TABLE_ATTRIBUTES
 
 
-def _validated_prior(prior: Floats, shape: tuple[int, ...]) -> Floats:
-    """A copy of the prior, if data could correct it everywhere."""
-    if prior.shape != shape or not np.isfinite(prior).all() or prior.min() <= 0:
-        raise ValueError(
-            f"a prior has one positive number for each cell of the grid {shape}, because a cell "
-            f"without mass could never gain any; got the shape {prior.shape}"
+def _hold(measurement: Measurement) -> Held:
+    if isinstance(measurement, MeasuredMarginal):
+        values = measurement.values
+        return HeldTable(measurement, values, np.zeros_like(values))
+    return HeldQuestion(measurement)
+
+
+class DenseSurrogate:
+    """A dense stand-in that agrees with all that was measured, as far as the noise allows.
+
+    `total` is what is known of the number of records and `total_variance` how well: 0 for a
+    public number, infinity for none; measured totals and tables then sharpen it.
+    """
+
+    def __init__(self, shape: tuple[int, ...], total: float, total_variance: float = 0.0) -> None:
+        self.shape = tuple(int(width) for width in shape)
+        self._histogram = Histogram(self.shape)
+        self._total = KnownTotal(total, total_variance)
+        self._held: list[Held] = []
+
+    @property
+    def total(self) -> float:
+        """How many records there are, as far as is known; at least one."""
+        return self._total.records
+
+    def answer(self, product: Product) -> float:
+        """The value of one question, in counts."""
+        return self.total * self._histogram.fraction(product)
+
+    def answers(self, products: Sequence[Product]) -> Floats:
+        """The values of many questions, in counts."""
+        return self.total * self._histogram.fractions(products)
+
+    def marginal(self, scope: Scope) -> Floats:
+        """The counts over a scope."""
+        return self.total * self._histogram.marginal(scope)
+
+    def marginals(self, scopes: Sequence[Scope]) -> dict[Scope, Floats]:
+        """The counts over many scopes, by shared summation."""
+        tables = self._histogram.marginals(scopes)
+        return {scope: self.total * table for scope, table in tables.items()}
+
+    def update(self, measurement: Measurement) -> None:
+        """Learn from what a mechanism published, then replay all there was, in order."""
+        self.learn([measurement], sweeps=1)
+
+    def learn(self, measurements: Sequence[Measurement], sweeps: int = DEFAULT_SWEEPS) -> None:
+        """Learn from what was published together, such as all tables of two attributes."""
+        for measurement in measurements:
+            check_grid(self.shape, measurement)
+        for measurement in measurements:
+            self._total.count(measurement)
+        fresh = [held for held in map(_hold, measurements) if held.target.scope]
+        self._held += fresh
+        self._agree()
+        if len(fresh) < len(self._held):
+            self._sweep(fresh)
+        order = sorted(  # wide tables first, and last what is no measurement but a fact
+            self._held, key=lambda held: (held.measurement.variance == 0, not _is_wide(held))
         )
-    return prior.astype(np.float64)
+        for _ in range(sweeps):
+            self._sweep(order)
+
+    def _agree(self) -> None:
+        """Let the narrow tables that share an attribute agree about it."""
+        narrow = [held for held in self._held if isinstance(held, HeldTable) and not _is_wide(held)]
+        tables = [held.measurement for held in narrow]
+        measured = [table.values[..., None] for table in tables]
+        moved = reconcile(tables, measured, np.array([self._total.value]))
+        for held, values in zip(narrow, moved, strict=True):
+            held.wanted = values[..., 0]
+
+    def _sweep(self, order: Sequence[Held]) -> None:
+        """Project on one measurement after the other; each pass looks at what the next needs."""
+        if not order:
+            return
+        seen = self._histogram.look(order[0].target)
+        for held, following in zip(order, [*order[1:], None], strict=True):
+            then = following.target if following else None
+            after = self._project(held, seen, then)
+            seen = seen if after is None else after
+
+    def _project(self, held: Held, seen: Floats, then: Target | None) -> Floats | None:
+        """One step, and the look at what comes next."""
+        if isinstance(held, HeldQuestion) and isinstance(held.target, Product):
+            inside, wanted = float(seen), held.measurement.value / self.total
+            outside = self._histogram.outside(held.target, inside)
+            factors = inside_and_outside(inside, outside, wanted)
+            return self._histogram.tilt(held.target, *factors, then)
+        scope = held.target.scope
+        return self._histogram.spread(scope, self._factors(held, seen), then)
+
+    def _factors(self, held: Held, marginal: Floats) -> Floats:
+        """One factor for each cell of what was measured."""
+        if isinstance(held, HeldQuestion):
+            weights = held.measurement.product.over(held.target.scope).reshape(marginal.shape)
+            return to_mean(marginal, weights, held.measurement.value / self.total)
+        wanted, variance = held.wanted / self.total, held.measurement.variance
+        if not _is_wide(held) or variance == 0:
+            return to_marginal(marginal, wanted)
+        trust = SOFT_STEP_SHARPNESS * self.total / variance
+        factors, held.theta = soft_to_marginal(marginal, wanted, trust, held.theta)
+        return factors

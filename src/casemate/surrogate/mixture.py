@@ -32,7 +32,7 @@ import numpy as np
 
 from casemate.compiled import compiled
 from casemate.grid import Floats, Marginal, Measurement, Product, Scope
-from casemate.surrogate.dense import MAX_DENSE_CELLS
+from casemate.surrogate.histogram import MAX_DENSE_CELLS
 from casemate.surrogate.mixture_residuals import (
     Evidence,
     MixtureMisfit,

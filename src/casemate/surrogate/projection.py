@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from casemate.grid import Floats, MeasuredMarginal, Measurement, Product, Scope
+from casemate.grid import Floats, MeasuredMarginal, Measurement, Product
 
 MIN_MEASURED_FRACTION = 1e-5
 """A measured fraction is believed between this and one minus this: never nothing, never all."""
@@ -198,7 +198,7 @@ def reconcile(
     moved = [_with_total(each, totals) for each in values]
     for attribute in sorted({a for scope in scopes for a in scope}):
         holding = [place for place, scope in enumerate(scopes) if attribute in scope]
-        sides = [_other_axes(scopes[place], attribute) for place in holding]
+        sides = [tuple(x for x, a in enumerate(scopes[p]) if a != attribute) for p in holding]
         shown = [moved[place].sum(axis=axes) for place, axes in zip(holding, sides, strict=True)]
         rows = [one.size / moved[place].size for place, one in zip(holding, shown, strict=True)]
         exact = [max(tables[place].variance, MIN_VARIANCE) for place in holding]
@@ -212,10 +212,6 @@ def reconcile(
 def _with_total(values: Floats, totals: Floats) -> Floats:
     axes = tuple(range(values.ndim - 1))
     return np.asarray(values + (totals - values.sum(axis=axes)) / math.prod(values.shape[:-1]))
-
-
-def _other_axes(scope: Scope, attribute: int) -> tuple[int, ...]:
-    return tuple(axis for axis, a in enumerate(scope) if a != attribute)
 
 
 # The number of records, and whether a measurement is about a grid at all ------------------------

@@ -36,9 +36,9 @@ from casemate.grid import (
     TableQuestion,
 )
 from casemate.privacy.noise import law_of, variance
-from casemate.surrogate.dense import MAX_DENSE_CELLS
+from casemate.surrogate.dense import DenseSurrogate
+from casemate.surrogate.histogram import MAX_DENSE_CELLS
 from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.replay import DenseSurrogate
 
 
 class Surrogate(Protocol):

@@ -40,8 +40,8 @@ from casemate.grid import (
     over_many_ranges,
     summed_area,
 )
+from casemate.surrogate.dense import SOFT_STEP_SHARPNESS, WIDE_TABLE_ATTRIBUTES
 from casemate.surrogate.projection import MIN_VARIANCE, project_on_distributions, reconcile
-from casemate.surrogate.replay import SOFT_STEP_SHARPNESS, WIDE_TABLE_ATTRIBUTES
 from casemate.surrogate.stand_in import DailyStandIn
 
 MAX_TABLE_NUMBERS = 2**24
@@ -422,7 +422,12 @@ class TypicalErrors:
 
     def _deviations(self, scope: Scope) -> "Deviations":
         """The replicates of a scope, made at its first question."""
-        found = self._scopes.pop(scope, None) or self._refit(scope)
+        found = self._scopes.pop(scope, None)
+        if found is None:
+            counts = np.asarray(self._stand_in.marginal(scope))
+            number = min(max(MAX_REPLICATED_NUMBERS // counts.size, MIN_REPLICATES), MAX_REPLICATES)
+            fit = LocalFit(self._replicates, scope, counts, number)
+            found = Deviations(scope, fit.deviations())
         self._scopes[scope] = found
         while (
             len(self._scopes) > 1
@@ -430,11 +435,6 @@ class TypicalErrors:
         ):
             self._scopes.pop(next(iter(self._scopes)))
         return found
-
-    def _refit(self, scope: Scope) -> "Deviations":
-        counts = np.asarray(self._stand_in.marginal(scope))
-        number = min(max(MAX_REPLICATED_NUMBERS // counts.size, MIN_REPLICATES), MAX_REPLICATES)
-        return Deviations(scope, LocalFit(self._replicates, scope, counts, number).deviations())
 
 
 def _is_refitted(shape: tuple[int, ...], scope: Scope) -> bool:

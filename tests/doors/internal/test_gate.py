@@ -192,23 +192,6 @@ def test_the_same_question_again_is_free_identical_and_reads_nothing(doorway: Do
     assert doorway.charges == before
 
 
-# Many questions in one wait ---------------------------------------------------------------------
-
-
-@given(streams, st.integers(0, 2**32))
-def test_a_batch_gives_the_answers_that_single_questions_would_get(
-    values: list[int], seed: int
-) -> None:
-    one, many = in_memory(), in_memory()
-    single, batched = (d.gate(real(seeded_bits(seed)), runs=99) for d in (one, many))
-    questions = [asking(f"q{n}", value) for n, value in enumerate(values)]
-    expected = [single.ask(question) for question in questions]
-    got: list[Easy] = []
-    while len(got) < len(questions):
-        got += batched.ask_all(questions[len(got) :])
-    assert got == expected
-
-
 # Paying -----------------------------------------------------------------------------------------
 
 

@@ -152,10 +152,14 @@ def test_a_published_transcript_is_read_back_whole(said: list[Content]) -> None:
 
 
 @given(st.lists(contents, min_size=1, max_size=4), st.data())
-def test_a_torn_last_line_is_left_out(said: list[Content], data: st.DataObject) -> None:
+def test_a_torn_last_line_is_damage_and_one_without_its_newline_is_whole(
+    said: list[Content], data: st.DataObject
+) -> None:
     *whole, last = to_lines(chained(said))
-    torn = last[: data.draw(st.integers(0, len(last) - 1))]
-    assert list(from_lines([*whole, torn])) == chained(said)[:-1]
+    torn = last[: data.draw(st.integers(1, len(last) - 2))]
+    with pytest.raises(TranscriptDamaged, match=f"entry {len(whole)} .* was cut off"):
+        list(from_lines([*whole, torn]))
+    assert list(from_lines([*whole, last[:-1]])) == chained(said)
 
 
 def test_a_changed_missing_or_unreadable_line_is_damage() -> None:

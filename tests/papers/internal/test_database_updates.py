@@ -32,7 +32,7 @@ from casemate.papers.database_updates import (
     updates_of_databases,
 )
 from casemate.surrogate import Surrogate
-from casemate.surrogate.replay import DenseSurrogate
+from casemate.surrogate.dense import DenseSurrogate
 
 SHAPE, CELLS, TOTAL, ALPHA = (2, 3), 6, 60, 0.125
 NAMES = ("weights", "perceptron", "median")

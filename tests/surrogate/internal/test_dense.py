@@ -1,158 +1,137 @@
-"""A dense distribution answers and changes as the plain vector of its cells does."""
+"""The stand-in for daily use: what it fits, what it leaves to the noise, the same bits again."""
 
 import numpy as np
 import pytest
+from chance import assert_rate_at_most
 from hypothesis import given
 from hypothesis import strategies as st
-from surrogate.small_tables import SCOPES, SHAPE, every_question, question
+from surrogate.small_tables import EVERYTHING, PAIRS, SHAPE, TRIPLES, counts, measured
 
-from casemate.grid import Floats, Marginal, Product, Scope, over_many_ranges, summed_area
-from casemate.surrogate import dense
-from casemate.surrogate.dense import Histogram, MarginalTables, Target, marginals
+from casemate.grid import Floats, MeasuredMarginal, MeasuredProduct, Measurement, Product, Scope
+from casemate.surrogate.dense import SOFT_STEP_SHARPNESS, DenseSurrogate
+from casemate.surrogate.histogram import marginals
+from casemate.surrogate.projection import project_on_simplex, soft_to_marginal
 
-
-@pytest.fixture(autouse=True, params=[(1, 1, 1), (4, 8, 12)], ids=str)
-def split(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same sentences wherever the attributes are split into rows and columns."""
-    monkeypatch.setattr(dense, "ROW_CELL_LIMITS", request.param)
+# Slowly, on the plain vector ----------------------------------------------------------------------
 
 
-def prior(seed: int) -> Floats:
-    return np.random.default_rng(seed).random(SHAPE) + 0.01
+class SlowSurrogate:
+    """The same steps on one flat vector, for questions and single tables."""
+
+    def __init__(self, total: float) -> None:
+        self.total, self.shares = total, np.full(72, 1 / 72)
+        self.past: list[Measurement] = []
+        self.theta: dict[Scope, Floats] = {}
+
+    def update(self, measurement: Measurement) -> None:
+        if self.past:
+            self.step(measurement)
+        self.past.append(measurement)
+        for past in sorted(self.past, key=lambda past: isinstance(past, MeasuredProduct)):
+            self.step(past)
+
+    def step(self, measurement: Measurement) -> None:
+        if isinstance(measurement, MeasuredProduct):
+            mask, wanted = measurement.product.dense() > 0, measurement.value / self.total
+            inside = self.shares[mask].sum()
+            wanted = min(max(wanted, 1e-5), 1 - 1e-5)
+            self.shares = self.shares * np.where(mask, wanted / inside, (1 - wanted) / (1 - inside))
+            return
+        scope = measurement.marginal.scope
+        grid = self.shares.reshape(SHAPE)
+        marginal = grid.sum(axis=tuple(set(range(4)) - set(scope)), keepdims=True)
+        trust = SOFT_STEP_SHARPNESS * self.total / measurement.variance
+        factors, self.theta[scope] = soft_to_marginal(
+            marginal.squeeze(),
+            measurement.values / self.total,
+            trust,
+            self.theta.get(scope, np.zeros(measurement.values.shape)),
+        )
+        self.shares = (grid * factors.reshape(marginal.shape)).ravel()
 
 
-def test_a_question_is_a_sum_over_cells(seed: int) -> None:
-    start = prior(seed)
-    histogram = Histogram(SHAPE, start)
-    share = start.ravel() / start.sum()
-    assert histogram.dense() == pytest.approx(share)
-    for product in every_question(seed):
-        assert histogram.fraction(product) == pytest.approx(float(share @ product.dense()))
+@given(st.integers(0, 10**6))
+def test_it_is_the_slow_version_with_every_measurement_replayed(seed: int) -> None:
+    cells, total = counts(seed), 5_000.0
+    fast, slow = DenseSurrogate(SHAPE, total), SlowSurrogate(total)
+    steps: list[Measurement] = [*measured(cells, TRIPLES[:2], 20.0, seed)]
+    for k, scope in enumerate([(0, 1), (1, 2, 3), (0,)]):
+        draw = np.random.default_rng([seed, k])
+        masks = {a: np.arange(SHAPE[a]) == draw.integers(SHAPE[a]) for a in scope}
+        product = Product(SHAPE, masks)
+        steps.insert(2 * k % 3, MeasuredProduct(product, float(cells.ravel() @ product.dense()), 1))
+    for measurement in steps:
+        fast.update(measurement)
+        slow.update(measurement)
+    assert fast.marginal(EVERYTHING).ravel() == pytest.approx(total * slow.shares, rel=1e-7)
 
 
-def test_many_questions_have_the_same_bits_as_one_at_a_time(seed: int) -> None:
-    histogram, questions = Histogram(SHAPE, prior(seed)), every_question(seed)
-    alone = [histogram.fraction(product) for product in questions]
-    assert histogram.fractions(questions).tolist() == alone
-    assert Histogram(SHAPE, prior(seed)).fractions(questions).tolist() == alone
+# What it fits -------------------------------------------------------------------------------------
 
 
-def test_marginals_are_sums(seed: int) -> None:
-    start = prior(seed)
-    histogram = Histogram(SHAPE, start)
-    for scope in SCOPES:
-        expected = start.sum(axis=tuple(set(range(4)) - set(scope))) / start.sum()
-        assert histogram.marginal(scope) == pytest.approx(expected)
-        assert histogram.look(Marginal(scope)) == pytest.approx(expected)
-        assert np.array_equal(histogram.marginals(SCOPES)[scope], histogram.marginal(scope))
+def test_all_exact_two_way_tables_are_fitted_from_the_start(seed: int) -> None:
+    cells = counts(seed)
+    stand_in = DenseSurrogate(SHAPE, 5_000)
+    stand_in.learn(measured(cells, PAIRS), sweeps=300)
+    for scope, exact in marginals(cells, PAIRS).items():
+        assert stand_in.marginal(scope) == pytest.approx(exact, abs=2)
+    assert stand_in.marginals(PAIRS).keys() == set(PAIRS)
 
 
-@given(st.integers(0, 10**6), st.sampled_from(SCOPES[1:]), st.sampled_from([*SCOPES, None]))
-def test_an_update_is_what_it_is_on_the_plain_vector(
-    seed: int, scope: Scope, following: Scope | None
-) -> None:
-    product, then = question(seed, scope), None
-    if following is not None:
-        then = question(seed + 1, following) if seed % 2 and following else Marginal(following)
-    histogram = Histogram(SHAPE, prior(seed))
-    slow = histogram.dense() * np.where(product.dense() != 0, 1.25, 0.75)
-    seen = histogram.tilt(product, 1.25, 0.75, then)
-    assert histogram.dense() == pytest.approx(slow)
-    assert_seen(seen, then, slow)
-    factors = np.random.default_rng(seed).random([SHAPE[a] for a in scope])
-    slow = (slow.reshape(SHAPE) * as_grid(factors, scope)).ravel()
-    seen = histogram.spread(scope, factors, then)
-    assert histogram.dense() == pytest.approx(slow)
-    assert_seen(seen, then, slow)
+def test_a_noisy_wide_table_is_approached_and_not_matched(seed: int) -> None:
+    cells = counts(seed)
+    sharp, blunt = (
+        measured(cells, [(0, 1, 2)], 1.0, seed)[0],
+        measured(cells, [(0, 1, 2)], 60.0, seed)[0],
+    )
+    distances = []
+    for table in (sharp, blunt):
+        stand_in = DenseSurrogate(SHAPE, 5_000)
+        stand_in.update(table)
+        nearest = 5_000 * project_on_simplex(table.values.ravel() / 5_000).reshape(
+            table.values.shape
+        )
+        distances.append(float(np.abs(stand_in.marginal((0, 1, 2)) - nearest).max()))
+    assert distances[0] < 1
+    assert distances[1] > 5
 
 
-def as_grid(factors: Floats, scope: Scope) -> Floats:
-    return factors.reshape([width if a in scope else 1 for a, width in enumerate(SHAPE)])
+def test_replayed_wide_tables_reach_the_minimum_of_their_common_objective(seed: int) -> None:
+    """The logarithm of the fit is a sum of multipliers, one for each cell of each table."""
+    cells, scopes = counts(seed), TRIPLES[:3]
+    tables = measured(cells, scopes, 60.0, seed)
+    stand_in = DenseSurrogate(SHAPE, 5_000)
+    stand_in.learn(tables, sweeps=400)
+    fitted = stand_in.marginal(EVERYTHING)
+    slope = np.log(fitted / fitted.sum())
+    for table in tables:
+        (other,) = set(EVERYTHING) - set(table.marginal.scope)
+        pull = SOFT_STEP_SHARPNESS / table.variance * (table.values - fitted.sum(axis=other))
+        slope = slope - np.expand_dims(pull, other)
+    assert np.ptp(slope) <= 1e-6
 
 
-def assert_seen(seen: Floats | None, then: Target | None, slow: Floats) -> None:
-    """A look ahead is what a look afterwards would have shown."""
-    if then is None:
-        assert seen is None
-    elif isinstance(then, Product):
-        assert seen == pytest.approx(float(slow @ then.dense()))
-    else:
-        others = tuple(set(range(4)) - set(then.scope))
-        assert seen == pytest.approx(slow.reshape(SHAPE).sum(axis=others))
+def soft_is_closer(seed: int, trust_noise: bool) -> bool:
+    """Whether allowing for the noise of four wide tables beats matching four others like them."""
+    draw, shape = np.random.default_rng([seed, 15]), (6, 6, 6, 6)
+    shares = np.einsum("a,b,c,d->abcd", *draw.dirichlet(np.ones(6), 4)).ravel()
+    cells = draw.multinomial(5_000, shares).reshape(shape).astype(float)
+    exact, errors = marginals(cells, TRIPLES), []
+    for known, tables in enumerate([measured(cells, TRIPLES, 40.0, seed + k) for k in range(2)]):
+        variance = 0.0 if known or trust_noise else 1_600.0
+        stand_in = DenseSurrogate(shape, 5_000)
+        stand_in.learn([MeasuredMarginal(t.marginal, t.values, variance) for t in tables], sweeps=3)
+        found = stand_in.marginals(TRIPLES)
+        errors.append(sum(float(np.abs(found[s] - exact[s]).sum()) for s in TRIPLES))
+    return errors[0] < errors[1]
 
 
-def test_an_update_touches_only_the_cells_inside(seed: int) -> None:
-    histogram, product = Histogram(SHAPE, prior(seed)), question(seed, (1, 3))
-    before = histogram._cells.copy().ravel()
-    histogram.tilt(product, 1.5, 0.5)
-    changed = histogram._cells.ravel() != before
-    assert np.array_equal(changed, product.dense() != 0)
+def test_the_soft_fit_of_wide_tables_is_closer_to_the_truth_than_matching(seed: int) -> None:
+    worse = sum(not soft_is_closer(seed + 2 * k, trust_noise=False) for k in range(60))
+    assert_rate_at_most(worse, 60, rate=0.1)
 
 
-def test_the_scale_never_leaves_the_range_of_floats(seed: int) -> None:
-    histogram, product = Histogram(SHAPE, prior(seed)), question(seed, (0,))
-    start = histogram.dense()
-    for factor in [1e-60] * 4 + [1e60] * 4:
-        histogram.tilt(product, factor, factor)
-    assert histogram.dense() == pytest.approx(start)
-
-
-def test_a_small_rest_is_summed_afresh(seed: int) -> None:
-    histogram = Histogram((1000,), np.where(np.arange(1000) == 0, 1e-9, 1.0))
-    product = Product((1000,), {0: np.arange(1000) > 0})
-    rest = histogram.outside(product, float(histogram.look(product)))
-    assert rest == pytest.approx(1e-9 / 999, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("shape", "columns"),
-    [
-        ((10, 16, 7, 6, 5, 2, 8, 2), 960),
-        ((50, 50, 50), 50 * 50),
-        ((7, 90, 90), 90),
-        ((3000,), 3000),
-        ((2, 2), 4),
-        ((40, 20, 20), 400),
-    ],
-)
-def test_rows_are_long_enough_and_not_too_long(
-    shape: tuple[int, ...], columns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dense, "ROW_CELL_LIMITS", (64, 256, 1024))
-    assert Histogram(shape)._cells.shape[1] == columns
-
-
-def test_many_ranges_are_looked_up_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    area = summed_area(np.arange(24.0).reshape(2, 3, 4))
-    ranges = np.array([[(0, 1 + i % 2), (i % 3, 3), (0, i % 5)] for i in range(50)])
-    together = over_many_ranges(area, ranges)
-    monkeypatch.setattr("casemate.grid.product.MAX_CORNERS_AT_ONCE", 40)
-    assert over_many_ranges(area, ranges).tobytes() == together.tobytes()
-
-
-# What is remembered -----------------------------------------------------------------------------
-
-
-def test_what_was_asked_before_the_cells_changed_is_made_again_together_and_nothing_else() -> None:
-    cells, tables = prior(1), MarginalTables()
-    for scope in [(0, 1), (2, 3)]:
-        tables.table(cells, scope)
-    tables.forget()
-    changed = cells * 2
-    assert np.array_equal(tables.table(changed, (0, 1)), marginals(changed, [(0, 1)])[(0, 1)])
-    assert set(tables._tables) == {(0, 1), (2, 3)}
-    assert np.array_equal(tables.area(changed, (2, 3)), summed_area(tables.table(changed, (2, 3))))
-    for _ in range(2):  # what is not asked for between two changes is let go
-        tables.forget()
-        tables.table(cells, (2, 3))
-    assert set(tables._tables) == {(2, 3)}
-
-
-def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "MAX_CACHED_NUMBERS", 12)
-    cells, tables = prior(1), MarginalTables()
-    for scope in [(0, 3), (0,), (2,), (0, 1)]:
-        assert np.array_equal(tables.table(cells, scope), marginals(cells, [scope])[scope])
-        tables.area(cells, scope)
-        assert len(tables._tables) == 1 or sum(t.size for t in tables._tables.values()) <= 12
-    assert set(tables._areas) == set(tables._tables) == {(0, 1)}
+def test_the_test_above_would_notice_a_fit_that_trusts_the_noise(seed: int) -> None:
+    worse = sum(not soft_is_closer(seed + 2 * k, trust_noise=True) for k in range(60))
+    with pytest.raises(AssertionError):
+        assert_rate_at_most(worse, 60, rate=0.1)

@@ -19,7 +19,8 @@ from surrogate.small_tables import (
 
 from casemate.grid import Floats, Marginal, MeasuredMarginal, MeasuredProduct, Product
 from casemate.surrogate import mixture as mixture_fit
-from casemate.surrogate.dense import marginals
+from casemate.surrogate.dense import DenseSurrogate
+from casemate.surrogate.histogram import marginals
 from casemate.surrogate.mixture import (
     MAX_EXPLAINED_EXCESS,
     MixtureSurrogate,
@@ -29,7 +30,6 @@ from casemate.surrogate.mixture import (
     total_misfit,
 )
 from casemate.surrogate.mixture_residuals import ShareLayout, evidence
-from casemate.surrogate.replay import DenseSurrogate
 
 PAIRS_OF_FIVE = list(itertools.combinations(range(5), 2))
 

@@ -22,8 +22,8 @@ from casemate.doors import (
 )
 from casemate.grid import Classes, Floats, TableQuestion, all_codes
 from casemate.surrogate import MAX_DENSE_CELLS, StandIn, stand_in_for
+from casemate.surrogate.dense import DenseSurrogate
 from casemate.surrogate.mixture import MixtureSurrogate
-from casemate.surrogate.replay import DenseSurrogate
 
 SHAPE, NAMES = (2, 3, 2), ("a", "b", "c")
 HERE, ELSEWHERE = Edition("p", "v"), Edition("p", "w")
@@ -89,7 +89,8 @@ histories = st.lists(st.one_of(tables(), statements(), others), max_size=14)
 
 def transcript_of(history: list[Content]) -> Transcript:
     transcript = open_transcript(":memory:")
-    transcript.append_all(history)
+    for content in history:
+        transcript.append(content)
     return transcript
 
 

@@ -22,9 +22,9 @@ from casemate.grid import (
 )
 from casemate.surrogate import TypicalErrors
 from casemate.surrogate import typical_error as replicates
-from casemate.surrogate.dense import Histogram
+from casemate.surrogate.dense import DenseSurrogate
+from casemate.surrogate.histogram import Histogram
 from casemate.surrogate.projection import project_on_distributions, reconcile, to_marginal
-from casemate.surrogate.replay import DenseSurrogate
 from casemate.surrogate.typical_error import (
     LOCAL_FIT_SWEEPS,
     BootstrapReplicates,

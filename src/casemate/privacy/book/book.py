@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from casemate.errors import Misconfigured
 from casemate.privacy.book.chain import Chained, Entry, Form
 from casemate.privacy.book.files import SqliteSession
 
@@ -236,9 +235,4 @@ def _require_version(session: "BookSession", form: Form[Entry]) -> None:
     if session.has(versions):
         sql = f"SELECT version FROM {versions} WHERE book = ?"
         found = session.execute(sql, (form.name,)).fetchone()
-    written = "an earlier version" if found is None else repr(found[0])
-    if found is None or found[0] != form.version:
-        raise Misconfigured(
-            f"this {form.name} has the format {written} and this version of casemate reads "
-            f"{form.version!r}; open it with the version that wrote it"
-        )
+    form.require_version(found and found[0])

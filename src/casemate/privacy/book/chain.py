@@ -12,7 +12,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from casemate.errors import CasemateError
+from casemate.errors import CasemateError, Misconfigured
 
 START = bytes(32)
 
@@ -90,6 +90,15 @@ class Form(Generic[Entry]):
             raise self.damage(number, "it is missing")
         if self.digest(entry, previous) != entry.hash:
             raise self.damage(number, "its contents do not have its hash")
+
+    def require_version(self, written: object) -> None:
+        """Refuse what another version of casemate wrote, or one that does not say which."""
+        if written != self.version:
+            said = f"has the format {written!r}" if isinstance(written, str) else "names no format"
+            raise Misconfigured(
+                f"this {self.name} {said} and this version of casemate reads {self.version!r}; "
+                f"open it with the version that wrote it"
+            )
 
     def damage(self, number: int, what: str) -> CasemateError:
         """The error that names an entry."""

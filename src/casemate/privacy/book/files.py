@@ -94,6 +94,8 @@ def open_private(path: Path, flags: int, forbidden: int = EVERYBODY_ELSE) -> int
 
 def require_private(path: Path, found: os.stat_result, forbidden: int = EVERYBODY_ELSE) -> None:
     """Refuse a file that is not ours alone, or no plain file."""
+    if stat.S_ISLNK(found.st_mode):
+        raise Misconfigured(f"{path} is a link, which is not followed; name the file itself")
     if not stat.S_ISREG(found.st_mode):
         raise Misconfigured(f"{path} is no plain file; move away what is there, and ask again")
     if found.st_uid not in (os.geteuid(), 0):
@@ -129,11 +131,12 @@ class SqliteSession:
     def __init__(self, path: Path, form: Form[Any]) -> None:
         self._path, self._form = path, form
         try:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # before SQLite opens it
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+            os.close(os.open(path, flags, 0o600))  # before SQLite opens it
         except OSError as reason:
             raise Misconfigured(
                 f"the {form.name} {path} cannot be opened ({reason.strerror}); name a file that "
-                f"can be written"
+                f"can be written, and no link to one"
             ) from reason
         with self.translate_errors():
             self._connection = connect_sqlite(path)

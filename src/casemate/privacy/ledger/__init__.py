@@ -12,6 +12,6 @@ if TYPE_CHECKING:
     from casemate.privacy.book.book import IN_MEMORY
     from casemate.privacy.book.chain import Head
     from casemate.privacy.ledger.entry import Terms
-    from casemate.privacy.ledger.ledger import Ledger, answer_once, open_ledger
+    from casemate.privacy.ledger.ledger import Ledger, answer_once, open_ledger, stored_outputs
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

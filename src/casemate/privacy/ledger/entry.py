@@ -83,12 +83,7 @@ class Terms:
     def from_text(cls, text: str) -> Self:
         """Read back what `to_text` wrote."""
         facts = json.loads(text)
-        written = facts.pop("format")
-        if written != FORMAT:
-            raise Misconfigured(
-                f"this ledger has the format {written!r} and this version of casemate reads "
-                f"{FORMAT!r}; open it with the version that wrote it"
-            )
+        FORM.require_version(facts.pop("format"))
         numbers = {name: Fraction(facts[name]) for name in ("epsilon", "delta", "budget")}
         return cls(**(facts | numbers))
 

@@ -24,6 +24,7 @@ Amended    A policy may change its budget: the new terms become a row. The guara
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -50,7 +51,8 @@ from casemate.privacy.ledger.store import (
     LedgerBook,
     LedgerInMemory,
     LedgerStore,
-    open_postgres,
+    is_there,
+    open_database,
     open_sqlite,
 )
 
@@ -174,7 +176,7 @@ class Ledger:
     def __init__(
         self,
         store: LedgerStore,
-        terms: Terms,
+        terms: Terms | None,  # None: those that it has
         *,
         quotas: Mapping[str, Fraction] | None = None,
         allow_unbounded: bool = False,
@@ -185,7 +187,8 @@ class Ledger:
         self._store, self._allow_unbounded, self._clock = store, allow_unbounded, clock
         self._charged_here = _ThreadTotal()
         self._walk(expected_heads)
-        store.run(lambda book: self._agree(book, terms))
+        if terms is not None:
+            store.run(lambda book: self._agree(book, terms))
 
     # Charging ---------------------------------------------------------------------------------
 
@@ -417,11 +420,24 @@ def open_ledger(
         raise
 
 
+def stored_outputs(where: str | Path, *, copy: bool = False) -> list[bytes] | None:
+    """Every output in a ledger, which is walked and left as it is; None where there is none.
+
+    Beside a `copy` stands no head, and whoever holds it need not own it alone.
+    """
+    if isinstance(where, Path) and not is_there(where):
+        return None
+    store, kept = (open_database(where), None) if copy else _store_at(where)
+    with closing(store):
+        ledger = Ledger(store, None, expected_heads=() if kept is None else (kept,))
+        return [row.output for row in ledger.history() if row.kind == RowKind.OUTPUT]
+
+
 def _store_at(where: str | Path) -> tuple[LedgerStore, Head | None]:
     """The store, and the head that its folder remembers."""
     checked_path(where, "an SQLite file, a postgresql:// URL, or :memory:")
     if where == IN_MEMORY:
         return LedgerInMemory(), None
     if isinstance(where, str) and where.startswith(("postgresql://", "postgres://")):
-        return open_postgres(where), None
+        return open_database(where), None
     return open_sqlite(Path(where))

@@ -12,11 +12,12 @@ SQLite     Write-ahead log with synchronous=FULL: a commit returns after the log
            IMMEDIATE takes the one write lock before anything is read, so a check and the charge
            that follows it are never parted by another process.
 Private    The file is made with mode 0600; SQLite gives its log the same. One that somebody else
-           owns or may write to is refused.
+           owns or may write to is refused, and so is a link.
 Rewound    Beside the file stands `FILE-head`, the newest row's number and hash, written after each
-           commit. It may lag behind and is not flushed, so it never raises a false alarm; but a
-           ledger that is deleted, copied without its log, or put back from an older copy alone is
-           behind it, and is refused.
+           commit. It may lag behind, and be empty after a crash, since it is not flushed; so it
+           never raises a false alarm. But a ledger that is deleted, copied without its log, or put
+           back from an older copy alone is behind it, and is refused; so is a head that says
+           something else.
 PostgreSQL postgresql://…/database#name keeps the tables `name_entries`, `name_head` and
            `name_book_versions`; without a name they begin with `casemate_ledger_`. They are made if
            they are absent; after that a role needs only SELECT and INSERT on the first, SELECT and
@@ -178,16 +179,16 @@ def _require_durable(session: "BookSession") -> None:
         )
 
 
-def open_postgres(url: str) -> GroupCommit[LedgerBook]:
-    """The store at this URL, made if it is absent."""
-    database = LedgerDatabase(url)
+def open_database(where: str | Path) -> GroupCommit[LedgerBook]:
+    """The store in this database, made if it is absent; nothing beside a file is looked at."""
+    database = LedgerDatabase(where)
     return GroupCommit(database.transaction, database.close)
 
 
 # In a file --------------------------------------------------------------------------------------
 
 
-_HEAD = re.compile(r"(\d{20}) ([0-9a-f]{64})\n")
+_HEAD = re.compile(rb"(\d{20}) ([0-9a-f]{64})\n")
 
 
 def open_sqlite(path: Path) -> tuple[GroupCommit[LedgerBook], Head | None]:
@@ -206,6 +207,11 @@ def open_sqlite(path: Path) -> tuple[GroupCommit[LedgerBook], Head | None]:
             f"written"
         ) from reason
     return GroupCommit(file.transaction, file.close), kept
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a ledger's file, or the head of one that is gone."""
+    return os.path.lexists(path) or os.path.lexists(_head_path(path))
 
 
 class LedgerFile:
@@ -245,7 +251,7 @@ def _make_private(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     except FileExistsError:
-        require_private(path, path.stat(), WRITTEN_BY_OTHERS)
+        require_private(path, path.lstat(), WRITTEN_BY_OTHERS)
         return
     flush_folder(path.parent)
 
@@ -255,9 +261,22 @@ def _head_path(path: Path) -> Path:
 
 
 def _kept_head(path: Path) -> Head | None:
-    """What stands beside the file; what cannot be read vouches for nothing."""
+    """What stands beside the file; an empty one was made by a ledger that wrote no row."""
+    where = _head_path(path)
     try:
-        found = _HEAD.fullmatch(_head_path(path).read_text("ascii", "replace"))
-    except OSError:
+        with os.fdopen(open_private(where, os.O_RDWR, WRITTEN_BY_OTHERS), "rb") as file:
+            written = file.read()
+    except FileNotFoundError:
         return None
-    return Head(int(found[1]), found[2]) if found else None
+    except OSError as reason:
+        raise Misconfigured(
+            f"{where}, which names the ledger's newest row, cannot be opened ({reason.strerror}); "
+            f"move away what is there, and put back a file that can be written"
+        ) from reason
+    found = _HEAD.fullmatch(written)
+    if found is None and written:
+        raise LedgerDamaged(
+            f"{where} does not name a row of the ledger, so whether rows are missing cannot be "
+            f"told; put it back from a copy, or delete it if you know that the ledger is whole"
+        )
+    return Head(int(found[1]), found[2].decode()) if found else None

@@ -21,6 +21,7 @@ from cyclopts import (
     CycloptsError,
     MissingArgumentError,
     UnknownCommandError,
+    UnknownOptionError,
     UnusedCliTokensError,
 )
 
@@ -82,6 +83,8 @@ def _wording(error: CycloptsError) -> str:
             if error.keyword is None:
                 return f"{_usage_name(argument)} is missing; see {command} --help"
     sentence = str(error)
+    if isinstance(error, UnknownOptionError) and "Did you mean" not in sentence:
+        return f"unknown option: {error.token.keyword or error.token.value}; see {command} --help"
     return sentence[:1].lower() + sentence[1:]
 
 

@@ -21,7 +21,7 @@ from casemate.answer.planner.predicted import (
     largest,
 )
 from casemate.grid import Floats, Marginal, MeasuredMarginal, Product, Scope
-from casemate.surrogate.replay import DenseSurrogate
+from casemate.surrogate.dense import DenseSurrogate
 
 shapes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
 

@@ -228,9 +228,10 @@ def test_an_entry_whose_hash_was_made_anew_is_found_by_the_one_after_it(place: P
 @pytest.mark.parametrize(
     ("change", "found"),
     [
-        ("UPDATE {book_versions} SET version = 'casemate.x/9'", "the format 'casemate.x/9'"),
-        ("DELETE FROM {book_versions}", "the format an earlier version"),
-        ("DROP TABLE {book_versions}", "the format an earlier version"),
+        ("UPDATE {book_versions} SET version = 'casemate.x/9'", "has the format 'casemate.x/9'"),
+        ("UPDATE {book_versions} SET version = NULL", "names no format"),
+        ("DELETE FROM {book_versions}", "names no format"),
+        ("DROP TABLE {book_versions}", "names no format"),
     ],
 )
 def test_a_book_of_another_version_is_refused_with_a_sentence(
@@ -238,7 +239,7 @@ def test_a_book_of_another_version_is_refused_with_a_sentence(
 ) -> None:
     place.fill()
     place.change(change)
-    with pytest.raises(Misconfigured, match=f"this {name} has {found} and this version"):
+    with pytest.raises(Misconfigured, match=f"this {name} {found} and this version"):
         use(place) if use else open_transcript(place.where)
 
 

@@ -155,10 +155,24 @@ def test_a_ledger_that_was_deleted_does_not_start_again_at_zero(file: Place) -> 
         assert ledger.remaining() == 1, "both are gone: a new ledger, as asked"
 
 
-@pytest.mark.parametrize("rubbish", ["", "half a li", "00000000000000000009 xyz\n"])
-def test_a_head_that_cannot_be_read_raises_no_false_alarm(file: Place, rubbish: str) -> None:
+def test_an_empty_head_is_what_a_crash_leaves_and_is_written_again(file: Place) -> None:
     file.fill()
-    head_file(file).write_text(rubbish)
+    head_file(file).write_text("")
+    with file.open() as ledger:
+        assert ledger.spent().amount == Fraction(3, 10)
+        ledger.charge(TENTH, key="next", purpose="count")
+    assert head_file(file).read_text().startswith("00000000000000000005 ")
+
+
+@pytest.mark.parametrize("rubbish", [b"half a li", b"00000000000000000009 xyz\n", bytes(86)])
+def test_a_head_that_names_no_row_is_refused_until_it_is_taken_away(
+    file: Place, rubbish: bytes
+) -> None:
+    file.fill()
+    head_file(file).write_bytes(rubbish)
+    with pytest.raises(LedgerDamaged, match=r"ledger-head does not name a row .* or delete it"):
+        file.open()
+    head_file(file).unlink()
     with file.open() as ledger:
         assert ledger.spent().amount == Fraction(3, 10)
 
