@@ -9,7 +9,7 @@ proved by the caller from the multipliers of a `Vertex`, or from its basis in ex
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -43,6 +43,7 @@ class Scaled:
     row: NDArray[np.int64]
     column: NDArray[np.int64]
     value: NDArray[Any]
+    shrink: Fraction
 
     @classmethod
     def of(cls, region: Region) -> Self:
@@ -55,7 +56,8 @@ class Scaled:
         order = np.lexsort((system.row, system.column))
         entries = system.row[order], system.column[order], system.value[order]
         low, high, row_low, row_high = (_times_unit(side, unit) for side in sides)
-        return cls(unit, low, high, row_low, row_high, *entries)
+        shrink = _moderate_size((*low, *high), (*row_low, *row_high))
+        return cls(unit, low, high, row_low, row_high, *entries, shrink)
 
     @property
     def rows(self) -> int:
@@ -72,20 +74,10 @@ class Scaled:
         """Where each column's entries begin, and the end."""
         return np.searchsorted(self.column, np.arange(self.columns + 1))
 
-    @cached_property
-    def shrink(self) -> Fraction:
-        """The power of two that turns integers into doubles of a moderate size."""
-        ends = {abs(end) for end in (*self.low, *self.high) if end}
-        ends = ends or {abs(end) for end in (*self.row_low, *self.row_high) if end}
-        if not ends:
-            return Fraction(1)
-        bits = max(ends).bit_length() - LARGEST_SCALED_BOUND.bit_length()
-        return Fraction(1, 2**bits) if bits >= 0 else Fraction(2**-bits)
-
     def doubles(self, ends: Sequence[int | None], absent: float) -> Floats:
         """Integers as doubles, with `absent` where there is none."""
-        shrink = self.shrink
-        known = {end: absent if end is None else float(end * shrink) for end in set(ends)}
+        shrink = float(self.shrink)
+        known = {end: absent if end is None else float(end) * shrink for end in set(ends)}
         return np.fromiter((known[end] for end in ends), np.float64, len(ends))
 
     def box(self) -> tuple[Floats, Floats]:
@@ -95,6 +87,15 @@ class Scaled:
     def to_region_unit(self, value: int | Fraction) -> Fraction:
         """A scaled value in the region's own unit."""
         return Fraction(value) / self.unit
+
+
+def _moderate_size(ends: Sequence[int | None], row_ends: Sequence[int | None]) -> Fraction:
+    """The power of two that turns integers into doubles of a moderate size."""
+    sizes = {abs(end) for end in ends if end} or {abs(end) for end in row_ends if end}
+    if not sizes:
+        return Fraction(1)
+    bits = max(sizes).bit_length() - LARGEST_SCALED_BOUND.bit_length()
+    return Fraction(1, 2**bits) if bits >= 0 else Fraction(2**-bits)
 
 
 def _times_unit(bounds: Sequence[Bound], unit: int) -> tuple[int | None, ...]:
@@ -212,6 +213,21 @@ class LinearProgram:
         if status is Status.STOPPED and time.monotonic() < deadline:
             status = self._run_from_scratch(deadline)
         return status, self._vertex()
+
+    def move_ends(self, low: Sequence[int | None], high: Sequence[int | None]) -> None:
+        """Go on with other bounds of the columns, in the same units."""
+        self.scaled = replace(self.scaled, low=tuple(low), high=tuple(high))
+        self.low, self.high = self.scaled.box()
+        self._highs.changeColsBounds(self.scaled.columns, self._places, self.low, self.high)
+
+    def move_row_ends(self, low: Sequence[int | None], high: Sequence[int | None]) -> None:
+        """Go on with other ends of the rows, in the same units."""
+        if (tuple(low), tuple(high)) == (self.scaled.row_low, self.scaled.row_high):
+            return
+        self.scaled = replace(self.scaled, row_low=tuple(low), row_high=tuple(high))
+        ends = self.scaled.doubles(low, -np.inf), self.scaled.doubles(high, np.inf)
+        places = np.arange(self.scaled.rows, dtype=np.int32)
+        self._highs.changeRowsBounds(self.scaled.rows, places, *ends)
 
     def _run(self, deadline: float) -> Status:
         left = max(0.0, deadline - time.monotonic())

@@ -129,9 +129,7 @@ class Facts:
         for which in np.unique(self.prior[asked]).tolist():
             prior, mine = self.priors[which], asked[self.prior[asked] == which]
             numbers = self.number[mine]
-            low, high = (
-                Fraction(int(end), self.scale) for end in (numbers.min(), numbers.max())
-            )
+            low, high = (Fraction(int(end), self.scale) for end in (numbers.min(), numbers.max()))
             inside = (prior.low is None or prior.low <= low) and (
                 prior.high is None or high <= prior.high
             )
@@ -309,5 +307,7 @@ def middle_pair(values: NDArray[Any], times: NDArray[np.int64]) -> tuple[int, in
     order = np.argsort(values, kind="stable")
     reach = np.cumsum(times[order])
     total = int(reach[-1])
-    first, second = (int(np.searchsorted(reach, rank)) for rank in ((total + 1) // 2, total // 2 + 1))
+    first, second = (
+        int(np.searchsorted(reach, rank)) for rank in ((total + 1) // 2, total // 2 + 1)
+    )
     return int(values[order[first]]), int(values[order[second]])

@@ -49,6 +49,7 @@ class Classes:
     """
 
     facts: Facts
+    label: NDArray[np.int64]  # the class of each unit, -1 where nothing was published about it
     order: NDArray[np.int64]  # the units, class by class
     start: NDArray[np.int64]
     rows: tuple[ClassRow, ...]
@@ -76,6 +77,7 @@ class Classes:
             _cap(each, low, high)
         return cls(
             facts,
+            place,
             order,
             start,
             rows,
@@ -124,6 +126,15 @@ class Classes:
     def value(self, which: int) -> Fraction | None:
         """The value of the first unit of a class."""
         return self.facts.value(int(self.order[self.start[which]]))
+
+    @cached_property
+    def in_rows(self) -> list[list[tuple[int, int, int]]]:
+        """The linear facts that each class is in, with its two coefficients there."""
+        found: list[list[tuple[int, int, int]]] = [[] for _ in range(len(self))]
+        for number, row in enumerate(self.rows):
+            for which, alpha, beta in zip(row.classes.tolist(), row.alpha, row.beta, strict=True):
+                found[which].append((number, alpha, beta))
+        return found
 
     @cached_property
     def in_orders(self) -> list[list[int]]:

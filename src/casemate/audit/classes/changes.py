@@ -1,0 +1,205 @@
+"""Changes of some units' values, and whether they keep every fact, in exact arithmetic."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.classes.facts import Facts, OrderFact, middle_pair
+from casemate.audit.classes.partition import Classes
+from casemate.exact import integer_array
+
+SAFE_TOTAL = 2**62
+"""Sums of magnitudes below this are exact in 64 bits."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Change:
+    """Other values of some units: `number` over the facts' scale times `common`, where `there`."""
+
+    unit: NDArray[np.int64]
+    number: NDArray[Any]
+    there: NDArray[np.bool_]
+    common: int = 1
+
+    @classmethod
+    def of(cls, values: Mapping[int, Fraction | None], scale: int) -> "Change":
+        """A change from plain values; None is a value that is missing."""
+        scaled = {unit: None if v is None else v * scale for unit, v in values.items()}
+        common = math.lcm(1, *{v.denominator for v in scaled.values() if v is not None})
+        numbers = [0 if v is None else int(v * common) for v in scaled.values()]
+        there = [v is not None for v in scaled.values()]
+        units = np.fromiter(values, np.int64, len(values))
+        return cls(units, integer_array(numbers), np.array(there, np.bool_), common)
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    def items(self, scale: int) -> Iterator[tuple[int, Fraction | None]]:
+        """The units and their values."""
+        for unit, number, there in zip(
+            self.unit.tolist(), self.number.tolist(), self.there.tolist(), strict=True
+        ):
+            yield unit, Fraction(number, scale * self.common) if there else None
+
+
+def largest(numbers: NDArray[Any]) -> int:
+    """The largest magnitude."""
+    return max(abs(int(numbers.min())), abs(int(numbers.max()))) if len(numbers) else 0
+
+
+def safe(numbers: NDArray[Any], factor: int, terms: int = 1) -> NDArray[Any]:
+    """The numbers, as Python integers where so many of their multiples could overflow."""
+    fits = numbers.dtype != object and largest(numbers) * max(1, abs(factor)) * terms < SAFE_TOTAL
+    return numbers if fits else numbers.astype(object)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Entries:
+    """The coefficients of the linear facts, one after another."""
+
+    row: NDArray[np.int64]
+    which: NDArray[np.int64]
+    alpha: NDArray[Any]
+    beta: NDArray[Any]
+
+    @classmethod
+    def of(cls, classes: Classes) -> "_Entries":
+        rows = classes.rows
+        lengths = [len(row.classes) for row in rows]
+        return cls(
+            np.repeat(np.arange(len(rows)), lengths),
+            np.concatenate([np.zeros(0, np.int64), *(row.classes for row in rows)]),
+            integer_array([each for row in rows for each in row.alpha]),
+            integer_array([each for row in rows for each in row.beta]),
+        )
+
+    def sums(self, total: NDArray[Any], there: NDArray[Any], scale: int, rows: int) -> list[int]:
+        """What the facts come to for these totals and numbers of values."""
+        count = max(1, len(self.row))
+        total, there = safe(total, largest(self.alpha), count), there.astype(object)
+        small = total.dtype != object and self.alpha.dtype != object
+        small = small and largest(self.beta) * largest(there) * scale * count < SAFE_TOTAL
+        kind = np.int64 if small else object
+        parts = self.alpha.astype(kind) * total.astype(kind)[self.which]
+        parts = parts + self.beta.astype(kind) * there.astype(kind)[self.which] * scale
+        found = np.zeros(rows, kind)
+        np.add.at(found, self.row, parts)
+        return [int(each) for each in found.tolist()]
+
+
+class FactCheck:
+    """The facts of some classes, and what they come to in the table itself."""
+
+    def __init__(self, classes: Classes) -> None:
+        self.classes, self._facts = classes, classes.facts
+
+    @cached_property
+    def _entries(self) -> _Entries:
+        return _Entries.of(self.classes)
+
+    @cached_property
+    def totals(self) -> list[Fraction]:
+        """What each linear fact comes to on the table's own values."""
+        scale = self._facts.scale
+        numbers = integer_array([int(each * scale) for each in self.classes.total])
+        rows = len(self.classes.rows)
+        sums = self._entries.sums(numbers, self.classes.there, scale, rows)
+        return [Fraction(each, scale) for each in sums]
+
+    def keeps(self, change: Change) -> bool:
+        """Whether the table with these values put in could be the true one."""
+        return self._keeps_priors(change) and self._keeps_sums(change) and self._keeps_order(change)
+
+    def _keeps_priors(self, change: Change) -> bool:
+        facts = self._facts
+        if not facts.may_miss[change.unit[~change.there]].all():
+            return False
+        units, numbers = change.unit[change.there], change.number[change.there]
+        unit = facts.scale * change.common
+        for which in np.unique(facts.prior[units]).tolist():
+            prior, mine = facts.priors[which], numbers[facts.prior[units] == which]
+            low, high = Fraction(int(mine.min()), unit), Fraction(int(mine.max()), unit)
+            if prior.low is not None and low < prior.low:
+                return False
+            if prior.high is not None and high > prior.high:
+                return False
+            if prior.whole and bool((mine % unit != 0).any()):
+                return False
+        return True
+
+    def _keeps_sums(self, change: Change) -> bool:
+        facts, classes = self._facts, self.classes
+        new = np.where(change.there, safe(change.number, 1, 2), 0)
+        own = np.where(facts.present[change.unit], facts.number[change.unit], 0)
+        moved = (
+            safe(new, 1, 2 * len(change))
+            - safe(own, change.common, 2 * len(change)) * change.common
+        )
+        total, there = np.zeros(len(classes), moved.dtype), np.zeros(len(classes), np.int64)
+        label = classes.label[change.unit]
+        np.add.at(total, label, moved)
+        np.add.at(there, label, change.there.astype(np.int64) - facts.present[change.unit])
+        unit = facts.scale * change.common
+        sums = self._entries.sums(total, there, unit, len(classes.rows))
+        return all(
+            row.fact.allows(true + Fraction(amount, unit))
+            for row, true, amount in zip(classes.rows, self.totals, sums, strict=True)
+            if amount
+        )
+
+    def _keeps_order(self, change: Change) -> bool:
+        facts, classes = self._facts, self.classes
+        if not classes.orders or not len(change):
+            return True
+        present = facts.present.copy()
+        present[change.unit] = change.there
+        numbers = safe(facts.number, change.common) * change.common
+        if change.number.dtype == object:
+            numbers = numbers.astype(object)
+        numbers[change.unit] = change.number
+        touched = {
+            number
+            for which in np.unique(classes.label[change.unit]).tolist()
+            for number in classes.in_orders[which]
+        }
+        unit = facts.scale * change.common
+        return all(
+            answers_as_published(classes.orders[number].fact, numbers, present, unit)
+            for number in touched
+        )
+
+
+def answers_as_published(
+    fact: OrderFact, numbers: NDArray[Any], present: NDArray[np.bool_], scale: int
+) -> bool:
+    """Whether the values give the extreme or the median that was published."""
+    there = present[fact.unit]
+    values = numbers[fact.unit[there]]
+    if not len(values):
+        return False
+    if fact.kind == "median":
+        answer = Fraction(sum(middle_pair(values, fact.times[there])), 2 * scale)
+    else:
+        answer = Fraction(int(values.max() if fact.kind == "max" else values.min()), scale)
+    return fact.low <= answer <= fact.high
+
+
+def false_facts(facts: Facts, check: FactCheck) -> tuple[list[int], list[int]]:
+    """The linear and the order facts that the table itself does not give."""
+    linear = [
+        number
+        for number, (row, total) in enumerate(zip(check.classes.rows, check.totals, strict=True))
+        if not row.fact.allows(total)
+    ]
+    order = [
+        number
+        for number, fact in enumerate(facts.order)
+        if not answers_as_published(fact, facts.number, facts.present, facts.scale)
+    ]
+    return linear, order

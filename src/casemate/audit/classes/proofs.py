@@ -1,0 +1,164 @@
+"""Look for proofs over classes: propagation of ranges first, multipliers of linear programs next.
+
+What is found is a list of steps about units (`certificate`), and claimed only once the verifier has
+accepted it.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.classes.certificate import Combined, Proof, Secret, Step, verify
+from casemate.audit.classes.changes import FactCheck
+from casemate.audit.classes.model import ClassModel, Relaxation, WholeModel
+from casemate.audit.classes.propagation import Propagation
+from casemate.audit.classes.search import Decisions, SecondTableSearch, Standing
+from casemate.audit.time_limit import Clock
+
+
+class ProofSearch:
+    """Proofs for the classes that no second table was found for."""
+
+    def __init__(
+        self, decisions: Decisions, ranges: Propagation, check: FactCheck, clock: Clock
+    ) -> None:
+        self._decisions, self._classes, self._clock = decisions, decisions.classes, clock
+        self.ranges, self._check = ranges, check
+        self.proofs: list[Proof] = []
+
+    def by_propagation(self) -> None:
+        """Take what the ranges show already; classes with the same reasons share a proof."""
+        found: dict[tuple[object, ...], list[int]] = {}
+        ranges = self.ranges
+        for which in self._decisions.open.tolist():
+            if ranges.most[which] == 0:
+                found.setdefault((None, ranges.because(("most", which))), []).append(which)
+            elif ranges.least[which] == self._classes.size[which] and (
+                ranges.low[which] is not None and ranges.low[which] == ranges.high[which]
+            ):
+                ends = (("low", which), ("high", which), ("least", which))
+                found.setdefault((ranges.low[which], ranges.because(*ends)), []).append(which)
+        for (value, reasons), which_classes in found.items():
+            steps = ranges.proof(reasons)  # type: ignore[arg-type]  # the steps behind the ends
+            self._claim(which_classes, value, steps)  # type: ignore[arg-type]  # a number or None
+
+    def _claim(
+        self, which_classes: Sequence[int], value: Fraction | None, steps: tuple[Step, ...]
+    ) -> bool:
+        """Note a proof that the verifier accepts."""
+        members = [self._classes.members(which) for which in which_classes]
+        units = tuple(np.concatenate(members).tolist())
+        proof = Proof(units, value, steps)
+        if not verify(self._classes.facts, proof):
+            return False
+        self.proofs.append(proof)
+        standing = Standing.MISSING if value is None else Standing.EXPOSED
+        self._decisions.standing[list(which_classes)] = standing
+        return True
+
+    # Linear programs ------------------------------------------------------------------------------
+
+    def by_multipliers(self) -> None:
+        """Prove the value of each class that is left, or that it has none, by linear programs."""
+        if not len(self._decisions.open):
+            return
+        relaxation = Relaxation(ClassModel.of(self.ranges, self._check))
+        for which in self._decisions.open.tolist():
+            if self._clock.over:
+                return
+            value = self._classes.value(which)
+            wanted = list(_wanted(value, bool(self._classes.may_miss[which])))
+            found = [self._bound(relaxation, which, *each) for each in wanted]
+            steps = [each for each in found if each is not None]
+            if len(steps) == len(wanted):
+                premises = frozenset[int]().union(*(self._premises(each) for each in steps))
+                self._claim([which], value, (*self.ranges.proof(premises), *steps))
+
+    def _bound(
+        self, relaxation: "Relaxation", which: int, secret: Secret, above: bool
+    ) -> Combined | None:
+        """A step that proves the true total of a class to be the least, or with `above` the most."""
+        classes = self._classes
+        deadline = time.monotonic() + max(0.0, self._clock.seconds_left)
+        total = classes.total[which] if secret == "value" else Fraction(int(classes.there[which]))
+        units = tuple(classes.members(which).tolist())
+        column = which + (len(classes) if secret == "presence" else 0)
+        for linear, attained in relaxation.multipliers(column, above, deadline):
+            step = Combined(units, secret, above, total, linear, attained)
+            before = self.ranges.proof(self._premises(step))
+            if verify(classes.facts, Proof((), None, (*before, step))):
+                return step
+        return None
+
+    def _premises(self, step: Combined) -> frozenset[int]:
+        """The steps behind the ends of ranges that a combination uses."""
+        classes = self._classes
+        slope: dict[int, Fraction] = {}
+        sign = Fraction(-1 if step.above else 1)
+        own = {int(classes.label[unit]) for unit in step.units}
+        if step.secret == "value":
+            slope.update(dict.fromkeys(own, sign))
+        used = set(own)
+        for number, weight in step.linear.items():
+            row = classes.rows[number]
+            for which, alpha in zip(row.classes.tolist(), row.alpha, strict=True):
+                slope[which] = slope.get(which, Fraction(0)) - weight * alpha
+                used.add(which)
+        compared = {w for n in step.attained for w in classes.orders[n].classes.tolist()}
+        ends = [(end, which) for which in used | compared for end in ("least", "most")]
+        ends += [("low" if each > 0 else "high", which) for which, each in slope.items() if each]
+        ends += [(end, which) for which in compared for end in ("low", "high")]
+        if step.secret == "value":
+            ends += [(end, which) for which in own for end in ("low", "high")]
+        return self.ranges.because(*ends)
+
+    # Second tables with other people at extremes --------------------------------------------------
+
+    def by_whole_numbers(self, search: SecondTableSearch, seconds: float) -> None:
+        """Let an integer program say who could have extremes, and a value at all, instead."""
+        if not len(self._decisions.open):
+            return
+        classes = self._classes
+        numbers = classes.facts.number
+        spread = Fraction(int(numbers.max() - numbers.min()) + 1, classes.facts.scale)
+        model = ClassModel.of(self.ranges, self._check, reach=spread)
+        program = WholeModel(model)
+        for which in self._decisions.open.tolist():
+            value = self._classes.value(which)
+            for secret, above in _wanted(value, bool(classes.may_miss[which])):
+                if self._clock.over or self._decisions.standing[which] != Standing.OPEN:
+                    break
+                column = which + (len(classes) if secret == "presence" else 0)
+                left = min(seconds, self._clock.seconds_left)
+                point = program.point(column, above, left)
+                if point is None:
+                    continue
+                counts = np.rint(point).astype(np.int64)
+                tops, bottoms = (
+                    _per_class(columns, counts, len(classes))
+                    for columns in (model.tops, model.bottoms)
+                )
+                there = classes.there + counts[len(classes) : 2 * len(classes)]
+                costs = -1.0 if above else 1.0
+                search.at_extremes(which, costs, tops, bottoms, there)
+
+
+def _per_class(columns: dict[int, int], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    found = np.zeros(size, np.int64)
+    for which, column in columns.items():
+        found[which] = counts[column]
+    return found
+
+
+def _wanted(value: Fraction | None, may_miss: bool) -> Iterator[tuple[Secret, bool]]:
+    """The bounds that together prove a value, or that there is none."""
+    if value is None:
+        yield "presence", True
+        return
+    if may_miss:
+        yield "presence", False
+    yield "value", False
+    yield "value", True
