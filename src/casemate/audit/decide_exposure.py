@@ -19,8 +19,13 @@ from typing import cast
 
 from casemate.audit.case import Case
 from casemate.audit.checks.approximate import approximate_disclosure
-from casemate.audit.checks.assemble_exposed import assemble_exposed, with_order
+from casemate.audit.checks.assemble_exposed import (
+    apart_from_missing,
+    assemble_exposed,
+    with_order,
+)
 from casemate.audit.checks.contradiction import without_contradictions, without_false_extremes
+from casemate.audit.checks.order import values_by_order_and_absence
 from casemate.audit.checks.ranges import intervals, tight, whole_numbers
 from casemate.audit.checks.rank import determine_by_rank, with_short_certificates
 from casemate.audit.checks.reservations import (
@@ -33,7 +38,6 @@ from casemate.audit.checks.sensitive_cells import sensitive_cells
 from casemate.audit.checks.together import together
 from casemate.audit.checks.totals import exposed_totals, with_whole_rows
 from casemate.audit.findings import AuditOptions, Findings
-from casemate.audit.order.audit import by_order
 from casemate.audit.result import (
     Audited,
     Verdict,
@@ -154,8 +158,8 @@ def totals_of_people(found: Findings) -> None:
 
 
 def values_by_order(found: Findings) -> None:
-    """The values that extremes, medians and comparisons determine."""
-    found.ordered = by_order(found.case, found.clock)
+    """The values that extremes, medians and comparisons determine, and who has none."""
+    found.ordered = values_by_order_and_absence(found.case, found.by_rank, found.clock)
     found.case = without_false_extremes(found.case, found.ordered)
 
 
@@ -164,6 +168,7 @@ def exposed_people(found: Findings) -> None:
     single_values = assemble_exposed(found.case, found.by_rank, found.ranges, found.ordered)
     by_sums = (*single_values, *found.totals)
     found.exposed, undecided = with_order(found.case, by_sums, found.ordered)
+    found.exposed, found.missing = apart_from_missing(found.case, found.exposed, found.ordered)
     found.undecided.update(undecided)
 
 
@@ -286,7 +291,7 @@ def result_of(found: Findings, start: float) -> Audited:
     undecided = tuple(sorted(found.undecided, key=str))
     doubts = (*found.unchecked, *undecided, *case.publication.refused)
     return Audited(
-        verdict=Verdict.of(found.exposed, doubts),
+        verdict=Verdict.of((*found.exposed, *found.missing), doubts),
         records=len(case.equations.records),
         queries=case.publication.queries,
         equations=case.equations.system.rows,
@@ -295,6 +300,7 @@ def result_of(found: Findings, start: float) -> Audited:
         exposed=found.exposed,
         tight=found.tight,
         groups=found.groups,
+        missing=found.missing,
         undecided=undecided,
         unchecked=found.unchecked,
         refused=case.publication.refused,

@@ -24,7 +24,7 @@ class Verdict(StrEnum):
     INCOMPLETE = "incomplete"
 
     @classmethod
-    def of(cls, exposed: Sequence["Exposed"], doubts: Sequence[object]) -> "Verdict":
+    def of(cls, exposed: Sequence[object], doubts: Sequence[object]) -> "Verdict":
         """The verdict on who was found exposed, and on what could not be decided."""
         if exposed:
             return cls.EXPOSED

@@ -139,15 +139,17 @@ class Possible:
         table = np.array(log.truth, object)
         asked = log.asked_positions() - self.tied[name]
         for place in asked:
-            table[place] = Fraction(values[place, name] or 0)  # type: ignore[arg-type]  # a number
+            value = values[place, name]
+            table[place] = None if value is None else Fraction(value)  # type: ignore[arg-type]  # a number
         for place, node in log.extras.items():
             table[place] = node.unknown.of(values[self.owner(node)])  # type: ignore[arg-type]  # a fraction is a number
         people = self.case.equations.people
         for place in self.tied[name]:
             table[place] = table[int(people.first[place])]
         domain = log.domain
-        bounded = all(within(table[p], domain.low[p], domain.high[p]) for p in asked)  # type: ignore[arg-type]  # integers are fractions
-        whole = not domain.integer or all(table[p].denominator == 1 for p in asked)
+        there = [p for p in asked if table[p] is not None]
+        bounded = all(within(table[p], domain.low[p], domain.high[p]) for p in there)  # type: ignore[arg-type]  # integers are fractions
+        whole = not domain.integer or all(table[p].denominator == 1 for p in there)
         return bounded and whole and all(question.holds(table) for question in log.questions)
 
 

@@ -125,8 +125,8 @@ class OrderQuestion:
 
 
 def aggregate(kind: Kind, values: NDArray[Any], threshold: Exact | None) -> Exact | None:
-    """One aggregate of some values, in exact arithmetic; None for NULL."""
-    listed: list[Exact] = values.tolist()
+    """One aggregate of some values, in exact arithmetic; None for NULL, and for one missing."""
+    listed: list[Exact] = [each for each in values.tolist() if each is not None]
     if kind == "sum":
         return sum(listed, 0)
     if threshold is not None:

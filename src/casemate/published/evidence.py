@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from casemate.published.knowledge import Knowledge
 from casemate.published.ranges import exact_ranges
 from casemate.published.statements import Publication, publication, unique_columns
-from casemate.query.parse import DIALECT, Logged, Unread
 from casemate.query.engines import PROTECTED, tables
+from casemate.query.parse import DIALECT, Logged, Unread
 from casemate.table import Column, Missing, Policy
 from casemate.table.sources import Source, quote_name
 

@@ -2,15 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+
+import numpy as np
 
 from casemate.audit.case import Case
 from casemate.audit.checks.rank import DeterminedByRank, in_numbers
 from casemate.audit.order.audit import Ordered
 from casemate.audit.region.bounds import Bounds
-from casemate.audit.result import Exposed, Proof
+from casemate.audit.result import DerivationStep, Exposed, MissingValue, Proof
 from casemate.exact import Bound
-from casemate.published import People, true_values
+from casemate.published import People, Place, true_values
 from casemate.query.language import Scalar
 from casemate.query.records import Category, Cut
 
@@ -49,7 +52,13 @@ def with_order(
     people = equations.people
     names = [people.record(place) for place in range(len(equations.records))]
     exposed_by_order = tuple(
-        Exposed(names[place], people.person(place), part.column, value, None, None, Proof(proof))
+        _by_order(
+            part,
+            place,
+            Exposed(
+                names[place], people.person(place), part.column, value, None, None, Proof(proof)
+            ),
+        )
         for part in found
         for place, (value, proof) in part.exposed.items()
         if (names[place], part.column) not in seen
@@ -64,6 +73,69 @@ def with_order(
     unsure = {(names[place], column) for part in found for place, column in part.undecided} - seen
     undecided = sorted({record for record, _ in unsure}, key=str)
     return (*rows, *without_known_rows(totals, rows, people)), tuple(undecided)
+
+
+def _by_order(part: Ordered, place: int, exposed: Exposed) -> Exposed:
+    """An exposed value with the statement that tipped it and its proof in words, if there is one."""
+    derived = part.derived.get(place)
+    return exposed if derived is None else replace(exposed, by=derived.by, derivation=derived.steps)
+
+
+def apart_from_missing(
+    case: Case, exposed: Sequence[Exposed], ordered: Sequence[Ordered]
+) -> tuple[tuple[Exposed, ...], tuple[MissingValue, ...]]:
+    """Exposed values, each with the statement that tipped it, and of whom it is known to be missing."""
+    people = case.equations.people
+    missing = [
+        MissingValue(people.record(place), people.person(place), part.column, why.by, why.steps)
+        for part in ordered
+        for place, why in sorted(part.missing.items())
+    ]
+    seen = {(each.record, each.column) for each in missing}
+    kept = []
+    for each in (_with_statements(case, each) for each in exposed):
+        absent = each.value is None and not each.total and not case.declared_values(each.column)
+        if not absent or each.certificate is not None or each.proof is Proof.RANK:
+            kept.append(each)
+        elif (each.record, each.column) not in seen:
+            missing.append(
+                MissingValue(each.record, each.person, each.column, each.by or 1, each.derivation)
+            )
+    return tuple(kept), tuple(missing)
+
+
+SEARCHED = {
+    Proof.BOUNDS: "with bounds and the other numbers about this one, one value is left",
+    Proof.INTEGER: "a search over whole numbers found no other table: it is the only proof",
+    Proof.ORDER: "a search found no other table: it is the only proof",
+}
+
+
+def _with_statements(case: Case, exposed: Exposed) -> Exposed:
+    """A value without a statement of its own gets all that are about it, and the last of them."""
+    if exposed.by is not None:
+        return exposed
+    places = _places_about(case, exposed)
+    text = SEARCHED.get(exposed.proof, SEARCHED[Proof.BOUNDS])
+    steps = tuple(DerivationStep(each.query, each.key, text) for each in places)
+    by = max((each.query for each in places), default=max(1, case.publication.queries))
+    return replace(exposed, by=by, derivation=exposed.derivation or steps)
+
+
+def _places_about(case: Case, exposed: Exposed) -> list[Place]:
+    """The published numbers that a value, or a row of a person, is in."""
+    equations, people = case.equations, case.equations.people
+    place = people.first_of(exposed.person) if exposed.total else people.place(exposed.record)
+    if place is None:
+        return []
+    rows = people.rows(place) if exposed.total else np.array([place])
+    owners = people.owners(exposed.column)
+    units = rows if owners is None else owners[rows]
+    columns = np.flatnonzero(np.isin(equations.record, units))
+    columns = [c for c in columns.tolist() if case.secret(c) == exposed.column]
+    about = np.unique(equations.system.row[np.isin(equations.system.column, columns)])
+    found = [equations.places[row] for row in about.tolist()]
+    return list(dict.fromkeys(found))
 
 
 def without_known_rows(

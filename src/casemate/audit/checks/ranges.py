@@ -35,7 +35,7 @@ from casemate.audit.result import RemainingInterval
 from casemate.audit.time_limit import CP_SAT_LARGEST_VALUE, Clock, SearchLimit
 from casemate.exact import Bound, Box, Region
 from casemate.published import column_values, true_values
-from casemate.query.records import Unknown
+from casemate.query.records import Cut, Unknown
 
 if TYPE_CHECKING:
     from casemate.audit.order.solver import IntegerModel
@@ -287,13 +287,26 @@ def decide_part(
 
 
 def ranges(case: Case, seconds: float = float("inf")) -> Bounds:
-    """What is left of every range; without any bound to start from, nothing is to be had."""
+    """What is left of every range; without any bound to start from, nothing is to be had.
+
+    Of numbers that may be missing the prior ranges are left as they are: classes decide who is
+    exposed among them, and programs over people take too long to say more.
+    """
+    if may_only_be_missing(case):
+        proved: Proof = "propagation"
+        return Bounds(case.box.low, case.box.high, (proved,) * len(case.box))
     rounded = case.equations.low != case.equations.high
     if rounded or any(end is not None for end in (*case.box.low, *case.box.high)):
         return bounds(case.region, seconds=seconds)
     nothing = (None,) * len(case.box)
     proof: Proof = "propagation"
     return Bounds(nothing, nothing, (proof,) * len(case.box))
+
+
+def may_only_be_missing(case: Case) -> bool:
+    """Whether the secrets are numbers that may be missing, the answers the table's own."""
+    kinds = {each.category for each in case.equations.unknowns}
+    return Cut(None) in kinds and kinds <= {None, Cut(None)} and not case.publication.told
 
 
 def intervals(case: Case, found: Bounds) -> tuple[RemainingInterval, ...]:
@@ -364,6 +377,8 @@ def whole_numbers(
     `by_rank` are columns that follow by rank. Where nothing bounds a whole number the rank decides:
     a multiple of any other solution of the equations is whole.
     """
+    if may_only_be_missing(case):
+        return WholeNumbers(ranges)
     region = case.region.within(tighten_box(case.region.box, ranges))
     if ranges.contradiction or not any(region.box.integer):
         return WholeNumbers(ranges)

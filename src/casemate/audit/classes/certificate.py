@@ -307,6 +307,8 @@ class _Replay:
             elif not step.above and step.bound > count - 1:
                 self._there.update(step.units)
             return
+        if count == 1 and (step.bound < 0 if step.above else step.bound > 0):
+            self._there.update(step.units)  # whoever is missing counts as 0
         if not all(map(self._is_there, step.units)):
             return
         ends = [self.low(unit) if step.above else self.high(unit) for unit in step.units]

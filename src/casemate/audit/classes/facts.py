@@ -5,7 +5,7 @@ says of units is linear in their values and in whether they are there (`LinearFa
 or a median of the values that are there (`OrderFact`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -32,7 +32,6 @@ from casemate.published import (
 )
 from casemate.query import Aggregate, Function
 from casemate.query.engines import Key
-from casemate.query.language import Scalar
 from casemate.query.records import Cell, Cut, Unknown, lineage
 from casemate.table import Missing
 
@@ -48,7 +47,7 @@ KINDS: dict[Function, OrderKind] = {
 class LinearFact:
     """low <= sum of alpha * value + beta * presence <= high; a value that is missing counts as 0.
 
-    `open_ends` says which end is not itself possible.
+    `open_ends` says which end is not itself possible, and `row` which of the equations it is.
     """
 
     place: Place
@@ -58,6 +57,7 @@ class LinearFact:
     low: Bound
     high: Bound
     open_ends: tuple[bool, bool] = (False, False)
+    row: int | None = None
 
     def allows(self, total: Fraction) -> bool:
         """Whether the sum may be this."""
@@ -224,6 +224,7 @@ def _linear_facts(case: Case, name: str) -> list[LinearFact] | None:
                 equations.low[row],
                 equations.high[row],
                 equations.open_ends[row],
+                row,
             )
         )
     return found

@@ -5,7 +5,7 @@ accepted it.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +17,7 @@ from casemate.audit.classes.model import ClassModel, Relaxation, WholeModel
 from casemate.audit.classes.propagation import Propagation
 from casemate.audit.classes.search import Decisions, SecondTableSearch, Standing
 from casemate.audit.time_limit import Clock
+from casemate.exact import Certificate
 
 
 class ProofSearch:
@@ -58,6 +59,24 @@ class ProofSearch:
         standing = Standing.MISSING if value is None else Standing.EXPOSED
         self._decisions.standing[list(which_classes)] = standing
         return True
+
+    def by_rank(self, certificates: Mapping[int, Certificate]) -> None:
+        """Take the units whose value follows by rank: a certificate has the multipliers."""
+        number = {fact.row: place for place, fact in enumerate(self._classes.facts.linear)}
+        for unit, certificate in certificates.items():
+            which = int(self._classes.label[unit])
+            value = self._classes.facts.value(unit)
+            if self._decisions.standing[which] != Standing.OPEN or value is None:
+                continue
+            weights = {
+                number[row]: Fraction(weight, certificate.divisor)
+                for row, weight in certificate.coefficients.items()
+            }
+            steps = tuple(
+                Combined((unit,), "value", above, value, _signed(weights, above))
+                for above in (False, True)
+            )
+            self._claim([which], value, steps)
 
     # Linear programs ------------------------------------------------------------------------------
 
@@ -144,6 +163,10 @@ class ProofSearch:
                 there = classes.there + counts[len(classes) : 2 * len(classes)]
                 costs = -1.0 if above else 1.0
                 search.at_extremes(which, costs, tops, bottoms, there)
+
+
+def _signed(weights: Mapping[int, Fraction], above: bool) -> dict[int, Fraction]:
+    return {row: -weight if above else weight for row, weight in weights.items()}
 
 
 def _per_class(columns: dict[int, int], counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from casemate.audit.classes.certificate import Capped, Combined, OnlyAttainer, Step
-from casemate.audit.classes.partition import ClassOrder, Classes
+from casemate.audit.classes.partition import Classes, ClassOrder
 from casemate.exact import Bound
 
 MAX_SWEEPS = 20

@@ -8,7 +8,7 @@ Guarantee  An exposed value is proved; whoever is neither exposed nor shown to b
            table within the limit is undecided, and counts as not safe.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.case import Case
+from casemate.audit.classes.facts import KINDS, aggregate_of, name_of
 from casemate.audit.order.case import ExposedValue, Free, Undecided, Verdicts, Witness
 from casemate.audit.order.decide import audit_order
 from casemate.audit.region.second import components
+from casemate.audit.result import DerivationStep
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.exact import Bound, Domain, Exact, Kind, OrderQuestion, System
 from casemate.published import (
@@ -37,7 +39,7 @@ from casemate.published import (
     true_values,
     whole_answer,
 )
-from casemate.query import Aggregate, Function
+from casemate.query import Aggregate
 from casemate.query.engines import Key
 from casemate.query.records import Cell, Cut, Lineage, Unknown, lineage
 
@@ -269,7 +271,7 @@ class OrderLog:
 
     questions: Sequence[OrderQuestion]
     domain: Domain
-    truth: Sequence[Exact]
+    truth: Sequence[Exact | None]  # None where a value is missing
     extras: Mapping[int, Node] = field(default_factory=dict)  # other secrets, behind the records
 
     def asked_positions(self) -> set[int]:
@@ -382,23 +384,6 @@ def _sum_of_bounds(ends: Sequence[Exact | None]) -> Exact | None:
 # Published extremes and medians as questions about nodes ----------------------------------------
 
 
-KINDS: dict[Function, Kind] = {
-    Function.MIN: "min",
-    Function.MAX: "max",
-    Function.MEDIAN: "median",
-}
-
-
-def name_of(column: ShownColumn) -> str:
-    """The private number of which a column shows an extreme or a median."""
-    (name,) = _aggregate(column).private_argument
-    return name
-
-
-def _aggregate(column: ShownColumn) -> Aggregate:
-    return column.select.aggregates[column.form.weights[0][0]]
-
-
 class Extremes:
     """The extremes and medians of one private number."""
 
@@ -419,7 +404,7 @@ class Extremes:
         """What was published, and that a value that counts twice is the same twice."""
         case = self._nodes.case
         columns = [each for each in case.publication.ordered if name_of(each) == self.name]
-        needed = list(dict.fromkeys(map(_aggregate, columns)))
+        needed = list(dict.fromkeys(map(aggregate_of, columns)))
         members = _Members(needed, lineage(needed, case.source), self._copies)
         for column in columns:
             for question in self._of(column, members):
@@ -429,7 +414,7 @@ class Extremes:
 
     def _of(self, column: ShownColumn, members: "_Members") -> Iterator[OrderQuestion]:
         """One question for each shown cell, with the answer that was given, or the table's."""
-        aggregate, table = _aggregate(column), np.array(self.truth, object)
+        aggregate, table = aggregate_of(column), np.array(self.truth, object)
         for cell in shown_cells(column.select, self._nodes.case.source):
             inside = members.of(aggregate, cell.key)
             if len(inside):
@@ -468,6 +453,19 @@ Values = Mapping[int, tuple[Fraction, str]]
 """Values by position, each with the kind of its proof."""
 
 
+NOT_FOUND = (
+    "extremes, medians and comparisons: neither a second table nor a proof was found in time"
+)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """The statement that tipped a finding, and its proof in words."""
+
+    by: int
+    steps: tuple[DerivationStep, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Ordered:
     """What extremes, medians and comparisons of one private number add, with their proofs.
@@ -487,16 +485,23 @@ class Ordered:
     others: Values = field(default_factory=dict)
     covered: frozenset[int] = frozenset()
     queries: frozenset[int] = frozenset()  # statements of which something was asked here
+    missing: Mapping[int, Derived] = field(default_factory=dict)  # known to have no value
+    derived: Mapping[int, Derived] = field(default_factory=dict)  # proofs of exposed values
+    reason: str = NOT_FOUND  # why some are undecided
 
 
-def by_order(case: Case, clock: Clock) -> list[Ordered]:
-    """What extremes, medians and comparisons say, each private number with all that it meets."""
+def by_order(case: Case, clock: Clock, decided: Collection[str] = ()) -> list[Ordered]:
+    """What extremes, medians and comparisons say, each private number with all that it meets.
+
+    Of numbers that are decided already nothing is said.
+    """
     cut = any(isinstance(each.category, Cut) for each in case.equations.unknowns)
     if not case.publication.ordered and not cut:
         return []
     nodes = Nodes(case)
     compared = (case.secret(column) for column in nodes.cuts)
-    names = list(dict.fromkeys([*map(name_of, case.publication.ordered), *compared]))
+    found = dict.fromkeys([*map(name_of, case.publication.ordered), *compared])
+    names = [name for name in found if name not in decided]
     if not names:
         return []
     extremes = {name: Extremes(name, nodes) for name in names}

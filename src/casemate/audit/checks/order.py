@@ -1,0 +1,175 @@
+"""What extremes, medians, comparisons and missing values give away: by classes, else by engines.
+
+A private number is decided by classes wherever nothing else shares its equations, no comparison was
+published and the answers are the table's own; the engines of `order` decide the rest, and what
+classes leave open of a short log.
+"""
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from casemate.audit.case import Case
+from casemate.audit.checks.rank import DeterminedByRank
+from casemate.audit.classes.certificate import Proof
+from casemate.audit.classes.changes import Change
+from casemate.audit.classes.decide import ClassVerdicts, decide_by_classes
+from casemate.audit.classes.derivation import derivation, tipping_query
+from casemate.audit.classes.facts import Facts, name_of
+from casemate.audit.classes.search import Standing
+from casemate.audit.order.audit import Derived, Ordered, OrderLog, by_order
+from casemate.audit.order.case import Witness
+from casemate.audit.result import Proof as ProofKind
+from casemate.audit.time_limit import Clock
+from casemate.exact import Certificate, Domain, Exact, OrderQuestion
+from casemate.query.records import Cut, Unknown
+
+
+def values_by_order_and_absence(
+    case: Case, by_rank: DeterminedByRank, clock: Clock
+) -> list[Ordered]:
+    """What is decided about each private number that an extreme, a median or a gap is about."""
+    found: list[Ordered] = []
+    for name in _names(case):
+        verdicts = decide_by_classes(case, name, _certificates(case, by_rank, name), clock)
+        if verdicts is not None:
+            found.append(_ordered(case, verdicts))
+    return [*found, *by_order(case, clock, {each.column for each in found})]
+
+
+def _names(case: Case) -> list[str]:
+    absent = (each.column for each in case.equations.unknowns if each.category == Cut(None))
+    return list(dict.fromkeys([*map(name_of, case.publication.ordered), *absent]))
+
+
+def _certificates(case: Case, by_rank: DeterminedByRank, name: str) -> dict[int, Certificate]:
+    number = Unknown(name)
+    return {
+        int(case.equations.record[column]): certificate
+        for column, certificate in by_rank.singles.items()
+        if case.unknown(column) == number
+    }
+
+
+def _ordered(case: Case, verdicts: ClassVerdicts) -> Ordered:
+    facts, name = verdicts.facts, verdicts.facts.name
+    exposed, missing = dict[int, tuple[Fraction, str]](), dict[int, Derived]()
+    derived: dict[int, Derived] = {}
+    for proof in verdicts.proofs:
+        reason = Derived(tipping_query(facts, proof), derivation(facts, proof))
+        for unit in proof.units:
+            if proof.value is None:
+                missing[unit] = reason
+            else:
+                exposed[unit], derived[unit] = (proof.value, _kind(proof, facts, unit)), reason
+    mine = [
+        column for column in range(case.equations.system.columns) if case.secret(column) == name
+    ]
+    totals, open_ = _totals(verdicts)
+    undecided = [(unit, name) for unit in verdicts.units(Standing.OPEN).tolist()]
+    log, tied = _log(facts)
+    return Ordered(
+        name,
+        exposed,
+        tuple(sorted({*undecided, *((first, name) for first in open_)})),
+        totals,
+        log,
+        tied,
+        tuple(_witness(change, facts) for change in verdicts.changes),
+        verdicts.false,
+        {},
+        frozenset(mine),
+        frozenset(fact.place.query for fact in facts.order),
+        missing,
+        derived,
+        verdicts.reason,
+    )
+
+
+def _kind(proof: Proof, facts: Facts, unit: int) -> str:
+    """How a value is known: with extremes, or with bounds and types alone."""
+    _, order = proof.cells
+    if order:
+        return ProofKind.ORDER
+    whole = facts.priors[int(facts.prior[unit])].whole
+    return ProofKind.INTEGER if whole else ProofKind.BOUNDS
+
+
+def _witness(change: Change, facts: Facts) -> Witness:
+    pairs = list(change.items(facts.scale))
+    units = np.array([unit for unit, _ in pairs], np.int64)
+    return Witness(units, tuple(value for _, value in pairs))  # type: ignore[arg-type]  # or missing
+
+
+# The same facts as questions, which judge second tables -------------------------------------------
+
+
+def _log(facts: Facts) -> tuple[OrderLog, frozenset[int]]:
+    """The extremes and medians as questions; somebody who counts twice is there twice."""
+    people, tied, questions = facts.people, dict[int, int](), list[OrderQuestion]()
+    for fact in facts.order:
+        members = fact.unit.tolist()
+        if fact.kind == "median":
+            times = (fact.times // np.gcd.reduce(fact.times)).tolist()
+            for owner, number in zip(fact.unit.tolist(), times, strict=True):
+                more = people.rows(owner)[1:number].tolist()
+                tied.update(dict.fromkeys(more, owner))
+                members += more
+        questions.append(
+            OrderQuestion(fact.kind, np.array(sorted(members), np.int64), fact.low, fact.high)
+        )
+    truth: list[Exact | None] = [facts.value(unit) for unit in range(len(facts.present))]
+    for copy, owner in tied.items():
+        truth[copy] = truth[owner]
+    priors = [facts.priors[which] for which in facts.prior.tolist()]
+    whole = all(facts.priors[which].whole for which in np.unique(facts.prior[facts.asked]).tolist())
+    domain = Domain(tuple(each.low for each in priors), tuple(each.high for each in priors), whole)
+    return OrderLog(questions, domain, truth), frozenset(tied)
+
+
+# What all rows of a person come to ----------------------------------------------------------------
+
+
+def _totals(verdicts: ClassVerdicts) -> tuple[Mapping[int, tuple[Fraction, str]], set[int]]:
+    """The totals that follow, by the person's first row, and whose total was not decided.
+
+    A change in which a total differs shows it to be free, and so does an exchange of one row with a
+    row of somebody else.
+    """
+    facts = verdicts.facts
+    people = facts.people
+    if facts.name in people.constant or people.alone:
+        return {}, set()
+    free = set(_moved_totals(verdicts))
+    asked = set(facts.asked.tolist())
+    exposed = {
+        *verdicts.units(Standing.EXPOSED).tolist(),
+        *verdicts.units(Standing.MISSING).tolist(),
+    }
+    open_ = set[int]()
+    for first in np.flatnonzero(people.sizes > 1).tolist():
+        rows = set(people.rows(first).tolist())
+        if first not in free and rows <= asked and not rows <= exposed:
+            if not any(_can_be_exchanged(verdicts, row, rows) for row in rows):
+                open_.add(first)
+    return {}, open_
+
+
+def _moved_totals(verdicts: ClassVerdicts) -> Iterator[int]:
+    facts = verdicts.facts
+    for change in verdicts.changes:
+        moved: dict[int, Fraction] = {}
+        for unit, value in change.items(facts.scale):
+            first = int(facts.people.first[unit])
+            own = facts.value(unit) or Fraction(0)
+            moved[first] = moved.get(first, Fraction(0)) + (value or Fraction(0)) - own
+        yield from (first for first, amount in moved.items() if amount)
+
+
+def _can_be_exchanged(verdicts: ClassVerdicts, row: int, rows: set[int]) -> bool:
+    """Whether somebody else's row of the same class has another value."""
+    classes, facts = verdicts.classes, verdicts.facts
+    own = facts.value(row) or Fraction(0)
+    others = classes.members(int(classes.label[row])).tolist()
+    return any((facts.value(o) or Fraction(0)) != own for o in others if o not in rows)

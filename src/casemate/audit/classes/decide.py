@@ -1,0 +1,126 @@
+"""Decide about one private number by classes: who is exposed, who is known to be missing, who is free.
+
+Source     Source document 002, "Beyond linear queries".
+Guarantee  An exposed value, and that one is missing, has a proof that the verifier accepts, or
+           follows by rank. Whoever is free shares a class with another value, or is moved by a
+           change that keeps every fact in exact arithmetic. All others are undecided.
+Cost       Sound partial verdicts come first: exchanges, ranges, linear programs, integer programs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from casemate.audit.case import Case
+from casemate.audit.classes.certificate import Proof
+from casemate.audit.classes.changes import Change, FactCheck, false_facts
+from casemate.audit.classes.facts import Facts, facts_of
+from casemate.audit.classes.partition import Classes
+from casemate.audit.classes.proofs import ProofSearch
+from casemate.audit.classes.propagation import Propagation
+from casemate.audit.classes.search import (
+    Decisions,
+    SecondTableSearch,
+    Standing,
+    exchange,
+    move_apart,
+)
+from casemate.audit.time_limit import Clock
+from casemate.exact import Certificate
+
+TRIES_FOR_ONE_CLASS = 2
+"""Patterns that are tried for a single class before an integer program says where to look."""
+
+INTEGER_PROGRAM_SECONDS = 5.0
+"""The longest that one integer program may take."""
+
+OPEN_REASON = (
+    "extremes, medians and missing values of {}: neither a second table nor a proof was found"
+)
+LIMIT_REASON = "the limit of time came before {} was decided"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassVerdicts:
+    """What was decided about the units of one private number.
+
+    `proofs` are for those exposed and those known to be missing; `by_rank` are units whose value
+    follows by rank. `false` are statements whose answers the table does not give.
+    """
+
+    facts: Facts
+    classes: Classes
+    standing: NDArray[np.int8]
+    proofs: tuple[Proof, ...]
+    changes: tuple[Change, ...]
+    false: tuple[int, ...] = ()
+    late: bool = False
+
+    def units(self, standing: Standing) -> NDArray[np.int64]:
+        """The units of this standing."""
+        of_unit = np.repeat(self.standing, self.classes.size)
+        return np.sort(self.classes.order[of_unit == standing])
+
+    @property
+    def reason(self) -> str:
+        """Why some are undecided."""
+        return (LIMIT_REASON if self.late else OPEN_REASON).format(self.facts.name)
+
+
+def decide_by_classes(
+    case: Case, name: str, certificates: Mapping[int, Certificate], clock: Clock
+) -> ClassVerdicts | None:
+    """Decide about a private number; None where its facts are not of this kind.
+
+    `certificates` are those of units whose value follows by rank.
+    """
+    facts = facts_of(case, name)
+    if facts is None or not facts.possible:
+        return None
+    check = FactCheck(Classes.of(facts))
+    linear, order = false_facts(facts, check)
+    if linear:
+        return None
+    false = sorted({facts.order[each].place.query for each in order})
+    if false:
+        kept = tuple(each for each in facts.order if each.place.query not in false)
+        facts = replace(facts, order=kept)
+        check = FactCheck(Classes.of(facts))
+    return replace(_decide(check, certificates, clock), false=tuple(false))
+
+
+def _decide(
+    check: FactCheck, certificates: Mapping[int, Certificate], clock: Clock
+) -> ClassVerdicts:
+    classes = check.classes
+    decisions = Decisions(classes)
+    if len(classes):
+        known = [
+            w for w in range(len(classes)) if classes.facts.is_known(int(classes.members(w)[0]))
+        ]
+        decisions.standing[known] = Standing.FREE  # nothing was to be found out
+        exchange(decisions)
+        move_apart(decisions, check)
+    proofs: list[Proof] = []
+    if len(decisions.open):
+        ranges = Propagation(classes)
+        search = ProofSearch(decisions, ranges, check, clock)
+        search.by_propagation()
+        search.by_rank(certificates)
+        if len(decisions.open):
+            tables = SecondTableSearch(decisions, ranges, check, clock)
+            tables.many_at_once()
+            tables.one_by_one(TRIES_FOR_ONE_CLASS)
+            search.by_multipliers()
+            search.by_whole_numbers(tables, INTEGER_PROGRAM_SECONDS)
+        proofs = search.proofs
+    return ClassVerdicts(
+        classes.facts,
+        classes,
+        decisions.standing,
+        tuple(proofs),
+        tuple(decisions.changes),
+        late=clock.over,
+    )
