@@ -94,12 +94,12 @@ class Audit:
 
                 large = audit_large(found, policy, source, about, start=start)
                 if large is not None:
-                    return with_reservations(large, declared, source)
+                    return with_reservations(large, opened.policy, source)
             system, found = verified_equations(found, policy, source)
             assumed = (*missingness, *read.assumed)
             case = Case(system, policy, about, found, source, assumed=assumed)
             audited = result_of(run_checks(case, wanted), start)
-            return with_reservations(audited, declared, source, system)
+            return with_reservations(audited, opened.policy, source, system)
 
 
 def witnesses(

@@ -71,14 +71,15 @@ def with_missingness(policy: Policy, source: Source) -> tuple[Policy, tuple[str,
     Without a policy file nobody has said whether it is secret who has no value: it is taken to be.
     """
     counts = missing_counts(policy.private(), source)
+    declared = policy.private()
     if policy.path is None:
-        some = [column for column in policy.private() if column.name in counts]
+        some = [column for column in declared if column.name in counts]
         policy = _with_missing(policy, {Missing.NONE: Missing.SECRET}, some)
     sentences = {
         Missing.SECRET: "whether {} is missing was taken to be secret",
         Missing.PUBLIC: "who has no {} was taken to be known to everybody",
     }
-    said = ((each.name, sentences.get(each.missing)) for each in policy.private())
+    said = ((each.name, sentences.get(each.missing)) for each in declared)
     notes = (
         f"{sentence.format(name)} (it is in {counts[name]:,} records)"
         for name, sentence in said

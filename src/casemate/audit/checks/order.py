@@ -6,6 +6,7 @@ classes leave open of a short log.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -35,7 +36,36 @@ def values_by_order_and_absence(
         verdicts = decide_by_classes(case, name, _certificates(case, by_rank, name), clock)
         if verdicts is not None:
             found.append(_ordered(case, verdicts))
-    return [*found, *by_order(case, clock, {each.column for each in found})]
+    decided = {each.column for each in found if not _is_left_to_engines(case, each)}
+    by_engines = {each.column: each for each in by_order(case, clock, decided)}
+    joined = [_joined(each, by_engines.pop(each.column, None)) for each in found]
+    return [*joined, *by_engines.values()]
+
+
+MAX_ENGINE_UNITS = 1_000
+"""The engines look at people one by one: of longer logs they would decide nothing more in time."""
+
+
+def _is_left_to_engines(case: Case, found: Ordered) -> bool:
+    """Whether something is open in a log that is short enough, and nobody may be missing."""
+    column = case.policy.column(found.column)
+    hidden = column is not None and column.nullable
+    return bool(found.undecided) and not hidden and len(found.log.asked_positions()) < MAX_ENGINE_UNITS
+
+
+def _joined(found: Ordered, other: Ordered | None) -> Ordered:
+    """What classes decided, and of what they left open what the engines say."""
+    if other is None:
+        return found
+    left = {place for place, _ in found.undecided}
+    more = {place: each for place, each in other.exposed.items() if place in left}
+    return replace(
+        found,
+        exposed={**found.exposed, **more},
+        undecided=tuple(each for each in found.undecided if each in set(other.undecided)),
+        totals=other.totals,
+        witnesses=(*found.witnesses, *other.witnesses),
+    )
 
 
 def _names(case: Case) -> list[str]:

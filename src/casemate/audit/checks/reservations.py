@@ -3,9 +3,8 @@
 `with_reservations` is about what the equations do not say; the rest is what a reader should look at
 again, and values that would follow if rounded numbers were exact.
 
-Missing  A private value may be missing although the policy says that none is. Such a record was
-         audited as if everybody knew that it has none; who does not know it may not have found
-         what follows from that.
+Missing  A private value may be missing although nobody said so. Whether that is secret was then
+         taken one way, and the other way somebody else may be exposed.
 Digits   A sum that weighs one number far more than another tells both by its digits, if they are
          whole or have few digits after the point, and so does a chain of such sums. Whole numbers
          within bounds are searched for; others are not.
@@ -50,11 +49,12 @@ def with_reservations(
 
 
 def _missing(policy: Policy, source: Source) -> list[str]:
-    never = [column for column in policy.private() if column.missing is Missing.NONE]
+    undeclared = [column for column in policy.private() if column.missing is Missing.NONE]
+    taken = "secret who has no value" if policy.path is None else "known to everybody who has none"
     return [
-        f"{name} is missing in some records, and the policy does not say `missing`: they were "
-        f"audited as if everybody knew who has no value; declare it, or leave those records out"
-        for name in missing_counts(never, source)
+        f"{name} is missing in some records, and nothing was said of that: it was taken to be "
+        f'{taken}; declare `missing = "secret"` or `missing = "public"`, or say --missing'
+        for name in missing_counts(undeclared, source)
     ]
 
 

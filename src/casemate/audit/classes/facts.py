@@ -204,6 +204,8 @@ def _linear_facts(case: Case, name: str) -> list[LinearFact] | None:
     entry = np.isin(system.row, mine)
     if bool((kind[entry] >= 2).any()):
         return None
+    if not len(mine):
+        return []
     order = np.flatnonzero(entry)[np.argsort(system.row[entry], kind="stable")]
     rows, starts = np.unique(system.row[order], return_index=True)
     unit = equations.record[system.column[order]]
