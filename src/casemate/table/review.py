@@ -344,7 +344,8 @@ def _about_text(table: Table, columns: tuple[ColumnReview, ...]) -> Iterator[str
     """What the misfits of a column of numbers are, where that can be said."""
     source = table.source
     for place, item in enumerate(columns):
-        column, cell = item.column, written_name(place)
+        column, written = item.column, written_name(place)
+        cell = f"CASE WHEN lower({written}) <> 'nan' THEN {written} END"  # a double of an engine
         if item.misfits and column.type in NUMBERS:
             found = text_numbers(source.read, source.relation(), column.name, cell, column.format)
             if found is not None:
