@@ -27,7 +27,7 @@ from casemate.table.sources.source import (
     literal,
     quote_name,
 )
-from casemate.table.sources.text_numbers import KNOWN_MARKERS, format_lines, text_numbers
+from casemate.table.sources.text_numbers import KNOWN_MARKERS, TextColumn, format_lines
 from casemate.table.sources.types import written_name
 from casemate.table.table import Table, why_text
 from casemate.table.toml import toml_key, toml_value
@@ -347,7 +347,8 @@ def _about_text(table: Table, columns: tuple[ColumnReview, ...]) -> Iterator[str
         column, written = item.column, written_name(place)
         cell = f"CASE WHEN lower({written}) <> 'nan' THEN {written} END"  # a double of an engine
         if item.misfits and column.type in NUMBERS:
-            found = text_numbers(source.read, source.relation(), column.name, cell, column.format)
+            text = TextColumn(source.read, source.relation(), column.name, cell)
+            found = text.numbers(column.format)
             if found is not None:
                 yield found.sentence
 

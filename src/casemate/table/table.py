@@ -32,7 +32,7 @@ from casemate.table.sources.files import ColumnsInMemory
 from casemate.table.sources.place import FORMS, Place, PostgresTable, beside, find, redact_source
 from casemate.table.sources.postgres import PostgresSource
 from casemate.table.sources.source import Source, SourceView, literal, no_column, quote_name
-from casemate.table.sources.text_numbers import TextNumbers, text_numbers
+from casemate.table.sources.text_numbers import TextColumn, TextNumbers
 from casemate.table.sources.types import ByPolicy, type_of_values, typed_by_policy
 from casemate.table.toml import join_words, toml_key
 
@@ -457,7 +457,8 @@ def _check_column(column: Column, source: DuckDBSource | PostgresSource) -> Colu
 def why_text(source: Source, column: Column) -> TextNumbers | None:
     """What keeps a column of text from being one of numbers, for whoever holds the table."""
     cell = quote_name(column.name)
-    return text_numbers(source.read, source.relation(), column.name, cell, column.format)
+    text = TextColumn(source.read, source.relation(), column.name, cell)
+    return text.numbers(column.format)
 
 
 def _unusable(name: str, source: DuckDBSource | PostgresSource) -> str:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from casemate.errors import Misconfigured
-from casemate.table.schema import CellFormat, ColumnType
+from casemate.table.schema import NUMBERS, CellFormat, ColumnType
 from casemate.table.sources.cells import CellDialect
 from casemate.table.sources.formats import (
     INTEGER_DIGITS,
@@ -26,6 +26,7 @@ from casemate.table.sources.source import (
     no_column,
     quote_name,
 )
+from casemate.table.sources.text_numbers import TextColumn
 from casemate.table.sources.types import ByPolicy
 
 POSITION = "casemate_position"
@@ -111,6 +112,9 @@ class EngineTables(ABC):
         cell = text_present(written, form)
         number = plain_number(cell, form)
         found = number_type(self.read, relation.text, written, number, declared)
+        if found is None and declared in NUMBERS:
+            column = TextColumn(self.read, relation.text, name, cell)
+            raise Misconfigured(column.misfit(declared, form))
         if found is None:
             return cell, cells.engine_types[ColumnType.TEXT]
         type_, scale = found

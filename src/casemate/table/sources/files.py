@@ -9,6 +9,7 @@ place, database files are attached read only.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.errors import Misconfigured
-from casemate.table.schema import NUMBERS, ColumnType
+from casemate.table.schema import ColumnType
 from casemate.table.sources.csv import (
     check_names,
     count_records,
@@ -38,7 +39,7 @@ from casemate.table.sources.source import (
     literal,
     quote_name,
 )
-from casemate.table.sources.text_numbers import text_numbers
+from casemate.table.sources.text_numbers import TextColumn
 
 CELLS = quote_name("casemate_cells")
 LINE_ENDS = {"\n": "'\\n'", "\r": "'\\r'", "\r\n": "'\\r\\n'"}  # as DuckDB's option spells them
@@ -161,27 +162,18 @@ def _decide_types(
     types: dict[str, str] = {}
     for name, engine_type in decide(ask, cells, names, declared).items():
         if engine_type is None:
-            raise Misconfigured(
-                f"{path}: the column {name!r} is to be read as {declared[name]}, and some of its "
-                f"cells are something else; {_remedy(connection, name, declared[name], format_of)}"
-            )
+            form = format_of(name)
+            cell = text_present(quote_name(name), form)
+            column = TextColumn(partial(_read, connection), CELLS, name, cell)
+            raise Misconfigured(f"{path}: {column.misfit(declared[name], form)}")
         types[name] = engine_type
     return types
 
 
-def _remedy(
-    connection: duckdb.DuckDBPyConnection, name: str, declared: ColumnType, format_of: FormatOf
-) -> str:
-    """What to do about cells that are not of the type which is declared for them."""
-
-    def read(sql: str) -> Frame:
-        arrays = connection.execute(sql).fetchnumpy().items()
-        return {key: Series(np.ma.getdata(a), np.ma.getmaskarray(a)) for key, a in arrays}
-
-    form = format_of(name)
-    cell = text_present(quote_name(name), form)
-    found = text_numbers(read, CELLS, name, cell, form) if declared in NUMBERS else None
-    return "declare another `type`, or none" if found is None else found.sentence
+def _read(connection: duckdb.DuckDBPyConnection, sql: str) -> Frame:
+    """The answer to a query about the cells that are being loaded."""
+    arrays = connection.execute(sql).fetchnumpy().items()
+    return {name: Series(np.ma.getdata(a), np.ma.getmaskarray(a)) for name, a in arrays}
 
 
 # Parquet --------------------------------------------------------------------------------------

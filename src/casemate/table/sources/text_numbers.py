@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from casemate.table.schema import CellFormat
+from casemate.table.schema import NUMBERS, CellFormat, ColumnType
 from casemate.table.sources.formats import PLAIN, matches, plain_number, trim
 from casemate.table.sources.source import Frame
 from casemate.table.toml import toml_value
@@ -90,63 +90,64 @@ def format_lines(form: CellFormat) -> list[str]:
     return lines
 
 
-def text_numbers(
-    read: Read, relation: str, name: str, cell: str, declared: CellFormat
-) -> TextNumbers | None:
-    """What keeps a column of text from being one of numbers, if most of its cells are.
+@dataclass(frozen=True)
+class TextColumn:
+    """A column of text: its name, and its text, NULL where it is a marker that is declared."""
 
-    `cell` is the column's text, NULL where it is a marker that is declared already.
-    """
-    column = _TextColumn(read, relation, cell)
-    currency = _currency(column.texts(declared))
-    forms = [
-        replace(declared, thousands=thousands, decimal=decimal, currency=each)
-        for each in dict.fromkeys((declared.currency, currency))
-        for thousands, decimal in MARKS
-    ]
-    now, *counts = column.numbers([declared, *forms])
-    form = declared if now >= max(counts) else forms[counts.index(max(counts))]
-    cells, numbers = column.cells(), max(now, *counts)
-    markers = _markers(column.texts(form), numbers)
-    unexplained = cells - numbers - sum(markers.values())
-    if not numbers or unexplained >= numbers or now == cells:
-        return None
-    found = replace(form, markers=(*declared.markers, *markers))
-    return TextNumbers(name, cells, cells - now, unexplained, declared, found)
+    read: Read
+    relation: str
+    name: str
+    cell: str
 
+    def numbers(self, declared: CellFormat) -> TextNumbers | None:
+        """What keeps the column from being one of numbers, if most of its cells are."""
+        currency = _currency(self._texts(declared))
+        forms = [
+            replace(declared, thousands=thousands, decimal=decimal, currency=each)
+            for each in dict.fromkeys((declared.currency, currency))
+            for thousands, decimal in MARKS
+        ]
+        cells, now, *counts = self._counts([declared, *forms])
+        form = declared if now >= max(counts) else forms[counts.index(max(counts))]
+        numbers = max(now, *counts)
+        markers = _markers(self._texts(form), numbers)
+        unexplained = cells - numbers - sum(markers.values())
+        if not numbers or unexplained >= numbers or now == cells:
+            return None
+        found = replace(form, markers=(*declared.markers, *markers))
+        return TextNumbers(self.name, cells, cells - now, unexplained, declared, found)
 
-class _TextColumn:
-    """A column of text that is asked about its cells."""
+    def misfit(self, wanted: ColumnType, declared: CellFormat) -> str:
+        """What is said where the column is to be read as a type, and cannot."""
+        found = self.numbers(declared) if wanted in NUMBERS else None
+        remedy = "declare another `type`, or none" if found is None else found.sentence
+        return (
+            f"the column {self.name!r} is to be read as {wanted}, and some of its cells are "
+            f"something else; {remedy}"
+        )
 
-    def __init__(self, read: Read, relation: str, cell: str) -> None:
-        self._read, self._relation, self._cell = read, relation, cell
-
-    def cells(self) -> int:
-        """How many cells there are."""
-        found = self._read(f"SELECT count({self._cell}) AS n FROM {self._relation} AS t")
-        return int(found["n"].values[0])
-
-    def numbers(self, forms: Sequence[CellFormat]) -> list[int]:
-        """How many cells are numbers in each format."""
-        wanted = ", ".join(
+    def _counts(self, forms: Sequence[CellFormat]) -> list[int]:
+        """How many cells there are, and how many are numbers in each format."""
+        wanted = [f"count({self.cell}) AS n"]
+        wanted += (
             f"count(*) FILTER (WHERE {self._is_number(form)}) AS n{place}"
             for place, form in enumerate(forms)
         )
-        found = self._read(f"SELECT {wanted} FROM {self._relation} AS t")
-        return [int(found[f"n{place}"].values[0]) for place in range(len(forms))]
+        found = self.read(f"SELECT {', '.join(wanted)} FROM {self.relation} AS t")
+        return [int(series.values[0]) for series in found.values()]
 
-    def texts(self, form: CellFormat) -> dict[str, int]:
+    def _texts(self, form: CellFormat) -> dict[str, int]:
         """The most frequent cells that are no numbers in a format, and how often each is there."""
-        text = trim(self._cell)
-        found = self._read(
-            f"SELECT {text} AS x, count(*) AS n FROM {self._relation} AS t "
+        text = trim(self.cell)
+        found = self.read(
+            f"SELECT {text} AS x, count(*) AS n FROM {self.relation} AS t "
             f"WHERE NOT ({self._is_number(form)}) GROUP BY {text} ORDER BY n DESC, x "
             f"LIMIT {SAMPLED_TEXTS}"
         )
         return dict(zip(found["x"].values, map(int, found["n"].values), strict=True))
 
     def _is_number(self, form: CellFormat) -> str:
-        return matches(trim(plain_number(self._cell, form)), NUMBER)
+        return matches(trim(plain_number(self.cell, form)), NUMBER)
 
 
 def _currency(texts: dict[str, int]) -> str | None:
