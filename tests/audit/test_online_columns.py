@@ -9,7 +9,7 @@ from audit.staff import PRIVATE, of, written
 
 from casemate.audit.online import OnlineAuditor
 from casemate.errors import Misconfigured
-from casemate.table import Column, ColumnType, PerPerson, Policy, Role, Table
+from casemate.table import Column, ColumnType, Missing, PerPerson, Policy, Role, Table
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_private_columns_that_are_not_audited_cannot_be_asked_about(tmp_path: Pa
 
 
 def test_values_that_may_be_missing_are_added_up_and_never_counted(tmp_path: Path) -> None:
-    with Table.open(described(tmp_path, nullable=True)) as table:
+    with Table.open(described(tmp_path, missing=Missing.SECRET)) as table:
         auditor = OnlineAuditor(table, private="pay")
         assert "how many there are" in auditor.would_expose(of("AVG(pay)", 1, 2)).reason
         assert not auditor.would_expose(of("COUNT(pay)", 1, 2)).allowed

@@ -20,7 +20,8 @@ class Column:
     """A column: what the policy says of it, cells that it may hold, and constants to ask about.
 
     `hostile` cells are of its type and yet missing, undeclared or out of bounds; `misfits` are not
-    of its type at all. A column `by_value` has one value in each cell of the grid.
+    of its type at all. A column `by_value` has one value in each cell of the grid; one `as_text` is
+    text in every source.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Column:
     by_value: bool = True
     typed: bool = True
     private: bool = True
+    as_text: bool = False
 
     @property
     def sql(self) -> str:
@@ -92,6 +94,17 @@ CATALOGUE = (
         misfits=("1e400", "nan", "-inf", *NOT_NUMBERS),
         constants=("250", "500", "750", "0.0000001"),
         by_value=False,
+    ),
+    Column(
+        *("fee", "decimal"),
+        'min = 0\nmax = 2000\nbins = 4\nmissing = "public"\nmissing_markers = ["NA", "-9"]\n'
+        'currency = "€"\nthousands = "."\ndecimal = ","',
+        ("0 €", "€ 499,99", "500", "1.250,50 €", "2000,0"),
+        hostile=("", "NA", " -9 ", "€ -0,01", "99.999.999.999.999.999.999.999 €"),
+        misfits=("1.5", "12.34,5", "$5", "€5€", "na", "1 €.", *NOT_NUMBERS),
+        constants=("500", "1000", "1500", "0.01"),
+        by_value=False,
+        as_text=True,
     ),
     Column(
         *(
@@ -297,7 +310,9 @@ class World:
 
     @property
     def _types(self) -> dict[str, str]:
-        types = {each.name: ENGINE_TYPES[each.type] for each in self.columns}
+        types = {
+            each.name: ENGINE_TYPES["text" if each.as_text else each.type] for each in self.columns
+        }
         return types | {"who": "VARCHAR", "id": "BIGINT"}
 
     def _loaded(self, folder: Path, side: int) -> None:

@@ -23,6 +23,7 @@ from casemate.report.terminal import (
     Private,
     Reveal,
     Seed,
+    SourceOptions,
     TablePlace,
     Whole,
     check_seconds,
@@ -103,6 +104,7 @@ def reconstruct(
     /,
     *,
     table: TablePlace,
+    cells: SourceOptions | None = None,
     private: Private = (),
     answers: Annotated[
         Path | None, Parameter(help="A CSV query,cell,answer of published numbers.")
@@ -126,13 +128,15 @@ def reconstruct(
     from casemate.attack.attack import Attack
     from casemate.attack.report import attack_report
     from casemate.published import read_knowledge
+    from casemate.table import plain_source
 
+    place = plain_source(table, **(cells or SourceOptions()).keywords())
     options, random = solving.options(noise), np.random.default_rng(solving.seed)
     knowledge = read_knowledge(known, bounds, integer)
     with output.progress("attacking"):
         found = Attack.of(
             queries,
-            table,
+            place,
             answers=answers,
             knowledge=knowledge,
             private=private,
@@ -166,6 +170,7 @@ def plan(
     *,
     table: TablePlace,
     target: Annotated[str, Parameter(help="The record to find out, by key or row number, or all.")],
+    cells: SourceOptions | None = None,
     private: Annotated[
         str | None,
         Parameter(
@@ -191,10 +196,12 @@ def plan(
     check_seconds(seconds)
     from casemate.attack.plan.plan import Plan
     from casemate.attack.plan.report import plan_report
+    from casemate.table import plain_source
 
+    place = plain_source(table, **(cells or SourceOptions()).keywords())
     with output.progress("planning"):
         found = Plan.of(
-            table,
+            place,
             target,
             private=() if private is None else private,
             min_count=min_count,
@@ -244,6 +251,7 @@ def one_bit(
     table: TablePlace,
     noise: Annotated[str, Parameter(help="LAW:SCALE of the noise on a total, as laplace:50.")],
     queries: Annotated[Whole, Parameter(help="How many yes/no questions are asked.")],
+    cells: SourceOptions | None = None,
     private: Annotated[
         str | None,
         Parameter(help="The column of numbers, where no policy says that a single one is private."),
@@ -267,11 +275,13 @@ def one_bit(
 
     from casemate.attack.one_bit.attack import OneBitAttack
     from casemate.attack.one_bit.report import one_bit_report
+    from casemate.table import plain_source
 
+    place = plain_source(table, **(cells or SourceOptions()).keywords())
     options = learning.options(confidence)
     with output.progress("asking", queries) as progress:
         found = OneBitAttack.of(
-            table,
+            place,
             private=private,
             noise=noise,
             queries=queries,

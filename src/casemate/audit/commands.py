@@ -24,6 +24,7 @@ from casemate.report.terminal import (
     OutputOptions,
     Private,
     Reveal,
+    SourceOptions,
     TablePlace,
     Whole,
     check_seconds,
@@ -238,6 +239,7 @@ def audit(
     *,
     table: TablePlace,
     private: Private = (),
+    cells: SourceOptions | None = None,
     missing: MissingChoice = None,
     known: Known = None,
     bounds: Bounds = None,
@@ -266,7 +268,7 @@ def audit(
     )
     scrutiny.check()
     files.check(queries, reveal)
-    place = plain_source(table, missing=missing)
+    place = plain_source(table, missing=missing, **(cells or SourceOptions()).keywords())
     with output.progress("auditing"), Table.open(place, private=private) as opened:
         knowledge = read_knowledge(known, bounds, integer)
         options = scrutiny.options(witness=files.witness is not None)

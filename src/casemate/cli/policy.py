@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from casemate.errors import Misconfigured
-from casemate.report.terminal import OutputOptions
+from casemate.report.terminal import OutputOptions, SourceOptions
 
 if TYPE_CHECKING:
     from casemate.table import ColumnReview, Policy, Review, Universe
@@ -26,13 +26,11 @@ def init(
     table: Annotated[str, Parameter(help="A file, a pattern, a URL, or a shipped table.")],
     /,
     *,
-    key: Annotated[
-        str | None, Parameter(help="The column that identifies a record of a database table.")
-    ] = None,
+    cells: SourceOptions | None = None,
     output: OutputOptions | None = None,
 ) -> None:
     """Write a first policy from the data, for you to correct; nothing in it is private yet."""
-    from casemate.table import Table, draft
+    from casemate.table import Table, draft, plain_source
 
     output = output or OutputOptions()
     if output.output is not None and output.output.exists():
@@ -40,7 +38,8 @@ def init(
             f"{output.output} is there already, and what you wrote in it would be lost; "
             f"give --output another name, or delete it first"
         )
-    with output.progress("reading the table"), Table.open(table, key=key) as opened:
+    place = plain_source(table, **(cells or SourceOptions()).keywords())
+    with output.progress("reading the table"), Table.open(place) as opened:
         text = draft(opened)
     output.emit_plain(text, {"schema": DRAFT_SCHEMA, "policy": text})
     output.note(

@@ -31,7 +31,7 @@ from casemate.errors import Misconfigured
 from casemate.privacy.book import flush_folder, open_private
 from casemate.privacy.ledger import IN_MEMORY, Ledger, open_ledger
 from casemate.privacy.noise import EXACT, Bits, Noise, Sources, discrete_gaussian, discrete_laplace
-from casemate.table import Budget, Column, Policy, Table, Universe
+from casemate.table import Budget, CellFormat, Column, Policy, Table, Universe
 from casemate.table.sources import choice_of_rows, typed_by_policy
 
 LONGEST_NAME = 200
@@ -59,9 +59,13 @@ def edition_of(policy: Policy, budget: Budget, rows: str | None = None) -> Editi
 
 
 def _facts(column: Column) -> dict[str, Any]:
-    """What of a column tells editions apart: whether values may be missing, not who knows where."""
+    """What of a column tells editions apart: whether values may be missing, not who knows where.
+
+    A format that is not declared leaves no trace, so editions from before there were any go on.
+    """
     facts = asdict(column) | {"nullable": column.nullable}
-    return {name: fact for name, fact in facts.items() if name != "missing"}
+    unsaid = {"missing"} if column.format != CellFormat() else {"missing", "format"}
+    return {name: fact for name, fact in facts.items() if name not in unsaid}
 
 
 def dataset_of(policy: Policy) -> str:

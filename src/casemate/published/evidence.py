@@ -7,12 +7,18 @@ unknown: `verified_equations` leaves out whoever is known to have no value.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from casemate.errors import Misconfigured, Unsupported
 from casemate.published.knowledge import Knowledge
 from casemate.published.ranges import exact_ranges
-from casemate.published.statements import Publication, publication, unique_columns
+from casemate.published.statements import (
+    Publication,
+    RefusedQuery,
+    publication,
+    unique_columns,
+)
 from casemate.query.engines import PROTECTED, tables
-from casemate.query.parse import DIALECT, Logged, Unread
-from casemate.table import Column, Missing, Policy
+from casemate.query.parse import DIALECT, Logged, Unread, parse_statement
+from casemate.table import Column, ColumnType, Missing, Policy, why_text
 from casemate.table.sources import Source, quote_name
 
 
@@ -41,7 +47,48 @@ def evidence_of(
     ranged = exact_ranges(log, _as_unknowns(policy), knowledge, source, dialect)
     unique = unique_columns(log, ranged.policy, source)
     found = publication(log, ranged.policy, dialect, rounding, unique)
-    return LogEvidence(found, ranged.policy, ranged.notes)
+    explained = _with_text_explained(found, policy, source, dialect)
+    return LogEvidence(explained, ranged.policy, ranged.notes)
+
+
+def _with_text_explained(
+    found: Publication, policy: Policy, source: Source, dialect: str
+) -> Publication:
+    """The log with the reason why a column is text, for what is read once it is one of numbers.
+
+    A log of which nothing is read for that reason is refused: it would look like an audit.
+    """
+    written = " ".join(each.text.casefold() for each in found.refused)
+    named = [
+        each
+        for each in policy.columns
+        if each.type is ColumnType.TEXT and each.name.casefold() in written
+    ]
+    why = {each: why_text(source, each) for each in named}
+    sentences = {column: each.sentence for column, each in why.items() if each is not None}
+    refused = tuple(_explained(each, policy, sentences, dialect) for each in found.refused)
+    changed = [each.reason for each, old in zip(refused, found.refused, strict=True) if each != old]
+    if changed and len({each.query for each in refused}) == found.queries:
+        raise Misconfigured(changed[0])
+    return replace(found, refused=refused)
+
+
+def _explained(
+    refused: RefusedQuery, policy: Policy, sentences: dict[Column, str], dialect: str
+) -> RefusedQuery:
+    about = [each for each in sentences if each.name.casefold() in refused.text.casefold()]
+    if not about:
+        return refused
+    numbers = (
+        replace(each, type=ColumnType.DECIMAL, values=None) if each in about else each
+        for each in policy.columns
+    )
+    try:
+        parse_statement(refused.text, replace(policy, columns=tuple(numbers)), dialect)
+    except Unsupported:
+        return refused
+    told = "; ".join(sentences[each] for each in about)
+    return replace(refused, reason=f"{refused.reason}: {told}")
 
 
 # Who has no value -------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ORDERED,
         Answering,
         Budget,
+        CellFormat,
         Column,
         ColumnType,
         Exhausted,
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
         Strategy,
         Value,
     )
-    from casemate.table.table import NO_PRIVATE, OutsideSource, Table, opened_table, plain_source
+    from casemate.table.table import (
+        NO_PRIVATE,
+        OutsideSource,
+        Table,
+        opened_table,
+        plain_source,
+        why_text,
+    )
     from casemate.table.toml import join_words
     from casemate.table.universe import (
         FRACTION_DIGITS,

@@ -14,6 +14,7 @@ from casemate.errors import Misconfigured, checked_path
 from casemate.table.schema import (
     Answering,
     Budget,
+    CellFormat,
     Column,
     ColumnType,
     Exhausted,
@@ -44,16 +45,18 @@ from casemate.table.sources.place import (
 from casemate.table.sources.source import RECORD
 from casemate.table.toml import TomlTable, join_words, read_document
 
+FORMAT = ("missing_markers", "thousands", "decimal", "currency")
 COLUMN = (
     *("role", "type", "min", "max", "values", "unbounded"),
     *("bins", "from", "missing", "nullable", "per_person"),
+    *FORMAT,
 )
 Wrong = tuple[str, str]
 """A key of the section, and what is wrong with it."""
 
 
-def read_column(columns: TomlTable, name: str, section: TomlTable) -> Column:
-    """The column that the section `columns.NAME` describes."""
+def read_column(columns: TomlTable, name: str, section: TomlTable, usual: CellFormat) -> Column:
+    """The column that the section `columns.NAME` describes; `usual` is the table's format."""
     if name in ("", RECORD):
         raise columns.mistake(name, "is not a name a column can have; rename the column")
     section.allow(*COLUMN)
@@ -70,6 +73,7 @@ def read_column(columns: TomlTable, name: str, section: TomlTable) -> Column:
         provenance=section.choice("from", Provenance) or Provenance.PUBLIC,
         missing=_missing(section),
         per_person=section.choice("per_person", PerPerson) or PerPerson.VARYING,
+        format=_format(section, usual),
     )
     _check(section, column)
     return column
@@ -121,6 +125,23 @@ def _missing(section: TomlTable) -> Missing:
     return stated
 
 
+def _format(section: TomlTable, usual: CellFormat) -> CellFormat:
+    """How cells are written, as far as a section says it."""
+    markers: Sequence[Any] | None = section.items("missing_markers")
+    if markers is not None and not all(type(each) in (str, int, Decimal) for each in markers):
+        raise section.mistake("missing_markers", 'must hold strings such as "NA"')
+    found = CellFormat(
+        usual.markers if markers is None else tuple(str(each).strip() for each in markers),
+        section.text("thousands") or usual.thousands,
+        section.text("decimal") or usual.decimal,
+        section.text("currency") or usual.currency,
+    )
+    wrong = found.mistake()
+    if wrong is not None:
+        raise section.mistake(*wrong)
+    return found
+
+
 def _check(section: TomlTable, column: Column) -> None:
     """What no single key can tell: the keys of a column must agree with each other."""
     wrong = _wrong_domain(column) or _wrong_bins(column) or _wrong_type(column)
@@ -164,7 +185,7 @@ def _wrong_type(column: Column) -> Wrong | None:
 
 
 SECTIONS = ("table", "columns", "public", "budget", "answer")
-TABLE = ("source", "key", "person", "rows_per_person", "version")
+TABLE = ("source", "key", "person", "rows_per_person", "version", *FORMAT)
 PUBLIC = ("source", "key")
 BUDGET = ("epsilon", "delta", "neighbours", "protects", "ledger")
 ANSWER = ("strategy", "start", "surprises", "ration", "questions", "confidence", "exhausted")
@@ -183,15 +204,17 @@ def load_policy(path: str | Path, *, absent: bool = False) -> Policy:
     table.allow(*TABLE)
     person, rows_per_person = _person(table)
     source, place = _source(table, absent)
+    usual = _format(table, CellFormat())
     return Policy(
         source=source,
-        columns=_columns(document),
+        columns=_columns(document, usual),
         key=_key(table, place),
         person=person,
         rows_per_person=rows_per_person,
         public_tables=() if absent else _public_tables(document, place),
         budget=_budget(document.section("budget")),
         answering=_answering(document.section("answer")),
+        format=usual,
         version=table.text("version") or "1",
         path=document.file,
     )
@@ -246,11 +269,11 @@ def _person(table: TomlTable) -> tuple[str | None, int]:
     return person, rows or 1
 
 
-def _columns(document: TomlTable) -> tuple[Column, ...]:
+def _columns(document: TomlTable, usual: CellFormat) -> tuple[Column, ...]:
     section = document.section("columns")
     if section is None or not section.entries:
         raise document.mistake("columns", "is missing; expected a section [columns.NAME] for each")
-    return tuple(read_column(section, name, inner) for name, inner in section.sections())
+    return tuple(read_column(section, name, inner, usual) for name, inner in section.sections())
 
 
 # Public tables and the budget -----------------------------------------------------------------

@@ -7,7 +7,7 @@ review are exact and of protected data: they are for the custodian and not for p
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from casemate.errors import Misconfigured
-from casemate.table.schema import Column, ColumnType, Policy, Provenance, Role
+from casemate.table.schema import NUMBERS, CellFormat, Column, ColumnType, Policy, Provenance, Role
 from casemate.table.sources.place import redact_source
 from casemate.table.sources.source import (
     PERSON,
@@ -27,11 +27,13 @@ from casemate.table.sources.source import (
     literal,
     quote_name,
 )
-from casemate.table.sources.types import filled_name
-from casemate.table.table import Table
+from casemate.table.sources.text_numbers import KNOWN_MARKERS, TextColumn, format_lines
+from casemate.table.sources.types import written_name
+from casemate.table.table import Table, why_text
 from casemate.table.toml import toml_key, toml_value
 from casemate.table.universe import MOST_EXACT, USUAL_BINS, Universe
 
+WORDS = {"n", "none", "unknown"}  # that are as likely to be values as markers
 MOST_VALUES = 64  # of a text column that is worth listing
 
 HEADER = """\
@@ -69,10 +71,29 @@ class Profile:
 
 def draft(table: Table) -> str:
     """The text of a first policy for an open table."""
+    found = {each.name: _written_as(table, each) for each in table.policy.columns}
+    formats = {name: form for name, form in found.items() if form is not None}
+    if formats:
+        columns = tuple(
+            replace(each, type=None, format=formats[each.name]) if each.name in formats else each
+            for each in table.policy.columns
+        )
+        with Table.open(replace(table.policy, columns=columns)) as declared:
+            return _draft(declared)
+    return _draft(table)
+
+
+def _draft(table: Table) -> str:
     parts = [HEADER, *_table(table)]
     for column in table.policy.columns:
         parts.append("\n".join(_column(table.source, column)))
     return "\n".join([*parts, BUDGET])
+
+
+def _written_as(table: Table, column: Column) -> CellFormat | None:
+    """The format in which a column of text is one of numbers, if every cell is a number then."""
+    found = why_text(table.source, column) if column.type is ColumnType.TEXT else None
+    return None if found is None or found.unexplained else found.form
 
 
 def _table(table: Table) -> Iterator[str]:
@@ -115,6 +136,7 @@ def _column(source: Source, column: Column) -> Iterator[str]:
     yield f"[columns.{toml_key(column.name)}]"
     yield 'role = "public"'
     yield f'type = "{column.type}"'
+    yield from format_lines(column.format)
     if profile.filled < profile.rows:
         yield 'missing = "secret"'
     if column.type is ColumnType.BOOLEAN:
@@ -167,7 +189,12 @@ def _values(source: Source, column: Column, profile: Profile) -> Iterator[str]:
     answer = source.read(
         f"SELECT DISTINCT {name} AS x FROM {source.relation()} AS t WHERE {name} IS NOT NULL"
     )
-    yield f"values = [{', '.join(toml_value(value) for value in sorted(answer['x'].values))}]"
+    values = sorted(answer["x"].values)
+    yield f"values = [{', '.join(map(toml_value, values))}]"
+    markers = [each for each in values if each.strip().lower() in KNOWN_MARKERS - WORDS]
+    if markers:
+        listed = ", ".join(map(toml_value, markers))
+        yield f"# missing_markers = [{listed}], without it in `values`, if it stands for none."
     yield 'from = "data"'
 
 
@@ -245,7 +272,7 @@ def review(table: Table) -> Review:
         for place, column in enumerate(table.policy.columns)
     )
     people, over = _people(table)
-    warnings = (*_about_columns(columns), *_about_table(table, over))
+    warnings = (*_about_columns(columns), *_about_text(table, columns), *_about_table(table, over))
     universe = Universe.of(table.policy)
     return Review(counts["n"], columns, people, over, universe, warnings)
 
@@ -263,11 +290,11 @@ def _counts(table: Table) -> dict[str, int]:
 
 
 def _conditions(place: int, column: Column) -> Mapping[str, str]:
-    name, filled = quote_name(column.name), filled_name(place)
-    conditions = {"n": f"NOT {filled}"}
+    name, written = quote_name(column.name), written_name(place)
+    conditions = {"n": f"{written} IS NULL"}
     if column.type is None:
         return conditions
-    conditions["m"] = f"{filled} AND {name} IS NULL"
+    conditions["m"] = f"{written} IS NOT NULL AND {name} IS NULL"
     if column.low is not None and column.high is not None:
         low, high = literal(column.low), literal(column.high)
         conditions["o"] = f"{name} < {low} OR {name} > {high}"
@@ -311,6 +338,19 @@ def _about_columns(columns: tuple[ColumnReview, ...]) -> Iterator[str]:
             yield f"{column.name}: some rows hold values that are not listed; they share one cell"
         if _is_unlimited(column):
             yield f"{column.name}: private without bounds or values; declare one of them"
+
+
+def _about_text(table: Table, columns: tuple[ColumnReview, ...]) -> Iterator[str]:
+    """What the misfits of a column of numbers are, where that can be said."""
+    source = table.source
+    for place, item in enumerate(columns):
+        column, written = item.column, written_name(place)
+        cell = f"CASE WHEN lower({written}) <> 'nan' THEN {written} END"  # a double of an engine
+        if item.misfits and column.type in NUMBERS:
+            text = TextColumn(source.read, source.relation(), column.name, cell)
+            found = text.numbers(column.format)
+            if found is not None:
+                yield found.sentence
 
 
 def _is_unlimited(column: Column) -> bool:

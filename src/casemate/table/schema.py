@@ -38,6 +38,9 @@ class ColumnType(StrEnum):
     TIMESTAMP = "timestamp"
 
 
+NUMBERS = (ColumnType.INTEGER, ColumnType.DECIMAL, ColumnType.DOUBLE)
+
+
 class Provenance(StrEnum):
     """Where bounds, values and bins come from; `DATA` makes every guarantee conditional."""
 
@@ -79,6 +82,40 @@ class Protects(StrEnum):
 
 
 @dataclass(frozen=True)
+class CellFormat:
+    """How cells are written: what stands for a missing value, and how numbers look."""
+
+    markers: tuple[str, ...] = ()
+    thousands: str | None = None
+    decimal: str = "."
+    currency: str | None = None  # before or after a number
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether numbers are written otherwise than plainly."""
+        return self.thousands is not None or self.currency is not None or self.decimal != "."
+
+    def mistake(self) -> tuple[str, str] | None:
+        """The policy key that makes no sense, and what is wrong with it."""
+        for key, mark in (("thousands", self.thousands), ("decimal", self.decimal)):
+            if mark is not None and (len(mark) > 1 or not _is_mark(mark) or mark.isalpha()):
+                return key, 'must be one mark such as "," that is no digit, letter or sign'
+        if self.thousands == self.decimal:
+            return "thousands", "must not be the decimal mark; declare another `decimal` too"
+        if self.currency is not None and not all(map(_is_mark, self.currency)):
+            return "currency", 'must be a word or a sign such as "$", without digits, + and -'
+        if not all(each.isprintable() for each in self.markers):
+            return "missing_markers", 'must hold what stands for a missing value, such as "NA"'
+        return None
+
+
+def _is_mark(letter: str) -> bool:
+    """Whether a letter may part or mark a number."""
+    printable = letter.isprintable() or letter in "\u00a0\u202f"
+    return printable and not letter.isdigit() and letter not in "+-[]^\\"
+
+
+@dataclass(frozen=True)
 class Column:
     """One column of a protected table, as the policy describes it."""
 
@@ -93,6 +130,7 @@ class Column:
     provenance: Provenance = Provenance.PUBLIC
     missing: Missing = Missing.NONE
     per_person: PerPerson = PerPerson.VARYING
+    format: CellFormat = CellFormat()
     digits: int | None = None  # after the point, where an audit knows that there are no more
 
     @property
@@ -159,7 +197,8 @@ class Policy:
     """One protected table: where it is, what its columns are, and what may be spent on it.
 
     Without columns it speaks of a source that has no policy (`plain_source`): every column is there
-    and public, and `missing` is said of those that are then named private.
+    and public, and `missing` is said of those that are then named private. `format` is that of
+    the columns it does not name.
     """
 
     source: str = field(repr=False)
@@ -171,12 +210,18 @@ class Policy:
     budget: Budget | None = None
     answering: Answering = Answering()
     missing: Missing = Missing.NONE
+    format: CellFormat = CellFormat()
     version: str = "1"  # of the data: what was answered about another one is not about this
     path: Path | None = field(default=None, compare=False)
 
     def column(self, name: str) -> Column | None:
         """The column of exactly this name, or None."""
         return next((column for column in self.columns if column.name == name), None)
+
+    def format_of(self, name: str) -> CellFormat:
+        """How the cells of a column are written."""
+        column = self.column(name)
+        return self.format if column is None else column.format
 
     def private(self) -> tuple[Column, ...]:
         """The columns that are protected."""

@@ -14,6 +14,8 @@ from typing import NamedTuple, Self
 from casemate.errors import Misconfigured, checked_path
 from casemate.table.policy import load_policy
 from casemate.table.schema import (
+    NUMBERS,
+    CellFormat,
     Column,
     ColumnType,
     Missing,
@@ -30,6 +32,7 @@ from casemate.table.sources.files import ColumnsInMemory
 from casemate.table.sources.place import FORMS, Place, PostgresTable, beside, find, redact_source
 from casemate.table.sources.postgres import PostgresSource
 from casemate.table.sources.source import Source, SourceView, literal, no_column, quote_name
+from casemate.table.sources.text_numbers import TextColumn, TextNumbers
 from casemate.table.sources.types import ByPolicy, type_of_values, typed_by_policy
 from casemate.table.toml import join_words, toml_key
 
@@ -215,18 +218,39 @@ def opened_table(
         yield table
 
 
-def plain_source(where: str, *, key: str | None = None, missing: str | None = None) -> str | Policy:
+def plain_source(
+    where: str,
+    *,
+    key: str | None = None,
+    missing: str | None = None,
+    missing_markers: Sequence[str] = (),
+    thousands: str | None = None,
+    decimal: str | None = None,
+    currency: str | None = None,
+) -> str | Policy:
     """A source without a policy, with what a policy would say of it; itself if that is nothing.
 
-    `missing` is said of the columns that are named private.
+    `missing` is said of the columns that are named private, the formats of all.
     """
-    said = {"key": key, "missing": missing}
+    said = {
+        "key": key,
+        "missing": missing,
+        "missing_markers": missing_markers,
+        "thousands": thousands,
+        "decimal": decimal,
+        "currency": currency,
+    }
     given = [name for name, value in said.items() if value]
     if not given:
         return where
     if where.lower().endswith(".toml"):
         raise Misconfigured(f"{where} is a policy; declare {join_words(given)} in it")
-    return Policy(where, (), key=key, missing=Missing(missing or Missing.NONE))
+    markers = tuple(each.strip() for each in missing_markers)
+    form = CellFormat(markers, thousands, decimal or ".", currency)
+    wrong = form.mistake()
+    if wrong is not None:
+        raise Misconfigured(f"`{wrong[0]}` {wrong[1]}")
+    return Policy(where, (), key=key, missing=Missing(missing or Missing.NONE), format=form)
 
 
 # Where the table is ---------------------------------------------------------------------------
@@ -299,7 +323,8 @@ def _open_source(
             return _read_by_policy(stated, source), source
         described = stated
         if not stated.columns:
-            described = replace(stated, source=place.source, columns=_every_column(source.fields()))
+            columns = _every_column(source.fields(), stated.format)
+            described = replace(stated, source=place.source, columns=columns)
         missing = _missing(described, private, options.texts, source) if options.outsider else ()
         seen = [column for column in described.columns if column not in missing]
         completed = _complete_types(replace(described, columns=tuple(seen)), source)
@@ -347,26 +372,36 @@ def _connect(
     by_policy = ByPolicy.of(policy, filled=options.filled) if options.by_policy else None
     remote = {n: (p, k) for n, (p, k) in public.items() if isinstance(p, PostgresTable)}
     local = {n: (p, k) for n, (p, k) in public.items() if not isinstance(p, PostgresTable)}
+    types = _declared_types(policy, options.private, options.decimals)
     if not isinstance(place, PostgresTable) and not remote:
         return DuckDBSource(
             place,
             key=key,
             public=local,
-            types=_declared_types(policy, options.private, options.decimals),
+            types=types,
+            format_of=policy.format_of,
             memory_limit=options.memory_limit,
             person=person,
             by_policy=by_policy,
         )
     if isinstance(place, PostgresTable) and not local:
-        return PostgresSource(place, key=key, public=remote, person=person, by_policy=by_policy)
+        return PostgresSource(
+            place,
+            key=key,
+            public=remote,
+            types=types,
+            format_of=policy.format_of,
+            person=person,
+            by_policy=by_policy,
+        )
     raise Misconfigured("`public` names a table that is not in the protected table's own database")
 
 
 # Policy and source together -------------------------------------------------------------------
 
 
-def _every_column(fields: Mapping[str, ColumnType]) -> tuple[Column, ...]:
-    return tuple(Column(name, type=type_) for name, type_ in fields.items())
+def _every_column(fields: Mapping[str, ColumnType], form: CellFormat) -> tuple[Column, ...]:
+    return tuple(Column(name, type=type_, format=form) for name, type_ in fields.items())
 
 
 def _complete_types(policy: Policy, source: DuckDBSource | PostgresSource) -> Policy:
@@ -395,7 +430,7 @@ def _public_tables(
     policy: Policy, source: DuckDBSource | PostgresSource
 ) -> tuple[PublicTable, ...]:
     return tuple(
-        replace(table, columns=_every_column(source.fields(table.name)))
+        replace(table, columns=_every_column(source.fields(table.name), CellFormat()))
         for table in policy.public_tables
     )
 
@@ -410,11 +445,20 @@ def _check_column(column: Column, source: DuckDBSource | PostgresSource) -> Colu
     if type_ is None:
         raise no_column(key, column.name, source.fields())
     if column.type not in (None, type_):
-        raise Misconfigured(f"`{key}.type` is {column.type}, and the source has {type_}")
+        found = why_text(source, column) if column.type in NUMBERS else None
+        why = f"; {found.sentence}" if found and type_ is ColumnType.TEXT else ""
+        raise Misconfigured(f"`{key}.type` is {column.type}, and the source has {type_}{why}")
     wrong = misfit(column, type_)
     if wrong is not None:
         raise Misconfigured(f"`{key}.{wrong[0]}` {wrong[1]}")
     return replace(column, type=type_)
+
+
+def why_text(source: Source, column: Column) -> TextNumbers | None:
+    """What keeps a column of text from being one of numbers, for whoever holds the table."""
+    cell = quote_name(column.name)
+    text = TextColumn(source.read, source.relation(), column.name, cell)
+    return text.numbers(column.format)
 
 
 def _unusable(name: str, source: DuckDBSource | PostgresSource) -> str:

@@ -18,7 +18,7 @@ from casemate.audit.report import audit_report
 from casemate.audit.result import Audited, Proof, Verdict
 from casemate.errors import Misconfigured
 from casemate.published import Knowledge
-from casemate.table import Column, PerPerson, Policy, Role, Table
+from casemate.table import Column, Missing, PerPerson, Policy, Role, Table
 
 as_text, as_json, _page = forms(audit_report)
 
@@ -110,7 +110,7 @@ def test_data_that_contradict_the_policy_are_said_to_and_nobody_is_named(visits:
         assert not {"ann", "bob", "5", "6", "7"} & set(str(raised.value).split())
     rows[1] = {**TWO_YEARS[1], "x": None}
     with pytest.raises(Misconfigured, match="constant"):
-        Audit.of(["SELECT SUM(x) FROM t"], visits(rows, "constant", nullable=True))
+        Audit.of(["SELECT SUM(x) FROM t"], visits(rows, "constant", missing=Missing.SECRET))
     assert Audit.of(["SELECT COUNT(*) FROM t"], visits(rows, "constant")).equations == 0
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Private,
         Reveal,
         Seed,
+        SourceOptions,
         TablePlace,
         TrackerChoice,
         Whole,

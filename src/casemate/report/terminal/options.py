@@ -4,6 +4,7 @@ An option of one command stands with that command; those of every result are `Ou
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,6 +63,33 @@ MissingChoice = Annotated[
     Literal["none", "secret", "public"] | None,
     Parameter(help="Whether private values may be missing, and who knows which, without a policy."),
 ]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SourceOptions:
+    """What a policy would say of a source that has none: its key, and how cells are written."""
+
+    key: Annotated[
+        str | None, Parameter(help="The column that identifies a record of a database table.")
+    ] = None
+    missing_marker: Annotated[
+        tuple[str, ...], Parameter(negative="", help="A cell that stands for a missing value.")
+    ] = ()
+    thousands: Annotated[
+        str | None, Parameter(help="The mark between the thousands of numbers.")
+    ] = None
+    decimal: Annotated[str | None, Parameter(help="The decimal mark of numbers.")] = None
+    currency: Annotated[
+        str | None, Parameter(help="What stands before or after numbers, as $.")
+    ] = None
+
+    def keywords(self) -> dict[str, Any]:
+        """The same as `casemate.table.plain_source` takes it."""
+        said = asdict(self)
+        return {"missing_markers": said.pop("missing_marker"), **said}
+
+
 PolicyOnly = Annotated[str, Parameter(help="A policy, or a shipped table; it is never opened.")]
 Seed = Annotated[Whole | None, Parameter(help="Makes what is random repeatable.")]
 

@@ -16,7 +16,14 @@ Domains    A domain of PostgreSQL's is what it is made of; an ENUM is text.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from casemate.table.schema import ColumnType
+from casemate.table.schema import NUMBERS, CellFormat, ColumnType
+from casemate.table.sources.formats import (
+    matches,
+    number_present,
+    plain_number,
+    text_present,
+    trim,
+)
 from casemate.table.sources.types import (
     DAY,
     DOUBLE_DECIMALS,
@@ -59,7 +66,8 @@ class CellDialect:
 
     `native` are rules for cells of the engine's own types; from any other pair of types they are
     read as their text, by `written`. `text` does not depend on the type that a writer chose for all
-    cells. A type in `known` is read as another one, with the digits it is known to.
+    cells, and `engine_types` are those that a column of text may become. A type in `known` is read
+    as another one, with the digits it is known to.
     """
 
     readings: Mapping[str, CellReading]
@@ -67,11 +75,25 @@ class CellDialect:
     native: Mapping[str, Rules]
     written: Rules
     text: Callable[[str, str], str]
+    engine_types: Mapping[ColumnType, str]
     known: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def reading(self, engine_type: str) -> CellReading | None:
         """How to show a column of the engine's type of this name; None when it is left out."""
         return self.readings.get(_word(engine_type))
+
+    def present(self, cell: str, engine_type: str, form: CellFormat) -> str:
+        """The cell, NULL where it is a marker; one of text is then the engine's own text."""
+        how = self.reading(engine_type)
+        if how is None or not form.markers:
+            return cell
+        if how.type is ColumnType.TEXT:
+            return text_present(self.text(cell, _word(engine_type)), form)
+        return number_present(cell, form) if how.type in NUMBERS else cell
+
+    def written_text(self, cell: str, engine_type: str, form: CellFormat) -> str:
+        """The text of a cell, NULL where it is a marker."""
+        return self.text(self.present(cell, engine_type, form), _word(engine_type))
 
     def identity(self, cell: str, engine_type: str) -> str:
         """A key or a person, for equality only: a whole number or text.
@@ -81,15 +103,25 @@ class CellDialect:
         word = _word(engine_type)
         return cell if word in self.integers else self.text(cell, word)
 
-    def read(self, cell: str, engine_type: str, wanted: PolicyType) -> str:
+    def read(
+        self,
+        cell: str,
+        engine_type: str,
+        wanted: PolicyType,
+        form: CellFormat,
+    ) -> str:
         """The expression that reads a cell of an engine's type as the policy's type."""
+        cell = self.present(cell, engine_type, form)
         template, word = self.known.get(_word(engine_type), ("{}", _word(engine_type)))
         cell = template.format(cell)
         rule = self.native.get(word, {}).get(wanted.type)
         if rule is not None:
             return rule(cell, wanted)
         text = self.text(cell, word)
-        return text if wanted.type is ColumnType.TEXT else self.written[wanted.type](text, wanted)
+        if wanted.type is ColumnType.TEXT:
+            return text
+        text = plain_number(text, form) if wanted.type in NUMBERS else text
+        return self.written[wanted.type](text, wanted)
 
 
 def _word(engine_type: str) -> str:
@@ -124,16 +156,8 @@ def _as_it_is(cell: str, _: PolicyType) -> str:
     return cell
 
 
-def _trim(cell: str) -> str:
-    return f"trim({cell}, ' ')"
-
-
-def _matches(cell: str, pattern: str) -> str:
-    return f"{cell} ~ '^(?:{pattern})$'"
-
-
 def _written_boolean(cell: str, _: PolicyType) -> str:
-    return f"CASE lower({_trim(cell)}) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END"
+    return f"CASE lower({trim(cell)}) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END"
 
 
 def read_date(cell: str, _: PolicyType | None = None) -> str:
@@ -261,30 +285,30 @@ def _duckdb_number(cell: str, _: PolicyType) -> str:
 
 
 def _written_integer(cell: str, wanted: PolicyType) -> str:
-    trimmed = _trim(cell)
+    trimmed = trim(cell)
     found = _whole_or_largest(trimmed, f"{trimmed} LIKE '-%'", "TRUE")
     return (
         f"CASE WHEN length({trimmed}) > {LONGEST_NUMBER} THEN NULL "
-        f"WHEN {_matches(trimmed, WHOLE)} THEN {found} WHEN {_matches(trimmed, SCIENTIFIC)} "
+        f"WHEN {matches(trimmed, WHOLE)} THEN {found} WHEN {matches(trimmed, SCIENTIFIC)} "
         f"THEN {_duckdb_whole(f'TRY_CAST({trimmed} AS DOUBLE)', wanted)} END"
     )
 
 
 def _duckdb_written_decimal(cell: str, wanted: PolicyType) -> str:
-    trimmed = _trim(cell)
+    trimmed = trim(cell)
     cast = f"TRY_CAST({trimmed} AS {_decimal_type(wanted)})"
     plain = _or_largest_decimal(cast, f"{trimmed} LIKE '-%'", "TRUE", wanted)
     other = _duckdb_decimal_of_double(f"TRY_CAST({trimmed} AS DOUBLE)", wanted)
     return (
         f"CASE WHEN length({trimmed}) > {LONGEST_NUMBER} THEN NULL "
-        f"WHEN {_matches(trimmed, PLAIN)} THEN {plain} "
-        f"WHEN {_matches(trimmed, f'{SCIENTIFIC}|{INFINITE}')} THEN {other} END"
+        f"WHEN {matches(trimmed, PLAIN)} THEN {plain} "
+        f"WHEN {matches(trimmed, f'{SCIENTIFIC}|{INFINITE}')} THEN {other} END"
     )
 
 
 def _written_double(cell: str, _: PolicyType) -> str:
-    trimmed = _trim(cell)
-    fits = _matches(trimmed, f"{PLAIN}|{SCIENTIFIC}|{INFINITE}")
+    trimmed = trim(cell)
+    fits = matches(trimmed, f"{PLAIN}|{SCIENTIFIC}|{INFINITE}")
     return (
         f"CASE WHEN length({trimmed}) <= {LONGEST_NUMBER} AND {fits} "
         f"THEN TRY_CAST({trimmed} AS DOUBLE) END"
@@ -292,18 +316,18 @@ def _written_double(cell: str, _: PolicyType) -> str:
 
 
 def _duckdb_written_date(cell: str, wanted: PolicyType) -> str:
-    trimmed = _trim(cell)
+    trimmed = trim(cell)
     day = f"TRY_CAST(left({trimmed}, 10) AS DATE)"
-    return f"CASE WHEN {_matches(trimmed, f'{DAY}({MIDNIGHT})?')} THEN {read_date(day, wanted)} END"
+    return f"CASE WHEN {matches(trimmed, f'{DAY}({MIDNIGHT})?')} THEN {read_date(day, wanted)} END"
 
 
 def _duckdb_written_moment(cell: str, wanted: PolicyType) -> str:
-    trimmed = _trim(cell)
+    trimmed = trim(cell)
     local = read_moment(f"TRY_CAST({trimmed} AS TIMESTAMP)", wanted)
     joined = f"regexp_replace({trimmed}, ' (Z|[+-][0-9:]*)$', '\\1')"
     return (
-        f"CASE WHEN {_matches(trimmed, f'{DAY}({TIME})?')} THEN {local} "
-        f"WHEN {_matches(trimmed, DAY + TIME + OFFSET)} THEN {_duckdb_zoned(joined, wanted)} END"
+        f"CASE WHEN {matches(trimmed, f'{DAY}({TIME})?')} THEN {local} "
+        f"WHEN {matches(trimmed, DAY + TIME + OFFSET)} THEN {_duckdb_zoned(joined, wanted)} END"
     )
 
 
@@ -341,6 +365,12 @@ DUCKDB_CELLS = CellDialect(
     DUCKDB_NATIVE,
     DUCKDB_WRITTEN,
     _duckdb_text,
+    {
+        ColumnType.INTEGER: "BIGINT",
+        ColumnType.DECIMAL: "DECIMAL({digits}, {scale})",
+        ColumnType.DOUBLE: "DOUBLE",
+        ColumnType.TEXT: "VARCHAR",
+    },
     {"FLOAT": ("CAST(CAST({} AS VARCHAR) AS DOUBLE)", "DOUBLE")},
 )
 
@@ -433,9 +463,9 @@ def _written_number(pattern: str, rule: Rule) -> Rule:
     """Text of a pattern read as a decimal first, which holds every number so short."""
 
     def read(cell: str, wanted: PolicyType) -> str:
-        trimmed = _trim(cell)
+        trimmed = trim(cell)
         found = rule(f"CAST({trimmed} AS numeric)", wanted)
-        fits = f"length({trimmed}) <= {LONGEST_NUMBER} AND {_matches(trimmed, pattern)}"
+        fits = f"length({trimmed}) <= {LONGEST_NUMBER} AND {matches(trimmed, pattern)}"
         return f"CASE WHEN {fits} THEN {found} END"
 
     return read
@@ -445,9 +475,9 @@ def _or_infinite(rule: Rule, least: Callable[[PolicyType], str]) -> Rule:
     """The rule, and the largest number there is for infinity."""
 
     def read(cell: str, wanted: PolicyType) -> str:
-        trimmed, most = _trim(cell), least(wanted)
+        trimmed, most = trim(cell), least(wanted)
         ends = f"CASE WHEN {trimmed} LIKE '-%' THEN -{most} ELSE {most} END"
-        return f"CASE WHEN {_matches(trimmed, INFINITE)} THEN {ends} ELSE {rule(cell, wanted)} END"
+        return f"CASE WHEN {matches(trimmed, INFINITE)} THEN {ends} ELSE {rule(cell, wanted)} END"
 
     return read
 
@@ -460,7 +490,7 @@ def _postgres_written_decimal(cell: str, wanted: PolicyType) -> str:
 
 def _written_day(cell: str, pattern: str, read: Callable[[str], str]) -> str:
     """Text of a day that there is, read; a month has at most 31 days by the pattern."""
-    trimmed = _trim(cell)
+    trimmed = trim(cell)
     year, month, day = (
         f"CAST(substr({trimmed}, {start}, {size}) AS integer)"
         for start, size in ((1, 4), (6, 2), (9, 2))
@@ -468,7 +498,7 @@ def _written_day(cell: str, pattern: str, read: Callable[[str], str]) -> str:
     first = f"make_date({year}, {month}, 1)"
     length = f"extract(day FROM {first} + interval '1 month' - interval '1 day')"
     return (
-        f"CASE WHEN {_matches(trimmed, pattern)} THEN CASE WHEN {year} >= 1 THEN "
+        f"CASE WHEN {matches(trimmed, pattern)} THEN CASE WHEN {year} >= 1 THEN "
         f"CASE WHEN {day} <= {length} THEN {read(trimmed)} END END END"
     )
 
@@ -529,4 +559,10 @@ POSTGRES_CELLS = CellDialect(
     POSTGRES_NATIVE,
     POSTGRES_WRITTEN,
     lambda cell, _: f"CAST({cell} AS text)",
+    {
+        ColumnType.INTEGER: "int8",
+        ColumnType.DECIMAL: "numeric",
+        ColumnType.DOUBLE: "float8",
+        ColumnType.TEXT: "text",
+    },
 )

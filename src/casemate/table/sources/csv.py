@@ -270,10 +270,9 @@ def _verdicts(
     return zip(names, ask(f"SELECT {', '.join(verdicts)} FROM {table}"), strict=True)
 
 
-def read_as(name: str, engine_type: str) -> str:
-    """The expression that reads a cell as a type."""
-    cell = quote_name(name)
-    return cell if engine_type == "VARCHAR" else f"CAST(trim({cell}) AS {engine_type})"
+def read_as(cell: str, engine_type: str) -> str:
+    """The expression that reads a cell as a type other than text."""
+    return f"CAST(trim({cell}) AS {engine_type})"
 
 
 def is_cut(name: str) -> str:

@@ -26,7 +26,8 @@ from casemate.table.schema import ColumnType
 from casemate.table.sources.cells import DUCKDB_CELLS, LARGE, read_date, read_moment
 from casemate.table.sources.engine_tables import EngineTables
 from casemate.table.sources.files import PROGRESS_BAR, Opening, Place, connect_duckdb
-from casemate.table.sources.place import DuckDBTable
+from casemate.table.sources.formats import FormatOf, plain_cells
+from casemate.table.sources.place import DuckDBTable, FileFormat, Files
 from casemate.table.sources.source import (
     OUT_OF_RANGE,
     READ_FAILED,
@@ -52,6 +53,7 @@ class DuckDBSource(EngineTables):
         key: str | None = None,
         public: Mapping[str, tuple[Place, str]] | None = None,
         types: Mapping[str, ColumnType] | None = None,
+        format_of: FormatOf = plain_cells,
         memory_limit: str | None = None,
         person: str | None = None,
         by_policy: ByPolicy | None = None,
@@ -59,7 +61,7 @@ class DuckDBSource(EngineTables):
         """Open the tables; `public` gives each public table's place and key.
 
         Without a `key`, a file's record is the row's position, and a database table's its primary
-        key if that is one column. `types` says how to read the columns of CSV files;
+        key if that is one column. `types` and `format_of` say how to read columns of text;
         `memory_limit` is a size like "2GB"; `person` is the column that says whose row it is.
         With `by_policy` nothing is refused because of what a cell of the protected table holds.
         """
@@ -70,7 +72,7 @@ class DuckDBSource(EngineTables):
         self._lock = threading.Lock()
         try:
             self._connection = connect_duckdb(folder, memory_limit)
-            self._open(protected, public or {}, types or {}, by_policy)
+            self._open(protected, public or {}, types or {}, format_of, by_policy)
         except BaseException:
             self.close()
             raise
@@ -120,13 +122,17 @@ class DuckDBSource(EngineTables):
         protected: Place,
         public: Mapping[str, tuple[Place, str]],
         types: Mapping[str, ColumnType],
+        format_of: FormatOf,
         by_policy: ByPolicy | None,
     ) -> None:
         opening = Opening(self._connection)
         if self.key is None and isinstance(protected, DuckDBTable):
             self.key = opening.primary_key(protected)
         if by_policy is None:
-            self._show(None, opening.relation(protected, types))
+            relation = opening.relation(protected, types, format_of)
+            if not (isinstance(protected, Files) and protected.format is FileFormat.CSV):
+                relation = self._as_declared(relation, types, format_of)
+            self._show(None, relation)
         else:
             self._show_by_policy(opening.raw(protected), by_policy)
         self._connection.execute("CREATE SCHEMA casemate_public")

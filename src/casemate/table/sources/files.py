@@ -9,6 +9,7 @@ place, database files are attached read only.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,19 @@ from casemate.table.sources.csv import (
     read_as,
     read_header,
 )
+from casemate.table.sources.engine_tables import POSITION
+from casemate.table.sources.formats import FormatOf, plain_cells, plain_number, text_present
 from casemate.table.sources.place import DuckDBTable, FileFormat, Files
-from casemate.table.sources.source import NEEDS_KEY, SelectedFrom, Series, literal, quote_name
+from casemate.table.sources.source import (
+    NEEDS_KEY,
+    Frame,
+    SelectedFrom,
+    Series,
+    literal,
+    quote_name,
+)
+from casemate.table.sources.text_numbers import TextColumn
 
-POSITION = "casemate_position"
 CELLS = quote_name("casemate_cells")
 LINE_ENDS = {"\n": "'\\n'", "\r": "'\\r'", "\r\n": "'\\r\\n'"}  # as DuckDB's option spells them
 
@@ -49,12 +59,21 @@ def load_csv(
     paths: Sequence[Path],
     into: str,
     declared: Mapping[str, ColumnType],
+    format_of: FormatOf,
 ) -> SelectedFrom:
     """Load CSV files of the same columns, one after the other, into a table of typed columns."""
     names = list(load_cells(connection, paths).columns)
-    types = _decide_types(connection, paths[0], names, declared)
-    cut = _cut(connection, [name for name in names if types[name] == "DOUBLE"])
-    typed = ", ".join(f"{read_as(name, types[name])} AS {quote_name(name)}" for name in names)
+    present = {name: text_present(quote_name(name), format_of(name)) for name in names}
+    numbers = {name: plain_number(present[name], format_of(name)) for name in names}
+    plain = ", ".join(f"{cell} AS {quote_name(name)}" for name, cell in numbers.items())
+    written = f"(SELECT {POSITION}, {plain} FROM {CELLS})"
+    types = _decide_types(connection, paths[0], written, names, declared, format_of=format_of)
+    cut = _cut(connection, written, [name for name in names if types[name] == "DOUBLE"])
+    typed = ", ".join(
+        f"{present[name] if types[name] == 'VARCHAR' else read_as(numbers[name], types[name])} "
+        f"AS {quote_name(name)}"
+        for name in names
+    )
     connection.execute(f"CREATE TABLE {into} AS SELECT {POSITION}, {typed} FROM {CELLS}")
     connection.execute(f"DROP TABLE {CELLS}")
     found = describe(connection, into)
@@ -62,12 +81,12 @@ def load_csv(
 
 
 def _cut(
-    connection: duckdb.DuckDBPyConnection, doubles: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, cells: str, doubles: Sequence[str]
 ) -> dict[str, tuple[int, int]]:
     """The columns with cells that are no double as one is printed: how many, and the first."""
     found = {}
     for name in doubles:
-        asked = f"SELECT count(*), min({POSITION}) FROM {CELLS} WHERE {is_cut(name)}"
+        asked = f"SELECT count(*), min({POSITION}) FROM {cells} WHERE {is_cut(name)}"
         count, first = connection.execute(asked).fetchone() or (0, 0)
         if count:
             found[name] = int(count), int(first)
@@ -131,21 +150,30 @@ def _malformed_file(path: Path, message: str) -> Misconfigured:
 def _decide_types(
     connection: duckdb.DuckDBPyConnection,
     path: Path,
+    cells: str,
     names: Sequence[str],
     declared: Mapping[str, ColumnType],
+    *,
+    format_of: FormatOf,
 ) -> dict[str, str]:
     def ask(sql: str) -> Sequence[Any]:
         return connection.execute(sql).fetchone() or ()
 
     types: dict[str, str] = {}
-    for name, engine_type in decide(ask, CELLS, names, declared).items():
+    for name, engine_type in decide(ask, cells, names, declared).items():
         if engine_type is None:
-            raise Misconfigured(
-                f"{path}: the column {name!r} is to be read as {declared[name]}, and some of its "
-                f"cells are something else; declare another `type`, or none"
-            )
+            form = format_of(name)
+            cell = text_present(quote_name(name), form)
+            column = TextColumn(partial(_read, connection), CELLS, name, cell)
+            raise Misconfigured(f"{path}: {column.misfit(declared[name], form)}")
         types[name] = engine_type
     return types
+
+
+def _read(connection: duckdb.DuckDBPyConnection, sql: str) -> Frame:
+    """The answer to a query about the cells that are being loaded."""
+    arrays = connection.execute(sql).fetchnumpy().items()
+    return {name: Series(np.ma.getdata(a), np.ma.getmaskarray(a)) for name, a in arrays}
 
 
 # Parquet --------------------------------------------------------------------------------------
@@ -296,8 +324,10 @@ class Opening:
         self._attached: dict[Path, str] = {}
         self._tables = 0
 
-    def relation(self, place: Place, types: Mapping[str, ColumnType]) -> SelectedFrom:
-        """Load or find a table; `types` says how to read the columns of CSV files."""
+    def relation(
+        self, place: Place, types: Mapping[str, ColumnType], format_of: FormatOf = plain_cells
+    ) -> SelectedFrom:
+        """Load or find a table; types and formats say how to read the columns of CSV files."""
         self._tables += 1
         into = quote_name(f"casemate_data{self._tables}")
         if isinstance(place, ColumnsInMemory):
@@ -305,7 +335,7 @@ class Opening:
         if isinstance(place, DuckDBTable):
             return self._table_of_file(place)
         if place.format is FileFormat.CSV:
-            return load_csv(self._connection, place.paths, into, types)
+            return load_csv(self._connection, place.paths, into, types, format_of)
         self._readable += place.paths
         return scan_parquet(self._connection, place.paths)[0]
 

@@ -17,6 +17,7 @@ from casemate.table.schema import ColumnType
 from casemate.table.sources.cells import POSTGRES_CELLS
 from casemate.table.sources.csv import check_names
 from casemate.table.sources.engine_tables import EngineTables
+from casemate.table.sources.formats import FormatOf, plain_cells
 from casemate.table.sources.place import PostgresTable, redact_source
 from casemate.table.sources.source import (
     NEEDS_KEY,
@@ -66,17 +67,21 @@ class PostgresSource(EngineTables):
         *,
         key: str | None = None,
         public: Mapping[str, tuple[PostgresTable, str]] | None = None,
+        types: Mapping[str, ColumnType] | None = None,
+        format_of: FormatOf = plain_cells,
         person: str | None = None,
         by_policy: ByPolicy | None = None,
     ) -> None:
         """Open the tables; without a `key`, the primary key is taken if it is one column.
 
-        `person` is the column that says whose row it is. With `by_policy` nothing is refused
+        `types` and `format_of` say how to read columns of text; `person` is the column that says
+        whose row it is. With `by_policy` nothing is refused
         because of what a cell of the protected table holds.
         """
         super().__init__(key, person)
         self._lock = threading.Lock()
         self._relations: dict[str | None, str] = {}
+        self._types, self._format_of = types or {}, format_of
         self._connection = _connect(protected)
         try:
             self._show(None, protected, by_policy)
@@ -130,6 +135,8 @@ class PostgresSource(EngineTables):
             self._relations[None] = f"({self._select_by_policy(relation, by_policy)})"
             return
         check_names(".".join(table), list(relation.columns))
+        if public is None:
+            relation = self._as_declared(relation, self._types, self._format_of)
         self._relations[public] = f"({self._select_typed(public, relation)})"
         if public is None and self.key is not None:
             check_key(self, self.key)

@@ -191,7 +191,10 @@ def literal(value: Value | float | None) -> str:
 # Keys -------------------------------------------------------------------------------------------
 
 
-NEEDS_KEY = "a table of a database needs `key`: a column that is unique and never NULL"
+NEEDS_KEY = (
+    "a table of a database needs `key`: a column that is unique and never NULL; name it with "
+    "--key, or in a policy"
+)
 
 
 def check_key(source: Source, key: str, public: str | None = None) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Self
 
-from casemate.table.schema import KINDS, Column, ColumnType, Policy, Value
+from casemate.table.schema import KINDS, CellFormat, Column, ColumnType, Policy, Value
 from casemate.table.sources.source import no_column, quote_name
 from casemate.table.toml import toml_key
 from casemate.table.universe import FRACTION_DIGITS
@@ -65,27 +65,31 @@ class PolicyType:
 class ByPolicy:
     """How a protected table is read for private answers: each column as its policy's type.
 
-    With `filled` the relation says too which cells there are, fitting or not: see `filled_name`.
+    With `filled` the relation shows each cell's text too, fitting or not: see `written_name`.
     """
 
     columns: Mapping[str, PolicyType | None]
+    format_of: Callable[[str], CellFormat]
     filled: bool = False
 
     @classmethod
     def of(cls, policy: Policy, *, filled: bool = False) -> Self:
         """The columns that a policy names."""
-        return cls({each.name: PolicyType.of(each) for each in policy.columns}, filled)
+        types = {each.name: PolicyType.of(each) for each in policy.columns}
+        return cls(types, policy.format_of, filled)
 
     def types(self) -> dict[str, ColumnType]:
         """The columns that questions may name."""
         return {name: each.type for name, each in self.columns.items() if each is not None}
 
-    def expressions(self, read: Callable[[str, PolicyType], str]) -> dict[str, str]:
+    def expressions(
+        self, read: Callable[[str, PolicyType], str], write: Callable[[str], str]
+    ) -> dict[str, str]:
         """What to select under which name: the columns, each read by an expression."""
         typed = {name: each for name, each in self.columns.items() if each is not None}
         cells = {quote_name(name): read(name, each) for name, each in typed.items()}
         names = enumerate(self.columns) if self.filled else ()
-        return cells | {filled_name(i): f"{quote_name(name)} IS NOT NULL" for i, name in names}
+        return cells | {written_name(place): write(name) for place, name in names}
 
     def require(self, known: Mapping[str, object]) -> None:
         """Refuse a policy that names a column the table does not have."""
@@ -94,9 +98,9 @@ class ByPolicy:
                 raise no_column(f"columns.{toml_key(name)}", name, known)
 
 
-def filled_name(place: int) -> str:
-    """The column that says whether the policy's column of this number has a cell."""
-    return f"casemate_filled{place}"
+def written_name(place: int) -> str:
+    """The column that shows the text of the policy's column of this number, if it has a cell."""
+    return f"casemate_written{place}"
 
 
 def typed_by_policy(policy: Policy) -> Policy:

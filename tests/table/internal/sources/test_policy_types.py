@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from table.stored import POSTGRES, cells_of, store
 
 from casemate.errors import Misconfigured
-from casemate.table import Column, ColumnType, Policy, Table
+from casemate.table import CellFormat, Column, ColumnType, Policy, Table
 from casemate.table.sources import RECORD, typed_by_policy
 from casemate.table.sources.cells import DUCKDB_CELLS
 from casemate.table.sources.types import PolicyType
@@ -456,12 +456,14 @@ def test_text_and_identity_do_not_depend_on_the_type_that_a_writer_chose(
         given = f"CAST('{cell}' AS {kind})"
         for read in (
             DUCKDB_CELLS.identity(given, kind),
-            DUCKDB_CELLS.read(given, kind, PolicyType(ColumnType.TEXT)),
+            DUCKDB_CELLS.read(given, kind, PolicyType(ColumnType.TEXT), CellFormat()),
         ):
             ((found,),) = duckdb.execute(f"SELECT CAST({read} AS VARCHAR)").fetchall()
             assert found == cell
 
 
 def test_a_single_precision_number_is_read_with_the_digits_it_has() -> None:
-    read = DUCKDB_CELLS.read("CAST('0.1' AS FLOAT)", "FLOAT", PolicyType(ColumnType.DECIMAL))
+    read = DUCKDB_CELLS.read(
+        "CAST('0.1' AS FLOAT)", "FLOAT", PolicyType(ColumnType.DECIMAL), CellFormat()
+    )
     assert duckdb.execute(f"SELECT {read}").fetchall() == [(Decimal("0.1"),)]
