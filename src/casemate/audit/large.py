@@ -159,7 +159,9 @@ def _exposed_values(
         if place in proved.certificates:
             combination = proved.certificates[place]
             certificate = _in_numbers(combination, secret.numbers)
-            value = combination.value([n.total for n in secret.numbers]) if exact else value
+            used = combination.coefficients  # a sum over nobody, which is NULL, never is
+            totals = [n.total if e in used else Fraction(0) for e, n in enumerate(secret.numbers)]
+            value = combination.value(totals) if exact else value
         query, person = secret.numbers[proved.by[place]].column.query, people.person(where[place])
         yield Exposed(who[place], person, secret.name, value, certificate, query, Proof.RANK)
 
