@@ -180,7 +180,7 @@ def test_a_folder_counts_new_files_and_files_that_grow(folder: Path, capsys: Cap
     (event,) = once(capsys, "logs")
     assert (event["query"], event["file"], event["line"]) == (3, "b.sql", 3)
     (folder / "logs/c.sql").write_text(f"{SUMS[3]};")
-    (event,) = once(capsys, "logs")
+    (event,) = once(capsys, "./logs/.")
     assert (event["query"], event["file"], event["exposed"]) == (4, "c.sql", 2)
 
 

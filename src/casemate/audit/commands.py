@@ -120,7 +120,7 @@ def watch(
     from casemate.query.parse import GrowingLog
     from casemate.table import Table
 
-    place = state or log.with_name(f"{log.resolve().name}.casemate-watch")
+    place = state or log.absolute().with_name(f"{log.absolute().name}.casemate-watch")
     _check_file("--state", place)
     output, hook = OutputOptions(quiet=quiet), None if webhook is None else Webhook(webhook)
     growing, knowledge = GrowingLog(log, dialect), read_knowledge(known, bounds, integer)

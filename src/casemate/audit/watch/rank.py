@@ -36,7 +36,10 @@ HALF_BITS = 25
 """Fingerprints are two halves of so many bits: doubles add up 2^28 of them exactly."""
 
 SCANS_PER_BYTE = 8
-FIRST_SEARCHED_RECORDS, MOST_SEARCHED_RECORDS = 2**11, 2**16
+TRIED_MEMBERS = 8
+"""About so many records of a sum are looked at before all records are searched."""
+
+FIRST_SEARCHED_RECORDS, MOST_SEARCHED_RECORDS = 2**13, 2**16
 """So many records are searched together for one in which a sum differs from earlier ones."""
 
 MAX_ADDED_TERMS = 512
@@ -78,18 +81,21 @@ class Memberships:
         self._bytes: list[NDArray[np.uint8]] = []  # bit s % 8 of number s // 8 is for scan s
         self._scans: dict[Expression, int] = {}
         self._codes: list[NDArray[np.int32]] = [np.zeros(self._records.count, np.int32)]
+        self._listed: tuple[Sequence[CellSum], NDArray[np.int64]] = (), np.zeros((0, 3), np.int64)
         self._counts = [1]  # of the cells of each list of keys
         self._cells: dict[tuple[Expression, ...], tuple[int, tuple[Key, ...]]] = {(): (0, ((),))}
 
     def sums(self, predicate: Expression, keys: tuple[Expression, ...]) -> dict[Key, CellSum]:
         """What is added up over each cell that anybody is in."""
-        scan, mask = self._scan(predicate)
+        scan, members = self._scan(predicate)
         place, cells = self._coded(keys)
         if not keys:
-            low, high = (self._halves @ mask.astype(np.float64)).tolist()
-            return {(): CellSum(self, scan, 0, 0, _joined(low, high))} if mask.any() else {}
-        codes = self._codes[place][mask]
-        low, high = (np.bincount(codes, half[mask], len(cells)).tolist() for half in self._halves)
+            low, high = (float(half[members].sum()) for half in self._halves)
+            return {(): CellSum(self, scan, 0, 0, _joined(low, high))} if len(members) else {}
+        codes = self._codes[place][members]
+        low, high = (
+            np.bincount(codes, half[members], len(cells)).tolist() for half in self._halves
+        )
         return {
             cells[cell]: CellSum(self, scan, place, cell, _joined(low[cell], high[cell]))
             for cell in np.flatnonzero(np.bincount(codes)).tolist()
@@ -109,8 +115,12 @@ class Memberships:
     def candidates(
         self, asked: CellSum, kept: Sequence[CellSum], turn: int, combined: Combined
     ) -> Iterator[CandidateUnknowns]:
-        """A record in which the sum is not what is combined."""
-        listed = np.array([each.listed for each in kept], np.int64).reshape(-1, 3)
+        """Some records of the sum; else, of all, one in which it is not what is combined."""
+        listed = self._list(kept)
+        members = np.flatnonzero(self.are_in(asked, slice(0, self._records.count)))
+        step = len(members) // TRIED_MEMBERS + 1
+        some = members[turn % step :: step]
+        yield CandidateUnknowns(some, asked.on(some), self._coefficients(listed, some))
         terms = self._terms(listed[combined.slots], combined.weights)
         for span in _spans(self._records.count, turn):
             own = self.are_in(asked, span)
@@ -123,6 +133,15 @@ class Memberships:
             if len(differing):
                 place = differing[:1] + span.start
                 yield CandidateUnknowns(place, asked.on(place), self._coefficients(listed, place))
+
+    def _list(self, kept: Sequence[CellSum]) -> NDArray[np.int64]:
+        """Where each of the kept sums is; those that were kept before were listed before."""
+        before, listed = self._listed
+        known = listed if before is kept else listed[:0]
+        further = [each.listed for each in kept[len(known) :]]
+        listed = np.concatenate([known, np.array(further, np.int64).reshape(-1, 3)])
+        self._listed = kept, listed
+        return listed
 
     def _terms(
         self, listed: NDArray[np.int64], weights: NDArray[np.uint64]
@@ -158,20 +177,19 @@ class Memberships:
 
     # Scans ----------------------------------------------------------------------------------------
 
-    def _scan(self, predicate: Expression) -> tuple[int, Mask]:
+    def _scan(self, predicate: Expression) -> tuple[int, Names]:
         """The records of a predicate: read once, and then known."""
-        everybody = slice(0, self._records.count)
         if predicate in self._scans:
-            return self._scans[predicate], self._bits(self._scans[predicate], everybody)
+            scan = self._scans[predicate]
+            return scan, np.flatnonzero(self._bits(scan, slice(0, self._records.count)))
         source, scan = self._records.source, len(self._scans)
         found = source.read(rows(source, (), predicate, {}))["r"].values
-        mask = np.zeros(self._records.count, np.bool_)
-        mask[self._records.places(found)] = True
+        members = self._records.places(found)
         if scan % SCANS_PER_BYTE == 0:
             self._bytes.append(np.zeros(self._records.count, np.uint8))
-        self._bytes[-1] |= mask.view(np.uint8) << np.uint8(scan % SCANS_PER_BYTE)
+        self._bytes[-1][members] |= np.uint8(1 << scan % SCANS_PER_BYTE)
         self._scans[predicate] = scan
-        return scan, mask
+        return scan, members
 
     def _bits(self, scan: int, places: Names | slice) -> Mask:
         byte, bit = divmod(scan, SCANS_PER_BYTE)
