@@ -1,10 +1,11 @@
-"""`casemate audit` and `casemate audit block`: the options, the files they write, and how they end.
+"""`casemate audit`, its `block` and its `watch`: options, the files they write, and how they end.
 
-`audit` says whose values a log of SQL aggregates gives away, `block` which people could live in a
-small block, from its statistics alone. `--witness` and `--repair` write files beside the report,
-which are checked as they stand there.
+`audit` says whose values a log of SQL aggregates gives away, `watch` who becomes exposed as the log
+grows, `block` which people could live in a small block, from its statistics alone. `--witness` and
+`--repair` write files beside the report, which are checked as they stand there.
 """
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
@@ -36,6 +37,16 @@ if TYPE_CHECKING:
     from casemate.audit.result import Audited, Repaired
 
 T = TypeVar("T")
+Rounding = Annotated[
+    bool, Parameter(negative="", help="Answers are rounded to the digits they are printed with.")
+]
+AuditSeconds = Annotated[
+    float, Parameter(help="The longest that bounds and searches may take; 0 for no limit.")
+]
+FailOn = Annotated[
+    Literal["exposed"] | None,
+    Parameter(help="Exit with 1 when somebody is exposed, or that is not decided."),
+]
 
 
 def block(
@@ -58,6 +69,88 @@ def block(
     with output.progress("solving"):
         found = audit_block(tables, read_ages(ages), limit, seconds or inf)
     output.emit(block_report(found))
+
+
+# casemate audit watch ---------------------------------------------------------------------------
+
+
+POSTS_OF_ONE_RUN = 3
+"""Attempts to reach a webhook before a run with `--once` leaves its events for the next."""
+
+
+def watch(
+    log: Annotated[Path, Parameter(help="A log that is added to, or a folder of .sql files.")],
+    /,
+    *,
+    table: TablePlace,
+    private: Private = (),
+    known: Known = None,
+    bounds: Bounds = None,
+    integer: Integer = False,
+    rounding: Rounding = False,
+    seconds: AuditSeconds = 300.0,
+    dialect: Dialect = "postgres",
+    reveal: Annotated[
+        bool, Parameter(negative="", help="Name records and people by their keys.")
+    ] = False,
+    state: Annotated[
+        Path | None, Parameter(help="Where the watch stands; by default beside the log.")
+    ] = None,
+    once: Annotated[bool, Parameter(negative="", help="Audit what is there, and end.")] = False,
+    interval: Annotated[float, Parameter(help="Seconds between two looks at the log.")] = 1.0,
+    webhook: Annotated[
+        str | None, Parameter(help="Post every event, as JSON, to this URL too.")
+    ] = None,
+    fail_on: FailOn = None,
+    format: Annotated[
+        Literal["text", "json"], Parameter(help="Lines to read, or one object on each line.")
+    ] = "text",
+    quiet: Annotated[bool, Parameter(negative="", help="No notes on stderr.")] = False,
+) -> int:
+    """Follow a log as it grows, and say whom each new statement exposes."""
+    check_seconds(seconds)
+    if not 0 < interval < inf:
+        raise Misconfigured(f"--interval is a number of seconds above 0, got {interval:g}")
+    if fail_on is not None and not once:
+        raise Misconfigured("--fail-on needs --once: a watch that goes on does not end")
+    from casemate.audit.findings import AuditOptions
+    from casemate.audit.watch import IncrementalAudit
+    from casemate.audit.watch.state import fingerprint, read_state
+    from casemate.audit.watch.watching import EventWords, Listeners, Watch
+    from casemate.audit.watch.webhook import Webhook
+    from casemate.published import read_knowledge
+    from casemate.query.parse import GrowingLog
+    from casemate.table import Table
+
+    place = state or log.absolute().with_name(f"{log.absolute().name}.casemate-watch")
+    _check_file("--state", place)
+    output, hook = OutputOptions(quiet=quiet), None if webhook is None else Webhook(webhook)
+    growing, knowledge = GrowingLog(log, dialect), read_knowledge(known, bounds, integer)
+    with Table.open(table, private=private) as opened:
+        options = AuditOptions(rounding=rounding, seconds=seconds or inf)
+        audit = IncrementalAudit(opened, knowledge, options, dialect)
+        words = EventWords(audit.people, reveal)
+        written = words.as_json if format == "json" else words.as_text
+        records = len(audit.people.records)
+        about = fingerprint(opened.policy, knowledge, records, rounding, dialect)
+        heard_by = Listeners(lambda event: print(written(event), flush=True), words.as_json, hook)
+        watching = Watch(growing, audit, read_state(place, about), place, heard_by)
+        try:
+            watching.poll()
+            count = watching.state.queries
+            output.note(f"{log}: {count:,} statement{'s' if count != 1 else ''} so far")
+            while not once:
+                time.sleep(interval)
+                watching.poll()
+            for _ in range(POSTS_OF_ONE_RUN - 1):
+                if hook is not None and watching.state.pending:
+                    time.sleep(hook.seconds_to_wait)
+                    watching.poll()
+        finally:
+            watching.save()
+    if watching.state.pending:
+        output.note(f"{len(watching.state.pending):,} events could not be posted; they are kept")
+    return _end(watching.state.verdict, fail_on)
 
 
 # Files of a repair ------------------------------------------------------------------------------
@@ -113,13 +206,8 @@ class Scrutiny:
     dominance: Annotated[
         str, Parameter(help="N,K%: a cell is sensitive if its N largest exceed K% of it.")
     ] = "2,90%"
-    rounding: Annotated[
-        bool,
-        Parameter(negative="", help="Answers are rounded to the digits they are printed with."),
-    ] = False
-    seconds: Annotated[
-        float, Parameter(help="The longest that bounds and searches may take; 0 for no limit.")
-    ] = 300.0
+    rounding: Rounding = False
+    seconds: AuditSeconds = 300.0
 
     def check(self) -> None:
         """Refuse what means nothing before any work is done."""
@@ -230,6 +318,11 @@ app.command(
     name="block",
     help="Find everybody who could live in a small block, given its statistics.",
 )
+app.command(
+    "casemate.audit.commands:watch",
+    name="watch",
+    help="Follow a log as it grows, and say whom each new statement exposes.",
+)
 
 
 @app.default
@@ -248,10 +341,7 @@ def audit(
     files: AuditFiles | None = None,
     dialect: Dialect = "postgres",
     reveal: Reveal = False,
-    fail_on: Annotated[
-        Literal["exposed"] | None,
-        Parameter(help="Exit with 1 when somebody is exposed, or that is not decided."),
-    ] = None,
+    fail_on: FailOn = None,
     output: OutputOptions | None = None,
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
@@ -278,12 +368,12 @@ def audit(
 
         found = files.write(run(Audit.of), lambda: run(repair), output)
     output.emit(audit_report(found, reveal=reveal))
-    return _end(found, fail_on)
+    return _end(found.verdict, fail_on)
 
 
-def _end(found: "Audited", fail_on: str | None) -> Exit:
+def _end(verdict: str, fail_on: str | None) -> Exit:
     """Done; or a finding, for who asked to fail on it, unless nobody is exposed for certain."""
     from casemate.audit.result import Verdict
 
-    failed = fail_on is not None and found.verdict is not Verdict.NONE_EXPOSED
+    failed = fail_on is not None and verdict != Verdict.NONE_EXPOSED
     return Exit.FOUND if failed else Exit.DONE

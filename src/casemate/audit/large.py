@@ -90,7 +90,7 @@ def audit_large(
         exact = consistent_sums is not False and not is_double(secret.name, policy)
         by_rank = _exposed_values(secret, people, source, from_table=not found.told, exact=exact)
         exposed += [each for each in by_rank if not _was_known(each, policy, knowledge)]
-    left_open = list(_open(found, policy, knowledge, len(people.records)))
+    left_open = list(not_looked_for(found, policy, knowledge, len(people.records)))
     undeclared = _unbounded_notes(names, policy, knowledge)
     return Audited(
         verdict=Verdict.of(exposed, (*left_open, *found.refused)),
@@ -159,7 +159,9 @@ def _exposed_values(
         if place in proved.certificates:
             combination = proved.certificates[place]
             certificate = _in_numbers(combination, secret.numbers)
-            value = combination.value([n.total for n in secret.numbers]) if exact else value
+            used = combination.coefficients  # a sum over nobody, which is NULL, never is
+            totals = [n.total if e in used else Fraction(0) for e, n in enumerate(secret.numbers)]
+            value = combination.value(totals) if exact else value
         query, person = secret.numbers[proved.by[place]].column.query, people.person(where[place])
         yield Exposed(who[place], person, secret.name, value, certificate, query, Proof.RANK)
 
@@ -194,7 +196,9 @@ def _was_known(exposed: Exposed, policy: Policy, knowledge: Knowledge) -> bool:
 # What is left open ----------------------------------------------------------------------------
 
 
-def _open(found: Publication, policy: Policy, knowledge: Knowledge, records: int) -> Iterator[str]:
+def not_looked_for(
+    found: Publication, policy: Policy, knowledge: Knowledge, records: int
+) -> Iterator[str]:
     """What was not looked for and could have exposed somebody, in sentences."""
     terms = [plain_sum_term(column, policy) for column in found.columns]
     names = dict.fromkeys(t.unknown.column for t in terms if t is not None and t.unknown)

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
         share,
     )
     from casemate.published.people import People, check_constant, plain
-    from casemate.published.plain_sums import Number, is_large, numbers, plain_sum_term
+    from casemate.published.plain_sums import (
+        MAX_STORED_ENTRIES,
+        Number,
+        is_large,
+        numbers,
+        plain_sum_term,
+    )
     from casemate.published.predicates import fitting
     from casemate.published.shown import (
         ShownForm,

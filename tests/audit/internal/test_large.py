@@ -106,6 +106,14 @@ def unbounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
         yield table
 
 
+def test_a_sum_about_nobody_does_not_keep_anybody_from_being_exposed(
+    unbounded: Table, everything_is_large: object
+) -> None:
+    log = ["SELECT SUM(income) FROM t WHERE id = 3", "SELECT SUM(income) FROM t WHERE id < 0"]
+    (exposed,) = Audit.of(log, unbounded).exposed
+    assert (exposed.record, exposed.value, exposed.by) == (4, 9, 1)
+
+
 def test_unbounded_values_are_decided_by_rank_alone(
     unbounded: Table, everything_is_large: object
 ) -> None:

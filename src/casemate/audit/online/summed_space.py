@@ -15,7 +15,7 @@ Cost       As for `exact.RowSpace`, and whatever it takes to look up the coeffic
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,14 @@ class CandidateUnknowns:
         return CandidateUnknowns(self.names[one], self.own[one], self.kept[one])
 
 
+class Combined(NamedTuple):
+    """A combination of kept equations, by their slots, modulo a prime."""
+
+    slots: NDArray[np.int64]
+    weights: NDArray[np.uint64]
+    prime: int
+
+
 class Unknowns(Protocol[Sum_contra]):
     """What is asked about: fingerprints, and a way through all of the unknowns."""
 
@@ -73,11 +81,12 @@ class Unknowns(Protocol[Sum_contra]):
         """The secret random number of an unknown."""
 
     def candidates(
-        self, asked: Sum_contra, kept: Sequence[Sum_contra], turn: int
+        self, asked: Sum_contra, kept: Sequence[Sum_contra], turn: int, combined: Combined
     ) -> Iterator[CandidateUnknowns]:
-        """All unknowns that any of the equations may have, in batches, the likely ones first.
+        """All unknowns in which the equation may differ from what is combined, the likely first.
 
-        `turn` counts the pivots so far: whoever begins elsewhere each time meets fewer of them.
+        They come in batches. `turn` counts the pivots so far: whoever begins elsewhere each time
+        meets fewer of them.
         """
 
 
@@ -161,10 +170,10 @@ class _SpaceProbe(Generic[Sum]):
             self._on = names, self.equation.on(names)
         return self._on[1]
 
-    def candidates(self, turn: int) -> Iterator[CandidateUnknowns]:
+    def candidates(self, turn: int, combined: Combined) -> Iterator[CandidateUnknowns]:
         if self._found is not None:
             yield self._found
-        yield from self.unknowns.candidates(self.equation, self._kept, turn)
+        yield from self.unknowns.candidates(self.equation, self._kept, turn, combined)
 
     def take(self, found: CandidateUnknowns) -> None:
         self._found = found
@@ -198,7 +207,8 @@ class _View:
     def _differing(self, asked: _SpaceProbe[Sum], combination: Vector) -> Pivot:
         """Look for an unknown where the equation is not this combination of the kept ones."""
         weights = combination.astype(np.uint64)
-        for batch in asked.candidates(self.basis.rank):
+        combined = Combined(self._slots, weights, self.basis.prime)
+        for batch in asked.candidates(self.basis.rank, combined):
             lines = batch.kept[:, self._slots]
             made = weighted_sum(lines, weights)
             for place, (own, other) in enumerate(zip(batch.own.tolist(), made, strict=True)):

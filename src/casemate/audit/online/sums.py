@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from casemate.audit.online.questions import ExtremeQuestion, Family
-from casemate.audit.online.summed_space import CandidateUnknowns, Names, SummedSpace
+from casemate.audit.online.summed_space import CandidateUnknowns, Combined, Names, SummedSpace
 from casemate.audit.order.online import OnlineExtremes
 from casemate.errors import Misconfigured, Refused
 from casemate.exact import (
@@ -368,7 +368,7 @@ class TableUnknowns:
         return self.table.fingerprint(name)
 
     def candidates(
-        self, asked: AskedSum, kept: Sequence[AskedSum], turn: int
+        self, asked: AskedSum, kept: Sequence[AskedSum], turn: int, _combined: Combined
     ) -> Iterator[CandidateUnknowns]:
         """The sample, then the records of a sum over few, then everybody."""
         own = [asked.column] if isinstance(asked, PlainSum) else []

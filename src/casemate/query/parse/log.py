@@ -57,7 +57,7 @@ def read_log(path: Path, dialect: str = DIALECT) -> list[Logged | Unread]:
         raise Misconfigured(f"{path} cannot be read: {(error.strerror or '').lower()}") from None
     except UnicodeDecodeError:
         raise Misconfigured(f"{path} is not UTF-8 text; save it again as UTF-8") from None
-    found = list(_entries(text, path, dialect))
+    found = list(entries_of(text, path, dialect))
     if not found:
         raise Misconfigured(f"{path} holds no statement; expected SQL, or a CSV with a column sql")
     return found
@@ -85,7 +85,8 @@ def _entry(given: object, line: int) -> Logged | Unread:
     raise Misconfigured(f"expected statements as texts, got an object of type {kind}")
 
 
-def _entries(text: str, path: Path, dialect: str) -> Iterator[Logged | Unread]:
+def entries_of(text: str, path: Path, dialect: str) -> Iterator[Logged | Unread]:
+    """The statements of a log's text, in the form that the name of its file says."""
     if path.suffix.lower() != ".csv":
         return _script(text, dialect)
     lines = list(_csv_records(text))

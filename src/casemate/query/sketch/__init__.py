@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from casemate.query.records.bitsets import sign
     from casemate.query.sketch.passes import PassShape, Selection
     from casemate.query.sketch.record_hash import LANE_BITS, HashKeys, hash_lanes
-    from casemate.query.sketch.sketch import CodedRecords, pass_shape
+    from casemate.query.sketch.sketch import CodedRecords, cells_of, pass_shape
     from casemate.query.sketch.sql import Only, SummedRecords
 else:
     __all__, __getattr__, __dir__ = lazily(__name__)

@@ -10,7 +10,13 @@ import numpy as np
 from exact_rank import generated
 from numpy.typing import NDArray
 
-from casemate.audit.online.summed_space import CandidateUnknowns, Names, Summed, SummedSpace
+from casemate.audit.online.summed_space import (
+    CandidateUnknowns,
+    Combined,
+    Names,
+    Summed,
+    SummedSpace,
+)
 from casemate.exact import WIDE_PRIME_BITS, RowSpace, System, equations, random_primes
 
 
@@ -41,7 +47,7 @@ class Everybody:
         return self._fingerprints[name]
 
     def candidates(
-        self, asked: Summed, kept: Sequence[Summed], turn: int
+        self, asked: Summed, kept: Sequence[Summed], turn: int, _combined: Combined
     ) -> Iterator[CandidateUnknowns]:
         few = [(turn + each) % self._few for each in range(self._few)]
         yield _batch(few, asked, kept)
