@@ -83,6 +83,7 @@ class Column:
     nullable: bool = False
     per_person: PerPerson = PerPerson.VARYING
     digits: int | None = None  # after the point, where an audit knows that there are no more
+    kept: bool = False  # constant for each person as far as their rows agree, in stacked tables
 
 
 @dataclass(frozen=True)
