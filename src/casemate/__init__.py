@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from casemate.attack.plan import AdaptivePlan, Plan
     from casemate.attack.reconstruct import OnlineReconstruction, reconstruct
     from casemate.attack.score import score
-    from casemate.audit import Audit, witnesses
+    from casemate.audit import Audit, audit_releases, witnesses
     from casemate.audit.online import OnlineAuditor
     from casemate.audit.repair import repair
     from casemate.errors import (

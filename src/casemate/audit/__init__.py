@@ -4,8 +4,9 @@
 a `result`. `checks` are the ways to be exposed, `region` the arithmetic of possible tables, `order`
 extremes, medians and comparisons, `second_tables` the proof that somebody is safe and
 `second_tables_file` its CSV, `repair` what can be published instead, `online` the auditor that
-decides before it answers, `watch` follows a log that grows, `large` audits tables too long for
-equations, `small_block` blocks of a few people, `time_limit` is how long a search may take, and
+decides before it answers, `watch` follows a log that grows, `releases` audits versions of a table
+together, `large` tables too long for equations, `small_block` blocks of a few people,
+`time_limit` is how long a search may take, and
 `report` (`words`, `figures`) and `commands` are how people see it.
 """
 
@@ -16,6 +17,7 @@ from casemate.facade import lazily
 if TYPE_CHECKING:
     from casemate.audit.decide_exposure import Audit, witnesses
     from casemate.audit.findings import AuditOptions
+    from casemate.audit.releases import audit_releases
     from casemate.audit.result import Exposed
     from casemate.audit.words import reason
 else:

@@ -8,6 +8,7 @@ grows, `block` which people could live in a small block, from its statistics alo
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
@@ -305,6 +306,40 @@ class AuditFiles:
         return found
 
 
+# Older releases --------------------------------------------------------------------------------
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OlderReleases:
+    """Versions of the table that were published about before, in pairs with what was."""
+
+    against: Annotated[
+        tuple[str, ...], Parameter(negative="", help="An older version of the table; repeatable.")
+    ] = ()
+    against_queries: Annotated[
+        tuple[Path, ...], Parameter(negative="", help="What was published about that version.")
+    ] = ()
+
+    @property
+    def pairs(self) -> list[tuple[str, Path]]:
+        """Each version with what was published about it."""
+        return list(zip(self.against, self.against_queries, strict=True))
+
+    def check(self, repair: Path | None) -> None:
+        """Refuse options that do not come in pairs, and what is not done across releases."""
+        if len(self.against) != len(self.against_queries):
+            raise Misconfigured(
+                f"--against is given {len(self.against)} times and --against-queries "
+                f"{len(self.against_queries)} times; give one of each for every older release"
+            )
+        if self.against and repair is not None:
+            raise Misconfigured(
+                "--repair does not look at older releases; repair the queries without --against, "
+                "and audit the repaired file with it"
+            )
+
+
 # casemate audit ---------------------------------------------------------------------------------
 
 
@@ -337,6 +372,7 @@ def audit(
     known: Known = None,
     bounds: Bounds = None,
     integer: Integer = False,
+    older: OlderReleases | None = None,
     scrutiny: Scrutiny | None = None,
     files: AuditFiles | None = None,
     dialect: Dialect = "postgres",
@@ -346,18 +382,21 @@ def audit(
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
     from casemate.audit.decide_exposure import Audit
+    from casemate.audit.releases import audit_releases
     from casemate.audit.repair.search import repair
     from casemate.audit.report import audit_report
     from casemate.published import read_knowledge
     from casemate.table import Table, plain_source
 
-    scrutiny, files, output = (
+    scrutiny, files, output, older = (
         scrutiny or Scrutiny(),
         files or AuditFiles(),
         output or OutputOptions(),
+        older or OlderReleases(),
     )
     scrutiny.check()
     files.check(queries, reveal)
+    older.check(files.repair)
     place = plain_source(table, missing=missing, **(cells or SourceOptions()).keywords())
     with output.progress("auditing"), Table.open(place, private=private) as opened:
         knowledge = read_knowledge(known, bounds, integer)
@@ -366,7 +405,9 @@ def audit(
         def run(task: Callable[..., T]) -> T:
             return task(queries, opened, knowledge=knowledge, options=options, dialect=dialect)
 
-        found = files.write(run(Audit.of), lambda: run(repair), output)
+        audit_all = partial(audit_releases, against=older.pairs, private=private)
+        audited = run(audit_all if older.against else Audit.of)
+        found = files.write(audited, lambda: run(repair), output)
     output.emit(audit_report(found, reveal=reveal))
     return _end(found.verdict, fail_on)
 

@@ -20,6 +20,7 @@ from casemate.audit.result import (
     Group,
     InsiderExposed,
     PublishedCertificate,
+    Release,
     RemainingInterval,
     Repaired,
     SensitiveCell,
@@ -62,9 +63,11 @@ SENTENCES = {
 }
 SCOPE = (
     "The audit is about the private columns: whether somebody is in the table at all is not "
-    "protected by it.",
+    "protected by it."
+)
+SNAPSHOT = (
     "It is about one snapshot of the table: the same statement before and after somebody joins "
-    "gives them away.",
+    "gives them away (--against audits that)."
 )
 
 
@@ -95,7 +98,7 @@ def audit_report(audit: Audited, *, reveal: bool = False) -> Report:
                 "What was taken for granted",
                 [
                     Listing([(each,) for each in audit.assumptions], ""),
-                    Listing(SCOPE, where=Where.PAGE),
+                    Listing([SCOPE] if audit.releases else [SCOPE, SNAPSHOT], where=Where.PAGE),
                 ],
                 label="",
             ),
@@ -115,13 +118,30 @@ def _introduction(audit: Audited, reveal: bool) -> list[Block]:
         f"{audit.queries} statements, {audit.equations} numbers of rank {audit.rank}, "
         f"about {audit.records} records"
     )
-    blocks: list[Block] = [Facts(numbers), Paragraph(size, where=Where.TEXT)]
+    blocks: list[Block] = [Facts(numbers), *_release_blocks(audit)]
+    blocks.append(Paragraph(size, where=Where.TEXT))
     if audit.consistent is False:
         blocks.append(Paragraph("the published numbers contradict each other"))
     if not reveal:
         hidden = f"values are written as {HIDDEN}, and records and people as row numbers"
         blocks.append(Paragraph(hidden, remark=True, where=Where.PAGE))
     return blocks
+
+
+def _release_blocks(audit: Audited) -> list[Block]:
+    """Whom only several releases together expose, and who came and went between them."""
+    if audit.across is None:
+        return []
+    across = vars(audit.across)
+    found = count_of(sum(across.values()), "person", "people") if any(across.values()) else "nobody"
+    split = ", ".join(f"{count:,} {what}" for what, count in across.items() if count)
+    moved = [
+        f"against {each.file}: {each.records:,} records; since then {each.joined:,} joined and "
+        f"{each.left:,} left, and {count_of(each.changed or 0, 'value')} changed"
+        for each in audit.releases[1:]
+    ]
+    said = f"exposed by the difference: {found}" + (f" ({split})" if split else "")
+    return [Paragraph(said), Listing(moved)]
 
 
 # The lists of findings --------------------------------------------------------------------------
@@ -372,16 +392,17 @@ def _statements_section(audit: Audited, listed: Sequence[int]) -> Section:
 
     header = ("statement", "text", "values it helps to find", "values it tipped")
     caption = f"{len(listed):,} of {count_of(len(audit.statements), 'statement')} that were read"
-    anchors = [f"query-{query}" for query in listed]
+    anchors = [f"query-{query:d}" for query in listed]
     table = TableBlock(caption, header, LazyRows(listed, row), anchors=anchors)
     return Section("statements", "What was published", [table], where=Where.PAGE)
 
 
 def _listed_statements(audit: Audited) -> list[int]:
     """The statements to list: all, or those behind the exposed values where they are too many."""
-    queries = range(1, len(audit.statements) + 1)
+    queries = [query for release in audit.releases for query in release.queries]
+    queries = queries or list(range(1, len(audit.statements) + 1))
     if len(queries) <= ROWS_ON_PAGE:
-        return list(queries)
+        return queries
     exposed = audit.exposed[:ROWS_ON_PAGE]
     return sorted({query for each in exposed for query in statements_behind(each)})[:ROWS_ON_PAGE]
 
@@ -404,6 +425,11 @@ def _record_names(name: str) -> Writer:
     return lambda each, names: [number(names.record(record)) for record in getattr(each, name)]
 
 
+def _records(each: Any, names: ReportNames) -> Any:
+    """Records, as the report names them; of a release, how many it has."""
+    return each.records if isinstance(each, Release) else _record_names("records")(each, names)
+
+
 def _total(each: Exposed | Group, names: ReportNames) -> Any:
     """Of a group what it adds up to; of a value whether it is all rows of a person."""
     return _if_revealed("total")(each, names) if isinstance(each, Group) else each.total
@@ -416,7 +442,11 @@ def _shrinkage(each: RemainingInterval, _: ReportNames) -> float | None:
 WRITERS: Mapping[str, Writer] = {
     "record": lambda each, names: number(names.record(each.record)),
     "person": lambda each, names: number(names.person(each)),
-    "records": _record_names("records"),
+    "records": _records,
+    "queries": lambda each, _: {
+        "from": min(each.queries, default=None),
+        "to": max(each.queries, default=None),
+    },
     "knows": _record_names("knows"),
     "value": _if_revealed("value"),
     "total": _total,
@@ -450,6 +480,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         "proof",
         "total",
         "derivation",
+        "across",
     ),
     "missing": ("record", "person", "column", "by", "derivation"),
     "tight": INTERVAL,
@@ -463,6 +494,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "reasons": ("kind", "records", "reason"),
     "refused": ("query", "line", "column", "text", "reason"),
     "bounds": INTERVAL,
+    "releases": ("file", "queries", "records", "joined", "left", "changed"),
 }
 """The lists of an audit, and the fields of what is in them; none where that is a record."""
 

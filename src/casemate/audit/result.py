@@ -78,7 +78,8 @@ class Exposed:
     """One value that everybody can compute; `by` is the statement that tipped it.
 
     With `total` it is what all rows of a person come to, and `record` is None: of a number the
-    sum, of a category the values that some of the rows are known to have, in no order.
+    sum, of a category the values that some of the rows are known to have, in no order. With
+    `across` it follows from several releases together, and from none of them alone.
     """
 
     record: Scalar
@@ -90,6 +91,7 @@ class Exposed:
     proof: Proof
     total: bool = False
     derivation: tuple[DerivationStep, ...] = ()
+    across: bool = False
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,31 @@ class RemainingInterval:
         return 1 - (high - low) / (prior_high - prior_low)
 
 
+@dataclass(frozen=True)
+class Release:
+    """One version of the table, and the numbers of the statements about it.
+
+    Of an older one also how many people have joined since, how many have left, and how many private
+    values of the others have changed; None for the newest.
+    """
+
+    file: str
+    queries: tuple[int, ...]
+    records: int
+    joined: int | None = None
+    left: int | None = None
+    changed: int | None = None
+
+
+@dataclass(frozen=True)
+class AcrossReleases:
+    """How many people only several releases together expose: who joined, who left, and others."""
+
+    joined: int = 0
+    left: int = 0
+    stayed: int = 0
+
+
 @dataclass(frozen=True, repr=False)
 class Audited:
     """Everything an audit found."""
@@ -251,6 +278,8 @@ class Audited:
     exposed_if_exact: tuple[ExposedIfExact, ...] = ()
     witness: Witnessed | None = None
     repair: "Repaired | None" = None
+    releases: tuple[Release, ...] = ()
+    across: AcrossReleases | None = None
 
     def __repr__(self) -> str:
         """The verdict, and how large it was; never a value."""

@@ -143,9 +143,10 @@ class Possible:
             table[place] = None if value is None else Fraction(value)  # type: ignore[arg-type]  # a number
         for place, node in log.extras.items():
             table[place] = node.unknown.of(values[self.owner(node)])  # type: ignore[arg-type]  # a fraction is a number
-        people = self.case.equations.people
-        for place in self.tied[name]:
-            table[place] = table[int(people.first[place])]
+        owners = self.case.equations.people.owners(name)
+        if owners is not None:
+            for place in self.tied[name]:
+                table[place] = table[int(owners[place])]
         domain = log.domain
         there = [p for p in asked if table[p] is not None]
         bounded = all(within(table[p], domain.low[p], domain.high[p]) for p in there)  # type: ignore[arg-type]  # integers are fractions

@@ -41,16 +41,19 @@ class ReportNames:
 
     def record(self, record: Scalar) -> Scalar:
         """A record's key, or its place in the order of the records, from 1."""
-        return record if self.reveal else _row(self.people.place(record))
+        return record if self.reveal else self._row(self.people.place(record))
 
     def person(self, exposed: Exposed | ExposedIfExact | MissingValue) -> Scalar:
         """A person's key, or the row number of the person's first record."""
         if self.reveal:
             return exposed.person
         if _is_total(exposed):
-            return _row(self.people.first_of(exposed.person))
+            return self._row(self.people.first_of(exposed.person))
         place = self.people.place(exposed.record)
-        return None if place is None else _row(int(self.people.first[place]))
+        return None if place is None else self._row(int(self.people.first[place]))
+
+    def _row(self, place: int | None) -> Scalar:
+        return None if place is None else self.people.row(place)
 
     def whose(self, exposed: Exposed | ExposedIfExact | MissingValue) -> str:
         """An exposed record in words, with the person where that is somebody else's name."""
@@ -73,10 +76,6 @@ class ReportNames:
 
 def _is_total(exposed: Exposed | ExposedIfExact | MissingValue) -> bool:
     return not isinstance(exposed, MissingValue) and exposed.total
-
-
-def _row(place: int | None) -> int | None:
-    return None if place is None else place + 1
 
 
 def how_it_follows(exposed: Exposed, linked: Container[int] = ()) -> Prose:
@@ -110,7 +109,7 @@ def combination(certificate: PublishedCertificate, linked: Container[int] = ()) 
         name, query = place_name(term.place), term.place.query
         parts += [
             f"{' ' if parts else ''}{sign}{' ' if sign else ''}{size}",
-            Link(name, f"query-{query}") if query in linked else name,
+            Link(name, f"query-{query:d}") if query in linked else name,
         ]
     if certificate.divisor != 1:
         parts = ["(", *parts, f") / {certificate.divisor}"]

@@ -226,7 +226,7 @@ def about_people(name: str, knowledge: Knowledge, people: People) -> Knowledge:
         place = people.place(record)
         if place is None:
             raise Misconfigured("what is known is about a record that is not in the table")
-        for row in (place,) if owners is None else people.rows(int(owners[place])).tolist():
+        for row in (place,) if owners is None else people.copies(name, int(owners[place])).tolist():
             before = found.get(row, (None, None))
             found[row] = tighter(before[0], low, max), tighter(before[1], high, min)
     return replace(knowledge, known={people.record(row): ends for row, ends in found.items()})

@@ -2,11 +2,12 @@
 
 A person may have several rows. A private column that is the same in all of them is then one
 unknown for the person, not one for each row; a column that varies has one for each row, and what
-the rows of one person add up to is a secret too.
+the rows of one person add up to is a secret too. In stacked tables, whose rows are versions of a
+person's record, equal values of a person are one unknown, and others are their own.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,14 +27,16 @@ class People:
     """The records in order, and for each of them the position of its person's first row.
 
     `keys` names the person of each record; it is None where one record is one person. A record
-    whose person is missing is a person of its own. `constant` has the private columns that are
-    the same in all rows of a person.
+    whose person is missing is a person of its own. `shared` gives for the private columns that
+    are the same in several rows of a person the first row that has each record's value. `called`
+    is what a record is called where keys are hidden, if that is not its place from 1.
     """
 
     records: NDArray[Any]
     first: NDArray[np.int64]
     keys: Series | None = None
-    constant: frozenset[str] = frozenset()
+    shared: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    called: Sequence[Scalar] | None = None
 
     @classmethod
     def of(cls, records: NDArray[Any], policy: Policy, source: Source) -> "People":
@@ -41,13 +44,20 @@ class People:
         alone = np.arange(len(records), dtype=np.int64)
         if policy.person in (None, policy.key):
             return cls(records, alone)
-        private = policy.private()
-        constant = frozenset(c.name for c in private if c.per_person is PerPerson.CONSTANT)
-        keys = _keys(str(policy.person), source)
-        codes, _ = factorise([keys], len(records))
-        _, start, place = np.unique(codes, return_index=True, return_inverse=True)
-        first = np.where(keys.missing, alone, start[place])
-        return cls(records, first.astype(np.int64), keys, constant)
+        keys = _cells(str(policy.person), source)
+
+        def first_alike(*cells: Series) -> NDArray[np.int64]:
+            codes, _ = factorise([keys, *cells], len(records))
+            _, start, place = np.unique(codes, return_index=True, return_inverse=True)
+            return np.where(keys.missing, alone, start[place]).astype(np.int64)
+
+        first = first_alike()
+        shared = {
+            column.name: first_alike(_cells(column.name, source)) if column.kept else first
+            for column in policy.private()
+            if column.per_person is PerPerson.CONSTANT
+        }
+        return cls(records, first, keys, shared)
 
     def __repr__(self) -> str:
         """How many there are; never who they are."""
@@ -65,7 +75,16 @@ class People:
 
     def owners(self, column: str) -> NDArray[np.int64] | None:
         """Where a column is constant, the position that stands for each record's person."""
-        return self.first if column in self.constant else None
+        return self.shared.get(column)
+
+    @property
+    def constant(self) -> frozenset[str]:
+        """The private columns that are the same in several rows of a person."""
+        return frozenset(self.shared)
+
+    def row(self, place: int) -> Scalar:
+        """What the record at a position is called where keys are hidden."""
+        return place + 1 if self.called is None else self.called[place]
 
     def place(self, record: Scalar) -> int | None:
         """The position of a record, or None if there is none of that name."""
@@ -85,8 +104,11 @@ class People:
 
     def rows(self, first: int) -> NDArray[np.int64]:
         """The positions of all rows of the person whose first row is there."""
-        order, starts = self._order
-        return order[starts[first] : starts[first + 1]]
+        return self._positions(None, first)
+
+    def copies(self, column: str, owner: int) -> NDArray[np.int64]:
+        """The positions of all records for whose value of a column that position stands."""
+        return self._positions(column, owner)
 
     @cached_property
     def alone(self) -> bool:
@@ -98,10 +120,18 @@ class People:
         """How many rows the person has whose first row is there; 0 at other rows."""
         return np.bincount(self.first, minlength=len(self.first)).astype(np.int64)
 
+    def _positions(self, column: str | None, first: int) -> NDArray[np.int64]:
+        """The positions of which that one is the first, by person or by the value of a column."""
+        if column not in self._orders:
+            owner = self.first if column is None else self.shared[column]
+            ends = np.cumsum(np.bincount(owner, minlength=len(owner)))
+            self._orders[column] = np.argsort(owner, kind="stable"), np.append(0, ends)
+        order, starts = self._orders[column]
+        return order[starts[first] : starts[first + 1]]
+
     @cached_property
-    def _order(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        order = np.argsort(self.first, kind="stable")
-        return order, np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+    def _orders(self) -> dict[str | None, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        return {}
 
     @cached_property
     def _places(self) -> dict[Scalar, int]:
@@ -118,9 +148,9 @@ def plain(value: Any) -> Scalar:
     return found
 
 
-def _keys(person: str, source: Source) -> Series:
-    """The person of each record, in the order of the records."""
-    written = f"{quote_name(PROTECTED)}.{quote_name(person)}"
+def _cells(column: str, source: Source) -> Series:
+    """A column, in the order of the records."""
+    written = f"{quote_name(PROTECTED)}.{quote_name(column)}"
     frame = source.read(f"SELECT {RECORD_COLUMN} AS r, {written} AS p FROM {tables(source, ())}")
     order = np.argsort(frame["r"].values, kind="stable")
     return Series(frame["p"].values[order], frame["p"].missing[order])
@@ -131,7 +161,8 @@ def _keys(person: str, source: Source) -> Series:
 
 def check_constant(columns: Iterable[str], people: People, policy: Policy, source: Source) -> None:
     """Refuse a table in which a column that the policy calls constant differs within a person."""
-    names = sorted(people.constant.intersection(columns))
+    kept = {column.name for column in policy.private() if column.kept}
+    names = sorted(people.constant.intersection(columns) - kept)
     if policy.person is None or not names:
         return
     columns_read = ", ".join(

@@ -28,7 +28,7 @@ from casemate.query.language import (
     columns_of,
     substitute,
 )
-from casemate.query.parse import Logged, Unread, parse_statement
+from casemate.query.parse import Logged, Unread, read_statement
 from casemate.query.records import affine, inexact, inexact_parts
 from casemate.table import Column, ColumnType, Policy, Role
 from casemate.table.sources import Source, quote_name
@@ -159,7 +159,7 @@ def _inexact(
         if isinstance(entry, Unread) or not COMPUTING.search(entry.sql.replace("(*)", "")):
             continue
         try:
-            statement = parse_statement(entry.sql, policy, dialect)
+            statement = read_statement(entry, policy, dialect)
         except Unsupported:
             continue  # refused as a whole
         for each in statement.aggregates:

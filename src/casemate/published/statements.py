@@ -28,7 +28,7 @@ from casemate.query.language import (
     substitute,
     walk,
 )
-from casemate.query.parse import DIALECT, Logged, Unread, parse_statement
+from casemate.query.parse import DIALECT, Logged, Unread, read_statement
 from casemate.query.records import ONE, Term, counting, inexact, inexact_parts, linear_form
 from casemate.table import ColumnType, Policy, Role
 from casemate.table.sources import Source, quote_name
@@ -356,15 +356,15 @@ def publication(
     statements: list[str] = []
     lines: list[int] = []
     there: list[SecretRows] = []
-    number = 0
-    for number, entry in enumerate(log, start=1):
+    for count, entry in enumerate(log, start=1):
+        number = count if entry.view is None else entry.view.number(count)
         statements.append(entry.text if isinstance(entry, Unread) else entry.sql)
         lines.append(entry.line)
         if isinstance(entry, Unread):
             refused.append(RefusedQuery(number, entry.line, None, entry.text, entry.reason))
             continue
         try:
-            statement = counted_once(parse_statement(entry.sql, policy, dialect), unique)
+            statement = counted_once(read_statement(entry, policy, dialect), unique)
         except Unsupported as error:
             place = (entry.line + max(0, error.line - 1), error.column or None)
             refused.append(RefusedQuery(number, *place, entry.sql, error.reason))
@@ -377,7 +377,7 @@ def publication(
         refused += [RefusedQuery(number, entry.line, None, entry.sql, each) for each in reasons]
         there += _there(number, statement)
     read = tuple(columns), tuple(ordered), tuple(refused)
-    return Publication(number, *read, tuple(statements), tuple(lines), tuple(there))
+    return Publication(len(lines), *read, tuple(statements), tuple(lines), tuple(there))
 
 
 def _columns(

@@ -3,7 +3,8 @@
 `Policy` (`schema`) says which columns there are and what protects them; `policy` reads it from
 `toml`, `review` writes a first one from the data, and compares the two. `Table` is a policy
 together with an open source of records (`sources`); `Universe` is the grid of cells that a policy
-draws, into one of which each record falls. `shipped` are the tables that come along.
+draws, into one of which each record falls. `stacked` makes one table of several versions of it.
+`shipped` are the tables that come along.
 """
 
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         Strategy,
         Value,
     )
+    from casemate.table.stacked import RELEASE, Stack, Version, stack_tables
     from casemate.table.table import (
         NO_PRIVATE,
         OutsideSource,

@@ -132,6 +132,7 @@ class Column:
     per_person: PerPerson = PerPerson.VARYING
     format: CellFormat = CellFormat()
     digits: int | None = None  # after the point, where an audit knows that there are no more
+    kept: bool = False  # constant for each person as far as their rows agree, in stacked tables
 
     @property
     def nullable(self) -> bool:

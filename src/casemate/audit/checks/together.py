@@ -141,12 +141,13 @@ def proved_groups(
 
 def _group(case: Case, secret: Sequence[SecretPart], total: Fraction | None) -> Group | None:
     """What is shown of several records; not of one, nor of all rows of one person."""
-    sizes, owners = case.equations.people.sizes, {part.owner for part in secret}
+    people, owners = case.equations.people, {part.owner for part in secret}
     if len({part.record for part in secret}) < 2:
         return None
-    if len(owners) == 1 and len(secret) == int(sizes[secret[0].owner]):
-        return None  # that total is exposed as such
     unknown = secret[0].unknown
+    every_row = len(owners) == 1 and len(secret) == int(people.sizes[secret[0].owner])
+    if every_row and unknown.column not in people.constant:
+        return None  # that total is exposed as such
     value = unknown.category.value if isinstance(unknown.category, Category) else None
     names = tuple(case.name(part.columns[0]) for part in secret)
     return Group(names, unknown.column, total, value)

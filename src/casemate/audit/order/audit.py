@@ -299,7 +299,7 @@ class Copies:
     """Which unknowns stand for some rows; those that repeat another are remembered in `tied`."""
 
     def __init__(self, name: str, people: People) -> None:
-        self._owners, self._people = people.owners(name), people
+        self._name, self._owners, self._people = name, people.owners(name), people
         self.tied: dict[int, int] = {}
 
     def members(self, kind: Kind, rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -311,7 +311,7 @@ class Copies:
         times = counts // np.gcd.reduce(counts) if kind == "median" else np.ones_like(counts)
         found = list(owners.tolist())
         for owner, number in zip(owners.tolist(), times.tolist(), strict=True):
-            more = self._people.rows(owner)[1:number].tolist()
+            more = self._people.copies(self._name, owner)[1:number].tolist()
             self.tied.update(dict.fromkeys(more, owner))
             found += more
         return np.array(sorted(found), np.int64)

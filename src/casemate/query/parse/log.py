@@ -16,7 +16,10 @@ from pathlib import Path
 from sqlglot.tokenizer_core import Token, TokenType
 
 from casemate.errors import Misconfigured, Unsupported, checked_path
-from casemate.query.parse.sql import DIALECT, split, tokens_of
+from casemate.query.aggregate import Statement
+from casemate.query.parse.sql import DIALECT, parse_statement, split, tokens_of
+from casemate.query.parse.version import VersionView
+from casemate.table import Policy
 
 CSVLOG_SEVERITY, CSVLOG_MESSAGE, CSVLOG_DETAIL = 11, 13, 14
 CSVLOG_MIN_COLUMNS = 23  # columns of the oldest form still in use
@@ -29,11 +32,15 @@ EXPECTED = "a log file, or statements as texts"
 
 @dataclass(frozen=True)
 class Logged:
-    """One statement of a log: its text, the line it begins on, and its answer if that is known."""
+    """One statement of a log: its text, the line it begins on, and its answer if that is known.
+
+    `view` is the version that it is about, where several stand in one table.
+    """
 
     sql: str
     line: int
     answer: Decimal | None = field(default=None, repr=False)
+    view: VersionView | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,7 @@ class Unread:
     text: str
     line: int
     reason: str
+    view: VersionView | None = field(default=None, compare=False, repr=False)
 
 
 Queries = str | Path | Iterable[str | Logged | Unread]
@@ -61,6 +69,13 @@ def read_log(path: Path, dialect: str = DIALECT) -> list[Logged | Unread]:
     if not found:
         raise Misconfigured(f"{path} holds no statement; expected SQL, or a CSV with a column sql")
     return found
+
+
+def read_statement(entry: Logged, policy: Policy, dialect: str) -> Statement:
+    """What a statement of a log asks of the table, or of the one of its versions it is about."""
+    if entry.view is None:
+        return parse_statement(entry.sql, policy, dialect)
+    return entry.view.restrict(parse_statement(entry.sql, entry.view.policy(policy), dialect))
 
 
 def read_queries(queries: Queries, dialect: str) -> list[Logged | Unread]:
