@@ -6,10 +6,11 @@ which are checked as they stand there.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import App, Parameter
 
@@ -249,13 +250,16 @@ def audit(
         Parameter(help="Exit with 1 when somebody is exposed, or that is not decided."),
     ] = None,
     output: OutputOptions | None = None,
+    clock: Annotated[Callable[[], datetime], Parameter(parse=False)] = lambda: datetime.now(UTC),
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
     from casemate.audit.decide_exposure import Audit
+    from casemate.audit.fields import Occasion
     from casemate.audit.repair.search import repair
     from casemate.audit.report import audit_report
     from casemate.published import read_knowledge
     from casemate.table import Table
+    from casemate.table.sources import redact_source
 
     scrutiny, files, output = (
         scrutiny or Scrutiny(),
@@ -272,8 +276,23 @@ def audit(
             return task(queries, opened, knowledge=knowledge, options=options, dialect=dialect)
 
         found = files.write(run(Audit.of), lambda: run(repair), output)
-    output.emit(audit_report(found, reveal=reveal))
+    given = {"private": list(private), "known": known, "bounds": bounds, "integer": integer}
+    used = _options_used(given, scrutiny, dialect)
+    occasion = Occasion(redact_source(table), clock(), used)
+    output.emit(audit_report(found, reveal=reveal, occasion=occasion))
     return _end(found, fail_on)
+
+
+def _options_used(given: dict[str, Any], scrutiny: Scrutiny, dialect: str) -> dict[str, Any]:
+    """The options that are not what they are by themselves, as they were written."""
+    looked_for = {
+        each.name.replace("_", "-"): getattr(scrutiny, each.name)
+        for each in fields(Scrutiny)
+        if getattr(scrutiny, each.name) != each.default
+    }
+    spoken = {} if dialect == "postgres" else {"dialect": dialect}
+    said = {name: str(each) if isinstance(each, Path) else each for name, each in given.items()}
+    return {**{name: each for name, each in said.items() if each}, **looked_for, **spoken}
 
 
 def _end(found: "Audited", fail_on: str | None) -> Exit:

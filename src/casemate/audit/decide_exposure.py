@@ -32,6 +32,7 @@ from casemate.audit.checks.reservations import (
 from casemate.audit.checks.sensitive_cells import sensitive_cells
 from casemate.audit.checks.together import together
 from casemate.audit.checks.totals import exposed_totals, with_whole_rows
+from casemate.audit.describe import with_descriptions
 from casemate.audit.findings import AuditOptions, Findings
 from casemate.audit.order.audit import by_order
 from casemate.audit.result import (
@@ -83,11 +84,13 @@ class Audit:
 
                 large = audit_large(found, policy, source, about, start=start)
                 if large is not None:
-                    return with_reservations(large, policy, source)
+                    reserved = with_reservations(large, policy, source)
+                    return with_descriptions(reserved, log, found, policy, source)
             system, found = verified_equations(found, policy, source)
             case = Case(system, policy, about, found, source, assumed=read.assumed)
             audited = result_of(run_checks(case, wanted), start)
-            return with_reservations(audited, policy, source, system)
+            reserved = with_reservations(audited, policy, source, system)
+            return with_descriptions(reserved, log, found, policy, source)
 
 
 def witnesses(

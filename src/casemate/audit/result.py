@@ -15,6 +15,9 @@ from casemate.published import People, Place, RefusedQuery
 from casemate.query.language import Scalar
 from casemate.query.parse import ShownRow
 
+Description = tuple[tuple[str, Scalar], ...]
+"""Names of public columns, and the values that one person has in them."""
+
 
 class Verdict(StrEnum):
     """What an audit comes to; what was refused or left out makes it incomplete."""
@@ -78,7 +81,8 @@ class Exposed:
     """One value that everybody can compute; `by` is the statement that tipped it.
 
     With `total` it is what all rows of a person come to, and `record` is None: of a number the
-    sum, of a category the values that some of the rows are known to have, in no order.
+    sum, of a category the values that some of the rows are known to have, in no order. `described`
+    are public columns whose values nobody else has together; None where there are none.
     """
 
     record: Scalar
@@ -90,6 +94,7 @@ class Exposed:
     proof: Proof
     total: bool = False
     derivation: tuple[DerivationStep, ...] = ()
+    described: Description | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ class MissingValue:
     column: str
     by: int
     derivation: tuple[DerivationStep, ...] = ()
+    described: Description | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -238,6 +244,7 @@ class Audited:
     seconds: float
     people: People
     statements: tuple[str, ...]
+    titles: tuple[str | None, ...] = ()
     tight: tuple[RemainingInterval, ...] = ()
     groups: tuple[Group, ...] = ()
     missing: tuple[MissingValue, ...] = ()
