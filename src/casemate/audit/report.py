@@ -255,7 +255,8 @@ def _occasion(fields: Fields) -> Iterable[str]:
 def _option(name: str, value: object) -> list[str]:
     if value is True:
         return [f"--{name}"]
-    return [f"--{name} {each}" for each in (value if isinstance(value, list) else [value])]
+    values = value if isinstance(value, list) else [value]
+    return [f"--{name} {f'{each:g}' if isinstance(each, float) else each}" for each in values]
 
 
 def _next_steps(fields: Fields) -> list[Block]:

@@ -33,7 +33,9 @@ from casemate.query.parse import Logged, read_queries
 from casemate.report import as_html, as_text
 
 text_of, fields_of, page_of = forms(audit_report)
-NOON = Occasion("staff.csv", datetime(2026, 7, 1, 12, tzinfo=UTC), {"private": ["pay"]})
+NOON = Occasion(
+    "staff.csv", datetime(2026, 7, 1, 12, tzinfo=UTC), {"private": ["pay"], "seconds": 60.0}
+)
 
 
 # Groups -------------------------------------------------------------------------------------------
@@ -80,7 +82,7 @@ verdict: exposed (somebody's value follows from what was published)
   1 person: pay by query 3 (COUNT of pay is 0)
 1 record not decided within the limit (no search ended within 300 seconds)
 1 statements, 0 numbers of rank 0, about 9 records
-table staff.csv, 2026-07-01 12:00 UTC, --private pay
+table staff.csv, 2026-07-01 12:00 UTC, --private pay --seconds 60
   query 1 "Pay by team"
 what to do next:
   --repair FILE writes the statements without the rows that expose anybody
