@@ -429,7 +429,7 @@ def test_the_report_begins_with_the_difference_and_names_each_log(
     code, text, _ = run(capsys, "--against-queries", "old.sql")
     assert code == 0
     assert text.splitlines()[1] == "exposed by the difference: 1 person (1 joined)"
-    assert "record 5 (person 5): pay = •" in text
+    assert "\n  record 5: pay = •" in text
     assert "4 * query 1 [team = A] - 3 * query 1 of old.sql [team = A]" in text
     assert "query 2 of old.sql (line 2): " in text and "\n  query 2 (line 2): " in text
 
@@ -444,6 +444,7 @@ def test_json_numbers_statements_through_and_lists_the_releases(
     assert found["releases"] == [
         {
             "file": "new.toml",
+            "log": None,
             "queries": {"from": 1, "to": 2},
             "records": 5,
             "joined": None,
@@ -452,6 +453,7 @@ def test_json_numbers_statements_through_and_lists_the_releases(
         },
         {
             "file": "old.toml",
+            "log": "old.sql",
             "queries": {"from": 3, "to": 4},
             "records": 4,
             "joined": 1,
@@ -468,6 +470,19 @@ def test_a_page_links_each_query_to_its_statement(
     page = (office / "page.html").read_text()
     assert 'id="query-3"' in page and 'href="#query-3"' in page
     assert "query 1 of old.sql" in page
+
+
+def test_a_saved_audit_across_releases_reads_as_it_read_when_it_was_made(
+    office: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, text, _ = run(capsys, "--against-queries", "old.sql", "--json", "saved.json")
+    assert exit_code(["report", "saved.json"]) == 0
+    assert capsys.readouterr().out == text
+    assert "query 1 of old.sql [team = A]" in text
+    assert "--against old.toml --against-queries old.sql" in text
+    saved = json.loads((office / "saved.json").read_text())
+    assert saved["across"] == {"joined": 1, "left": 0, "stayed": 0}
+    assert "query 1 of old.sql [team = A]" in saved["exposed_groups"][0]["text"]
 
 
 def test_options_that_do_not_come_in_pairs_are_refused(

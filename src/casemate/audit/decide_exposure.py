@@ -37,6 +37,7 @@ from casemate.audit.checks.reservations import (
 from casemate.audit.checks.sensitive_cells import sensitive_cells
 from casemate.audit.checks.together import together
 from casemate.audit.checks.totals import exposed_totals, with_whole_rows
+from casemate.audit.describe import with_descriptions
 from casemate.audit.findings import AuditOptions, Findings
 from casemate.audit.result import (
     Audited,
@@ -94,12 +95,14 @@ class Audit:
 
                 large = audit_large(found, policy, source, about, start=start)
                 if large is not None:
-                    return with_reservations(large, opened.policy, source)
+                    reserved = with_reservations(large, opened.policy, source)
+                    return with_descriptions(reserved, log, found, policy, source)
             system, found = verified_equations(found, policy, source)
             assumed = (*missingness, *read.assumed)
             case = Case(system, policy, about, found, source, assumed=assumed)
             audited = result_of(run_checks(case, wanted), start)
-            return with_reservations(audited, opened.policy, source, system)
+            reserved = with_reservations(audited, opened.policy, source, system)
+            return with_descriptions(reserved, log, found, policy, source)
 
 
 def witnesses(

@@ -26,6 +26,7 @@ CSVLOG_MIN_COLUMNS = 23  # columns of the oldest form still in use
 LOGGED_STATEMENT = re.compile(r"(?:statement|execute [^:]*|parse [^:]*): (?P<sql>.*)", re.DOTALL)
 PARAMETERS = re.compile(r"[Pp]arameters: (?P<values>.*)", re.DOTALL)
 PARAMETER = re.compile(r"\$(?P<number>\d+) = (?P<value>NULL|'(?:[^']|'')*')")
+TITLE = re.compile(r"^[ \t]*--(?P<title>[^\n]*)\n[ \t]*\Z", re.MULTILINE)
 QUERYING = ("select", "with", "(")
 EXPECTED = "a log file, or statements as texts"
 
@@ -34,12 +35,14 @@ EXPECTED = "a log file, or statements as texts"
 class Logged:
     """One statement of a log: its text, the line it begins on, and its answer if that is known.
 
-    `view` is the version that it is about, where several stand in one table.
+    In a script a comment on the line directly before it is its title. `view` is the version that it
+    is about, where several stand in one table.
     """
 
     sql: str
     line: int
     answer: Decimal | None = field(default=None, repr=False)
+    title: str | None = None
     view: VersionView | None = field(default=None, compare=False, repr=False)
 
 
@@ -113,11 +116,17 @@ def entries_of(text: str, path: Path, dialect: str) -> Iterator[Logged | Unread]
 
 
 def _script(text: str, dialect: str) -> Iterator[Logged]:
-    at = 0
+    end = 0
     for sql in split(text, dialect):
-        at = text.index(sql, at)
-        yield Logged(sql, text.count("\n", 0, at) + 1)
-        at += len(sql)
+        at = text.index(sql, end)
+        yield Logged(sql, text.count("\n", 0, at) + 1, title=_title(text[end:at]))
+        end = at + len(sql)
+
+
+def _title(before: str) -> str | None:
+    """What the comment says that is the last line before a statement."""
+    comment = TITLE.search(before)
+    return comment["title"].strip("-=*# \t\r") or None if comment else None
 
 
 def _csv_records(text: str) -> Iterator[tuple[int, list[str]]]:
