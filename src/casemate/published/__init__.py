@@ -15,7 +15,14 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.published.cell_secrets import Secrets, integer_row, numerators
-    from casemate.published.equation_system import Equations, Place, equations, place_of, with_sides
+    from casemate.published.equation_system import (
+        Equations,
+        Place,
+        equations,
+        place_of,
+        with_rows,
+        with_sides,
+    )
     from casemate.published.evidence import evidence_of, missing_counts, with_missingness
     from casemate.published.knowledge import (
         Knowledge,

@@ -322,6 +322,29 @@ def with_sides(
     return replace(equations, system=system, low=low, high=high, open_ends=open_ends)
 
 
+def with_rows(equations: Equations, kept: Sequence[int]) -> Equations:
+    """Some of the equations, about the same secrets."""
+    system, right = equations.system, equations.system.right
+    part = system.part(np.array(kept, np.int64), np.arange(system.columns))
+    order = np.argsort(part.row, kind="stable")
+    return replace(
+        equations,
+        system=replace(
+            part,
+            row=part.row[order],
+            column=part.column[order],
+            value=part.value[order],
+            right=None if right is None else tuple(right[row] for row in kept),
+        ),
+        low=tuple(equations.low[row] for row in kept),
+        high=tuple(equations.high[row] for row in kept),
+        open_ends=tuple(equations.open_ends[row] for row in kept),
+        factor=tuple(equations.factor[row] for row in kept),
+        public=tuple(equations.public[row] for row in kept),
+        places=tuple(equations.places[row] for row in kept),
+    )
+
+
 def with_columns(equations: Equations, kept: NDArray[np.int64]) -> Equations:
     """The same equations about some of the secrets; the others add nothing."""
     system = equations.system

@@ -22,7 +22,13 @@ from numpy.typing import NDArray
 
 from casemate.exact import Bound, System
 from casemate.published.cell_secrets import largest_size, numerators
-from casemate.published.equation_system import Equations, equations, with_columns, with_sides
+from casemate.published.equation_system import (
+    Equations,
+    equations,
+    with_columns,
+    with_rows,
+    with_sides,
+)
 from casemate.published.statements import Publication, RefusedQuery, ShownColumn
 from casemate.query.engines import PROTECTED, RECORD_COLUMN, tables, values
 from casemate.query.language import Scalar
@@ -84,7 +90,8 @@ def verified_equations(
     found: Publication, policy: Policy, source: Source
 ) -> tuple[Equations, Publication]:
     """The equations of all columns that are what they are taken for; the others are refused."""
-    system = _without_missing(equations(found.columns, policy, source, found.there), policy, source)
+    everything = equations(found.columns, policy, source, found.there)
+    system = _about_secrets(_without_missing(everything, policy, source), found.columns)
     sums = _TrueSums.of(system, source)
     slacks = _roundings(system, found.columns, sums)
     refused = _different(system, found.columns, sums, slacks)
@@ -112,6 +119,22 @@ def _without_missing(found: Equations, policy: Policy, source: Source) -> Equati
         if which in numbers:
             kept[column] = known[numbers[which]][found.people.record(place)] is not None
     return found if kept.all() else with_columns(found, np.flatnonzero(kept))
+
+
+def _about_secrets(found: Equations, columns: Sequence[ShownColumn]) -> Equations:
+    """The equations without those of the table's own answers that no secret explains.
+
+    How many values there are is one, where everybody knows who has one.
+    """
+    given = {(each.query, each.output.name) for each in columns if each.told}
+    filled = np.zeros(found.system.rows, np.bool_)
+    filled[found.system.row] = True
+    kept = [
+        row
+        for row, place in enumerate(found.places)
+        if filled[row] or found.low[row] == 0 or (place.query, place.column) in given
+    ]
+    return found if len(kept) == found.system.rows else with_rows(found, kept)
 
 
 def _may_be_missing(policy: Policy, name: str) -> bool:

@@ -94,14 +94,21 @@ def apart_from_missing(
     seen = {(each.record, each.column) for each in missing}
     kept = []
     for each in (_with_statements(case, each) for each in exposed):
-        absent = each.value is None and not each.total and not case.declared_values(each.column)
-        if not absent or each.certificate is not None or each.proof is Proof.RANK:
+        if not _is_missing(case, each):
             kept.append(each)
         elif (each.record, each.column) not in seen:
             missing.append(
                 MissingValue(each.record, each.person, each.column, each.by or 1, each.derivation)
             )
     return tuple(kept), tuple(missing)
+
+
+def _is_missing(case: Case, exposed: Exposed) -> bool:
+    """Whether what is known of a number is that it is not there."""
+    column = case.policy.column(exposed.column)
+    may_be = column is not None and column.nullable and not case.declared_values(exposed.column)
+    known = exposed.certificate is not None or not case.publication.told
+    return exposed.value is None and may_be and known and not exposed.total
 
 
 SEARCHED = {

@@ -17,14 +17,14 @@ from math import lcm
 
 import numpy as np
 
-from casemate.audit.case import Case, rows_of
+from casemate.audit.case import Case
 from casemate.audit.checks.ranges import ranges
 from casemate.audit.checks.totals import impossible
 from casemate.audit.order.audit import Ordered
 from casemate.audit.region.bounds import Bounds
 from casemate.audit.time_limit import Clock
 from casemate.exact import Certificate, RandomBytes, System, certify, determine, within
-from casemate.published import Equations, RefusedQuery, true_values
+from casemate.published import RefusedQuery, true_values, with_rows
 
 
 def consistent(system: System, random: RandomBytes | None = None) -> bool:
@@ -148,7 +148,7 @@ def _without(case: Case, blamed: set[int], queries: set[int]) -> Case:
     reasons = {query: _reason(sorted(queries - {query})) for query in blamed}
     return replace(
         _with_refused(case, reasons),
-        equations=_rows(case.equations, kept),
+        equations=with_rows(case.equations, kept),
         rounded=frozenset(number[row] for row in case.rounded if row in number),
     )
 
@@ -177,20 +177,3 @@ def _reason(others: Sequence[int]) -> str:
     one = len(others) == 1
     which = f"that of query {named}" if one else f"those of queries {named}"
     return f"its answer contradicts {which}; correct one of them"
-
-
-def _rows(equations: Equations, kept: Sequence[int]) -> Equations:
-    """Some of the equations, about the same secrets."""
-    right = equations.system.right
-    return replace(
-        equations,
-        system=rows_of(
-            equations.system, kept, None if right is None else tuple(right[row] for row in kept)
-        ),
-        low=tuple(equations.low[row] for row in kept),
-        high=tuple(equations.high[row] for row in kept),
-        open_ends=tuple(equations.open_ends[row] for row in kept),
-        factor=tuple(equations.factor[row] for row in kept),
-        public=tuple(equations.public[row] for row in kept),
-        places=tuple(equations.places[row] for row in kept),
-    )

@@ -120,7 +120,7 @@ def _ordered(case: Case, verdicts: ClassVerdicts) -> Ordered:
 def _kind(proof: Proof, facts: Facts, unit: int) -> str:
     """How a value is known: with extremes, or with bounds and types alone."""
     _, order = proof.cells
-    if order:
+    if order and not proof.is_searched:
         return ProofKind.ORDER
     whole = facts.priors[int(facts.prior[unit])].whole
     return ProofKind.INTEGER if whole else ProofKind.BOUNDS

@@ -67,7 +67,15 @@ class Cases:
     having: "Proof"
 
 
-Step = Capped | OnlyAttainer | Combined | Cases
+@dataclass(frozen=True)
+class Searched:
+    """No other table was found by a search over these facts: nothing that could be verified."""
+
+    linear: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+Step = Capped | OnlyAttainer | Combined | Cases | Searched
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,11 +91,19 @@ class Proof:
     impossible: bool = False
 
     @property
+    def is_searched(self) -> bool:
+        """Whether the search itself is the only proof."""
+        return any(isinstance(step, Searched) for step in self.steps)
+
+    @property
     def cells(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The linear facts and the order facts that the steps use."""
         linear, order = set[int](), set[int]()
         for step in self.steps:
-            if isinstance(step, Combined):
+            if isinstance(step, Searched):
+                linear.update(step.linear)
+                order.update(step.order)
+            elif isinstance(step, Combined):
                 linear.update(step.linear)
                 order.update(step.attained)
             elif isinstance(step, Cases):
@@ -163,7 +179,7 @@ class _Replay:
             return self._only(step)
         if isinstance(step, Combined):
             return self._combine(step)
-        return self._split(step, proof)
+        return isinstance(step, Cases) and self._split(step, proof)
 
     def _cap(self, fact: OrderFact) -> bool:
         for unit in fact.unit.tolist():

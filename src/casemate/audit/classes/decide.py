@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from casemate.audit.case import Case
 from casemate.audit.classes.certificate import Proof
 from casemate.audit.classes.changes import Change, FactCheck, false_facts
+from casemate.audit.classes.counting import can_be_counted
 from casemate.audit.classes.facts import Facts, facts_of
 from casemate.audit.classes.partition import Classes
 from casemate.audit.classes.proofs import ProofSearch
@@ -114,6 +115,10 @@ def _decide(
             tables.many_at_once()
             tables.one_by_one(TRIES_FOR_ONE_CLASS)
             search.by_multipliers()
+            if len(decisions.open) and can_be_counted(ranges):
+                from casemate.audit.classes.counting import CountSearch  # loads CP-SAT
+
+                search.proofs += CountSearch(decisions, ranges, check, clock).run()
             search.by_whole_numbers(tables, INTEGER_PROGRAM_SECONDS)
         proofs = search.proofs
     return ClassVerdicts(

@@ -3,10 +3,19 @@
 No private value is written; the people whom a proof is about are "this one" or "these".
 """
 
-from casemate.audit.classes.certificate import Capped, Cases, Combined, OnlyAttainer, Proof, Step
+from casemate.audit.classes.certificate import (
+    Capped,
+    Cases,
+    Combined,
+    OnlyAttainer,
+    Proof,
+    Searched,
+    Step,
+)
 from casemate.audit.classes.facts import Facts, LinearFact, OrderFact
 from casemate.audit.result import DerivationStep
 
+SEARCHED = "a search over whole numbers found no other table that gives it: the only proof"
 EXTREMES = {"max": ("MAX", "above"), "min": ("MIN", "below"), "median": ("MEDIAN", "beside")}
 
 
@@ -25,6 +34,9 @@ def tipping_query(facts: Facts, proof: Proof) -> int:
 
 
 def _in_words(facts: Facts, proof: Proof, step: Step) -> list[DerivationStep]:
+    if isinstance(step, Searched):
+        cells = [facts.linear[n] for n in step.linear] + [facts.order[n] for n in step.order]
+        return [_said(each, SEARCHED) for each in cells]
     if isinstance(step, Capped):
         name, side = EXTREMES[facts.order[step.fact].kind]
         return [_said(facts.order[step.fact], f"nobody in it is {side} its {name}")]

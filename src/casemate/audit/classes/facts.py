@@ -271,7 +271,9 @@ def _order_facts(
             if not len(units):
                 continue
             place = place_of(column.query, column.select, column.output.name, shown.key)
-            yield _order_fact(column, place, shown.key, units, times, number, scale, present)
+            yield _order_fact(
+                column, place, shown.key, units, times, number, scale, present, public=public
+            )
 
 
 def _order_fact(
@@ -283,15 +285,22 @@ def _order_fact(
     number: NDArray[Any],
     scale: int,
     present: NDArray[np.bool_],
+    *,
+    public: bool,
 ) -> OrderFact | LinearFact:
-    kind = KINDS[aggregate_of(column).function]
+    # of a single unit each of these is its value
+    kind = KINDS[aggregate_of(column).function] if len(units) > 1 else "max"
     there = present[units]
     given = column.answer(key)
     if given is None and not there.any():  # NULL: nobody has a value
         ones = np.ones(len(units), np.int64)
         return LinearFact(place, units, 0 * ones, ones, Fraction(0), Fraction(0))
     shown = exact(given) if given is not None else _answer(kind, number[units], times, there, scale)
-    return OrderFact(place, kind, units, times, shown - column.within, shown + column.within)
+    low, high = shown - column.within, shown + column.within
+    if kind == "median" and len(units) == 2 and times[0] == times[1] and public:
+        ones = np.ones(2, np.int64)  # the median of two is their average
+        return LinearFact(place, units, ones, 0 * ones, 2 * low, 2 * high)
+    return OrderFact(place, kind, units, times, low, high)
 
 
 def _answer(

@@ -174,8 +174,12 @@ class Nodes:
     def may_be_missing(self, node: int) -> bool:
         """Whether a node is a number that counts as 0 where it is missing."""
         found = self.node(node)
-        declared = self.case.policy.column(found.unknown.column)
-        return found.unknown.category is None and declared is not None and declared.nullable
+        return found.unknown.category is None and self.is_hidden(found.unknown.column)
+
+    def is_hidden(self, name: str) -> bool:
+        """Whether it is secret which values of a column are missing."""
+        declared = self.case.policy.column(name)
+        return declared is not None and declared.nullable
 
     # Parts ------------------------------------------------------------------------------------
 
@@ -391,8 +395,9 @@ class Extremes:
         self.name, self._nodes, case = name, nodes, nodes.case
         people, known = case.equations.people, column_values(name, case.source)
         check_constant([name], people, case.policy, case.source)
-        records = map(people.record, range(len(people.records)))
-        self.truth = [exact(known[record] or 0) for record in records]
+        values = [known[people.record(place)] for place in range(len(people.records))]
+        self.truth = [exact(value or 0) for value in values]
+        self._present = np.array([value is not None for value in values], np.bool_)
         self._copies = Copies(name, people)
 
     @property
@@ -417,6 +422,7 @@ class Extremes:
         aggregate, table = aggregate_of(column), np.array(self.truth, object)
         for cell in shown_cells(column.select, self._nodes.case.source):
             inside = members.of(aggregate, cell.key)
+            inside = inside[self._present[inside]]  # everybody knows who has no value
             if len(inside):
                 # of a single record every one of these is its value
                 kind = KINDS[aggregate.function] if len(inside) > 1 else "max"
@@ -505,7 +511,9 @@ def by_order(case: Case, clock: Clock, decided: Collection[str] = ()) -> list[Or
     if not names:
         return []
     extremes = {name: Extremes(name, nodes) for name in names}
-    asked = [each for name in names for each in extremes[name].questions()]
+    # of numbers that may be missing in secret, extremes are no question about these nodes
+    plain = [name for name in names if not nodes.is_hidden(name)]
+    asked = [each for name in plain for each in extremes[name].questions()]
     asked += nodes.steps()
     part = nodes.parts(asked)
     return [
@@ -629,9 +637,15 @@ class _Share:
         return audit_order(log.questions, log.domain, log.truth, 0, clock.left)
 
     def _misses(self, log: OrderLog) -> bool:
-        """Whether numbers that may be missing are not whole: their sums do not say it all."""
+        """Whether not all is known of numbers that may be missing.
+
+        The sums of such numbers do not say it all unless they are whole, and their extremes and
+        medians were not asked.
+        """
         numbers = (*self._own.values(), *self._extras.values())
-        return not log.domain.integer and any(map(self._nodes.may_be_missing, numbers))
+        hidden = {self._nodes.node(n).unknown.column for n in numbers if self._nodes.may_be_missing(n)}
+        ordered = {name_of(each) for each in self._nodes.case.publication.ordered}
+        return bool(hidden) and (not log.domain.integer or bool(hidden & ordered))
 
     def _undecided_secrets(
         self, log: OrderLog, verdicts: Verdicts, doubted: bool
