@@ -23,6 +23,7 @@ from casemate.audit.checks.assemble_exposed import assemble_exposed, with_order
 from casemate.audit.checks.contradiction import without_contradictions, without_false_extremes
 from casemate.audit.checks.ranges import intervals, tight, whole_numbers
 from casemate.audit.checks.rank import determine_by_rank, with_short_certificates
+from casemate.audit.checks.read_outright import read_outright
 from casemate.audit.checks.reservations import (
     about_nobody,
     as_if_labelled,
@@ -40,7 +41,13 @@ from casemate.audit.result import (
 )
 from casemate.audit.second_tables import Possible, SecondTables, second_tables
 from casemate.audit.time_limit import Clock, SearchLimit
-from casemate.published import Knowledge, evidence_of, is_large, verified_equations
+from casemate.published import (
+    Knowledge,
+    evidence_of,
+    is_large,
+    verified_equations,
+    with_implied_sums,
+)
 from casemate.query.parse import DIALECT, Queries, read_queries
 from casemate.table import Table, opened_table
 
@@ -84,6 +91,7 @@ class Audit:
                 large = audit_large(found, policy, source, about, start=start)
                 if large is not None:
                     return with_reservations(large, policy, source)
+            found = with_implied_sums(found, source)
             system, found = verified_equations(found, policy, source)
             case = Case(system, policy, about, found, source, assumed=read.assumed)
             audited = result_of(run_checks(case, wanted), start)
@@ -159,6 +167,15 @@ def exposed_people(found: Findings) -> None:
     found.undecided.update(undecided)
 
 
+def values_read_outright(found: Findings) -> None:
+    """The values that rows of the log show as they are."""
+    case, people = found.case, found.case.equations.people
+    read = read_outright(case.publication, case.policy, case.knowledge, people, case.source)
+    found.exposed, found.missing = read.beside(found.exposed), (*found.missing, *read.missing)
+    published = replace(case.publication, refused=read.refused)
+    found.case = replace(case, publication=published)
+
+
 def short_certificates(found: Findings) -> None:
     """Certificates that a reader can follow, for the first who are exposed."""
     first = found.options.certificates
@@ -225,7 +242,9 @@ def nearly_known_to_insiders(found: Findings) -> None:
 def cells_by_themselves(found: Findings) -> None:
     """Published sums that a rule for single cells calls sensitive."""
     protect, dominance = found.options.protect, found.options.dominance
-    found.sensitive_cells, negative = sensitive_cells(found.case, protect, dominance)
+    cells, negative = sensitive_cells(found.case, protect, dominance)
+    read_out = {each.query for each in found.case.publication.read_out}
+    found.sensitive_cells = tuple(each for each in cells if each.query not in read_out)
     if negative:
         found.notes.append(
             f"published sums and averages that were not judged by themselves, because somebody in "
@@ -252,6 +271,7 @@ CHECKS: tuple[Check, ...] = (
     totals_of_people,
     values_by_order,
     exposed_people,
+    values_read_outright,
     short_certificates,
     second_tables_for_the_rest,
     undecided_whole_numbers,
@@ -287,6 +307,7 @@ def result_of(found: Findings, start: float) -> Audited:
         exposed=found.exposed,
         tight=found.tight,
         groups=found.groups,
+        missing=found.missing,
         undecided=undecided,
         unchecked=found.unchecked,
         refused=case.publication.refused,

@@ -15,6 +15,7 @@ from casemate.audit.result import (
     ExposedIfExact,
     Group,
     InsiderExposed,
+    MissingValue,
     RemainingInterval,
     SensitiveCell,
 )
@@ -65,6 +66,7 @@ class Findings:
     totals: tuple[Exposed, ...] = ()
     ordered: list[Ordered] = field(default_factory=list)
     exposed: tuple[Exposed, ...] = ()
+    missing: tuple[MissingValue, ...] = ()
     undecided: set[Scalar] = field(default_factory=set)
     witness: SecondTables | None = None
     groups: tuple[Group, ...] = ()

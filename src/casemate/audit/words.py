@@ -28,7 +28,6 @@ REASONS = {
     Proof.INTEGER: "bounds, and that numbers are whole",
     Proof.ORDER: "extremes, medians and comparisons",
     Proof.MISSING: "counts of values that are there",
-    Proof.READ: "being shown as it is",
 }
 
 
@@ -83,6 +82,10 @@ def how_it_follows(exposed: Exposed, linked: Container[int] = ()) -> Prose:
     """How an exposed value follows: a combination of statements, or bounds and types."""
     if exposed.certificate is None and exposed.proof is Proof.RANK:
         return f"many numbers together, the last of them in query {exposed.by}"
+    if exposed.proof is Proof.READ:
+        name = f"query {exposed.by}"
+        linked_name = Link(name, f"query-{exposed.by}") if exposed.by in linked else name
+        return (linked_name, ", which shows it as it is")
     if exposed.certificate is None:
         return REASONS[exposed.proof]
     return combination(exposed.certificate, linked)

@@ -5,8 +5,8 @@ shows from `shown`) and the policy it was read with. `equation_system` makes one
 published number and one column for each secret, with the coefficients from `cell_secrets`;
 `plain_sums` are the numbers of tables too long for that, and `predicates` their equations, which
 are not stored. `knowledge` is what everybody knows beforehand, `ranges` where formulas are exact,
-`people` whose row a record is, and `verified` compares the table's own answers with the formulas
-that stand for them.
+`people` whose row a record is, `read_out` whose values single rows show, and `verified` compares
+the table's own answers with the formulas that stand for them.
 """
 
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from casemate.published.people import People, check_constant, plain
     from casemate.published.plain_sums import Number, is_large, numbers, plain_sum_term
     from casemate.published.predicates import fitting
+    from casemate.published.read_out import ReadValue, RowsRead, rows_read, with_implied_sums
     from casemate.published.shown import (
         ShownForm,
         exact,

@@ -2,7 +2,8 @@
 
 `sql` reads one statement, `log` a file of them; `scope` resolves names, `select` and `functions`
 read clauses, `translate` expressions. `public_join` replaces joined public tables, and `withhold`
-changes a statement so that it shows all of its rows but some.
+changes a statement so that it shows all of its rows but some. `projection` reads what nobody may
+ask for and a log may hold, single rows.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from casemate.facade import lazily
 
 if TYPE_CHECKING:
     from casemate.query.parse.log import Logged, Queries, Unread, compared_with_text, read_queries
+    from casemate.query.parse.projection import parse_projection
     from casemate.query.parse.public_join import eliminate_joins, public_rows
     from casemate.query.parse.sql import DIALECT, dialect_of, parse, parse_statement, split
     from casemate.query.parse.withhold import ShownRow, Withholding
