@@ -20,7 +20,11 @@ from typing import cast
 from casemate.audit.case import Case
 from casemate.audit.checks.approximate import approximate_disclosure
 from casemate.audit.checks.assemble_exposed import assemble_exposed, with_order
-from casemate.audit.checks.contradiction import without_contradictions, without_false_extremes
+from casemate.audit.checks.contradiction import (
+    why_unchecked,
+    without_contradictions,
+    without_false_extremes,
+)
 from casemate.audit.checks.ranges import intervals, tight, whole_numbers
 from casemate.audit.checks.rank import determine_by_rank, with_short_certificates
 from casemate.audit.checks.read_outright import read_outright
@@ -43,12 +47,16 @@ from casemate.audit.second_tables import Possible, SecondTables, second_tables
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.published import (
     Knowledge,
+    LogEvidence,
+    Premises,
     evidence_of,
     is_large,
+    true_bounds,
+    true_values_known,
     verified_equations,
     with_implied_sums,
 )
-from casemate.query.parse import DIALECT, Queries, read_queries
+from casemate.query.parse import DIALECT, Logged, Queries, Unread, read_queries
 from casemate.table import Table, opened_table
 
 
@@ -82,20 +90,34 @@ class Audit:
         start = time.process_time()
         with opened_table(table, private) as opened:
             source, wanted = opened.source, options or AuditOptions()
-            about, log = knowledge or Knowledge(), read_queries(queries, dialect)
-            read = evidence_of(log, opened.policy, about, source, dialect, rounding=wanted.rounding)
-            found, policy = read.publication, read.policy
+            log = read_queries(queries, dialect)
+            read, held = true_evidence(log, opened, knowledge or Knowledge(), wanted, dialect)
+            found, policy, about = read.publication, read.policy, held.knowledge
             if not wanted.witness and is_large(found, policy, source):
                 from casemate.audit.large import audit_large  # loads what is compiled
 
                 large = audit_large(found, policy, source, about, start=start)
                 if large is not None:
-                    return with_reservations(large, policy, source)
+                    return with_reservations(large, policy, source, said=held.contradicted)
             found = with_implied_sums(found, source)
             system, found = verified_equations(found, policy, source)
             case = Case(system, policy, about, found, source, assumed=read.assumed)
             audited = result_of(run_checks(case, wanted), start)
-            return with_reservations(audited, policy, source, system)
+            return with_reservations(audited, policy, source, system, held.contradicted)
+
+
+def true_evidence(
+    log: Sequence[Logged | Unread],
+    table: Table,
+    knowledge: Knowledge,
+    options: AuditOptions,
+    dialect: str,
+) -> tuple[LogEvidence, Premises]:
+    """What the log says, and what of the premises it is read from is true of the table."""
+    source, rounding = table.source, options.rounding
+    held = true_bounds(table.policy, knowledge, source)
+    read = evidence_of(log, held.policy, held.knowledge, source, dialect, rounding=rounding)
+    return read, true_values_known(held, read.publication, source)
 
 
 def witnesses(
@@ -123,6 +145,17 @@ def witnesses(
 # The checks, in the order they run --------------------------------------------------------------
 
 
+TOTALS_UNDECIDED = "neither a proof nor a second table was found for what their rows add up to"
+ORDER_UNDECIDED = (
+    "neither a proof nor a second table was found for extremes, medians or comparisons beside sums "
+    "of numbers that need not be whole"
+)
+NO_WHOLE_NUMBERS = "no whole numbers within the bounds give all published numbers"
+WHOLE_NUMBERS_UNDECIDED = (
+    "their whole numbers share equations with numbers that have no bounds, are not whole, or are "
+    "too large for a search"
+)
+
 Check = Callable[[Findings], None]
 """Reads what the checks before it found, and adds its own finding."""
 
@@ -131,6 +164,7 @@ def true_together(found: Findings) -> None:
     """The answers that can all be true, and the ranges they leave; the others are left out."""
     case = with_whole_rows(found.case)
     found.case, found.ranges, found.consistent = without_contradictions(case, found.clock)
+    found.leave_open("unchecked", found.unchecked, why_unchecked(found.case, found.ranges))
 
 
 def values_by_rank(found: Findings) -> None:
@@ -151,6 +185,7 @@ def totals_of_people(found: Findings) -> None:
         found.case, found.by_rank, found.whole_numbers, found.clock
     )
     found.undecided.update(undecided)
+    found.leave_open("undecided", undecided, TOTALS_UNDECIDED)
 
 
 def values_by_order(found: Findings) -> None:
@@ -165,6 +200,7 @@ def exposed_people(found: Findings) -> None:
     by_sums = (*single_values, *found.totals)
     found.exposed, undecided = with_order(found.case, by_sums, found.ordered)
     found.undecided.update(undecided)
+    found.leave_open("undecided", undecided, ORDER_UNDECIDED)
 
 
 def values_read_outright(found: Findings) -> None:
@@ -203,7 +239,10 @@ def undecided_whole_numbers(found: Findings) -> None:
     decided_by_order = {column for each in found.ordered for column in each.covered}
     undecided = found.whole_numbers.undecided - decided_by_order
     shown = set() if found.witness is None else found.witness.shown
-    found.undecided |= {found.case.name(column) for column in undecided} - shown
+    records = {found.case.name(column) for column in undecided} - shown
+    found.undecided |= records
+    reason = NO_WHOLE_NUMBERS if found.whole_numbers.impossible else WHOLE_NUMBERS_UNDECIDED
+    found.leave_open("undecided", records, reason)
 
 
 def groups_and_insiders(found: Findings) -> None:
@@ -310,6 +349,7 @@ def result_of(found: Findings, start: float) -> Audited:
         missing=found.missing,
         undecided=undecided,
         unchecked=found.unchecked,
+        reasons=found.reasons,
         refused=case.publication.refused,
         bounds=found.bounds,
         assumptions=tuple(found.notes),

@@ -19,6 +19,7 @@ from casemate.audit.result import (
     ExposedIfExact,
     Group,
     InsiderExposed,
+    OpenReason,
     PublishedCertificate,
     RemainingInterval,
     Repaired,
@@ -327,17 +328,27 @@ def _repair_blocks(repair: Repaired | None) -> list[Block]:
 
 
 def _open_blocks(audit: Audited, names: ReportNames) -> list[Block]:
-    """Whom the audit did not decide about: in the text how many, on a page who."""
+    """Whom the audit did not decide about, and why: in the text how many, on a page who."""
     blocks: list[Block] = []
-    left_open: tuple[tuple[str, Sequence[Scalar]], ...] = (
-        ("not decided within the limit", audit.undecided),
-        ("not checked", audit.unchecked),
+    left_open: tuple[tuple[str, str, Sequence[Scalar]], ...] = (
+        ("undecided", "not decided", audit.undecided),
+        ("unchecked", "not checked", audit.unchecked),
     )
-    for what, records in left_open:
+    for kind, what, records in left_open:
         if records:
-            blocks.append(Paragraph(f"{what}: {len(records)} records", where=Where.TEXT))
-            blocks.append(Paragraph(f"{what}: {names.records(records)}", where=Where.PAGE))
+            reasons = [each for each in audit.reasons if each.kind == kind]
+            blocks += [
+                Paragraph(f"{what}: {count_of(len(records), 'record')}", where=Where.TEXT),
+                Paragraph(f"{what}: {names.records(records)}", where=Where.PAGE),
+                Listing([_open_reason(each, len(records), names) for each in reasons]),
+            ]
     return blocks
+
+
+def _open_reason(reason: OpenReason, of: int, names: ReportNames) -> str:
+    """Why some records are left open; who, where they are not all of them."""
+    same = len(reason.records) == of
+    return reason.reason if same else f"{names.records(reason.records)}: {reason.reason}"
 
 
 # What was published -----------------------------------------------------------------------------

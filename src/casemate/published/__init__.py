@@ -4,9 +4,10 @@
 shows from `shown`) and the policy it was read with. `equation_system` makes one row for each
 published number and one column for each secret, with the coefficients from `cell_secrets`;
 `plain_sums` are the numbers of tables too long for that, and `predicates` their equations, which
-are not stored. `knowledge` is what everybody knows beforehand, `ranges` where formulas are exact,
-`people` whose row a record is, `read_out` whose values single rows show, and `verified` compares
-the table's own answers with the formulas that stand for them.
+are not stored. `knowledge` is what everybody knows beforehand, `premises` how far the table keeps
+to it, `ranges` where formulas are exact, `people` whose row a record is, `read_out` whose values
+single rows show, and `verified` compares the table's own answers with the formulas that stand for
+them.
 """
 
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from casemate.facade import lazily
 if TYPE_CHECKING:
     from casemate.published.cell_secrets import Secrets, integer_row, numerators
     from casemate.published.equation_system import Equations, Place, equations, place_of, with_sides
-    from casemate.published.evidence import evidence_of
+    from casemate.published.evidence import LogEvidence, evidence_of
     from casemate.published.knowledge import (
         Knowledge,
         Range,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from casemate.published.people import People, check_constant, plain
     from casemate.published.plain_sums import Number, is_large, numbers, plain_sum_term
     from casemate.published.predicates import fitting
+    from casemate.published.premises import Premises, true_bounds, true_values_known
     from casemate.published.read_out import ReadValue, RowsRead, rows_read, with_implied_sums
     from casemate.published.shown import (
         ShownForm,

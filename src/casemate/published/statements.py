@@ -343,6 +343,14 @@ class Publication:
         return any(column.told for column in (*self.columns, *self.ordered))
 
     @property
+    def private(self) -> frozenset[str]:
+        """The private columns that what was read is about."""
+        read: tuple[ShownColumn | SecretRows, ...] = (*self.columns, *self.ordered, *self.there)
+        behind = [a for each in read for a in (*each.select.aggregates, presence(each.select))]
+        names = (each.private_argument | each.private_predicate for each in dict.fromkeys(behind))
+        return frozenset().union(*names, *(each.rows.private for each in self.read_out))
+
+    @property
     def unlabelled(self) -> tuple[int, ...]:
         """The statements with rows that are not shown with all of their keys."""
         read: tuple[ShownColumn | SecretRows, ...] = (*self.columns, *self.ordered, *self.there)

@@ -114,7 +114,7 @@ class _Reading:
         predicate = TRUE if where is None else self._condition(where.this)
         grouped = self.node.args.get("group") or any(map(_is_summary, self.node.expressions))
         found = self._groups() if grouped else self._rows()
-        if grouped and not private_columns(*(each.expression for each in found.outputs)):
+        if grouped and not any(map(_is_private, found.outputs)):
             return None
         single = grouped and not self.node.args.get("group")  # LIMIT leaves it whole
         return replace(
