@@ -163,9 +163,15 @@ def _exposed_values(
         if place in proved.certificates:
             combination = proved.certificates[place]
             certificate = _in_numbers(combination, secret.numbers)
-            value = combination.value([n.total for n in secret.numbers]) if exact else value
+            value = combination.value(_totals(combination, secret.numbers)) if exact else value
         query, person = secret.numbers[proved.by[place]].column.query, people.person(where[place])
         yield Exposed(who[place], person, secret.name, value, certificate, query, Proof.RANK)
+
+
+def _totals(combination: Certificate, listed: Sequence[Number]) -> list[Fraction]:
+    """The sums in a combination; one over nobody is never among them, and has no total."""
+    used = combination.coefficients
+    return [each.total if place in used else Fraction(0) for place, each in enumerate(listed)]
 
 
 def _in_numbers(combination: Certificate, listed: Sequence[Number]) -> PublishedCertificate:
