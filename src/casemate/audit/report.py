@@ -279,7 +279,7 @@ def _next_steps(fields: Fields) -> list[Block]:
         steps.append((Code("--repair FILE"), what))
     if fields["exposed"] and not fields["revealed"]:
         steps.append((Code("--reveal"), " shows the values"))
-    if fields["undecided"]:
+    if fields["undecided"] and _is_limited(fields["reasons"]):
         steps.append((Code("--seconds N"), " gives more time to what is undecided"))
     if not steps:
         return []
@@ -289,6 +289,12 @@ def _next_steps(fields: Fields) -> list[Block]:
         Listing(steps),
         Listing([page], where=Where.TEXT),
     ]
+
+
+def _is_limited(reasons: Sequence[Fields]) -> bool:
+    """Whether more time might decide about somebody, or nothing says that it would not."""
+    undecided = [each["reason"] for each in reasons if each["kind"] == "undecided"]
+    return not undecided or any("seconds" in each or "limit" in each for each in undecided)
 
 
 def _release_blocks(fields: Fields) -> list[Block]:
@@ -534,7 +540,7 @@ def _repair_blocks(repair: Fields | None, words: Words) -> list[Block]:
     ]
 
 
-OPEN = {"undecided": "not decided within the limit", "unchecked": "not checked"}
+OPEN = {"undecided": "not decided", "unchecked": "not checked"}
 
 
 def _open_blocks(fields: Fields) -> list[Block]:
@@ -542,15 +548,27 @@ def _open_blocks(fields: Fields) -> list[Block]:
     blocks: list[Block] = []
     for kind, what in OPEN.items():
         records = fields[kind]
-        if records:
-            blocks.append(Paragraph(f"{what}: {len(records)} records", where=Where.TEXT))
-            blocks.append(Paragraph(f"{what}: {records_named(records)}", where=Where.PAGE))
+        if not records:
+            continue
         reasons = [each for each in fields["reasons"] if each["kind"] == kind]
-        short = [f"{count_of(len(e['records']), 'record')}: {e['reason']}" for e in reasons]
-        named = [f"{records_named(each['records'])}: {each['reason']}" for each in reasons]
-        blocks.append(Listing(short, rows_in_text=ROWS_IN_TEXT, where=Where.TEXT))
-        blocks.append(Listing(named, where=Where.PAGE))
+        named = [_why(each, len(records), ROWS_ON_PAGE) for each in reasons]
+        short = [_why(each, len(records), ROWS_IN_TEXT) for each in reasons]
+        blocks += [
+            Paragraph(f"{what}: {count_of(len(records), 'record')}", where=Where.TEXT),
+            Paragraph(f"{what}: {records_named(records)}", where=Where.PAGE),
+            Listing(short, rows_in_text=ROWS_IN_TEXT, where=Where.TEXT),
+            Listing(named, where=Where.PAGE),
+        ]
     return blocks
+
+
+def _why(reason: Fields, of: int, most_named: int) -> str:
+    """Why some records are left open; who, or how many, where they are not all of them."""
+    records, text = reason["records"], str(reason["reason"])
+    if len(records) == of:
+        return text
+    few = len(records) <= most_named
+    return f"{records_named(records) if few else count_of(len(records), 'record')}: {text}"
 
 
 # What was published -----------------------------------------------------------------------------

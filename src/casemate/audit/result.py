@@ -111,11 +111,15 @@ class MissingValue:
     described: Description | None = field(default=None, repr=False)
 
 
+OpenKind = Literal["undecided", "unchecked"]
+"""Whether it was not decided if somebody is exposed, or nothing is said of a range."""
+
+
 @dataclass(frozen=True)
 class OpenReason:
     """Why some records are `undecided` or `unchecked`."""
 
-    kind: Literal["undecided", "unchecked"]
+    kind: OpenKind
     records: tuple[Scalar, ...]
     reason: str
 

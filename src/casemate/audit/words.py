@@ -23,7 +23,7 @@ REASONS = {
     Proof.INTEGER: "bounds, and that numbers are whole",
     Proof.ORDER: "extremes, medians and comparisons",
     Proof.MISSING: "counts of values that are there",
-    Proof.READ: "being shown as it is",
+    Proof.READ: "shown as it is",
 }
 ASSUMING = (Proof.BOUNDS, Proof.INTEGER)
 """Proofs that use more than published numbers."""
@@ -99,6 +99,9 @@ class Words:
         """What a value follows from: a combination of numbers, numbers, or what else is known."""
         if finding.get("certificate") is not None:
             return self.combination(finding["certificate"])
+        if _proof(finding) is Proof.READ:
+            by = finding["by"]
+            return (self.link(by, self.query(by)), ", which shows it as it is")
         if finding["derivation"]:
             return self.places([(q, self.query(q), cell) for q, cell in _cells(finding)])
         last = "" if finding["by"] is None else f", the last of them in {self.query(finding['by'])}"
@@ -195,9 +198,9 @@ class FindingGroup:
 
     @property
     def derivation(self) -> Sequence[Fields]:
-        """The proof that all of them share; none where each follows by arithmetic of its own."""
+        """The proof that all of them share; none where each has its own."""
         first = self.members[0]
-        return () if first.get("certificate") else first["derivation"]
+        return () if _has_its_own(first) else first["derivation"]
 
     @property
     def rank(self) -> tuple[bool, int]:
@@ -210,7 +213,7 @@ def grouped(findings: Iterable[Fields]) -> list[FindingGroup]:
     groups: dict[tuple[str, Proof, str, Cells], list[Fields]] = {}
     for each in findings:
         cells = _cells(each)
-        same = _statements(cells) if each.get("certificate") else cells
+        same = _statements(cells) if _has_its_own(each) else cells
         key = (each["column"], _proof(each), reason_of(each), same)
         groups.setdefault(key, []).append(each)
     found = []
@@ -219,6 +222,11 @@ def grouped(findings: Iterable[Fields]) -> list[FindingGroup]:
         shared = ways.pop() if len(ways) == 1 else same
         found.append(FindingGroup(column, proof, shared, reason, tuple(members)))
     return sorted(found, key=lambda group: group.rank)
+
+
+def _has_its_own(finding: Fields) -> bool:
+    """Whether a value follows by arithmetic of its own, or is read off a row of its own."""
+    return bool(finding.get("certificate")) or _proof(finding) is Proof.READ
 
 
 def _statements(cells: Cells) -> Cells:
@@ -243,6 +251,8 @@ def statements_behind(finding: Fields) -> frozenset[int]:
 def reason_of(finding: Fields) -> str:
     """Why it follows, in a few words."""
     certificate, proof = finding.get("certificate"), _proof(finding)
+    if proof is Proof.READ:
+        return REASONS[proof]
     if certificate is None:
         steps = finding["derivation"]
         return str(steps[-1]["text"]) if steps else REASONS[proof]

@@ -80,7 +80,7 @@ verdict: exposed (somebody's value follows from what was published)
   1 person: pay by bounds and types
 1 person is known to have no value
   1 person: pay by query 3 (COUNT of pay is 0)
-1 record not decided within the limit (no search ended within 300 seconds)
+1 record not decided (no search ended within 300 seconds)
 1 statements, 0 numbers of rank 0, about 9 records
 table staff.csv, 2026-07-01 12:00 UTC, --private pay --seconds 60
   query 1 "Pay by team"
@@ -107,8 +107,8 @@ how it follows:
   1 person: pay
     query 3: COUNT of pay is 0
 
-not decided within the limit: 1 records
-  1 record: no search ended within 300 seconds
+not decided: 1 record
+  no search ended within 300 seconds
 """
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from sqlglot.tokenizer_core import Token, TokenType
 
 from casemate.errors import Misconfigured, Unsupported, checked_path
-from casemate.query.aggregate import Statement
+from casemate.query.aggregate import Projection, Statement
+from casemate.query.parse.projection import parse_projection
 from casemate.query.parse.sql import DIALECT, parse_statement, split, tokens_of
 from casemate.query.parse.version import VersionView
 from casemate.table import Policy
@@ -79,6 +80,14 @@ def read_statement(entry: Logged, policy: Policy, dialect: str) -> Statement:
     if entry.view is None:
         return parse_statement(entry.sql, policy, dialect)
     return entry.view.restrict(parse_statement(entry.sql, entry.view.policy(policy), dialect))
+
+
+def read_projection(entry: Logged, policy: Policy, dialect: str) -> Projection | None:
+    """The rows of the table, or of one of its versions, that a statement shows, if it does."""
+    if entry.view is None:
+        return parse_projection(entry.sql, policy, dialect)
+    rows = parse_projection(entry.sql, entry.view.policy(policy), dialect)
+    return None if rows is None else entry.view.restrict_rows(rows)
 
 
 def read_queries(queries: Queries, dialect: str) -> list[Logged | Unread]:
