@@ -67,9 +67,11 @@ def _map_caption(more_values: int, more_statements: int) -> Prose:
     return tuple(caption)
 
 
-def draw_shrinkage(bounds: Sequence[Fields], exposed: Sequence[Fields]) -> Drawing | None:
+def draw_shrinkage(
+    bounds: Sequence[Fields], exposed: Sequence[Fields], missing: Sequence[Fields]
+) -> Drawing | None:
     """How many private numbers lost how much of their range, the exposed ones last."""
-    known = {(each["record"], each["column"]) for each in exposed}
+    known = {(each["record"], each["column"]) for each in (*exposed, *missing)}
     hidden = [each for each in bounds if (each["record"], each["column"]) not in known]
     shares = [each["shrinkage"] for each in hidden]
     measured = [share for share in shares if share is not None]

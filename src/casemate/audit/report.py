@@ -55,6 +55,7 @@ SENTENCES = {
     Verdict.NONE_EXPOSED: "nobody's value follows from what was published",
     Verdict.INCOMPLETE: "no value was found, but not everything could be audited",
 }
+ONLY_MISSING = "who has no value follows from what was published"
 SCOPE = (
     "The audit is about the private columns: whether somebody is in the table at all is not "
     "protected by it."
@@ -119,10 +120,10 @@ def _report(fields: Fields) -> Report:
     verdict = Verdict(fields["verdict"])
     findings = [_finding_section(kind, in_order, words) for kind in FINDINGS]
     exposure_map = Figure(lambda: figures.draw_exposure_map(exposed, words))
-    shrinkage = Figure(lambda: figures.draw_shrinkage(fields["bounds"], exposed))
+    shrinkage = Figure(lambda: figures.draw_shrinkage(fields["bounds"], exposed, fields["missing"]))
     return Report(
         "casemate audit",
-        f"verdict: {verdict} ({SENTENCES[verdict]})",
+        f"verdict: {verdict} ({SENTENCES[verdict] if exposed or not missing else ONLY_MISSING})",
         lambda: {**fields, "exposed_groups": [_group_fields(each, words) for each in groups]},
         _introduction(fields, groups, missing, words),
         [
@@ -274,7 +275,7 @@ def _option(name: str, value: object) -> list[str]:
 
 def _next_steps(fields: Fields) -> list[Block]:
     steps: list[Prose] = []
-    if fields["exposed"] and fields["repair"] is None:
+    if (fields["exposed"] or fields["missing"]) and fields["repair"] is None:
         what = " writes the statements without the rows that expose anybody"
         steps.append((Code("--repair FILE"), what))
     if fields["exposed"] and not fields["revealed"]:

@@ -259,7 +259,7 @@ def reason_of(finding: Fields) -> str:
     if proof is Proof.INTEGER:
         return "rounded sums of whole numbers are exact"
     if len(certificate["terms"]) == 1:
-        return "nobody else is in it"
+        return "nobody else counts in it"
     taken_away = any(term["coefficient"] < 0 for term in certificate["terms"])
     return "taken from each other, they leave one person" if taken_away else "added up"
 

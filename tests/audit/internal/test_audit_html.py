@@ -137,7 +137,11 @@ def everything(column: str = "pay", text: str = "SELECT 1", key: str = "x") -> A
         unchecked=("key-2",),
         reasons=(OpenReason("undecided", ("key-1",), f"{column} and sums of it"),),
         refused=(RefusedQuery(2, 3, 14, text, f"the column {column}: it is not linear"),),
-        bounds=(interval(2, SECRET - 1, SECRET, column), interval(1, 0, SECRET, column)),
+        bounds=(
+            interval(2, SECRET - 1, SECRET, column),
+            interval(1, 0, SECRET, column),
+            interval(3, 0, SECRET, column),
+        ),
         assumptions=(f"{column} has no declared bounds",),
         consistent=False,
         statements=(text, text),

@@ -255,3 +255,11 @@ def test_large_tables_are_described_by_fewer_columns() -> None:
     assert _most_columns(10) == _most_columns(10_000) > _most_columns(1_000_000) >= 6
     assert _most_columns(10**9) == 1
     assert MAX_ROWS_READ // MAX_SETS > 10_000
+
+
+def test_where_only_missing_values_follow_the_verdict_says_so() -> None:
+    printed = text_of(replace(several(), exposed=()))
+    assert printed.startswith(
+        "verdict: exposed (who has no value follows from what was published)\n"
+    )
+    assert "  --repair FILE writes" in printed and "--reveal" not in printed
