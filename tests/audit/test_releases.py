@@ -20,7 +20,7 @@ import pytest
 
 from casemate import Table, audit_releases
 from casemate.audit import AuditOptions
-from casemate.audit.result import Audited
+from casemate.audit.result import Audited, Verdict
 from casemate.cli.main import exit_code
 from casemate.errors import Misconfigured
 from casemate.published import Knowledge
@@ -429,7 +429,7 @@ def test_the_report_begins_with_the_difference_and_names_each_log(
     code, text, _ = run(capsys, "--against-queries", "old.sql")
     assert code == 0
     assert text.splitlines()[1] == "exposed by the difference: 1 person (1 joined)"
-    assert "record 5 (person 5): pay = •" in text
+    assert "\n  record 5: pay = •" in text
     assert "4 * query 1 [team = A] - 3 * query 1 of old.sql [team = A]" in text
     assert "query 2 of old.sql (line 2): " in text and "\n  query 2 (line 2): " in text
 
@@ -444,6 +444,7 @@ def test_json_numbers_statements_through_and_lists_the_releases(
     assert found["releases"] == [
         {
             "file": "new.toml",
+            "log": None,
             "queries": {"from": 1, "to": 2},
             "records": 5,
             "joined": None,
@@ -452,6 +453,7 @@ def test_json_numbers_statements_through_and_lists_the_releases(
         },
         {
             "file": "old.toml",
+            "log": "old.sql",
             "queries": {"from": 3, "to": 4},
             "records": 4,
             "joined": 1,
@@ -468,6 +470,42 @@ def test_a_page_links_each_query_to_its_statement(
     page = (office / "page.html").read_text()
     assert 'id="query-3"' in page and 'href="#query-3"' in page
     assert "query 1 of old.sql" in page
+
+
+@pytest.mark.parametrize("shown", ["id, pay", "*", "team, pay", "id, pay + 1"])
+def test_rows_that_one_release_shows_are_of_its_own_people(shown: str, tmp_path: Path) -> None:
+    new = write(tmp_path, "new", [(1, "A", 5, 0), (2, "B", 6, 0), (9, "B", 7, 0)], most=100)
+    old = write(tmp_path, "old", [(1, "A", 5, 0), (2, "B", 4, 0)], most=100)
+    found = audit_releases(
+        ["SELECT SUM(pay) FROM staff"], new, [(old, [f"SELECT {shown} FROM staff"])]
+    )
+    pay = [each for each in found.exposed if each.column == "pay" and each.proof == "read"]
+    assert [(each.record, each.value, each.across) for each in pay] == [
+        ("1", 5, False),
+        ("2 in old.toml", 4, False),
+    ]
+    assert {str(each.by) for each in pay} == {"1 of old.toml"}
+
+
+def test_rows_chosen_by_an_identifier_of_one_release_are_not_read(tmp_path: Path) -> None:
+    new = write(tmp_path, "new", [(1, "A", 5, 0), (2, "B", 6, 0)], most=100)
+    old = write(tmp_path, "old", [(1, "A", 5, 0), (2, "B", 4, 0)], most=100)
+    log = ["SELECT pay FROM staff WHERE id = 2"]
+    found = audit_releases(["SELECT SUM(pay) FROM staff"], new, [(old, log)])
+    assert found.verdict is Verdict.INCOMPLETE and [each.query for each in found.refused] == [2]
+
+
+def test_a_saved_audit_across_releases_reads_as_it_read_when_it_was_made(
+    office: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, text, _ = run(capsys, "--against-queries", "old.sql", "--json", "saved.json")
+    assert exit_code(["report", "saved.json"]) == 0
+    assert capsys.readouterr().out == text
+    assert "query 1 of old.sql [team = A]" in text
+    assert "--against old.toml --against-queries old.sql" in text
+    saved = json.loads((office / "saved.json").read_text())
+    assert saved["across"] == {"joined": 1, "left": 0, "stayed": 0}
+    assert "query 1 of old.sql [team = A]" in saved["exposed_groups"][0]["text"]
 
 
 def test_options_that_do_not_come_in_pairs_are_refused(

@@ -136,11 +136,12 @@ def example() -> App:
 
 
 def test_every_command_is_found_with_its_arguments() -> None:
+    shared = {"--format", "--output", "--quiet", "--json", "--html"}
     assert {path: arguments(app) for path, app in program(example(), "example")} == {
         "example": set(),
         "example one": {"FILE", "--deep"},
         "example group": set(),
-        "example group two": {"--shallow", "--no-shallow", "--format", "--output", "--quiet"},
+        "example group two": {"--shallow", "--no-shallow", *shared},
     }
 
 

@@ -23,7 +23,7 @@ PARTLY_READ = "sql,answer\nSELECT 1,many\n,3\nSELECT 2,4\nSELECT 3,inf\n"
             "q.sql",
             SCRIPT,
             [
-                Logged("SELECT COUNT(*) FROM t", 2),
+                Logged("SELECT COUNT(*) FROM t", 2, title="monthly"),
                 Logged("SELECT\n  SUM(x) FROM t WHERE a = ';'", 4),
             ],
         ),

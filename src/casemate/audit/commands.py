@@ -7,11 +7,12 @@ grows, `block` which people could live in a small block, from its statistics alo
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import App, Parameter
 
@@ -379,16 +380,20 @@ def audit(
     reveal: Reveal = False,
     fail_on: FailOn = None,
     output: OutputOptions | None = None,
+    clock: Annotated[Callable[[], datetime], Parameter(parse=False)] = lambda: datetime.now(UTC),
 ) -> int:
     """Say exactly whose private values a set of SQL aggregates gives away."""
     from casemate.audit.decide_exposure import Audit
+    from casemate.audit.fields import Occasion
     from casemate.audit.releases import audit_releases
     from casemate.audit.repair.search import repair
     from casemate.audit.report import audit_report
     from casemate.published import read_knowledge
     from casemate.table import Table, plain_source
+    from casemate.table.sources import redact_source
 
-    scrutiny, files, output, older = (
+    cells, scrutiny, files, output, older = (
+        cells or SourceOptions(),
         scrutiny or Scrutiny(),
         files or AuditFiles(),
         output or OutputOptions(),
@@ -397,7 +402,7 @@ def audit(
     scrutiny.check()
     files.check(queries, reveal)
     older.check(files.repair)
-    place = plain_source(table, missing=missing, **(cells or SourceOptions()).keywords())
+    place = plain_source(table, missing=missing, **cells.keywords())
     with output.progress("auditing"), Table.open(place, private=private) as opened:
         knowledge = read_knowledge(known, bounds, integer)
         options = scrutiny.options(witness=files.witness is not None)
@@ -408,8 +413,33 @@ def audit(
         audit_all = partial(audit_releases, against=older.pairs, private=private)
         audited = run(audit_all if older.against else Audit.of)
         found = files.write(audited, lambda: run(repair), output)
-    output.emit(audit_report(found, reveal=reveal))
+    older = replace(older, against=tuple(map(redact_source, older.against)))
+    given = {"private": private, "missing": missing, "known": known, "bounds": bounds}
+    used = _options_used({**given, "integer": integer}, cells, older, scrutiny)
+    used |= {} if dialect == "postgres" else {"dialect": dialect}
+    occasion = Occasion(redact_source(table), clock(), used)
+    output.emit(audit_report(found, reveal=reveal, occasion=occasion))
     return _end(found.verdict, fail_on)
+
+
+def _options_used(
+    given: dict[str, Any], *groups: SourceOptions | OlderReleases | Scrutiny
+) -> dict[str, Any]:
+    """The options that are not what they are by themselves, as they were written."""
+    used = {name: value for name, value in given.items() if value}
+    for group in groups:
+        used |= {
+            each.name.replace("_", "-"): getattr(group, each.name)
+            for each in fields(group)
+            if getattr(group, each.name) != each.default
+        }
+    return {name: _as_written(value) for name, value in used.items()}
+
+
+def _as_written(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_as_written(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def _end(verdict: str, fail_on: str | None) -> Exit:

@@ -24,10 +24,15 @@ from casemate.audit.checks.assemble_exposed import (
     assemble_exposed,
     with_order,
 )
-from casemate.audit.checks.contradiction import without_contradictions, without_false_extremes
+from casemate.audit.checks.contradiction import (
+    why_unchecked,
+    without_contradictions,
+    without_false_extremes,
+)
 from casemate.audit.checks.order import values_by_order_and_absence
 from casemate.audit.checks.ranges import intervals, tight, whole_numbers
 from casemate.audit.checks.rank import determine_by_rank, with_short_certificates
+from casemate.audit.checks.read_outright import read_outright
 from casemate.audit.checks.reservations import (
     about_nobody,
     as_if_labelled,
@@ -37,6 +42,7 @@ from casemate.audit.checks.reservations import (
 from casemate.audit.checks.sensitive_cells import sensitive_cells
 from casemate.audit.checks.together import together
 from casemate.audit.checks.totals import exposed_totals, with_whole_rows
+from casemate.audit.describe import with_descriptions
 from casemate.audit.findings import AuditOptions, Findings
 from casemate.audit.result import (
     Audited,
@@ -46,12 +52,17 @@ from casemate.audit.second_tables import Possible, SecondTables, second_tables
 from casemate.audit.time_limit import Clock, SearchLimit
 from casemate.published import (
     Knowledge,
+    LogEvidence,
+    Premises,
     evidence_of,
     is_large,
+    true_bounds,
+    true_values_known,
     verified_equations,
+    with_implied_sums,
     with_missingness,
 )
-from casemate.query.parse import DIALECT, Queries, read_queries
+from casemate.query.parse import DIALECT, Logged, Queries, Unread, read_queries
 from casemate.table import Table, opened_table
 
 
@@ -85,21 +96,40 @@ class Audit:
         start = time.process_time()
         with opened_table(table, private) as opened:
             source, wanted = opened.source, options or AuditOptions()
-            about, log = knowledge or Knowledge(), read_queries(queries, dialect)
-            declared, missingness = with_missingness(opened.policy, source)
-            read = evidence_of(log, declared, about, source, dialect, rounding=wanted.rounding)
-            found, policy = read.publication, read.policy
+            log = read_queries(queries, dialect)
+            read, held = true_evidence(log, opened, knowledge or Knowledge(), wanted, dialect)
+            found, policy, about = read.publication, read.policy, held.knowledge
             if not wanted.witness and is_large(found, policy, source):
                 from casemate.audit.large import audit_large  # loads what is compiled
 
                 large = audit_large(found, policy, source, about, start=start)
                 if large is not None:
-                    return with_reservations(large, opened.policy, source)
+                    said = held.contradicted
+                    reserved = with_reservations(large, opened.policy, source, said=said)
+                    return with_descriptions(reserved, log, found, policy, source)
+            found = with_implied_sums(found, source)
             system, found = verified_equations(found, policy, source)
-            assumed = (*missingness, *read.assumed)
-            case = Case(system, policy, about, found, source, assumed=assumed)
+            case = Case(system, policy, about, found, source, assumed=read.assumed)
             audited = result_of(run_checks(case, wanted), start)
-            return with_reservations(audited, opened.policy, source, system)
+            said = held.contradicted
+            reserved = with_reservations(audited, opened.policy, source, system, said)
+            return with_descriptions(reserved, log, found, policy, source)
+
+
+def true_evidence(
+    log: Sequence[Logged | Unread],
+    table: Table,
+    knowledge: Knowledge,
+    options: AuditOptions,
+    dialect: str,
+) -> tuple[LogEvidence, Premises]:
+    """What the log says, and what of the premises it is read from is true of the table."""
+    source, rounding = table.source, options.rounding
+    declared, missingness = with_missingness(table.policy, source)
+    held = true_bounds(declared, knowledge, source)
+    read = evidence_of(log, held.policy, held.knowledge, source, dialect, rounding=rounding)
+    read = replace(read, assumed=(*missingness, *read.assumed))
+    return read, true_values_known(held, read.publication, source)
 
 
 def witnesses(
@@ -127,6 +157,13 @@ def witnesses(
 # The checks, in the order they run --------------------------------------------------------------
 
 
+TOTALS_UNDECIDED = "neither a proof nor a second table was found for what their rows add up to"
+NO_WHOLE_NUMBERS = "no whole numbers within the bounds give all published numbers"
+WHOLE_NUMBERS_UNDECIDED = (
+    "their whole numbers share equations with numbers that have no bounds, are not whole, or are "
+    "too large for a search"
+)
+
 Check = Callable[[Findings], None]
 """Reads what the checks before it found, and adds its own finding."""
 
@@ -135,6 +172,7 @@ def true_together(found: Findings) -> None:
     """The answers that can all be true, and the ranges they leave; the others are left out."""
     case = with_whole_rows(found.case)
     found.case, found.ranges, found.consistent = without_contradictions(case, found.clock)
+    found.leave_open("unchecked", found.unchecked, why_unchecked(found.case, found.ranges))
 
 
 def values_by_rank(found: Findings) -> None:
@@ -155,6 +193,7 @@ def totals_of_people(found: Findings) -> None:
         found.case, found.by_rank, found.whole_numbers, found.clock
     )
     found.undecided.update(undecided)
+    found.leave_open("undecided", undecided, TOTALS_UNDECIDED)
 
 
 def values_by_order(found: Findings) -> None:
@@ -170,6 +209,20 @@ def exposed_people(found: Findings) -> None:
     found.exposed, undecided = with_order(found.case, by_sums, found.ordered)
     found.exposed, found.missing = apart_from_missing(found.case, found.exposed, found.ordered)
     found.undecided.update(undecided)
+    for part in found.ordered:
+        places = {place for place, _ in part.undecided}
+        records = set(map(found.case.equations.people.record, places)) & set(undecided)
+        found.leave_open("undecided", records, part.reason)
+
+
+def values_read_outright(found: Findings) -> None:
+    """The values that rows of the log show as they are."""
+    case, people = found.case, found.case.equations.people
+    read = read_outright(case.publication, case.policy, case.knowledge, people, case.source)
+    found.exposed = read.beside(found.exposed)
+    found.missing = read.beside_missing(found.missing)
+    published = replace(case.publication, refused=read.refused)
+    found.case = replace(case, publication=published)
 
 
 def short_certificates(found: Findings) -> None:
@@ -199,7 +252,10 @@ def undecided_whole_numbers(found: Findings) -> None:
     decided_by_order = {column for each in found.ordered for column in each.covered}
     undecided = found.whole_numbers.undecided - decided_by_order
     shown = set() if found.witness is None else found.witness.shown
-    found.undecided |= {found.case.name(column) for column in undecided} - shown
+    records = {found.case.name(column) for column in undecided} - shown
+    found.undecided |= records
+    reason = NO_WHOLE_NUMBERS if found.whole_numbers.impossible else WHOLE_NUMBERS_UNDECIDED
+    found.leave_open("undecided", records, reason)
 
 
 def groups_and_insiders(found: Findings) -> None:
@@ -238,7 +294,9 @@ def nearly_known_to_insiders(found: Findings) -> None:
 def cells_by_themselves(found: Findings) -> None:
     """Published sums that a rule for single cells calls sensitive."""
     protect, dominance = found.options.protect, found.options.dominance
-    found.sensitive_cells, negative = sensitive_cells(found.case, protect, dominance)
+    cells, negative = sensitive_cells(found.case, protect, dominance)
+    read_out = {each.query for each in found.case.publication.read_out}
+    found.sensitive_cells = tuple(each for each in cells if each.query not in read_out)
     if negative:
         found.notes.append(
             f"published sums and averages that were not judged by themselves, because somebody in "
@@ -265,6 +323,7 @@ CHECKS: tuple[Check, ...] = (
     totals_of_people,
     values_by_order,
     exposed_people,
+    values_read_outright,
     short_certificates,
     second_tables_for_the_rest,
     undecided_whole_numbers,
@@ -303,6 +362,7 @@ def result_of(found: Findings, start: float) -> Audited:
         missing=found.missing,
         undecided=undecided,
         unchecked=found.unchecked,
+        reasons=found.reasons,
         refused=case.publication.refused,
         bounds=found.bounds,
         assumptions=tuple(found.notes),

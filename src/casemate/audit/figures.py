@@ -1,9 +1,9 @@
 """The figures of an audit's page: who is exposed by which statement, and how much ranges shrank."""
 
 from collections import Counter
+from collections.abc import Sequence
 
-from casemate.audit.result import Audited, Exposed
-from casemate.audit.words import ReportNames
+from casemate.audit.words import Fields, Words, statements_behind, whose
 from casemate.report import Drawing, Link, Prose
 from casemate.report.plots import Bands, Bar, LinearScale, Mark, Matrix, Plot, Tone
 
@@ -11,29 +11,23 @@ MAP_ROWS, MAP_COLUMNS = 40, 36
 HISTOGRAM_BINS = 10
 
 
-def statements_behind(exposed: Exposed) -> frozenset[int]:
-    """The statements that a value follows from, as far as they are known one by one."""
-    terms = exposed.certificate.terms if exposed.certificate else ()
-    tipping = () if exposed.by is None else (exposed.by,)
-    return frozenset({term.place.query for term in terms}.union(tipping))
-
-
-def draw_exposure_map(audit: Audited, names: ReportNames) -> Drawing | None:
+def draw_exposure_map(exposed: Sequence[Fields], words: Words) -> Drawing | None:
     """Which statements take part in which exposure, as a matrix of dots."""
-    traced = [each for each in audit.exposed if statements_behind(each)]
+    traced = [each for each in exposed if statements_behind(each)]
     if not traced:
         return None
     shown = traced[:MAP_ROWS]
     used = Counter(number for each in shown for number in statements_behind(each))
-    tipped = Counter(each.by for each in shown)
+    tipped = Counter(each["by"] for each in shown)
     ranked = sorted(used, key=lambda number: (-tipped[number], -used[number], number))
     columns = sorted(ranked[:MAP_COLUMNS])
+    several = len({each["column"] for each in exposed}) > 1
     matrix = Matrix(
-        tuple(_row_name(each, names, audit) for each in shown),
-        tuple(f"query {number}" for number in columns),
+        tuple(_name(each) + (f", {each['column']}" if several else "") for each in shown),
+        tuple(map(words.query, columns)),
     )
     marks = [
-        _mark(row, column, each, number, names)
+        _mark(row, column, each, number, words)
         for row, each in enumerate(shown)
         for column, number in enumerate(columns)
         if number in statements_behind(each)
@@ -45,17 +39,17 @@ def draw_exposure_map(audit: Audited, names: ReportNames) -> Drawing | None:
         f"where the statement takes part, a large one where it was the last that was needed.",
         marks,
     )
-    return Drawing(svg, _map_caption(len(audit.exposed) - len(shown), len(used) - len(columns)))
+    return Drawing(svg, _map_caption(len(exposed) - len(shown), len(used) - len(columns)))
 
 
-def _row_name(exposed: Exposed, names: ReportNames, audit: Audited) -> str:
-    several = len({each.column for each in audit.exposed}) > 1
-    return names.whose(exposed) + (f", {exposed.column}" if several else "")
+def _name(finding: Fields) -> str:
+    """Whose value it is, without a description: there is little room."""
+    return whose({**finding, "described": None})
 
 
-def _mark(row: int, column: int, exposed: Exposed, number: int, names: ReportNames) -> Mark:
-    tipped = number == exposed.by
-    says = f"{names.whose(exposed)}: query {number} " + ("tipped it" if tipped else "takes part")
+def _mark(row: int, column: int, finding: Fields, number: int, words: Words) -> Mark:
+    tipped = number == finding["by"]
+    says = f"{_name(finding)}: {words.query(number)} {'tipped it' if tipped else 'takes part'}"
     return Mark(row, column, Tone.STRONG if tipped else Tone.SOFT, says)
 
 
@@ -73,11 +67,11 @@ def _map_caption(more_values: int, more_statements: int) -> Prose:
     return tuple(caption)
 
 
-def draw_shrinkage(audit: Audited) -> Drawing | None:
+def draw_shrinkage(bounds: Sequence[Fields], exposed: Sequence[Fields]) -> Drawing | None:
     """How many private numbers lost how much of their range, the exposed ones last."""
-    exposed = {(each.record, each.column) for each in audit.exposed}
-    hidden = [each for each in audit.bounds if (each.record, each.column) not in exposed]
-    shares = [each.shrinkage for each in hidden]
+    known = {(each["record"], each["column"]) for each in exposed}
+    hidden = [each for each in bounds if (each["record"], each["column"]) not in known]
+    shares = [each["shrinkage"] for each in hidden]
     measured = [share for share in shares if share is not None]
     if not measured:
         return None
@@ -86,14 +80,14 @@ def draw_shrinkage(audit: Audited) -> Drawing | None:
     bars = [
         Bar(place, height, f"{height:,}" if height else "") for place, height in enumerate(heights)
     ]
-    bars.append(Bar(HISTOGRAM_BINS, len(audit.exposed), f"{len(audit.exposed):,}", Tone.STRONG))
+    bars.append(Bar(HISTOGRAM_BINS, len(exposed), f"{len(exposed):,}", Tone.STRONG))
     labels = (*(f"{10 * place}–{10 * place + 10}" for place in range(HISTOGRAM_BINS)), "exposed")
-    plot = Plot(Bands(labels), LinearScale.over([*heights, len(audit.exposed)]))
+    plot = Plot(Bands(labels), LinearScale.over([*heights, len(exposed)]))
     svg = plot.draw(
         "shrinkage",
         "How much of each private number's range is excluded",
         f"A histogram of {len(measured)} numbers in ten bins from 0 to 100 per cent, and the "
-        f"{len(audit.exposed)} exposed values beside them.",
+        f"{len(exposed)} exposed values beside them.",
         plot.axes("per cent of the range that is excluded by what was published", "values"),
         plot.bars(bars),
     )

@@ -1,5 +1,6 @@
 """What the checks of one audit look for, and what they have found so far."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -16,6 +17,8 @@ from casemate.audit.result import (
     Group,
     InsiderExposed,
     MissingValue,
+    OpenKind,
+    OpenReason,
     RemainingInterval,
     SensitiveCell,
 )
@@ -77,6 +80,27 @@ class Findings:
     sensitive_cells: tuple[SensitiveCell, ...] = ()
     exposed_if_exact: tuple[ExposedIfExact, ...] = ()
     notes: list[str] = field(default_factory=list)
+    why_open: dict[tuple[OpenKind, str], set[Scalar]] = field(default_factory=dict)
+
+    def leave_open(self, kind: OpenKind, records: Collection[Scalar], otherwise: str) -> None:
+        """Note why records are not decided about: the limit, if it is reached, or `otherwise`."""
+        limit = f"the limit of {self.options.seconds:g} seconds was reached first"
+        if records:
+            reason = limit if self.clock.over else otherwise
+            self.why_open.setdefault((kind, reason), set()).update(records)
+
+    @property
+    def reasons(self) -> tuple[OpenReason, ...]:
+        """Why each of the undecided and the unchecked records is left open."""
+        still: dict[OpenKind, set[Scalar]] = {
+            "undecided": self.undecided,
+            "unchecked": set(self.unchecked),
+        }
+        listed = (
+            OpenReason(kind, tuple(sorted(records & still[kind], key=str)), reason)
+            for (kind, reason), records in self.why_open.items()
+        )
+        return tuple(each for each in listed if each.records)
 
     @property
     def unchecked(self) -> tuple[Scalar, ...]:

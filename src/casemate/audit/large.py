@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from casemate.audit.checks.contradiction import consistent
 from casemate.audit.checks.rank import lowest_terms
+from casemate.audit.checks.read_outright import read_outright
 from casemate.audit.checks.reservations import as_if_labelled
 from casemate.audit.result import (
     Audited,
@@ -90,17 +91,20 @@ def audit_large(
         exact = consistent_sums is not False and not is_double(secret.name, policy)
         by_rank = _exposed_values(secret, people, source, from_table=not found.told, exact=exact)
         exposed += [each for each in by_rank if not _was_known(each, policy, knowledge)]
+    read = read_outright(found, policy, knowledge, people, source)
+    exposed = list(read.beside(exposed))
     left_open = list(not_looked_for(found, policy, knowledge, len(people.records)))
     undeclared = _unbounded_notes(names, policy, knowledge)
     return Audited(
-        verdict=Verdict.of(exposed, (*left_open, *found.refused)),
+        verdict=Verdict.of((*exposed, *read.missing), (*left_open, *read.refused)),
         records=len(people.records),
         queries=found.queries,
         equations=sum(secret.equations for secret in secrets),
         rank=sum(secret.proved.rank for secret in secrets),
         consistent=consistent_sums,
         exposed=tuple(exposed),
-        refused=found.refused,
+        missing=read.missing,
+        refused=read.refused,
         assumptions=(*undeclared, *left_open, NOT_SEARCHED, *as_if_labelled(found)),
         seconds=time.process_time() - start,
         people=people,
@@ -159,11 +163,15 @@ def _exposed_values(
         if place in proved.certificates:
             combination = proved.certificates[place]
             certificate = _in_numbers(combination, secret.numbers)
-            used = combination.coefficients  # a sum over nobody, which is NULL, never is
-            totals = [n.total if e in used else Fraction(0) for e, n in enumerate(secret.numbers)]
-            value = combination.value(totals) if exact else value
+            value = combination.value(_totals(combination, secret.numbers)) if exact else value
         query, person = secret.numbers[proved.by[place]].column.query, people.person(where[place])
         yield Exposed(who[place], person, secret.name, value, certificate, query, Proof.RANK)
+
+
+def _totals(combination: Certificate, listed: Sequence[Number]) -> list[Fraction]:
+    """The sums in a combination; one over nobody is never among them, and has no total."""
+    used = combination.coefficients
+    return [each.total if place in used else Fraction(0) for place, each in enumerate(listed)]
 
 
 def _in_numbers(combination: Certificate, listed: Sequence[Number]) -> PublishedCertificate:

@@ -140,6 +140,7 @@ def _with_releases(
     releases = tuple(
         Release(
             name,
+            view.log,
             tuple(map(view.number, range(view.before + 1, view.before + len(log) + 1))),
             int((version == place).sum()),
             *_movements(place, version, people),

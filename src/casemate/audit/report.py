@@ -1,41 +1,33 @@
 """An audit as a report: the verdict, who is exposed by what, and how much else is known.
 
-The lists of findings are a table: which list of the audit, under which heading, and how one of them
-is a row of a page and a line of text. `words` says what is hidden without `reveal`, and
-`figures` draws what the page shows. The JSON object is a table of fields, at the end.
+A report is made of the fields of `casemate.audit/1` alone, so that a saved object reads as it read
+when it was made; `fields` says what is hidden without `reveal`. The lists of findings are a table:
+which list, under which heading, and how one of them is a row of a page and a line of text. `words`
+puts them into words, and `figures` draws what the page shows.
 """
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from casemate.audit import figures
-from casemate.audit.figures import statements_behind
-from casemate.audit.result import (
-    Approximate,
-    Audited,
-    Exposed,
-    ExposedIfExact,
-    Group,
-    InsiderExposed,
-    PublishedCertificate,
-    Release,
-    RemainingInterval,
-    Repaired,
-    SensitiveCell,
-    Verdict,
-    Witnessed,
-)
+from casemate.audit.fields import FIELDS, SCHEMA, Occasion, audit_fields, certificate_fields
+from casemate.audit.result import Audited, Exposed, Verdict
 from casemate.audit.words import (
     HIDDEN,
-    ReportNames,
-    combination,
-    how_it_follows,
-    place_name,
+    Fields,
+    FindingGroup,
+    Words,
+    group_words,
+    grouped,
+    plain_reason,
+    records_named,
+    statements_behind,
+    whose,
 )
-from casemate.published import Place, RefusedQuery
-from casemate.query.language import Scalar
+from casemate.errors import Misconfigured, shown_name
 from casemate.report import (
     ROWS_ON_PAGE,
     Block,
@@ -51,11 +43,13 @@ from casemate.report import (
     TableBlock,
     Where,
     count_of,
-    number,
     plain,
+    words_of,
 )
 
 ROWS_IN_TEXT = 20
+GROUPS_AT_THE_TOP = 5
+PROOFS_IN_TEXT = 5
 SENTENCES = {
     Verdict.EXPOSED: "somebody's value follows from what was published",
     Verdict.NONE_EXPOSED: "nobody's value follows from what was published",
@@ -71,34 +65,88 @@ SNAPSHOT = (
 )
 
 
-def audit_report(audit: Audited, *, reveal: bool = False) -> Report:
+ADDED_LATER: Fields = {
+    "table": None,
+    "date": None,
+    "options": {},
+    "revealed": False,
+    "statements": [],
+    "across": None,
+}
+"""Fields that an object of an earlier version has not."""
+
+
+def audit_report(
+    audit: Audited, *, reveal: bool = False, occasion: Occasion | None = None
+) -> Report:
     """The verdict, and everything that was found."""
-    names = ReportNames(audit.people, reveal)
-    linked = _listed_statements(audit)
-    exposure_map = Figure(lambda: figures.draw_exposure_map(audit, names))
-    shrinkage = Figure(lambda: figures.draw_shrinkage(audit))
+    return _report(audit_fields(audit, occasion or Occasion(), reveal=reveal))
+
+
+def saved_report(saved: object) -> Report:
+    """The same of an object that `--format json` printed."""
+    schema = saved.get("schema") if isinstance(saved, dict) else None
+    if not isinstance(saved, dict) or schema != SCHEMA:
+        said = f"an object of {shown_name(schema)}" if isinstance(schema, str) else "something else"
+        raise Misconfigured(f"expected an object of {SCHEMA}, and this is {said}")
+    lists = {name: [_whole(e, FIELDS[name]) for e in saved.get(name, ())] for name in FIELDS}
+    later = {name: each for name, each in ADDED_LATER.items() if name not in saved}
+    return _report({**saved, **later, **lists})
+
+
+def _whole(finding: Any, names: Sequence[str]) -> Any:
+    """A finding with fields that were added to the object after it was saved."""
+    if not names:
+        return finding
+    return {**{name: () if name == "derivation" else None for name in names}, **finding}
+
+
+def reason(exposed: Exposed) -> str:
+    """How an exposed value follows, in plain words."""
+    certificate = certificate_fields(exposed.certificate)
+    return plain_reason(
+        {"certificate": certificate, "proof": exposed.proof, "by": exposed.by, "derivation": ()}
+    )
+
+
+def _report(fields: Fields) -> Report:
+    titles = {i: each["title"] for i, each in enumerate(fields["statements"], 1) if each["title"]}
+    groups, missing = grouped(fields["exposed"]), grouped(fields["missing"])
+    exposed = [each for group in groups for each in group.members]
+    listed = _listed_statements(len(fields["statements"]), exposed)
+    words = Words(fields["revealed"], titles, frozenset(listed), _numbers_in_logs(fields))
+    in_order = {**fields, "exposed": exposed}
+    verdict = Verdict(fields["verdict"])
+    findings = [_finding_section(kind, in_order, words) for kind in FINDINGS]
+    exposure_map = Figure(lambda: figures.draw_exposure_map(exposed, words))
+    shrinkage = Figure(lambda: figures.draw_shrinkage(fields["bounds"], exposed))
     return Report(
         "casemate audit",
-        f"verdict: {audit.verdict} ({SENTENCES[audit.verdict]})",
-        lambda: audit_fields(audit, names),
-        _introduction(audit, reveal),
+        f"verdict: {verdict} ({SENTENCES[verdict]})",
+        lambda: {**fields, "exposed_groups": [_group_fields(each, words) for each in groups]},
+        _introduction(fields, groups, missing, words),
         [
             Section("map", "Who is exposed by which statement", [exposure_map]),
             Section("shrinkage", "What is left of everybody's range", [shrinkage]),
-            *(_finding_section(kind, audit, names, frozenset(linked)) for kind in FINDINGS),
-            Section("witness", "Second tables", _witness_blocks(audit.witness, names), label=""),
+            *findings[:2],
+            Section("proofs", "How it follows", [_proofs([*groups, *missing], words)]),
+            *findings[2:],
+            Section("witness", "Second tables", _witness_blocks(fields["witness"]), label=""),
             Section(
-                "repair", "What could be published instead", _repair_blocks(audit.repair), label=""
+                "repair",
+                "What could be published instead",
+                _repair_blocks(fields["repair"], words),
+                label="",
             ),
-            Section("open", "Not decided", _open_blocks(audit, names), label=""),
-            _refused_section(audit),
-            _statements_section(audit, linked),
+            Section("open", "Not decided", _open_blocks(fields), label=""),
+            _refused_section(fields["refused"], words),
+            _statements_section(fields["statements"], listed, exposed, words),
             Section(
                 "assumptions",
                 "What was taken for granted",
                 [
-                    Listing([(each,) for each in audit.assumptions], ""),
-                    Listing([SCOPE] if audit.releases else [SCOPE, SNAPSHOT], where=Where.PAGE),
+                    Listing([(each,) for each in fields["assumptions"]], ""),
+                    Listing([SCOPE] if fields["releases"] else [SCOPE, SNAPSHOT], where=Where.PAGE),
                 ],
                 label="",
             ),
@@ -106,49 +154,166 @@ def audit_report(audit: Audited, *, reveal: bool = False) -> Report:
     )
 
 
-def _introduction(audit: Audited, reveal: bool) -> list[Block]:
-    numbers = [
-        ("exposed values", f"{len(audit.exposed):,}"),
-        ("records", f"{audit.records:,}"),
-        ("statements", f"{audit.queries:,}"),
-        ("published numbers", f"{audit.equations:,}"),
-        ("independent ones", f"{audit.rank:,}"),
-    ]
+def _numbers_in_logs(fields: Fields) -> dict[int, str]:
+    """How statements about older releases are numbered: each in its own log."""
+    numbers: dict[int, str] = {}
+    for each in fields["releases"]:
+        first, last = each["queries"]["from"], each["queries"]["to"]
+        if each["log"] is not None and first is not None:
+            queries = enumerate(range(first, last + 1), start=1)
+            numbers |= {query: f"{number} of {each['log']}" for number, query in queries}
+    return numbers
+
+
+def _group_fields(group: FindingGroup, words: Words) -> dict[str, Any]:
+    return {
+        "column": group.column,
+        "people": group.people,
+        "values": len(group.members),
+        "queries": sorted({query for query, _ in group.cells}),
+        "proof": group.proof.value,
+        "reason": group.reason,
+        "text": words_of(group_words(group, Words(numbers=words.numbers))),
+    }
+
+
+# What is read first -----------------------------------------------------------------------------
+
+
+def _introduction(
+    fields: Fields,
+    groups: Sequence[FindingGroup],
+    missing: Sequence[FindingGroup],
+    words: Words,
+) -> list[Block]:
+    """Who is exposed, what of what, and what to do next: a screen, and the top of a page."""
+    blocks: list[Block] = [Facts(_numbers(fields, groups, missing)), *_release_blocks(fields)]
+    blocks += _who(groups, "exposed", words)
+    blocks += _who(missing, "known to have no value", words)
+    blocks += [Paragraph(each) for each in _left_open(fields)]
     size = (
-        f"{audit.queries} statements, {audit.equations} numbers of rank {audit.rank}, "
-        f"about {audit.records} records"
+        f"{fields['queries']} statements, {fields['equations']} numbers of rank {fields['rank']}, "
+        f"about {fields['records']} records"
     )
-    blocks: list[Block] = [Facts(numbers), *_release_blocks(audit)]
     blocks.append(Paragraph(size, where=Where.TEXT))
-    if audit.consistent is False:
+    blocks += [Paragraph((each,)) for each in _occasion(fields)]
+    titled = [words.statement(query) for query in words.titles]
+    blocks.append(Listing(titled, rows_in_text=GROUPS_AT_THE_TOP, where=Where.TEXT))
+    if fields["consistent"] is False:
         blocks.append(Paragraph("the published numbers contradict each other"))
-    if not reveal:
+    if not fields["revealed"]:
         hidden = f"values are written as {HIDDEN}, and records and people as row numbers"
         blocks.append(Paragraph(hidden, remark=True, where=Where.PAGE))
-    return blocks
+    return [*blocks, *_next_steps(fields)]
 
 
-def _release_blocks(audit: Audited) -> list[Block]:
-    """Whom only several releases together expose, and who came and went between them."""
-    if audit.across is None:
+def _numbers(
+    fields: Fields, groups: Sequence[FindingGroup], missing: Sequence[FindingGroup]
+) -> Iterable[tuple[str, str]]:
+    yield "people exposed", f"{_people(groups):,}"
+    for name, count in (
+        ("known to be missing", _people(missing)),
+        ("records undecided", len(fields["undecided"])),
+        ("records not checked", len(fields["unchecked"])),
+    ):
+        if count:
+            yield name, f"{count:,}"
+    yield "records", f"{fields['records']:,}"
+    yield "statements", f"{fields['queries']:,}"
+    yield "published numbers", f"{fields['equations']:,}"
+    yield "independent ones", f"{fields['rank']:,}"
+
+
+def _people(groups: Sequence[FindingGroup]) -> int:
+    return len({person for group in groups for person in group.persons})
+
+
+def _who(groups: Sequence[FindingGroup], what: str, words: Words) -> list[Block]:
+    """How many people, and the first groups of them."""
+    if not groups:
         return []
-    across = vars(audit.across)
+    people, values = _people(groups), sum(len(group.members) for group in groups)
+    are = "is" if people == 1 else "are"
+    several = "" if values == people else f", with {values:,} values"
+    said = f"{count_of(people, 'person', 'people')} {are} {what}{several}"
+    first: list[Prose] = [group_words(each, words) for each in groups[:GROUPS_AT_THE_TOP]]
+    more = len(groups) - GROUPS_AT_THE_TOP
+    if more > 0:
+        first.append(f"and {count_of(more, 'more group')}")
+    return [Paragraph(said), Listing([(each,) for each in first])]
+
+
+def _left_open(fields: Fields) -> Iterable[str]:
+    """How many are undecided or unchecked and why, and how much was not audited, in short."""
+    for kind, what in OPEN.items():
+        if fields[kind]:
+            why = [each["reason"] for each in fields["reasons"] if each["kind"] == kind]
+            because = f" ({'; '.join(why[:2])})" if why else ""
+            yield f"{count_of(len(fields[kind]), 'record')} {what}{because}"
+    if fields["refused"]:
+        yield f"{count_of(len(fields['refused']), 'statement')}, or parts of one, not audited"
+
+
+def _occasion(fields: Fields) -> Iterable[str]:
+    """The table, when, and with which options."""
+    said = [] if fields["table"] is None else [f"table {fields['table']}"]
+    if fields["date"] is not None:
+        said.append(f"{datetime.fromisoformat(fields['date']):%Y-%m-%d %H:%M %Z}".strip())
+    options = [word for name, value in fields["options"].items() for word in _option(name, value)]
+    said += [" ".join(options)] if options else []
+    if said:
+        yield ", ".join(said)
+
+
+def _option(name: str, value: object) -> list[str]:
+    if value is True:
+        return [f"--{name}"]
+    values = value if isinstance(value, list) else [value]
+    return [f"--{name} {f'{each:g}' if isinstance(each, float) else each}" for each in values]
+
+
+def _next_steps(fields: Fields) -> list[Block]:
+    steps: list[Prose] = []
+    if fields["exposed"] and fields["repair"] is None:
+        what = " writes the statements without the rows that expose anybody"
+        steps.append((Code("--repair FILE"), what))
+    if fields["exposed"] and not fields["revealed"]:
+        steps.append((Code("--reveal"), " shows the values"))
+    if fields["undecided"] and _is_limited(fields["reasons"]):
+        steps.append((Code("--seconds N"), " gives more time to what is undecided"))
+    if not steps:
+        return []
+    page = "--html FILE writes this as a page to pass on"
+    return [
+        Paragraph("what to do next:"),
+        Listing(steps),
+        Listing([page], where=Where.TEXT),
+    ]
+
+
+def _is_limited(reasons: Sequence[Fields]) -> bool:
+    """Whether more time might decide about somebody, or nothing says that it would not."""
+    undecided = [each["reason"] for each in reasons if each["kind"] == "undecided"]
+    return not undecided or any("seconds" in each or "limit" in each for each in undecided)
+
+
+def _release_blocks(fields: Fields) -> list[Block]:
+    """Whom only several releases together expose, and who came and went between them."""
+    across = fields["across"]
+    if across is None:
+        return []
     found = count_of(sum(across.values()), "person", "people") if any(across.values()) else "nobody"
     split = ", ".join(f"{count:,} {what}" for what, count in across.items() if count)
     moved = [
-        f"against {each.file}: {each.records:,} records; since then {each.joined:,} joined and "
-        f"{each.left:,} left, and {count_of(each.changed or 0, 'value')} changed"
-        for each in audit.releases[1:]
+        f"against {each['file']}: {each['records']:,} records; since then {each['joined']:,} "
+        f"joined and {each['left']:,} left, and {count_of(each['changed'], 'value')} changed"
+        for each in fields["releases"][1:]
     ]
     said = f"exposed by the difference: {found}" + (f" ({split})" if split else "")
     return [Paragraph(said), Listing(moved)]
 
 
 # The lists of findings --------------------------------------------------------------------------
-
-
-Linked = Container[int]
-"""The statements that the page lists, to which certificates lead."""
 
 
 @dataclass(frozen=True)
@@ -161,32 +326,43 @@ class FindingKind:
     label: str
     caption: str
     header: tuple[str, ...]
-    row: Callable[[Any, ReportNames, Linked], Sequence[Prose]]
+    row: Callable[[Fields, Words], Sequence[Prose]]
     line: Callable[..., str]
 
 
-def _finding_section(
-    kind: FindingKind, audit: Audited, names: ReportNames, linked: Linked
-) -> Section:
-    findings = getattr(audit, kind.field)
+def _finding_section(kind: FindingKind, fields: Fields, words: Words) -> Section:
+    findings: Sequence[Fields] = fields[kind.field]
     noun, _, rest = kind.caption.partition(" that ")
     caption = f"{count_of(len(findings), noun)} that {rest}"
-    rows = LazyRows(findings, lambda finding: kind.row(finding, names, linked))
+    rows = LazyRows(findings, lambda finding: kind.row(finding, words))
     table = TableBlock(caption, kind.header, rows, line=kind.line, rows_in_text=ROWS_IN_TEXT)
     label = f"{kind.label}: {len(findings)}"
     return Section(kind.anchor, kind.heading, [table], label=label)
 
 
-def _exposed_row(each: Exposed, names: ReportNames, linked: Linked) -> Sequence[Prose]:
-    value = names.value(each.value)
-    return names.whose(each), each.column, value, how_it_follows(each, linked)
+def _exposed_row(each: Fields, words: Words) -> Sequence[Prose]:
+    follows = words.how_it_follows(each), words.in_words(each)
+    return whose(each), each["column"], words.value(each["value"]), *follows
 
 
-def _if_exact_row(each: ExposedIfExact, names: ReportNames, linked: Linked) -> Sequence[Prose]:
-    value = HIDDEN if each.value is None else names.value(each.value)
-    margin = "" if each.margin is None else plain(each.margin)
-    by = f"query {each.by}" if each.certificate is None else combination(each.certificate, linked)
-    return names.whose(each), each.column, value, margin, by
+def _missing_row(each: Fields, words: Words) -> Sequence[Prose]:
+    return whose(each), each["column"], words.how_it_follows(each), words.in_words(each)
+
+
+def _exposed_line(whose: str, column: str, value: str, by: str, _: str) -> str:
+    return f"{whose}: {column} = {value}  by {by}"
+
+
+def _missing_line(whose: str, column: str, by: str, _: str) -> str:
+    return f"{whose}: {column} is missing  by {by}"
+
+
+def _if_exact_row(each: Fields, words: Words) -> Sequence[Prose]:
+    value = HIDDEN if each["value"] is None else words.value(each["value"])
+    margin = "" if each["margin"] is None else plain(each["margin"])
+    certificate = each["certificate"]
+    by = words.query(each["by"]) if certificate is None else words.combination(certificate)
+    return whose(each), each["column"], value, margin, by
 
 
 def _if_exact_line(whose: str, column: str, value: str, margin: str, by: str) -> str:
@@ -194,10 +370,10 @@ def _if_exact_line(whose: str, column: str, value: str, margin: str, by: str) ->
     return f"{whose}: {column} = {value}{give_or_take}  by {by}"
 
 
-def _interval_row(each: RemainingInterval, names: ReportNames, _: Linked) -> Sequence[Prose]:
-    ends = names.value(each.low), names.value(each.high)
-    shrinkage = "" if each.shrinkage is None else f"{100 * float(each.shrinkage):.1f} %"
-    return f"record {names.record(each.record)}", each.column, *ends, shrinkage
+def _interval_row(each: Fields, words: Words) -> Sequence[Prose]:
+    ends = words.value(each["lo"]), words.value(each["hi"])
+    shrinkage = "" if each["shrinkage"] is None else f"{100 * each['shrinkage']:.1f} %"
+    return f"record {each['record']}", each["column"], *ends, shrinkage
 
 
 def _interval_line(whose: str, column: str, low: str, high: str, _: str = "") -> str:
@@ -205,30 +381,29 @@ def _interval_line(whose: str, column: str, low: str, high: str, _: str = "") ->
     return f"{whose}: {column} is {ends}"
 
 
-def _group_row(each: Group, names: ReportNames, _: Linked) -> Sequence[Prose]:
-    what = f"{each.column} adds up to"
-    if each.category is not None:
-        what = f"with {each.column} = {plain(each.category)} there are"
-    return names.records(each.records), what, names.value(each.total)
+def _group_row(each: Fields, words: Words) -> Sequence[Prose]:
+    what = f"{each['column']} adds up to"
+    if each["category"] is not None:
+        what = f"with {each['column']} = {plain(each['category'])} there are"
+    return records_named(each["records"]), what, words.value(each["total"])
 
 
-def _insider_row(each: InsiderExposed, names: ReportNames, _: Linked) -> Sequence[Prose]:
-    return f"record {names.record(each.record)}", each.column, names.records(each.knows)
+def _insider_row(each: Fields, _: Words) -> Sequence[Prose]:
+    return f"record {each['record']}", each["column"], records_named(each["knows"])
 
 
-def _approximate_row(each: Approximate, names: ReportNames, _: Linked) -> Sequence[Prose]:
-    ends = names.value(each.low), names.value(each.high)
-    knows = names.records(each.knows) if each.knows else "nothing else"
-    return f"record {names.record(each.record)}", each.column, *ends, knows
+def _approximate_row(each: Fields, words: Words) -> Sequence[Prose]:
+    ends = words.value(each["lo"]), words.value(each["hi"])
+    knows = records_named(each["knows"]) if each["knows"] else "nothing else"
+    return f"record {each['record']}", each["column"], *ends, knows
 
 
 def _approximate_line(whose: str, column: str, low: str, high: str, knows: str) -> str:
     return f"{_interval_line(whose, column, low, high)} to whoever knows {knows}"
 
 
-def _cell_row(each: SensitiveCell, _names: ReportNames, _: Linked) -> Sequence[Prose]:
-    where = place_name(Place(each.query, each.column, each.key))
-    return where, each.column, " and ".join(each.rules)
+def _cell_row(each: Fields, words: Words) -> Sequence[Prose]:
+    return words.place(each["query"], each["cell"]), each["column"], " and ".join(each["rules"])
 
 
 FINDINGS = (
@@ -238,9 +413,19 @@ FINDINGS = (
         "Exposed values",
         "exposed",
         "value that everybody can compute, with the proof",
-        ("whose", "column", "value", "how it follows"),
+        ("whose", "column", "value", "how it follows", "in words"),
         _exposed_row,
-        "{}: {} = {}  by {}".format,
+        _exposed_line,
+    ),
+    FindingKind(
+        "missing",
+        "missing",
+        "Known to be missing",
+        "known to be missing",
+        "value that everybody can tell to be missing, with the proof",
+        ("whose", "column", "how it follows", "in words"),
+        _missing_row,
+        _missing_line,
     ),
     FindingKind(
         "groups",
@@ -305,68 +490,99 @@ FINDINGS = (
 )
 
 
+def _proofs(groups: Sequence[FindingGroup], words: Words) -> Block:
+    """The proofs that are no arithmetic, for the first groups; the page has each in its row."""
+    argued = [each for each in groups if each.derivation]
+    clauses: list[Prose] = []
+    for group in argued[:PROOFS_IN_TEXT]:
+        clauses += [group.who, *(("  ", step) for step in words.steps(group.derivation))]
+    return Listing(clauses, where=Where.TEXT)
+
+
 # Second tables, repairs, and what is left open --------------------------------------------------
 
 
-def _witness_blocks(witness: Witnessed | None, names: ReportNames) -> list[Block]:
+def _witness_blocks(witness: Fields | None) -> list[Block]:
     """How far second tables go that give the same answers."""
     if witness is None:
         return []
-    where = "" if witness.file is None else f" in {witness.file}"
+    where = "" if witness["file"] is None else f" in {witness['file']}"
     clauses = []
     for what, records in (
-        ("differing by less than the protection width", witness.narrow),
-        ("not covered", witness.uncovered),
+        ("differing by less than the protection width", witness["narrow"]),
+        ("not covered", witness["uncovered"]),
     ):
         if records:
-            first = ", ".join(str(names.record(each)) for each in records[:ROWS_IN_TEXT])
+            first = ", ".join(map(str, records[:ROWS_IN_TEXT]))
             more = len(records) - ROWS_IN_TEXT
             clauses.append(f"{what}: {first}" + (f" and {more} more" if more > 0 else ""))
-    covered = f"second tables: {len(witness.tables)}{where}, covering {witness.covered} records"
+    covered = f"second tables: {witness['tables']}{where}, covering {witness['covered']} records"
     return [Paragraph(covered), Listing(clauses)]
 
 
-def _repair_blocks(repair: Repaired | None) -> list[Block]:
+def _repair_blocks(repair: Fields | None, words: Words) -> list[Block]:
     """What could be published instead, as far as nobody is exposed by it."""
     if repair is None:
         return []
-    share = f"{len(repair.withheld)} of {repair.cells_before} rows"
-    if not repair.is_safe:
-        rest = f"what is left without {share} is {repair.audited.verdict} as well"
+    share = f"{len(repair['withheld'])} of {repair['cells_before']} rows"
+    if repair["verdict"] != Verdict.NONE_EXPOSED:
+        rest = f"what is left without {share} is {repair['verdict']} as well"
         return [Paragraph(f"repair: nothing was written, since {rest}")]
-    where = "" if repair.file is None else f" in {repair.file}"
-    withheld = [each for each in repair.withheld if each.query not in repair.dropped]
-    rows = [(place_name(Place(each.query, "", each.cell)),) for each in withheld]
-    dropped = ", ".join(str(query) for query in repair.dropped)
+    where = "" if repair["file"] is None else f" in {repair['file']}"
+    withheld = [each for each in repair["withheld"] if each["query"] not in repair["dropped"]]
+    rows = [(words.place(each["query"], each["cell"]),) for each in withheld]
+    dropped = ", ".join(map(str, repair["dropped"]))
     return [
         Paragraph(f"repair: the queries{where} expose nobody, with {share} withheld"),
         Listing(rows, rows_in_text=ROWS_IN_TEXT),
         Listing([f"left out as a whole: query {dropped}"] if dropped else []),
-        Paragraph(Code(repair.sql.strip(), lines=True), where=Where.PAGE),
+        Paragraph(Code((repair.get("sql") or "").strip(), lines=True), where=Where.PAGE),
     ]
 
 
-def _open_blocks(audit: Audited, names: ReportNames) -> list[Block]:
-    """Whom the audit did not decide about: in the text how many, on a page who."""
+OPEN = {"undecided": "not decided", "unchecked": "not checked"}
+
+
+def _open_blocks(fields: Fields) -> list[Block]:
+    """Whom the audit did not decide about and why: in the text how many, on a page who."""
     blocks: list[Block] = []
-    left_open: tuple[tuple[str, Sequence[Scalar]], ...] = (
-        ("not decided within the limit", audit.undecided),
-        ("not checked", audit.unchecked),
-    )
-    for what, records in left_open:
-        if records:
-            blocks.append(Paragraph(f"{what}: {len(records)} records", where=Where.TEXT))
-            blocks.append(Paragraph(f"{what}: {names.records(records)}", where=Where.PAGE))
+    for kind, what in OPEN.items():
+        records = fields[kind]
+        if not records:
+            continue
+        reasons = [each for each in fields["reasons"] if each["kind"] == kind]
+        named = [_why(each, len(records), ROWS_ON_PAGE) for each in reasons]
+        short = [_why(each, len(records), ROWS_IN_TEXT) for each in reasons]
+        blocks += [
+            Paragraph(f"{what}: {count_of(len(records), 'record')}", where=Where.TEXT),
+            Paragraph(f"{what}: {records_named(records)}", where=Where.PAGE),
+            Listing(short, rows_in_text=ROWS_IN_TEXT, where=Where.TEXT),
+            Listing(named, where=Where.PAGE),
+        ]
     return blocks
+
+
+def _why(reason: Fields, of: int, most_named: int) -> str:
+    """Why some records are left open; who, or how many, where they are not all of them."""
+    records, text = reason["records"], str(reason["reason"])
+    if len(records) == of:
+        return text
+    few = len(records) <= most_named
+    return f"{records_named(records) if few else count_of(len(records), 'record')}: {text}"
 
 
 # What was published -----------------------------------------------------------------------------
 
 
-def _refused_section(audit: Audited) -> Section:
+def _refused_section(refused: Sequence[Fields], words: Words) -> Section:
     rows = [
-        (f"query {each.query}", _position(each), each.reason, Code(each.text.strip(), lines=True))
-        for each in audit.refused
+        (
+            words.query(each["query"]),
+            ":".join(str(each[part]) for part in ("line", "column") if each[part] is not None),
+            each["reason"],
+            Code(each["text"].strip(), lines=True),
+        )
+        for each in refused
     ]
     header = ("statement", "line:column", "why", "text")
     caption = f"{count_of(len(rows), 'statement')}, or parts of one, left out of the verdict"
@@ -378,197 +594,26 @@ def _refused_line(query: str, position: str, why: str, _: str) -> str:
     return f"{query} (line {position.partition(':')[0]}): {why}"
 
 
-def _position(refused: RefusedQuery) -> str:
-    return ":".join(str(each) for each in (refused.line, refused.column) if each is not None)
-
-
-def _statements_section(audit: Audited, listed: Sequence[int]) -> Section:
-    part = Counter(query for each in audit.exposed for query in statements_behind(each))
-    tipped = Counter(each.by for each in audit.exposed)
+def _statements_section(
+    statements: Sequence[Fields], listed: Sequence[int], exposed: Sequence[Fields], words: Words
+) -> Section:
+    part = Counter(query for each in exposed for query in statements_behind(each))
+    tipped = Counter(each["by"] for each in exposed)
 
     def row(query: int) -> Sequence[Prose]:
-        text = Code(audit.statements[query - 1].strip(), lines=True)
-        return f"query {query}", text, part[query], tipped[query]
+        text = Code(statements[query - 1]["text"], lines=True)
+        return words.statement(query), text, part[query], tipped[query]
 
     header = ("statement", "text", "values it helps to find", "values it tipped")
-    caption = f"{len(listed):,} of {count_of(len(audit.statements), 'statement')} that were read"
+    caption = f"{len(listed):,} of {count_of(len(statements), 'statement')} that were read"
     anchors = [f"query-{query:d}" for query in listed]
     table = TableBlock(caption, header, LazyRows(listed, row), anchors=anchors)
     return Section("statements", "What was published", [table], where=Where.PAGE)
 
 
-def _listed_statements(audit: Audited) -> list[int]:
+def _listed_statements(statements: int, exposed: Sequence[Fields]) -> list[int]:
     """The statements to list: all, or those behind the exposed values where they are too many."""
-    queries = [query for release in audit.releases for query in release.queries]
-    queries = queries or list(range(1, len(audit.statements) + 1))
-    if len(queries) <= ROWS_ON_PAGE:
-        return queries
-    exposed = audit.exposed[:ROWS_ON_PAGE]
-    return sorted({query for each in exposed for query in statements_behind(each)})[:ROWS_ON_PAGE]
-
-
-# The object of an audit -------------------------------------------------------------------------
-#
-# An audit as the fields of `casemate.audit/1`; without `reveal` no private value is among them.
-
-SCHEMA = "casemate.audit/1"
-Writer = Callable[[Any, ReportNames], Any]
-
-
-def _if_revealed(name: str) -> Writer:
-    """A private value, written only where values are revealed."""
-    return lambda each, names: number(getattr(each, name)) if names.reveal else None
-
-
-def _record_names(name: str) -> Writer:
-    """Records, as the report names them."""
-    return lambda each, names: [number(names.record(record)) for record in getattr(each, name)]
-
-
-def _records(each: Any, names: ReportNames) -> Any:
-    """Records, as the report names them; of a release, how many it has."""
-    return each.records if isinstance(each, Release) else _record_names("records")(each, names)
-
-
-def _total(each: Exposed | Group, names: ReportNames) -> Any:
-    """Of a group what it adds up to; of a value whether it is all rows of a person."""
-    return _if_revealed("total")(each, names) if isinstance(each, Group) else each.total
-
-
-def _shrinkage(each: RemainingInterval, _: ReportNames) -> float | None:
-    return None if each.shrinkage is None else round(float(each.shrinkage), 6)
-
-
-WRITERS: Mapping[str, Writer] = {
-    "record": lambda each, names: number(names.record(each.record)),
-    "person": lambda each, names: number(names.person(each)),
-    "records": _records,
-    "queries": lambda each, _: {
-        "from": min(each.queries, default=None),
-        "to": max(each.queries, default=None),
-    },
-    "knows": _record_names("knows"),
-    "value": _if_revealed("value"),
-    "total": _total,
-    "lo": _if_revealed("low"),
-    "hi": _if_revealed("high"),
-    "prior_lo": _if_revealed("prior_low"),
-    "prior_hi": _if_revealed("prior_high"),
-    "shrinkage": _shrinkage,
-    "margin": lambda each, _: number(each.margin),
-    "category": lambda each, _: number(each.category),
-    "certificate": lambda each, _: _certificate(each.certificate),
-    "proof": lambda each, _: each.proof.value,
-    "cell": lambda each, _: _cell(each.key),
-    "rules": lambda each, _: list(each.rules),
-    "derivation": lambda each, _: [
-        {"query": step.query, "cell": _cell(step.cell), "text": step.text}
-        for step in each.derivation
-    ],
-}
-"""How a field is written; any other is written as it is."""
-
-INTERVAL = ("record", "column", "lo", "hi", "prior_lo", "prior_hi", "shrinkage")
-FIELDS: Mapping[str, tuple[str, ...]] = {
-    "exposed": (
-        "record",
-        "person",
-        "column",
-        "value",
-        "certificate",
-        "by",
-        "proof",
-        "total",
-        "derivation",
-        "across",
-    ),
-    "missing": ("record", "person", "column", "by", "derivation"),
-    "tight": INTERVAL,
-    "groups": ("records", "column", "category", "total"),
-    "insider_exposed": ("record", "column", "knows"),
-    "approximate": ("record", "column", "knows", "lo", "hi"),
-    "sensitive_cells": ("query", "column", "cell", "rules"),
-    "exposed_if_exact": ("record", "person", "column", "value", "margin", "certificate", "by"),
-    "undecided": (),
-    "unchecked": (),
-    "reasons": ("kind", "records", "reason"),
-    "refused": ("query", "line", "column", "text", "reason"),
-    "bounds": INTERVAL,
-    "releases": ("file", "queries", "records", "joined", "left", "changed"),
-}
-"""The lists of an audit, and the fields of what is in them; none where that is a record."""
-
-
-def audit_fields(audit: Audited, names: ReportNames) -> dict[str, Any]:
-    """An audit as the fields of the JSON object."""
-    return {
-        "schema": SCHEMA,
-        "verdict": audit.verdict.value,
-        "records": audit.records,
-        "queries": audit.queries,
-        "equations": audit.equations,
-        "rank": audit.rank,
-        "consistent": audit.consistent,
-        **{
-            name: [_finding_fields(each, fields, names) for each in getattr(audit, name)]
-            for name, fields in FIELDS.items()
-        },
-        "witness": _witness(audit.witness, names),
-        "repair": _repair(audit.repair),
-        "assumptions": list(audit.assumptions),
-        "seconds": round(audit.seconds, 3),
-    }
-
-
-def _finding_fields(each: Any, fields: Sequence[str], names: ReportNames) -> Any:
-    if not fields:
-        return number(names.record(each))
-    return {
-        name: WRITERS[name](each, names) if name in WRITERS else getattr(each, name)
-        for name in fields
-    }
-
-
-def _certificate(certificate: PublishedCertificate | None) -> dict[str, Any] | None:
-    if certificate is None:
-        return None
-    return {
-        "terms": [
-            {
-                "query": term.place.query,
-                "cell": _cell(term.place.key),
-                "coefficient": term.coefficient,
-            }
-            for term in certificate.terms
-        ],
-        "divisor": certificate.divisor,
-    }
-
-
-def _witness(witness: Witnessed | None, names: ReportNames) -> dict[str, Any] | None:
-    if witness is None:
-        return None
-    return {
-        "file": None if witness.file is None else str(witness.file),
-        "tables": len(witness.tables),
-        "covered": witness.covered,
-        "narrow": _record_names("narrow")(witness, names),
-        "uncovered": _record_names("uncovered")(witness, names),
-    }
-
-
-def _cell(key: Sequence[tuple[str, Scalar]] | None) -> dict[str, Any] | None:
-    return None if key is None else {name: number(value) for name, value in key}
-
-
-def _repair(repair: Repaired | None) -> dict[str, Any] | None:
-    if repair is None:
-        return None
-    return {
-        "file": None if repair.file is None else str(repair.file),
-        "withheld": [{"query": each.query, "cell": _cell(each.cell)} for each in repair.withheld],
-        "dropped": list(repair.dropped),
-        "verdict": repair.audited.verdict.value,
-        "cells_before": repair.cells_before,
-        "cells_after": repair.cells_after,
-    }
+    if statements <= ROWS_ON_PAGE:
+        return list(range(1, statements + 1))
+    first = exposed[:ROWS_ON_PAGE]
+    return sorted({query for each in first for query in statements_behind(each)})[:ROWS_ON_PAGE]

@@ -15,6 +15,9 @@ from casemate.published import People, Place, RefusedQuery
 from casemate.query.language import Scalar
 from casemate.query.parse import ShownRow
 
+Description = tuple[tuple[str, Scalar], ...]
+"""Names of public columns, and the values that one person has in them."""
+
 
 class Verdict(StrEnum):
     """What an audit comes to; what was refused or left out makes it incomplete."""
@@ -79,7 +82,8 @@ class Exposed:
 
     With `total` it is what all rows of a person come to, and `record` is None: of a number the
     sum, of a category the values that some of the rows are known to have, in no order. With
-    `across` it follows from several releases together, and from none of them alone.
+    `across` it follows from several releases together, and from none of them alone. `described`
+    are public columns whose values nobody else has together; None where there are none.
     """
 
     record: Scalar
@@ -92,6 +96,7 @@ class Exposed:
     total: bool = False
     derivation: tuple[DerivationStep, ...] = ()
     across: bool = False
+    described: Description | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -103,13 +108,18 @@ class MissingValue:
     column: str
     by: int
     derivation: tuple[DerivationStep, ...] = ()
+    described: Description | None = field(default=None, repr=False)
+
+
+OpenKind = Literal["undecided", "unchecked"]
+"""Whether it was not decided if somebody is exposed, or nothing is said of a range."""
 
 
 @dataclass(frozen=True)
 class OpenReason:
     """Why some records are `undecided` or `unchecked`."""
 
-    kind: Literal["undecided", "unchecked"]
+    kind: OpenKind
     records: tuple[Scalar, ...]
     reason: str
 
@@ -228,11 +238,13 @@ class RemainingInterval:
 class Release:
     """One version of the table, and the numbers of the statements about it.
 
-    Of an older one also how many people have joined since, how many have left, and how many private
+    `log` is what their log is called in the names of statements, empty for the newest version. Of
+    an older one also how many people have joined since, how many have left, and how many private
     values of the others have changed; None for the newest.
     """
 
     file: str
+    log: str
     queries: tuple[int, ...]
     records: int
     joined: int | None = None
@@ -265,6 +277,7 @@ class Audited:
     seconds: float
     people: People
     statements: tuple[str, ...]
+    titles: tuple[str | None, ...] = ()
     tight: tuple[RemainingInterval, ...] = ()
     groups: tuple[Group, ...] = ()
     missing: tuple[MissingValue, ...] = ()

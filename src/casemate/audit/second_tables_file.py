@@ -1,9 +1,10 @@
-"""Second tables as a CSV: `table,record,column,value`, one line for each secret of each table.
+"""Second tables as a CSV: `table,record,column,value,exact`, a line for each secret of each table.
 
 Every table is complete: all private values about which anything was published, those that are equal
 to the true ones too, so that each published number can be computed from the file and the public
-columns alone. Numbers are exact: a decimal, or a fraction such as 1/3 where there is none. An empty
-value is a missing one.
+columns alone. Numbers are decimals. Where a number has no finite one, `value` is close to it and
+`exact` is the number itself, a fraction such as 1/3, which is what is read back; else `exact` is
+empty. An empty value is a missing one.
 """
 
 import csv
@@ -18,7 +19,9 @@ from casemate.audit.second_tables import Possible, SecondTables, Value, Values
 from casemate.errors import Misconfigured
 from casemate.query.language import Scalar
 
-HEADER = ["table", "record", "column", "value"]
+HEADER = ["table", "record", "column", "value", "exact"]
+CLOSE_DIGITS = 15
+"""Digits of a decimal that stands beside an exact fraction."""
 
 
 def as_csv(found: SecondTables) -> str:
@@ -29,7 +32,7 @@ def as_csv(found: SecondTables) -> str:
     record = found.possible.case.equations.people.record
     for number, table in enumerate(found.tables, start=1):
         for place, name in found.possible.secrets:
-            writer.writerow([number, record(place), name, as_text(table[place, name])])
+            writer.writerow([number, record(place), name, *as_cells(table[place, name])])
     return text.getvalue()
 
 
@@ -48,7 +51,7 @@ def read_back(path: Path, found: SecondTables) -> SecondTables:
 def _tables(lines: Sequence[Sequence[str]], possible: Possible, path: Path) -> Iterable[Values]:
     people = possible.case.equations.people
     declared = {
-        name: {as_text(value): value for value in possible.case.declared_values(name)}
+        name: {as_cells(value)[0]: value for value in possible.case.declared_values(name)}
         for name in {name for _, name in possible.secrets}
     }
     tables: dict[str, dict[tuple[int, str], Value]] = {}
@@ -56,11 +59,11 @@ def _tables(lines: Sequence[Sequence[str]], possible: Possible, path: Path) -> I
         where = f"{path}, line {number}"
         if len(cells) != len(HEADER):
             raise Misconfigured(f"{where} has {len(cells)} cells; expected {len(HEADER)}")
-        table, record, name, value = cells
+        table, record, name, value, exact = cells
         place = people.place(record)
         if place is None or name not in declared:
             raise Misconfigured(f"{where} is about a record or a column that was not asked about")
-        tables.setdefault(table, {})[place, name] = _read(value, declared[name], where)
+        tables.setdefault(table, {})[place, name] = _read(exact or value, declared[name], where)
     return tables.values()
 
 
@@ -76,31 +79,34 @@ def _read(text: str, declared: Mapping[str, Scalar], where: str) -> Value:
         raise Misconfigured(f"{where} holds something that is not a number") from None
 
 
-def as_text(value: Value) -> str:
-    """A value as the file has it.
+def as_cells(value: Value) -> tuple[str, str]:
+    """A value as the file has it, and the exact number beside one that is only close.
 
-    >>> [as_text(each) for each in (Fraction("5.25"), Fraction(-7), Fraction(1, 3), None, True)]
-    ['5.25', '-7', '1/3', '', 'true']
+    >>> [as_cells(each)[0] for each in (Fraction("5.25"), Fraction(-7), None, True)]
+    ['5.25', '-7', '', 'true']
+    >>> as_cells(Fraction(-1, 3))
+    ('-0.333333333333333', '-1/3')
     """
     if value is None:
-        return ""
+        return "", ""
     if isinstance(value, bool):
-        return str(value).lower()
+        return str(value).lower(), ""
     if isinstance(value, Fraction):
         return _decimal(value)
-    return value.isoformat() if isinstance(value, date) else str(value)
+    return value.isoformat() if isinstance(value, date) else str(value), ""
 
 
-def _decimal(value: Fraction) -> str:
-    """A fraction with all its decimals, where they end."""
-    digits, rest = 0, value.denominator
-    for prime in (2, 5):
-        count = 0
-        while rest % prime == 0:
-            rest //= prime
-            count += 1
-        digits = max(digits, count)
-    if rest != 1 or not digits:
-        return str(value)
-    whole, part = divmod(abs(value.numerator) * 10**digits // value.denominator, 10**digits)
-    return f"{'-' if value < 0 else ''}{whole}.{part:0{digits}}"
+def _decimal(value: Fraction) -> tuple[str, str]:
+    """A fraction with all its decimals where they end, else the first of them, and itself."""
+    odd, twos, fives = value.denominator, 0, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    while odd % 5 == 0:
+        odd, fives = odd // 5, fives + 1
+    exactly = odd == 1
+    size = len(str(value.denominator)) - len(str(abs(value.numerator)))
+    digits = max(twos, fives) if exactly else max(0, size + CLOSE_DIGITS)
+    scaled = round(abs(value) * 10**digits)
+    whole, part = divmod(scaled, 10**digits)
+    said = f"{'-' if value < 0 else ''}{whole}" + (f".{part:0{digits}}" if digits else "")
+    return said, "" if exactly else str(value)

@@ -47,6 +47,7 @@ COMMANDS = {
         "Compare the ways to spend a budget by their predicted errors.",
     ),
     "policy": ("casemate.cli.policy:app", "Write or check the policy of a protected table."),
+    "report": ("casemate.cli.report:report", "Render a saved audit as text or as a page."),
     "track": ("casemate.track.commands:app", "One count over many sites with few messages."),
 }
 """Each verb's import path and its line of help."""

@@ -4,9 +4,10 @@
 shows from `shown`) and the policy it was read with. `equation_system` makes one row for each
 published number and one column for each secret, with the coefficients from `cell_secrets`;
 `plain_sums` are the numbers of tables too long for that, and `predicates` their equations, which
-are not stored. `knowledge` is what everybody knows beforehand, `ranges` where formulas are exact,
-`people` whose row a record is, and `verified` compares the table's own answers with the formulas
-that stand for them.
+are not stored. `knowledge` is what everybody knows beforehand, `premises` how far the table keeps
+to it, `ranges` where formulas are exact, `people` whose row a record is, `read_out` whose values
+single rows show, and `verified` compares the table's own answers with the formulas that stand for
+them.
 """
 
 from typing import TYPE_CHECKING
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
         with_rows,
         with_sides,
     )
-    from casemate.published.evidence import evidence_of, missing_counts, with_missingness
+    from casemate.published.evidence import (
+        LogEvidence,
+        evidence_of,
+        missing_counts,
+        with_missingness,
+    )
     from casemate.published.knowledge import (
         Knowledge,
         Range,
@@ -45,6 +51,8 @@ if TYPE_CHECKING:
         plain_sum_term,
     )
     from casemate.published.predicates import fitting
+    from casemate.published.premises import Premises, true_bounds, true_values_known
+    from casemate.published.read_out import ReadValue, RowsRead, rows_read, with_implied_sums
     from casemate.published.shown import (
         ShownForm,
         exact,

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from casemate.errors import Unsupported
 from casemate.published.shown import ShownForm, half_unit, presence, shown_as
-from casemate.query import Aggregate, Function, Output, Select, Statement
+from casemate.query import Aggregate, Function, Output, Projection, Select, Statement
 from casemate.query.engines import Key
 from casemate.query.language import (
     NUMBERS,
@@ -28,7 +28,7 @@ from casemate.query.language import (
     substitute,
     walk,
 )
-from casemate.query.parse import DIALECT, Logged, Unread, read_statement
+from casemate.query.parse import DIALECT, Logged, Unread, read_projection, read_statement
 from casemate.query.records import ONE, Term, counting, inexact, inexact_parts, linear_form
 from casemate.table import ColumnType, Policy, Role
 from casemate.table.sources import Source, quote_name
@@ -314,8 +314,20 @@ class SecretRows:
 
 
 @dataclass(frozen=True)
+class ReadOut:
+    """A refused statement that shows single rows, and the answer that the log gives, if any."""
+
+    query: int
+    rows: Projection
+    answer: Decimal | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
 class Publication:
-    """The columns that are equations, those that show extremes or medians, and what cannot."""
+    """The columns that are equations, those that show extremes or medians, and what cannot.
+
+    `read_out` are those of the refused statements that show rows of something private.
+    """
 
     queries: int
     columns: tuple[ShownColumn, ...]
@@ -324,6 +336,7 @@ class Publication:
     statements: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()  # on which each statement of the log begins
     there: tuple[SecretRows, ...] = ()
+    read_out: tuple[ReadOut, ...] = ()
 
     @property
     def told(self) -> bool:
@@ -331,11 +344,19 @@ class Publication:
         return any(column.told for column in (*self.columns, *self.ordered))
 
     @property
+    def private(self) -> frozenset[str]:
+        """The private columns that what was read is about."""
+        read: tuple[ShownColumn | SecretRows, ...] = (*self.columns, *self.ordered, *self.there)
+        behind = [a for each in read for a in (*each.select.aggregates, presence(each.select))]
+        names = (each.private_argument | each.private_predicate for each in dict.fromkeys(behind))
+        return frozenset().union(*names, *(each.rows.private for each in self.read_out))
+
+    @property
     def unlabelled(self) -> tuple[int, ...]:
         """The statements with rows that are not shown with all of their keys."""
         read: tuple[ShownColumn | SecretRows, ...] = (*self.columns, *self.ordered, *self.there)
         bare = {each.query for each in read if len(each.select.labels) < len(each.select.keys)}
-        return tuple(sorted(bare))
+        return tuple(sorted(bare - {each.query for each in self.read_out}))
 
 
 def publication(
@@ -356,6 +377,7 @@ def publication(
     statements: list[str] = []
     lines: list[int] = []
     there: list[SecretRows] = []
+    read_out: list[ReadOut] = []
     for count, entry in enumerate(log, start=1):
         number = count if entry.view is None else entry.view.number(count)
         statements.append(entry.text if isinstance(entry, Unread) else entry.sql)
@@ -368,19 +390,29 @@ def publication(
         except Unsupported as error:
             place = (entry.line + max(0, error.line - 1), error.column or None)
             refused.append(RefusedQuery(number, *place, entry.sql, error.reason))
+            read_out += _read_out(number, entry, policy, dialect)
             continue
-        found, reasons = _columns(number, statement, entry.answer)
+        found, reasons = shown_columns(number, statement, entry.answer)
+        if reasons and not found:
+            read_out += _read_out(number, entry, policy, dialect)
         if rounding and entry.answer is not None:
             found = [replace(each, within=half_unit(entry.answer)) for each in found]
         ordered += [column for column in found if is_ordered(column)]
         columns += [column for column in found if not is_ordered(column)]
         refused += [RefusedQuery(number, entry.line, None, entry.sql, each) for each in reasons]
-        there += _there(number, statement)
+        there += secret_rows(number, statement)
     read = tuple(columns), tuple(ordered), tuple(refused)
-    return Publication(len(lines), *read, tuple(statements), tuple(lines), tuple(there))
+    texts = tuple(statements), tuple(lines)
+    return Publication(len(lines), *read, *texts, tuple(there), tuple(read_out))
 
 
-def _columns(
+def _read_out(number: int, entry: Logged, policy: Policy, dialect: str) -> list[ReadOut]:
+    """A refused statement as one that shows rows of something private, if it is one."""
+    rows = read_projection(entry, policy, dialect)
+    return [] if rows is None or not rows.private else [ReadOut(number, rows, entry.answer)]
+
+
+def shown_columns(
     number: int, statement: Statement, answer: Decimal | None
 ) -> tuple[list[ShownColumn], list[str]]:
     """The columns of a statement that are equations, and why the others are not."""
@@ -429,7 +461,7 @@ def _cancels(select: Select, output: Output, form: ShownForm) -> bool:
     return not all(map(is_public, counts))
 
 
-def _there(number: int, statement: Statement) -> list[SecretRows]:
+def secret_rows(number: int, statement: Statement) -> list[SecretRows]:
     """The selects of which secrets decide what rows they have."""
     return [
         SecretRows(number, select, is_counted(select))

@@ -29,6 +29,7 @@ from casemate.published.equation_system import (
     with_rows,
     with_sides,
 )
+from casemate.published.evidence import missing_counts
 from casemate.published.statements import Publication, RefusedQuery, ShownColumn
 from casemate.query.engines import PROTECTED, RECORD_COLUMN, tables, values
 from casemate.query.language import Scalar
@@ -91,7 +92,8 @@ def verified_equations(
 ) -> tuple[Equations, Publication]:
     """The equations of all columns that are what they are taken for; the others are refused."""
     everything = equations(found.columns, policy, source, found.there)
-    system = _about_secrets(_without_missing(everything, policy, source), found.columns)
+    system = _without_missing(everything, policy, source)
+    system = _about_secrets(system, _explained_by_absence(found.columns, policy, source))
     sums = _TrueSums.of(system, source)
     slacks = _roundings(system, found.columns, sums)
     refused = _different(system, found.columns, sums, slacks)
@@ -121,18 +123,30 @@ def _without_missing(found: Equations, policy: Policy, source: Source) -> Equati
     return found if kept.all() else with_columns(found, np.flatnonzero(kept))
 
 
-def _about_secrets(found: Equations, columns: Sequence[ShownColumn]) -> Equations:
-    """The equations without those of the table's own answers that no secret explains.
+def _explained_by_absence(
+    columns: Sequence[ShownColumn], policy: Policy, source: Source
+) -> set[tuple[int, str]]:
+    """The columns that show the table's own answers about a number that some publicly have not.
 
     How many values there are is one, where everybody knows who has one.
     """
-    given = {(each.query, each.output.name) for each in columns if each.told}
+    known = [each for each in policy.private() if not each.nullable]
+    absent = missing_counts(known, source).keys()
+    return {
+        (each.query, each.output.name)
+        for each in columns
+        if not each.told and any(absent & part.private_argument for part in each.select.aggregates)
+    }
+
+
+def _about_secrets(found: Equations, explained: set[tuple[int, str]]) -> Equations:
+    """The equations without those that no secret explains, and that public absence does."""
     filled = np.zeros(found.system.rows, np.bool_)
     filled[found.system.row] = True
     kept = [
         row
         for row, place in enumerate(found.places)
-        if filled[row] or found.low[row] == 0 or (place.query, place.column) in given
+        if filled[row] or found.low[row] == 0 or (place.query, place.column) not in explained
     ]
     return found if len(kept) == found.system.rows else with_rows(found, kept)
 

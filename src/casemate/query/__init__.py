@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Join,
         Ordering,
         Output,
+        Projection,
         Select,
         Statement,
     )

@@ -170,6 +170,32 @@ class Statement:
         return list(dict.fromkeys(each for select in self.selects for each in select.aggregates))
 
 
+@dataclass(frozen=True)
+class Projection:
+    """Single rows of the protected table as a statement of a log shows them; none is answered.
+
+    With `once` rows that look alike are shown once, and with a `limit` the first ones alone.
+    `partial` says that something which is not read decides what rows are shown, and `unread` are
+    private columns of which more is shown than `outputs` and `order` say.
+    """
+
+    outputs: tuple[Output, ...]
+    predicate: Expression = TRUE
+    joins: tuple[Join, ...] = ()
+    order: tuple[Ordering, ...] = ()
+    once: bool = False
+    limit: int | None = None
+    partial: bool = False
+    unread: frozenset[str] = frozenset()
+
+    @property
+    def private(self) -> frozenset[str]:
+        """The private columns of which it shows anything."""
+        ordering = (each.expression for each in self.order)
+        outputs = (each.expression for each in self.outputs)
+        return private_columns(self.predicate, *outputs, *ordering) | self.unread
+
+
 def describe(aggregate: Aggregate) -> str:
     """An aggregate as one line, for example: sum("income") where "age" > 30 by "region"."""
     if aggregate.argument is None:

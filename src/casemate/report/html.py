@@ -114,9 +114,9 @@ def _table(table: TableBlock) -> Markup:
     body = []
     for row, anchor in zip_longest(table.rows[:ROWS_ON_PAGE], table.anchors[:ROWS_ON_PAGE]):
         name, *cells = map(_prose, row)
-        body.append(
-            tag("tr", tag("th", name, scope="row"), *(tag("td", c) for c in cells), id=anchor)
-        )
+        labelled = zip(table.header[1:], cells, strict=True)  # a narrow screen has no header
+        named = [tag("td", cell, data_label=label) for label, cell in labelled]
+        body.append(tag("tr", tag("th", name, scope="row"), *named, id=anchor))
     content = tag("table", tag("caption", table.caption), tag("thead", head), tag("tbody", *body))
     scroll = tag(
         "div", content, class_="scroll", tabindex=0, role="region", aria_label=table.caption

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar, overload
 from casemate.report.plots.plot import Markup
 
 T = TypeVar("T")
+Row_co = TypeVar("Row_co", covariant=True)
 
 
 class Where(Enum):
@@ -85,19 +86,19 @@ class Facts:
     where: Where = Where.PAGE
 
 
-class LazyRows(Sequence[Sequence[Prose]], Generic[T]):
+class LazyRows(Sequence[Row_co], Generic[T, Row_co]):
     """The rows of some items, each made when it is shown: there may be very many."""
 
-    def __init__(self, items: Sequence[T], row: Callable[[T], Sequence[Prose]]) -> None:
+    def __init__(self, items: Sequence[T], row: Callable[[T], Row_co]) -> None:
         self._items, self._row = items, row
 
     def __len__(self) -> int:
         return len(self._items)
 
     @overload
-    def __getitem__(self, place: int) -> Sequence[Prose]: ...
+    def __getitem__(self, place: int) -> Row_co: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Sequence[Prose]]: ...
+    def __getitem__(self, place: slice) -> Sequence[Row_co]: ...
     def __getitem__(self, place: int | slice) -> Any:
         if isinstance(place, slice):
             return [self._row(item) for item in self._items[place]]
@@ -174,4 +175,5 @@ class Report:
 
 def as_json(report: Report) -> dict[str, Any]:
     """A report as the object that `--format json` prints."""
-    return dict(report.fields())
+    fields = report.fields().items()
+    return {name: list(value) if isinstance(value, LazyRows) else value for name, value in fields}

@@ -25,7 +25,7 @@ def plain(value: object) -> str:
     """A value in plain words; a fraction as a decimal where it is one."""
     if value is None:
         return "NULL"
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return ", ".join(map(plain, value))
     return str(number(value)) if isinstance(value, Fraction) else str(value)
 
@@ -50,7 +50,8 @@ def sentence(clause: str) -> str:
     >>> sentence("this is proved"), sentence("So is this.")
     ('This is proved.', 'So is this.')
     """
-    return f"{clause[:1].upper()}{clause[1:]}" + ("" if clause.endswith((".", "!", "?")) else ".")
+    ended = clause.endswith((".", "!", "?", ":"))
+    return f"{clause[:1].upper()}{clause[1:]}" + ("" if ended else ".")
 
 
 def count_of(number: int, one: str, many: str | None = None) -> str:

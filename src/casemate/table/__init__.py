@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Strategy,
         Value,
     )
-    from casemate.table.stacked import RELEASE, Stack, Version, stack_tables
+    from casemate.table.stacked import LINK, NAME, RELEASE, Stack, Version, stack_tables
     from casemate.table.table import (
         NO_PRIVATE,
         OutsideSource,

@@ -33,7 +33,7 @@ DECLARED = {
     "high": "max",
     "values": "values",
     "unbounded": "unbounded",
-    "nullable": "nullable",
+    "missing": "missing",
     "per_person": "per_person",
 }
 """What all policies must say alike of a private column, and the keys by which they say it."""

@@ -13,15 +13,19 @@ import pytest
 from rendered import forms, words
 
 from casemate.audit import Audit, Exposed
+from casemate.audit.fields import certificate_fields
 from casemate.audit.figures import MAP_COLUMNS, MAP_ROWS
 from casemate.audit.report import audit_report
 from casemate.audit.result import (
     Approximate,
     Audited,
     CertificateTerm,
+    DerivationStep,
     ExposedIfExact,
     Group,
     InsiderExposed,
+    MissingValue,
+    OpenReason,
     Proof,
     PublishedCertificate,
     RemainingInterval,
@@ -30,7 +34,7 @@ from casemate.audit.result import (
     Verdict,
     Withheld,
 )
-from casemate.audit.words import combination
+from casemate.audit.words import Words
 from casemate.published import People, Place, RefusedQuery
 from casemate.report import ROWS_ON_PAGE, number, plain, words_of
 from casemate.table import Table
@@ -51,6 +55,10 @@ HOSTILE = "</td></style><script>alert('x')</script>\" onload=\"&amp;"
 def hospital() -> Audited:
     with Table.open("hospital") as table:
         return Audit.of(QUERIES, table)
+
+
+def combination(certificate: PublishedCertificate) -> str:
+    return words_of(Words().combination(certificate_fields(certificate) or {}))
 
 
 def parsed(page: str) -> ET.Element:
@@ -107,6 +115,7 @@ def _but_for_rounding(column: str) -> ExposedIfExact:
 def everything(column: str = "pay", text: str = "SELECT 1", key: str = "x") -> Audited:
     """An audit in which every section has something secret to hide."""
     cell = CertificateTerm(Place(1, "sum", (("area", key),)), 2)
+    step = DerivationStep(1, (("area", key),), f"COUNT of {column} is 0, so all are missing")
     shown = replace(exposure(0, 1, column=column), certificate=PublishedCertificate((cell,), 3))
     return replace(
         empty(),
@@ -123,8 +132,10 @@ def everything(column: str = "pay", text: str = "SELECT 1", key: str = "x") -> A
         witness=SecondTables(),
         repair=Repaired((Withheld(1, (("area", key),)),), (2,), text, nothing(), 3),
         insider_exposed=(InsiderExposed("key-1", column, ("key-0", "key-2")),),
+        missing=(MissingValue("key-2", "key-2", column, 1, (step,)),),
         undecided=("key-1",),
         unchecked=("key-2",),
+        reasons=(OpenReason("undecided", ("key-1",), f"{column} and sums of it"),),
         refused=(RefusedQuery(2, 3, 14, text, f"the column {column}: it is not linear"),),
         bounds=(interval(2, SECRET - 1, SECRET, column), interval(1, 0, SECRET, column)),
         assumptions=(f"{column} has no declared bounds",),
@@ -141,7 +152,7 @@ def test_a_certificate_reads_as_in_the_text_and_leads_to_its_statements(hospital
     (code,) = root.findall(".//section[@id='exposed']//code")
     (exposed,) = hospital.exposed
     assert exposed.certificate is not None
-    assert "".join(code.itertext()) == words_of(combination(exposed.certificate))
+    assert "".join(code.itertext()) == combination(exposed.certificate)
     targets = [link.attrib["href"] for link in code.iter("a")]
     assert targets == ["#query-1", "#query-2", "#query-3"]
     rows = {row.attrib.get("id"): "".join(row.itertext()) for row in root.iter("tr")}
@@ -155,8 +166,8 @@ def test_a_certificate_reads_as_arithmetic() -> None:
         CertificateTerm(Place(3, "sum", None), -3),
     )
     whole = "- query 1 + 2 * query 2 [sex = f, area = NULL] - 3 * query 3"
-    assert words_of(combination(PublishedCertificate(terms, 1))) == whole
-    assert words_of(combination(PublishedCertificate(terms, 4))) == f"({whole}) / 4"
+    assert combination(PublishedCertificate(terms, 1)) == whole
+    assert combination(PublishedCertificate(terms, 4)) == f"({whole}) / 4"
 
 
 def test_numbers_stay_exact_or_become_text() -> None:
@@ -224,6 +235,7 @@ def test_every_finding_has_its_section() -> None:
         "map",
         "shrinkage",
         "exposed",
+        "missing",
         "tight",
         "groups",
         "rounded",

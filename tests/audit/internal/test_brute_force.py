@@ -23,7 +23,11 @@ from casemate.table import Table
 
 
 def shown(found: Audited) -> set[Found]:
-    return {Found(int(str(e.record)), e.column, e.value) for e in found.exposed}
+    """Whose values follow; None where it is that there is no value, which is a list of its own."""
+    missing = {Found(int(str(e.record)), e.column, None) for e in found.missing}
+    exposed = {Found(int(str(e.record)), e.column, e.value) for e in found.exposed}
+    assert not missing & exposed
+    return missing | exposed
 
 
 def check(rng: Random, folder: Path) -> tuple[int, int]:

@@ -137,6 +137,14 @@ def test_bounds_that_were_not_used_make_the_audit_incomplete(
         assert found.unchecked == found.bounds == ()
 
 
+def test_a_sum_over_nobody_is_no_part_of_a_certificate(
+    unbounded: Table, everything_is_large: object
+) -> None:
+    nobody = "SELECT SUM(income) FROM t WHERE a = 9"
+    found = Audit.of([nobody, "SELECT SUM(income) FROM t WHERE id = 3"], unbounded)
+    assert [(each.record, each.value, each.by) for each in found.exposed] == [(4, 9, 2)]
+
+
 def test_a_value_that_was_known_before_is_not_exposed(
     unbounded: Table, everything_is_large: object
 ) -> None:

@@ -396,14 +396,16 @@ def test_without_reveal_records_and_people_are_row_numbers(visits: Open) -> None
 
 def test_without_reveal_no_key_and_no_value_is_printed(visits: Open) -> None:
     found = named_audit(visits)
-    printed = json.dumps({**as_json(found), "refused": [], "seconds": 0}) + as_text(found)
+    public = {"refused": [], "statements": [], "seconds": 0}
+    printed = json.dumps({**as_json(found), **public}) + as_text(found)
     assert not any(word in printed for word in ("id-", '"ann"', "bob", "cyd", "person ann"))
     hidden = as_json(found)
     assert {each["value"] for each in hidden["exposed"]} == {None}
     ends = ("lo", "hi", "prior_lo", "prior_hi")
     assert {each[end] for each in hidden["bounds"] for end in ends} == {None}
-    assert "person ann, all rows together: x = 8" in as_text(found, reveal=True)
-    assert "person 4, all rows together: x = •" in as_text(found)
+    shown = "person ann, all rows together, the only one with a True: x = 8"
+    assert shown in as_text(found, reveal=True)
+    assert "person 4, all rows together, the only one with a True: x = •" in as_text(found)
 
 
 # Minimum counts, and a real table -------------------------------------------------------------

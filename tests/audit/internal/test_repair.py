@@ -247,6 +247,7 @@ def test_the_command_writes_the_file_that_was_audited(
         "verdict": "none-exposed",
         "cells_before": 3,
         "cells_after": 2,
+        "sql": file.read_text(),
     }
     assert exit_code(["audit", str(file), "--table", "hospital", "--fail-on", "exposed"]) == 0
     assert exit_code(command) == 0

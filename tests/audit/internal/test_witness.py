@@ -64,21 +64,24 @@ def test_a_table_that_is_not_possible_is_noticed_in_the_file(tmp_path: Path) -> 
         )
     path = tmp_path / "second.csv"
     lines = as_csv(found).splitlines()
-    for wrong in ("1,1,Blood sugar,9.99", "1,1,Blood sugar,-3", "1,1,Blood sugar,"):
-        path.write_text("\n".join([lines[0], wrong, *lines[2:]]) + "\n")
+    for wrong in ("9.99,", "-3,", ",", "4.3,1/3"):
+        path.write_text("\n".join([lines[0], f"1,1,Blood sugar,{wrong}", *lines[2:]]) + "\n")
         assert not read_back(path, found).check()
     path.write_text("\n".join(lines[:-1]) + "\n")
     assert not read_back(path, found).check()
+    start, _, right = lines[1].removesuffix(",").rpartition(",")
+    path.write_text("\n".join([lines[0], f"{start},0,{right}", *lines[2:]]) + "\n")
+    assert read_back(path, found).check()  # what is exact counts
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("", "cannot be read"),
-        ("record,value\n1,2\n", "must begin with table,record,column,value"),
-        ("table,record,column,value\n1,1\n", "line 2 has 2 cells"),
-        ("table,record,column,value\n1,77,Blood sugar,4\n", "not asked about"),
-        ("table,record,column,value\n1,1,Blood sugar,high\n", "not a number"),
+        ("record,value\n1,2\n", "must begin with table,record,column,value,exact"),
+        ("table,record,column,value,exact\n1,1\n", "line 2 has 2 cells"),
+        ("table,record,column,value,exact\n1,77,Blood sugar,4,\n", "not asked about"),
+        ("table,record,column,value,exact\n1,1,Blood sugar,high,\n", "not a number"),
     ],
 )
 def test_a_file_that_is_no_second_table_is_refused_in_one_sentence(

@@ -32,7 +32,8 @@ def test_a_value_is_named_with_its_certificate_and_hidden_until_it_is_to_be_reve
 ) -> None:
     for value, reveal in (("•", ()), ("5.2", ("--reveal",))):
         printed = told(capsys, *HOSPITAL, *reveal)
-        assert f"record 2: Blood sugar = {value}  by query 1 - query 2 - query 3" in printed
+        who = "record 2, the only one with ZIP 43813"
+        assert f"{who}: Blood sugar = {value}  by query 1 - query 2 - query 3" in printed
     hidden = shown(capsys, *HOSPITAL)
     assert hidden["exposed"][0]["value"] is None
     assert {group["total"] for group in hidden["groups"]} == {None}
@@ -62,7 +63,7 @@ def test_a_bare_file_is_audited_with_a_private_column_named_and_with_what_is_kno
 ) -> None:
     (folder / "q.sql").write_text("SELECT age, SUM(pay) FROM people GROUP BY age")
     printed = told(capsys, *PEOPLE, "--reveal")
-    assert "record 3: pay = 400  by query 1 [age = 40]" in printed
+    assert "record 3, the only one with age 40: pay = 400  by query 1 [age = 40]" in printed
     assert "records 1, 2: pay adds up to 300" in printed
     assert "pay has no declared bounds" in printed
     (folder / "known.csv").write_text("record,value\n1,100\n")
@@ -122,7 +123,7 @@ def test_statements_with_a_mistake_or_about_nobody_are_named_and_the_rest_is_aud
     assert all(each in printed for each in said)
     first = len(said) + 1
     by = f"query {first} - query {first + 1} - query {first + 2}"
-    assert f"record 2: Blood sugar = •  by {by}" in printed
+    assert f": Blood sugar = •  by {by}" in printed
     assert f"query {first} is about" not in printed
 
 
@@ -141,10 +142,10 @@ def test_second_tables_are_written_and_what_is_in_the_file_is_checked(
         "uncovered": [],
     }
     lines = (folder / "second.csv").read_text().splitlines()
-    assert lines[0] == "table,record,column,value" and len(lines) == 1 + 2 * 6
+    assert lines[0] == "table,record,column,value,exact" and len(lines) == 1 + 2 * 6
     assert [line for line in lines if line.split(",")[1] == "2"] == [
-        "1,2,Blood sugar,5.2",
-        "2,2,Blood sugar,5.2",
+        "1,2,Blood sugar,5.2,",
+        "2,2,Blood sugar,5.2,",
     ]
     printed = told(capsys, *LOGGED, *options)
     assert "second tables: 2 in second.csv, covering 5 records" in printed
@@ -180,7 +181,7 @@ def test_bad_answers_are_named_with_their_lines_and_the_rest_is_audited(
         "the published numbers contradict each other",
         "query 4 (line 5): its answer contradicts that of query 1; correct one of them",
         "query 5 (line 6): the answer is not a number",
-        "record 2: Blood sugar = •  by query 1 - query 2 - query 3",
+        ": Blood sugar = •  by query 1 - query 2 - query 3",
     ):
         assert said in printed
 

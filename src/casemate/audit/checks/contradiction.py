@@ -141,6 +141,17 @@ def _gives(case: Case, row: int, values: Sequence[Fraction]) -> bool:
     return within(total, case.equations.low[row], case.equations.high[row])
 
 
+def why_unchecked(case: Case, found: Bounds) -> str:
+    """Why ranges could not be computed, unless the limit came first."""
+    if not found.contradiction:
+        return "no range of theirs could be proved: the numbers are too large or too close together"
+    rows = (row for row in found.contradiction if row < _count(case))
+    queries = sorted({case.equations.places[row].query for row in rows})
+    show = "shows" if len(queries) == 1 else "show"
+    which = f"what {_listed(queries)} {show}" if queries else "what is known of one record"
+    return f"{which} contradicts the declared types, bounds or values; correct one of them"
+
+
 def _without(case: Case, blamed: set[int], queries: set[int]) -> Case:
     """The case without some statements, which are named among those not audited."""
     kept = [i for i, each in enumerate(case.equations.places) if each.query not in blamed]
@@ -173,7 +184,11 @@ def _with_refused(case: Case, reasons: Mapping[int, str]) -> Case:
 def _reason(others: Sequence[int]) -> str:
     if not others:
         return "no values of the right type within the bounds give its answer; correct it"
-    named = " and ".join([", ".join(map(str, others[:-1])), str(others[-1])][len(others) == 1 :])
-    one = len(others) == 1
-    which = f"that of query {named}" if one else f"those of queries {named}"
-    return f"its answer contradicts {which}; correct one of them"
+    which = "that" if len(others) == 1 else "those"
+    return f"its answer contradicts {which} of {_listed(others)}; correct one of them"
+
+
+def _listed(queries: Sequence[int]) -> str:
+    """Statements in words: query 3, or queries 1, 2 and 3."""
+    *first, last = map(str, queries)
+    return f"queries {', '.join(first)} and {last}" if first else f"query {last}"

@@ -10,7 +10,7 @@ Digits   A sum that weighs one number far more than another tells both by its di
          within bounds are searched for; others are not.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -34,10 +34,14 @@ NOTICED_RATIO = 1000
 
 
 def with_reservations(
-    audited: Audited, policy: Policy, source: Source, system: Equations | None = None
+    audited: Audited,
+    policy: Policy,
+    source: Source,
+    system: Equations | None = None,
+    said: Sequence[str] = (),
 ) -> Audited:
-    """The result, which is incomplete instead of safe where there are any."""
-    notes = [*_missing(policy, source), *([] if system is None else _digits(system, policy))]
+    """The result, which is incomplete instead of safe where there are any; `said` are some more."""
+    notes = [*said, *_missing(policy, source), *([] if system is None else _digits(system, policy))]
     if not notes:
         return audited
     safe = audited.verdict is Verdict.NONE_EXPOSED

@@ -465,7 +465,8 @@ Values = Mapping[int, tuple[Fraction, str]]
 
 
 NOT_FOUND = (
-    "extremes, medians and comparisons: neither a second table nor a proof was found in time"
+    "neither a proof nor a second table was found for extremes, medians or comparisons beside sums "
+    "of numbers that need not be whole"
 )
 
 

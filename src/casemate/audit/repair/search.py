@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from casemate.audit.case import Case
-from casemate.audit.decide_exposure import Audit
+from casemate.audit.decide_exposure import Audit, true_evidence
 from casemate.audit.findings import AuditOptions
 from casemate.audit.repair.stakes import Stakes, swappable
 from casemate.audit.repair.statements import (
@@ -317,15 +317,15 @@ class _Repair:
         self._table, self._dialect = table, dialect
         self._knowledge, self._options = knowledge, options
         source = table.source
-        read = evidence_of(log, table.policy, knowledge, source, dialect)
+        read, held = true_evidence(log, table, knowledge, options, dialect)
         refused = {each.query: each.reason for each in read.publication.refused}
         sound = [_left_out(n, entry, refused) for n, entry in enumerate(log, start=1)]
-        read = evidence_of(sound, read.policy, knowledge, source, dialect)
+        read = evidence_of(sound, read.policy, held.knowledge, source, dialect)
         found, policy = read.publication, read.policy
         if is_large(found, policy, source):
             raise Misconfigured("this log is too large to be repaired; repair a part of it")
         system, found = verified_equations(found, policy, source)
-        self._case = Case(system, policy, knowledge, found, source)
+        self._case = Case(system, policy, held.knowledge, found, source)
         listed = {
             n: LoggedStatement(n, entry.sql, policy, source, dialect)
             for n, entry in enumerate(sound, start=1)

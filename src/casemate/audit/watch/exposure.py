@@ -20,6 +20,9 @@ from casemate.published import (
     People,
     evidence_of,
     prior_of,
+    true_bounds,
+    true_values_known,
+    with_missingness,
 )
 from casemate.query.language import Scalar
 from casemate.query.parse import Logged, Unread
@@ -63,6 +66,8 @@ class IncrementalAudit:
         self._table, self._knowledge, self._dialect = table, knowledge, dialect
         # Groups, insiders and certificates are not part of what a watch says.
         self._options = replace(options, group_size=1, insiders=0, certificates=0)
+        declared, _ = with_missingness(table.policy, table.source)
+        self._held = true_bounds(declared, knowledge, table.source)
         self._log: list[Logged | Unread] = []
         before = self._audit()
         self.people: People = before.people
@@ -82,11 +87,12 @@ class IncrementalAudit:
 
     def _by_rank(self, sums: FollowedSums, entry: Logged | Unread) -> Step | None:
         """What one statement adds; None where ranks do not decide that."""
-        source, policy = self._table.source, self._table.policy
+        source, policy, about = self._table.source, self._held.policy, self._held.knowledge
         read = evidence_of(
-            [entry], policy, self._knowledge, source, self._dialect, rounding=self._options.rounding
+            [entry], policy, about, source, self._dialect, rounding=self._options.rounding
         )
         found = read.publication
+        about = true_values_known(self._held, found, source).knowledge
         if read.assumed or not is_plain(found, read.policy):
             self._sums = None
             return None
@@ -99,20 +105,20 @@ class IncrementalAudit:
         if not self._is_free(sums, read.policy):
             if records * self._columns <= MAX_STORED_ENTRIES:
                 return None
-            doubts = tuple(not_looked_for(found, read.policy, self._knowledge, records))
+            doubts = tuple(not_looked_for(found, read.policy, about, records))
             self._unsure |= bool(doubts)
         findings = tuple(
             Finding(each.place, int(self.people.first[each.place]), each.column, Proof.RANK)
             for each in determined
-            if not self._was_known(each, read.policy)
+            if not self._was_known(each, read.policy, about)
         )
         safe = Verdict.INCOMPLETE if self._unsure else Verdict.NONE_EXPOSED
         return Step(Verdict.EXPOSED if findings else safe, findings, (), refused, doubts)
 
-    def _was_known(self, found: Determined, policy: Policy) -> bool:
+    def _was_known(self, found: Determined, policy: Policy, about: Knowledge) -> bool:
         """Whether a value was known before anything was published."""
         record = self.people.record(found.place)
-        low, high, _ = prior_of(found.column, record, policy, self._knowledge)
+        low, high, _ = prior_of(found.column, record, policy, about)
         return low is not None and low == high
 
     def _is_free(self, sums: FollowedSums, policy: Policy) -> bool:

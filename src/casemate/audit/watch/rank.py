@@ -279,7 +279,7 @@ def is_plain(found: Publication, policy: Policy) -> bool:
 
     The table's own, that is: answers that a log gives may contradict each other.
     """
-    if found.ordered or found.there or found.told:
+    if found.ordered or found.there or found.told or found.read_out:
         return False
     return all(_is_plain_column(column, policy) for column in found.columns)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Scalar,
         all_of,
         columns_of,
+        conjuncts,
         present,
         private_columns,
         substitute,

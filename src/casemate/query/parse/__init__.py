@@ -4,7 +4,7 @@
 `scope` resolves names, `select` and `functions` read clauses, `translate` expressions.
 `public_join` replaces joined public tables, and `withhold` changes a statement so that it shows all
 of its rows but some; `version` puts one that is about one of several versions of a table into the
-table of all of them.
+table of all of them. `projection` reads what nobody may ask for and a log may hold, single rows.
 """
 
 from typing import TYPE_CHECKING
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
         Queries,
         Unread,
         compared_with_text,
+        read_projection,
         read_queries,
         read_statement,
     )
+    from casemate.query.parse.projection import parse_projection
     from casemate.query.parse.public_join import eliminate_joins, public_rows
     from casemate.query.parse.sql import DIALECT, dialect_of, parse, parse_statement, split
     from casemate.query.parse.version import VersionView

@@ -16,7 +16,8 @@ from pathlib import Path
 from sqlglot.tokenizer_core import Token, TokenType
 
 from casemate.errors import Misconfigured, Unsupported, checked_path
-from casemate.query.aggregate import Statement
+from casemate.query.aggregate import Projection, Statement
+from casemate.query.parse.projection import parse_projection
 from casemate.query.parse.sql import DIALECT, parse_statement, split, tokens_of
 from casemate.query.parse.version import VersionView
 from casemate.table import Policy
@@ -26,6 +27,7 @@ CSVLOG_MIN_COLUMNS = 23  # columns of the oldest form still in use
 LOGGED_STATEMENT = re.compile(r"(?:statement|execute [^:]*|parse [^:]*): (?P<sql>.*)", re.DOTALL)
 PARAMETERS = re.compile(r"[Pp]arameters: (?P<values>.*)", re.DOTALL)
 PARAMETER = re.compile(r"\$(?P<number>\d+) = (?P<value>NULL|'(?:[^']|'')*')")
+TITLE = re.compile(r"^[ \t]*--(?P<title>[^\n]*)\n[ \t]*\Z", re.MULTILINE)
 QUERYING = ("select", "with", "(")
 EXPECTED = "a log file, or statements as texts"
 
@@ -34,12 +36,14 @@ EXPECTED = "a log file, or statements as texts"
 class Logged:
     """One statement of a log: its text, the line it begins on, and its answer if that is known.
 
-    `view` is the version that it is about, where several stand in one table.
+    In a script a comment on the line directly before it is its title. `view` is the version that it
+    is about, where several stand in one table.
     """
 
     sql: str
     line: int
     answer: Decimal | None = field(default=None, repr=False)
+    title: str | None = None
     view: VersionView | None = field(default=None, compare=False, repr=False)
 
 
@@ -78,6 +82,14 @@ def read_statement(entry: Logged, policy: Policy, dialect: str) -> Statement:
     return entry.view.restrict(parse_statement(entry.sql, entry.view.policy(policy), dialect))
 
 
+def read_projection(entry: Logged, policy: Policy, dialect: str) -> Projection | None:
+    """The rows of the table, or of one of its versions, that a statement shows, if it does."""
+    if entry.view is None:
+        return parse_projection(entry.sql, policy, dialect)
+    rows = parse_projection(entry.sql, entry.view.policy(policy), dialect)
+    return None if rows is None else entry.view.restrict_rows(rows)
+
+
 def read_queries(queries: Queries, dialect: str) -> list[Logged | Unread]:
     """The statements of a log file, or those that are given as texts."""
     if isinstance(queries, str | os.PathLike) or not _is_listed(queries):
@@ -113,11 +125,17 @@ def entries_of(text: str, path: Path, dialect: str) -> Iterator[Logged | Unread]
 
 
 def _script(text: str, dialect: str) -> Iterator[Logged]:
-    at = 0
+    end = 0
     for sql in split(text, dialect):
-        at = text.index(sql, at)
-        yield Logged(sql, text.count("\n", 0, at) + 1)
-        at += len(sql)
+        at = text.index(sql, end)
+        yield Logged(sql, text.count("\n", 0, at) + 1, title=_title(text[end:at]))
+        end = at + len(sql)
+
+
+def _title(before: str) -> str | None:
+    """What the comment says that is the last line before a statement."""
+    comment = TITLE.search(before)
+    return comment["title"].strip("-=*# \t\r") or None if comment else None
 
 
 def _csv_records(text: str) -> Iterator[tuple[int, list[str]]]:

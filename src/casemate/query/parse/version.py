@@ -8,17 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Self
 
-from casemate.query.aggregate import Join, Select, Statement
+from casemate.query.aggregate import Join, Projection, Select, Statement
 from casemate.query.language.expression import (
     ColumnRef,
     Expression,
     Literal,
     Operation,
     all_of,
+    columns_of,
     substitute,
 )
 from casemate.query.language.operations import compare
-from casemate.table import RELEASE, Column, ColumnType, Policy, Version
+from casemate.table import LINK, NAME, RELEASE, Column, ColumnType, Policy, Role, Version
 
 
 class QueryNumber(int):
@@ -72,33 +73,71 @@ class VersionView:
 
     def restrict(self, statement: Statement) -> Statement:
         """A statement about the version as one about the rows of the version in the stack."""
+        return replace(statement, selects=tuple(map(self._restricted, statement.selects)))
+
+    def restrict_rows(self, shown: Projection) -> Projection | None:
+        """Rows of the version as rows of the stack; None where they need what the stack has not.
+
+        It has no identifiers, but says whose row it is by columns of its own.
+        """
+        outputs = [replace(o, expression=self._identified(o.expression)) for o in shown.outputs]
+        order = [replace(o, expression=self._moved(o.expression)) for o in shown.order]
+        shown_by = (*(each.expression for each in outputs), *(o.expression for o in shown.order))
+        there = {*self.version.columns, NAME, LINK}
+        columns = frozenset[ColumnRef]().union(*map(columns_of, (shown.predicate, *shown_by)))
+        if any(not each.alias and each.column.name not in there for each in columns):
+            return None
+        outputs = [replace(o, expression=self._moved(o.expression)) for o in outputs]
+        return replace(
+            shown,
+            outputs=tuple(outputs),
+            order=tuple(order),
+            predicate=self._here(shown.predicate),
+            joins=self._joined(shown.joins),
+        )
+
+    def _restricted(self, select: Select) -> Select:
+        aggregates = tuple(
+            replace(
+                each,
+                argument=None if each.argument is None else self._moved(each.argument),
+                predicate=self._here(each.predicate),
+                keys=tuple(map(self._moved, each.keys)),
+                joins=self._joined(each.joins),
+            )
+            for each in select.aggregates
+        )
+        return replace(
+            select,
+            aggregates=aggregates,
+            keys=tuple(map(self._moved, select.keys)),
+            predicate=self._here(select.predicate),
+            joins=self._joined(select.joins),
+        )
+
+    def _here(self, predicate: Expression) -> Expression:
+        """A condition, and that a row is of the version."""
         release = ColumnRef(Column(RELEASE, type=ColumnType.INTEGER), ColumnType.INTEGER)
         place = Literal(self.version.place, ColumnType.INTEGER)
-        here = compare(Operation.EQUAL, release, place)
-        selects = (_restricted(each, self.version, here) for each in statement.selects)
-        return replace(statement, selects=tuple(selects))
+        return all_of(self._moved(predicate), compare(Operation.EQUAL, release, place))
 
+    def _moved(self, expression: Expression) -> Expression:
+        return substitute(expression, lambda node: _stacked(node, self.version.columns))
 
-def _restricted(select: Select, version: Version, here: Expression) -> Select:
-    def moved(expression: Expression) -> Expression:
-        return substitute(expression, lambda node: _stacked(node, version.columns))
+    def _joined(self, joins: tuple[Join, ...]) -> tuple[Join, ...]:
+        public = self.version.public_tables
+        return tuple(replace(each, public=public[each.public]) for each in joins)
 
-    def joined(joins: tuple[Join, ...]) -> tuple[Join, ...]:
-        return tuple(replace(each, public=version.public_tables[each.public]) for each in joins)
-
-    keys, joins = tuple(map(moved, select.keys)), joined(select.joins)
-    aggregates = tuple(
-        replace(
-            each,
-            argument=None if each.argument is None else moved(each.argument),
-            predicate=all_of(moved(each.predicate), here),
-            keys=tuple(map(moved, each.keys)),
-            joins=joined(each.joins),
-        )
-        for each in select.aggregates
-    )
-    predicate = all_of(moved(select.predicate), here)
-    return replace(select, aggregates=aggregates, keys=keys, predicate=predicate, joins=joins)
+    def _identified(self, expression: Expression) -> Expression:
+        """What is shown, an identifier of the version as the stack's own."""
+        own, columns = self.version.policy, self.version.columns
+        if not isinstance(expression, ColumnRef) or expression.column.name in columns:
+            return expression
+        name = {own.person: LINK, own.key: NAME}.get(expression.column.name)
+        if name is None or expression.alias:
+            return expression
+        column = Column(name, role=Role.IDENTIFIER, type=ColumnType.TEXT)
+        return ColumnRef(column, ColumnType.TEXT)
 
 
 def _stacked(node: Expression, names: Mapping[str, str]) -> Expression | None:

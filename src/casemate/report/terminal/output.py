@@ -1,7 +1,8 @@
 """Where a command's result goes: the options every command shares, and the bar for long work.
 
-The result goes to stdout or, whole or not at all, to the file of `--output`. Everything else
-(notes, progress) goes to stderr, so a pipe receives the result and nothing but the result.
+The result goes to stdout or, whole or not at all, to the file of `--output`; `--json` and `--html`
+write it to files in these forms beside that. Everything else (notes, progress) goes to stderr, so a
+pipe receives the result and nothing but the result.
 """
 
 import json
@@ -10,7 +11,7 @@ import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -33,7 +34,7 @@ SECONDS_BEFORE_PROGRESS = 2.0
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OutputOptions:
-    """The options `--format`, `--output` and `--quiet`, and what they do to a result."""
+    """The options from `--format` to `--html`, and what they do to a result."""
 
     format: Annotated[Literal["text", "json", "html"], Parameter(help="Form of the result.")] = (
         "text"
@@ -46,44 +47,60 @@ class OutputOptions:
         bool, Parameter(negative="", help="Show the result and errors only: no notes, no progress.")
     ] = False
 
+    json: Annotated[
+        Path | None, Parameter(help="Write the result as JSON to this file, beside the rest.")
+    ] = None
+    html: Annotated[
+        Path | None, Parameter(help="Write the result as a page to this file, beside the rest.")
+    ] = None
+
     def __post_init__(self) -> None:
         """Refuse a file that cannot be written before any work is done for it."""
-        if self.output is None:
-            return
-        if self.output.is_dir():
-            raise Misconfigured(f"--output {self.output} is a folder; give the name of a file")
-        if not self.output.parent.is_dir():
-            raise Misconfigured(
-                f"--output {self.output} is in a folder that does not exist; create it first"
-            )
+        given = {"--output": self.output, "--json": self.json, "--html": self.html}
+        files = {option: path for option, path in given.items() if path is not None}
+        for option, path in files.items():
+            if path.is_dir():
+                raise Misconfigured(f"{option} {path} is a folder; give the name of a file")
+            if not path.parent.is_dir():
+                raise Misconfigured(
+                    f"{option} {path} is in a folder that does not exist; create it first"
+                )
+        if len({path.resolve() for path in files.values()}) < len(files):
+            raise Misconfigured(f"{' and '.join(files)} are to be different files")
 
     def emit(self, report: "Report") -> None:
-        """Put a report, in the form that was asked for, where it was asked for."""
+        """Put a report, in the forms that were asked for, where they were asked for."""
         from casemate.report import as_html, as_json, as_text
 
-        if self.format == "html":
-            self._write(as_html(report))
-        elif self.format == "json":
-            self._write(_json_text(as_json(report)))
-        else:
-            self._write(as_text(report))
+        forms: dict[str, Callable[[], str]] = {
+            "text": lambda: as_text(report),
+            "json": lambda: _json_text(as_json(report)),
+            "html": lambda: as_html(report),
+        }
+        self._emit(forms)
 
     def emit_plain(self, text: str, fields: Mapping[str, Any]) -> None:
         """The same for a result that has no page."""
-        if self.format == "html":
+        if self.format == "html" or self.html is not None:
             raise Misconfigured("this command has no HTML form; use --format text or json")
-        self._write(_json_text(fields) if self.format == "json" else text)
+        self._emit({"text": lambda: text, "json": lambda: _json_text(fields)})
 
-    def _write(self, result: str) -> None:
-        result = result if result.endswith("\n") else f"{result}\n"
+    def _emit(self, forms: Mapping[str, Callable[[], str]]) -> None:
+        for form, path in (("json", self.json), ("html", self.html)):
+            if path is not None:
+                self._write(f"--{form}", path, forms[form]())
+        result = forms[self.format]()
         if self.output is None:
-            print(result, end="")
-            return
+            print(result, end="" if result.endswith("\n") else "\n")
+        else:
+            self._write("--output", self.output, result)
+
+    def _write(self, option: str, path: Path, result: str) -> None:
         try:
-            write_atomically(self.output, result)
+            write_atomically(path, result if result.endswith("\n") else f"{result}\n")
         except OSError as error:
-            raise Misconfigured(f"cannot write --output {self.output}: {error.strerror}") from error
-        self.note(f"wrote {self.output}")
+            raise Misconfigured(f"cannot write {option} {path}: {error.strerror}") from error
+        self.note(f"wrote {path}")
 
     def note(self, sentence: str) -> None:
         """Tell the user something that is not part of the result."""
