@@ -211,6 +211,8 @@ def _linear_facts(case: Case, name: str) -> list[LinearFact] | None:
     equations = case.equations
     system, unknowns = equations.system, equations.unknowns
     role = np.array([_role(each, name) for each in unknowns], np.int64)
+    if any(each.column == name and _role(each, name) == 2 for each in unknowns):
+        return None  # comparisons say something of the number too
     kind = role[equations.unknown][system.column] if len(unknowns) else system.column
     mine = np.unique(system.row[kind < 2])
     entry = np.isin(system.row, mine)
