@@ -105,7 +105,7 @@ def recheck(
 ) -> None:
     """Assert that every free record has a second table, by plain arithmetic on fractions."""
     tables = [
-        [Fraction(value) for value in witness.applied_to(list(truth))]
+        [Fraction(value or 0) for value in witness.applied_to(list(truth))]
         for witness in found.witnesses
     ]
     for table in tables:

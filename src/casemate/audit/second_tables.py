@@ -31,7 +31,10 @@ from casemate.audit.time_limit import Clock
 from casemate.exact import LinearProgram, Region, Scaled, Status, within
 from casemate.published import column_values, exact
 from casemate.query.language import Scalar
-from casemate.query.records import Unknown
+from casemate.query.records import Cut, Unknown
+
+MAX_ORDER_NODES = 1_000
+"""Secrets of one number up to which tables that move them far are looked for one by one."""
 
 Secret = tuple[int, str]
 """A record's position and a private column."""
@@ -263,8 +266,9 @@ class SecondSearch:
             secret = self._possible.owner(node)
             if node.unknown.category is None and secret in self._wanted_set - self._far:
                 widths[place] = self._width(secret)
-        if any(widths) and not clock.over:
-            found = audit_order(log.questions, log.domain, log.truth, widths, clock.left)
+        short = None not in log.truth and len(nodes) < MAX_ORDER_NODES
+        if any(widths) and short and not clock.over:
+            found = audit_order(log.questions, log.domain, log.numbers, widths, clock.left)
             self._take_witnesses(nodes, found.witnesses)
 
     def _take_witnesses(self, nodes: Mapping[int, Node], witnesses: Iterable[Witness]) -> None:
@@ -275,7 +279,9 @@ class SecondSearch:
                 node = nodes.get(place)
                 if node is not None:
                     secret = self._possible.owner(node)
-                    parts.setdefault(secret, {})[node.unknown] = Fraction(value)
+                    parts.setdefault(secret, {})[node.unknown] = Fraction(value or 0)
+                    if value is None:
+                        parts[secret][Unknown(node.unknown.column, Cut(None))] = Fraction(0)
             moved = {secret: self._value(secret, amounts) for secret, amounts in parts.items()}
             if all(fits for fits, _ in moved.values()):
                 self._take({s: v for s, (_, v) in moved.items() if v != self._base[s]})

@@ -52,15 +52,9 @@ def with_order(
     people = equations.people
     names = [people.record(place) for place in range(len(equations.records))]
     exposed_by_order = tuple(
-        _by_order(
-            part,
-            place,
-            Exposed(
-                names[place], people.person(place), part.column, value, None, None, Proof(proof)
-            ),
-        )
+        _by_order(part, place, names[place], people.person(place))
         for part in found
-        for place, (value, proof) in part.exposed.items()
+        for place in part.exposed
         if (names[place], part.column) not in seen
     )
     rows = (*(each for each in already if not each.total), *exposed_by_order)
@@ -75,8 +69,10 @@ def with_order(
     return (*rows, *without_known_rows(totals, rows, people)), tuple(undecided)
 
 
-def _by_order(part: Ordered, place: int, exposed: Exposed) -> Exposed:
-    """An exposed value with the statement that tipped it and its proof in words, if there is one."""
+def _by_order(part: Ordered, place: int, record: Scalar, person: Scalar) -> Exposed:
+    """An exposed value with the statement that tipped it and its proof in words, if it has one."""
+    value, proof = part.exposed[place]
+    exposed = Exposed(record, person, part.column, value, None, None, Proof(proof))
     derived = part.derived.get(place)
     return exposed if derived is None else replace(exposed, by=derived.by, derivation=derived.steps)
 
@@ -84,7 +80,7 @@ def _by_order(part: Ordered, place: int, exposed: Exposed) -> Exposed:
 def apart_from_missing(
     case: Case, exposed: Sequence[Exposed], ordered: Sequence[Ordered]
 ) -> tuple[tuple[Exposed, ...], tuple[MissingValue, ...]]:
-    """Exposed values, each with the statement that tipped it, and of whom it is known to be missing."""
+    """Exposed values, each with the statement that tipped it, and those known to be missing."""
     people = case.equations.people
     missing = [
         MissingValue(people.record(place), people.person(place), part.column, why.by, why.steps)
@@ -138,8 +134,8 @@ def _places_about(case: Case, exposed: Exposed) -> list[Place]:
     rows = people.rows(place) if exposed.total else np.array([place])
     owners = people.owners(exposed.column)
     units = rows if owners is None else owners[rows]
-    columns = np.flatnonzero(np.isin(equations.record, units))
-    columns = [c for c in columns.tolist() if case.secret(c) == exposed.column]
+    theirs = np.flatnonzero(np.isin(equations.record, units)).tolist()
+    columns = [column for column in theirs if case.secret(column) == exposed.column]
     about = np.unique(equations.system.row[np.isin(equations.system.column, columns)])
     found = [equations.places[row] for row in about.tolist()]
     return list(dict.fromkeys(found))

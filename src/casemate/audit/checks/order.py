@@ -50,7 +50,9 @@ def _is_left_to_engines(case: Case, found: Ordered) -> bool:
     """Whether something is open in a log that is short enough, and nobody may be missing."""
     column = case.policy.column(found.column)
     hidden = column is not None and column.nullable
-    return bool(found.undecided) and not hidden and len(found.log.asked_positions()) < MAX_ENGINE_UNITS
+    return (
+        bool(found.undecided) and not hidden and len(found.log.asked_positions()) < MAX_ENGINE_UNITS
+    )
 
 
 def _joined(found: Ordered, other: Ordered | None) -> Ordered:
@@ -129,7 +131,7 @@ def _kind(proof: Proof, facts: Facts, unit: int) -> str:
 def _witness(change: Change, facts: Facts) -> Witness:
     pairs = list(change.items(facts.scale))
     units = np.array([unit for unit, _ in pairs], np.int64)
-    return Witness(units, tuple(value for _, value in pairs))  # type: ignore[arg-type]  # or missing
+    return Witness(units, tuple(value for _, value in pairs))
 
 
 # The same facts as questions, which judge second tables -------------------------------------------
@@ -180,9 +182,9 @@ def _totals(verdicts: ClassVerdicts) -> tuple[Mapping[int, tuple[Fraction, str]]
     open_ = set[int]()
     for first in np.flatnonzero(people.sizes > 1).tolist():
         rows = set(people.rows(first).tolist())
-        if first not in free and rows <= asked and not rows <= exposed:
-            if not any(_can_be_exchanged(verdicts, row, rows) for row in rows):
-                open_.add(first)
+        unsettled = first not in free and rows <= asked and not rows <= exposed
+        if unsettled and not any(_can_be_exchanged(verdicts, row, rows) for row in rows):
+            open_.add(first)
     return {}, open_
 
 

@@ -239,11 +239,31 @@ class _Replay:
 
     def _least(self, step: Combined) -> Fraction | None:
         """The least that the units (with `above`, less them) add up to; None if that has no end."""
-        sign = Fraction(-1 if step.above else 1)
-        slope: dict[int, Fraction] = {}
-        offset: dict[int, Fraction] = {}
+        slope, offset = dict[int, Fraction](), dict[int, Fraction]()
         for unit in step.units:
-            (slope if step.secret == "value" else offset)[unit] = sign
+            (slope if step.secret == "value" else offset)[unit] = Fraction(-1 if step.above else 1)
+        credits: dict[int, list[tuple[int, Fraction]]] = {}
+        total = self._add_linear(step, slope, offset)
+        for number, weight in step.attained.items():
+            extreme = self._facts.order[number]
+            if weight < 0 or extreme.kind == "median":
+                return None
+            total = None if total is None else total + weight
+            for unit in extreme.unit.tolist():
+                credits.setdefault(unit, []).append((number, weight))
+        for unit in slope.keys() | offset.keys() | credits.keys():
+            nothing = Fraction(0)
+            own = slope.get(unit, nothing), offset.get(unit, nothing)
+            best = self._best(unit, *own, credits.get(unit, ()))
+            if best is None or total is None:
+                return None
+            total += best
+        return total
+
+    def _add_linear(
+        self, step: Combined, slope: dict[int, Fraction], offset: dict[int, Fraction]
+    ) -> Fraction | None:
+        """Take the linear facts off what units add; what they come to at least, or None."""
         total = Fraction(0)
         for number, weight in step.linear.items():
             fact = self._facts.linear[number]
@@ -255,24 +275,6 @@ class _Replay:
             for unit, alpha, beta in entries:
                 slope[unit] = slope.get(unit, Fraction(0)) - weight * alpha
                 offset[unit] = offset.get(unit, Fraction(0)) - weight * beta
-        credits: dict[int, list[tuple[int, Fraction]]] = {}
-        for number, weight in step.attained.items():
-            fact = self._facts.order[number]
-            if weight < 0 or fact.kind == "median":
-                return None
-            total += weight
-            for unit in fact.unit.tolist():
-                credits.setdefault(unit, []).append((number, weight))
-        for unit in slope.keys() | offset.keys() | credits.keys():
-            best = self._best(
-                unit,
-                slope.get(unit, Fraction(0)),
-                offset.get(unit, Fraction(0)),
-                credits.get(unit, ()),
-            )
-            if best is None:
-                return None
-            total += best
         return total
 
     def _best(

@@ -83,7 +83,7 @@ class _Entries:
         """What the facts come to for these totals and numbers of values."""
         count = max(1, len(self.row))
         total, there = safe(total, largest(self.alpha), count), there.astype(object)
-        small = total.dtype != object and self.alpha.dtype != object
+        small = object not in {total.dtype, self.alpha.dtype}
         small = small and largest(self.beta) * largest(there) * scale * count < SAFE_TOTAL
         kind = np.int64 if small else object
         parts = self.alpha.astype(kind) * total.astype(kind)[self.which]

@@ -94,7 +94,9 @@ class ValueCounts:
         if fact.kind == "median":
             self._median(each, entries)
             return
-        beyond = [c for v, _, c in entries if (v > fact.high if fact.kind == "max" else v < fact.low)]
+        beyond = [
+            c for v, _, c in entries if (v > fact.high if fact.kind == "max" else v < fact.low)
+        ]
         self.model.add(sum(beyond) == 0)
         attaining = [c for v, _, c in entries if fact.low <= v <= fact.high]
         self.model.add(sum(attaining) >= 1)
@@ -229,8 +231,8 @@ class CountSearch:
     def _least_set(self, which: int) -> set[int]:
         """Statements without any one of which the search does find another table."""
         classes = self.ranges.classes
-        places = [each.fact.place for each in (*classes.rows, *classes.orders)]
-        queries = {place.query for place in places}
+        queries = {each.fact.place.query for each in classes.rows}
+        queries |= {each.fact.place.query for each in classes.orders}
         if len(queries) > MAX_STATEMENTS_LEFT_OUT:
             return queries
         for query in sorted(queries):

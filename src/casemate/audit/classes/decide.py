@@ -1,4 +1,4 @@
-"""Decide about one private number by classes: who is exposed, who is known to be missing, who is free.
+"""Decide about one private number by classes: who is exposed, known to be missing, or free.
 
 Source     Source document 002, "Beyond linear queries".
 Guarantee  An exposed value, and that one is missing, has a proof that the verifier accepts, or
@@ -31,11 +31,14 @@ from casemate.audit.classes.search import (
 from casemate.audit.time_limit import Clock
 from casemate.exact import Certificate
 
-TRIES_FOR_ONE_CLASS = 2
+TRIES_FOR_ONE_CLASS = 4
 """Patterns that are tried for a single class before an integer program says where to look."""
 
-INTEGER_PROGRAM_SECONDS = 5.0
-"""The longest that one integer program may take."""
+MAX_MULTIPLIER_SECONDS = 8.0
+"""The longest that all linear programs for proofs may take."""
+
+MAX_INTEGER_PROGRAM_SECONDS = 20.0
+"""The longest that all integer programs may take."""
 
 OPEN_REASON = (
     "extremes, medians and missing values of {}: neither a second table nor a proof was found"
@@ -98,9 +101,8 @@ def _decide(
     classes = check.classes
     decisions = Decisions(classes)
     if len(classes):
-        known = [
-            w for w in range(len(classes)) if classes.facts.is_known(int(classes.members(w)[0]))
-        ]
+        first = (int(classes.members(which)[0]) for which in range(len(classes)))
+        known = [which for which, unit in enumerate(first) if classes.facts.is_known(unit)]
         decisions.standing[known] = Standing.FREE  # nothing was to be found out
         exchange(decisions)
         move_apart(decisions, check)
@@ -113,13 +115,14 @@ def _decide(
         if len(decisions.open):
             tables = SecondTableSearch(decisions, ranges, check, clock)
             tables.many_at_once()
+            tables.in_small_groups()
             tables.one_by_one(TRIES_FOR_ONE_CLASS)
-            search.by_multipliers()
+            search.by_multipliers(clock.within(MAX_MULTIPLIER_SECONDS))
             if len(decisions.open) and can_be_counted(ranges):
                 from casemate.audit.classes.counting import CountSearch  # loads CP-SAT
 
                 search.proofs += CountSearch(decisions, ranges, check, clock).run()
-            search.by_whole_numbers(tables, INTEGER_PROGRAM_SECONDS)
+            search.by_whole_numbers(tables, clock.within(MAX_INTEGER_PROGRAM_SECONDS))
         proofs = search.proofs
     return ClassVerdicts(
         classes.facts,

@@ -7,6 +7,7 @@ or a median of the values that are there (`OrderFact`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -31,8 +32,7 @@ from casemate.published import (
     shown_cells,
 )
 from casemate.query import Aggregate, Function
-from casemate.query.engines import Key
-from casemate.query.records import Cell, Cut, Unknown, lineage
+from casemate.query.records import Cell, Cut, Lineage, Unknown, lineage
 from casemate.table import Missing
 
 OrderKind = Literal["max", "min", "median"]
@@ -110,7 +110,7 @@ class Facts:
     @cached_property
     def asked(self) -> NDArray[np.int64]:
         """The units that anything was published about."""
-        every = [fact.unit for fact in (*self.linear, *self.order)]
+        every = [fact.unit for fact in self.linear] + [fact.unit for fact in self.order]
         return np.unique(np.concatenate([np.zeros(0, np.int64), *every]))
 
     def value(self, unit: int) -> Fraction | None:
@@ -154,6 +154,15 @@ def _summed(column: ShownColumn) -> Aggregate:
     return replace(aggregate_of(column), function=Function.SUM)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class _Truth:
+    """The table's own values: `number / scale` where one is `present`."""
+
+    number: NDArray[Any]
+    scale: int
+    present: NDArray[np.bool_]
+
+
 def facts_of(case: Case, name: str) -> Facts | None:
     """What was published about a private number; None where other secrets share its equations."""
     linear = _linear_facts(case, name)
@@ -161,19 +170,22 @@ def facts_of(case: Case, name: str) -> Facts | None:
         return None
     people = case.equations.people
     known = column_values(name, case.source)
-    values = [known[record] for record in map(people.record, range(len(people.records)))]
-    present = np.array([each is not None for each in values], np.bool_)
-    number, scale = numerators(values)
-    declared = case.policy.column(name)
-    missing = Missing.NONE if declared is None else declared.missing
+    values = [known[people.record(place)] for place in range(len(people.records))]
+    truth = _Truth(*numerators(values), np.array([each is not None for each in values], np.bool_))
     prior, priors, said = _priors(case, name, len(values))
-    may_miss = ~said if missing is Missing.SECRET else np.zeros(len(values), np.bool_)
-    order = tuple(_order_facts(case, name, number, scale, present))
-    empty = [fact for fact in order if isinstance(fact, LinearFact)]
-    asked = tuple(fact for fact in order if isinstance(fact, OrderFact))
-    return Facts(
-        name, people, number, scale, present, prior, priors, may_miss, (*linear, *empty), asked
-    )
+    hidden = is_hidden(case, name)
+    may_miss = ~said if hidden else np.zeros(len(values), np.bool_)
+    shown = list(_order_facts(case, name, truth, hidden=hidden))
+    linear += [fact for fact in shown if isinstance(fact, LinearFact)]
+    order = tuple(fact for fact in shown if isinstance(fact, OrderFact))
+    own = truth.number, truth.scale, truth.present
+    return Facts(name, people, *own, prior, priors, may_miss, tuple(linear), order)
+
+
+def is_hidden(case: Case, name: str) -> bool:
+    """Whether it is secret which values of a column are missing."""
+    declared = case.policy.column(name)
+    return declared is not None and declared.missing is Missing.SECRET
 
 
 def _priors(
@@ -199,6 +211,8 @@ def _linear_facts(case: Case, name: str) -> list[LinearFact] | None:
     equations = case.equations
     system, unknowns = equations.system, equations.unknowns
     role = np.array([_role(each, name) for each in unknowns], np.int64)
+    if any(each.column == name and _role(each, name) == 2 for each in unknowns):
+        return None  # comparisons say something of the number too
     kind = role[equations.unknown][system.column] if len(unknowns) else system.column
     mine = np.unique(system.row[kind < 2])
     entry = np.isin(system.row, mine)
@@ -213,16 +227,15 @@ def _linear_facts(case: Case, name: str) -> list[LinearFact] | None:
     for row, part in zip(rows.tolist(), np.split(np.arange(len(order)), starts[1:]), strict=True):
         units, place = np.unique(unit[part], return_inverse=True)
         value, here = system.value[order[part]], kind[order[part]]
-        coefficients = []
-        for which in (0, 1):
-            total = np.zeros(len(units), value.dtype)
+        alpha, beta = np.zeros(len(units), value.dtype), np.zeros(len(units), value.dtype)
+        for which, total in enumerate((alpha, beta)):
             total[place[here == which]] = value[here == which]
-            coefficients.append(total)
         found.append(
             LinearFact(
                 equations.places[row],
                 units,
-                *coefficients,
+                alpha,
+                beta,
                 equations.low[row],
                 equations.high[row],
                 equations.open_ends[row],
@@ -243,75 +256,67 @@ def _role(unknown: Unknown, name: str) -> int:
 
 
 def _order_facts(
-    case: Case, name: str, number: NDArray[Any], scale: int, present: NDArray[np.bool_]
+    case: Case, name: str, truth: _Truth, *, hidden: bool
 ) -> Iterator[OrderFact | LinearFact]:
     """One fact for each shown cell, with the answer that was given, or the table's."""
     columns = [each for each in case.publication.ordered if name_of(each) == name]
     if not columns:
         return
-    people, declared = case.equations.people, case.policy.column(name)
+    people = case.equations.people
     check_constant([name], people, case.policy, case.source)
     needed = list(dict.fromkeys(map(_summed, columns)))
-    found = lineage(needed, case.source)
-    ends = np.argsort(found.cell, kind="stable")
-    starts = np.searchsorted(found.cell[ends], np.arange(len(found.cells) + 1))
-    rows_of = {
-        cell: found.record[ends[starts[i] : starts[i + 1]]] for i, cell in enumerate(found.cells)
-    }
+    rows_of = _rows_by_cell(lineage(needed, case.source))
     owners = people.owners(name)
-    public = declared is not None and declared.missing is not Missing.SECRET
     for column in columns:
         index = needed.index(_summed(column))
         for shown in shown_cells(column.select, case.source):
-            rows = rows_of.get(Cell(index, shown.key), found.record[:0])
-            owned = rows if owners is None else owners[rows]
-            units, times = np.unique(owned, return_counts=True)
-            if public:
-                units, times = units[present[units]], times[present[units]]
-            if not len(units):
-                continue
-            place = place_of(column.query, column.select, column.output.name, shown.key)
-            yield _order_fact(
-                column, place, shown.key, units, times, number, scale, present, public=public
-            )
+            rows = rows_of.get(Cell(index, shown.key), np.zeros(0, np.int64))
+            units, times = np.unique(rows if owners is None else owners[rows], return_counts=True)
+            if not hidden:  # everybody knows who has no value
+                units, times = units[truth.present[units]], times[truth.present[units]]
+            if len(units):
+                asked = OrderFact(
+                    place_of(column.query, column.select, column.output.name, shown.key),
+                    # of a single unit each of these is its value
+                    KINDS[aggregate_of(column).function] if len(units) > 1 else "max",
+                    units,
+                    times,
+                    Fraction(0),
+                    Fraction(0),
+                )
+                yield _answered(asked, column, column.answer(shown.key), truth, hidden=hidden)
 
 
-def _order_fact(
-    column: ShownColumn,
-    place: Place,
-    key: Key,
-    units: NDArray[np.int64],
-    times: NDArray[np.int64],
-    number: NDArray[Any],
-    scale: int,
-    present: NDArray[np.bool_],
-    *,
-    public: bool,
+def _rows_by_cell(found: Lineage) -> dict[Cell, NDArray[np.int64]]:
+    order = np.argsort(found.cell, kind="stable")
+    starts = np.searchsorted(found.cell[order], np.arange(len(found.cells) + 1))
+    return {
+        cell: found.record[order[starts[i] : starts[i + 1]]] for i, cell in enumerate(found.cells)
+    }
+
+
+def _answered(
+    asked: OrderFact, column: ShownColumn, given: Decimal | None, truth: _Truth, *, hidden: bool
 ) -> OrderFact | LinearFact:
-    # of a single unit each of these is its value
-    kind = KINDS[aggregate_of(column).function] if len(units) > 1 else "max"
-    there = present[units]
-    given = column.answer(key)
-    if given is None and not there.any():  # NULL: nobody has a value
-        ones = np.ones(len(units), np.int64)
-        return LinearFact(place, units, 0 * ones, ones, Fraction(0), Fraction(0))
-    shown = exact(given) if given is not None else _answer(kind, number[units], times, there, scale)
+    """A fact with its answer; nobody's having a value is linear, and so is a median of two."""
+    ones = np.ones(len(asked.unit), np.int64)
+    if given is None and not truth.present[asked.unit].any():
+        return LinearFact(asked.place, asked.unit, 0 * ones, ones, Fraction(0), Fraction(0))
+    shown = exact(given) if given is not None else _answer(asked, truth)
     low, high = shown - column.within, shown + column.within
-    if kind == "median" and len(units) == 2 and times[0] == times[1] and public:
-        ones = np.ones(2, np.int64)  # the median of two is their average
-        return LinearFact(place, units, ones, 0 * ones, 2 * low, 2 * high)
-    return OrderFact(place, kind, units, times, low, high)
+    of_two = asked.kind == "median" and len(ones) == 2 and len(set(asked.times.tolist())) == 1
+    if of_two and not hidden:
+        return LinearFact(asked.place, asked.unit, ones, 0 * ones, 2 * low, 2 * high)
+    return replace(asked, low=low, high=high)
 
 
-def _answer(
-    kind: OrderKind, numbers: NDArray[Any], times: NDArray[np.int64], there: Any, scale: int
-) -> Fraction:
+def _answer(asked: OrderFact, truth: _Truth) -> Fraction:
     """What the table gives, exactly."""
-    values = numbers[there]
-    if kind != "median":
-        return Fraction(int(values.max() if kind == "max" else values.min()), scale)
-    lower, upper = middle_pair(values, times[there])
-    return Fraction(lower + upper, 2 * scale)
+    there = truth.present[asked.unit]
+    values = truth.number[asked.unit[there]]
+    if asked.kind != "median":
+        return Fraction(int(values.max() if asked.kind == "max" else values.min()), truth.scale)
+    return Fraction(sum(middle_pair(values, asked.times[there])), 2 * truth.scale)
 
 
 def middle_pair(values: NDArray[Any], times: NDArray[np.int64]) -> tuple[int, int]:

@@ -62,10 +62,18 @@ class ClassModel:
 
     @classmethod
     def of(
-        cls, ranges: Propagation, check: FactCheck, reach: Fraction | None = None
+        cls,
+        ranges: Propagation,
+        check: FactCheck,
+        reach: Fraction | None = None,
+        *,
+        as_there: bool = False,
     ) -> "ClassModel":
-        """The model of all facts; with `reach` no range goes further from the truth than that."""
-        return _ModelBuilder(ranges, check, reach).model()
+        """The model of all facts; with `reach` no range goes further from the truth than that.
+
+        With `as_there` just those have a value who have one in the truth.
+        """
+        return _ModelBuilder(ranges, check, reach, as_there=as_there).model()
 
     @property
     def width(self) -> int:
@@ -76,8 +84,12 @@ class ClassModel:
 class _ModelBuilder:
     """Puts the rows and columns of a model together."""
 
-    def __init__(self, ranges: Propagation, check: FactCheck, reach: Fraction | None) -> None:
+    def __init__(
+        self, ranges: Propagation, check: FactCheck, reach: Fraction | None, *, as_there: bool
+    ) -> None:
         self._ranges, self._classes, self._check = ranges, ranges.classes, check
+        there = self._classes.there.tolist()
+        self._least, self._most = (there, there) if as_there else (ranges.least, ranges.most)
         self._count = len(self._classes)
         self._width = 2 * self._count
         self._ends: dict[str, dict[int, int]] = {"max": {}, "min": {}}
@@ -140,7 +152,7 @@ class _ModelBuilder:
         return columns[which]
 
     def _class_rows(self, which: int) -> Iterator[tuple[Entries, Bound, Bound]]:
-        """The total of a class lies between its ends, and further from one for each at the other."""
+        """The total of a class is between its ends, and further from one for each at the other."""
         classes, low, high = self._classes, self._low[which], self._high[which]
         total, there = classes.total[which], int(classes.there[which])
         top, bottom = self._ends["max"].get(which), self._ends["min"].get(which)
@@ -162,12 +174,12 @@ class _ModelBuilder:
             yield used, None, Fraction(there)
 
     def _box(self) -> tuple[list[Bound], list[Bound]]:
-        classes, ranges = self._classes, self._ranges
+        classes = self._classes
         low: list[Bound] = [Fraction(0)] * self._width
         high: list[Bound] = [Fraction(0)] * self._width
         for which in range(self._count):
             total, there = classes.total[which], int(classes.there[which])
-            least, most = ranges.least[which], ranges.most[which]
+            least, most = self._least[which], self._most[which]
             a, b = self._low[which], self._high[which]
             if most == 0:
                 low[which] = high[which] = -total
@@ -197,10 +209,8 @@ class Relaxation:
         value = [
             int(each * scale) for (entries, _, _), scale in scaled for each in entries.values()
         ]
-        low, high = (
-            tuple(None if ends[side] is None else ends[side] * scale for ends, scale in scaled)
-            for side in (1, 2)
-        )
+        low = tuple(None if end is None else end * scale for (_, end, _), scale in scaled)
+        high = tuple(None if end is None else end * scale for (_, _, end), scale in scaled)
         system = System(len(scaled), model.width, row, column, integer_array(value))
         box = Box(model.low, model.high, (False,) * model.width)
         self._program = LinearProgram(Scaled.of(Region(system, box, low, high)))

@@ -11,6 +11,7 @@ Exact      Classes are found by random keys and then compared entry by entry: a 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,7 @@ def _labels(facts: Facts) -> NDArray[np.int64]:
     if _alike(token, start, first[label]):
         return label.astype(np.int64)
     signatures: dict[bytes, int] = {}
-    parts = (token[a:b].tobytes() for a, b in zip(start[:-1], start[1:], strict=True))
+    parts = (token[a:b].tobytes() for a, b in pairwise(start.tolist()))
     exact = [signatures.setdefault(each, len(signatures)) for each in parts]
     return np.array(exact, np.int64)
 
@@ -219,7 +220,7 @@ def _entries(facts: Facts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def _pairs(fact: LinearFact) -> NDArray[Any]:
     """The two coefficients of each unit as one sortable thing."""
-    if fact.alpha.dtype != object and fact.beta.dtype != object:
+    if object not in {fact.alpha.dtype, fact.beta.dtype}:
         kind = np.dtype([("alpha", np.int64), ("beta", np.int64)])
         pairs = np.empty(len(fact.unit), kind)
         pairs["alpha"], pairs["beta"] = fact.alpha, fact.beta

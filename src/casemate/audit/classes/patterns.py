@@ -202,21 +202,18 @@ class Patterns:
                 Attained(lower, at_lower, below),
                 Attained(upper, at_upper, above),
             ]
-        return self._middle(fact, units, times, numbers, lower, low, high, avoid, prefer)
+        return self._middle(units, times, lower, (low, high), (avoid, prefer))
 
     def _middle(
         self,
-        fact: OrderFact,
         units: NDArray[np.int64],
         times: NDArray[np.int64],
-        numbers: NDArray[Any],
         level: int,
-        low: NDArray[Any],
-        high: NDArray[Any],
-        avoid: Flags,
-        prefer: Flags,
+        ends: tuple[NDArray[Any], NDArray[Any]],
+        wishes: tuple[Flags, Flags],
     ) -> list[Attained]:
         """Whoever is at the median may go to a side as long as neither has more than half."""
+        (low, high), (avoid, prefer), numbers = ends, wishes, self.number[units]
         at = units[numbers == level]
         total = int(times.sum())
         most = (total - 1) // 2  # on either side: less than half

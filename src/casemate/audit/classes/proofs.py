@@ -19,6 +19,9 @@ from casemate.audit.classes.search import Decisions, SecondTableSearch, Standing
 from casemate.audit.time_limit import Clock
 from casemate.exact import Certificate
 
+INTEGER_PROGRAM_SECONDS = 3.0
+"""The longest that one integer program may take."""
+
 
 class ProofSearch:
     """Proofs for the classes that no second table was found for."""
@@ -80,13 +83,13 @@ class ProofSearch:
 
     # Linear programs ------------------------------------------------------------------------------
 
-    def by_multipliers(self) -> None:
+    def by_multipliers(self, clock: Clock) -> None:
         """Prove the value of each class that is left, or that it has none, by linear programs."""
         if not len(self._decisions.open):
             return
         relaxation = Relaxation(ClassModel.of(self.ranges, self._check))
         for which in self._decisions.open.tolist():
-            if self._clock.over:
+            if clock.over:
                 return
             value = self._classes.value(which)
             wanted = list(_wanted(value, bool(self._classes.may_miss[which])))
@@ -99,7 +102,7 @@ class ProofSearch:
     def _bound(
         self, relaxation: "Relaxation", which: int, secret: Secret, above: bool
     ) -> Combined | None:
-        """A step that proves the true total of a class to be the least, or with `above` the most."""
+        """A step that proves the true total of a class to be the least, or the most (`above`)."""
         classes = self._classes
         deadline = time.monotonic() + max(0.0, self._clock.seconds_left)
         total = classes.total[which] if secret == "value" else Fraction(int(classes.there[which]))
@@ -136,33 +139,46 @@ class ProofSearch:
 
     # Second tables with other people at extremes --------------------------------------------------
 
-    def by_whole_numbers(self, search: SecondTableSearch, seconds: float) -> None:
-        """Let an integer program say who could have extremes, and a value at all, instead."""
-        if not len(self._decisions.open):
+    def by_whole_numbers(self, search: SecondTableSearch, clock: Clock) -> None:
+        """Let an integer program say who could have extremes, and a value at all, instead.
+
+        First with the same people having a value as in the truth, which is easier. Medians are
+        not in the model, and hardly ever kept by what it says.
+        """
+        if any(each.fact.kind == "median" for each in self._classes.orders):
             return
+        for as_there in (True, False):
+            if len(self._decisions.open) and (as_there or self._classes.may_miss.any()):
+                self._by_whole_numbers(search, clock, as_there=as_there)
+
+    def _by_whole_numbers(self, search: SecondTableSearch, clock: Clock, *, as_there: bool) -> None:
         classes = self._classes
         numbers = classes.facts.number
         spread = Fraction(int(numbers.max() - numbers.min()) + 1, classes.facts.scale)
-        model = ClassModel.of(self.ranges, self._check, reach=spread)
+        model = ClassModel.of(self.ranges, self._check, spread, as_there=as_there)
         program = WholeModel(model)
         for which in self._decisions.open.tolist():
-            value = self._classes.value(which)
-            for secret, above in _wanted(value, bool(classes.may_miss[which])):
-                if self._clock.over or self._decisions.standing[which] != Standing.OPEN:
+            value = classes.value(which)
+            hidden = bool(classes.may_miss[which]) and not as_there
+            for secret, above in () if value is None and as_there else _wanted(value, hidden):
+                if clock.over or self._decisions.standing[which] != Standing.OPEN:
                     break
                 column = which + (len(classes) if secret == "presence" else 0)
-                left = min(seconds, self._clock.seconds_left)
+                left = min(INTEGER_PROGRAM_SECONDS, clock.seconds_left)
                 point = program.point(column, above, left)
-                if point is None:
-                    continue
-                counts = np.rint(point).astype(np.int64)
-                tops, bottoms = (
-                    _per_class(columns, counts, len(classes))
-                    for columns in (model.tops, model.bottoms)
-                )
-                there = classes.there + counts[len(classes) : 2 * len(classes)]
-                costs = -1.0 if above else 1.0
-                search.at_extremes(which, costs, tops, bottoms, there)
+                if point is not None:
+                    tops, bottoms, there = self._counts(model, point)
+                    search.at_extremes(which, -1.0 if above else 1.0, tops, bottoms, there)
+
+    def _counts(
+        self, model: ClassModel, point: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """How many of each class are at its ends in a point, and how many have a value."""
+        counts, size = np.rint(point).astype(np.int64), len(self._classes)
+        tops, bottoms = (
+            _per_class(columns, counts, size) for columns in (model.tops, model.bottoms)
+        )
+        return tops, bottoms, self._classes.there + counts[size : 2 * size]
 
 
 def _signed(weights: Mapping[int, Fraction], above: bool) -> dict[int, Fraction]:

@@ -147,12 +147,11 @@ class Propagation:
             if len(unknown) > 1:
                 continue
             total = sum((each for each in most if each is not None), Fraction(0))
-            slack = total - sign * end
             places = unknown or range(len(most))
             for place in places:
                 own = most[place]
                 others = total if own is None else total - own
-                self._narrow(number, place, sign, sign * end - others, slack)
+                self._narrow(number, place, sign, sign * end - others)
 
     def _largest(self, which: int, alpha: int, beta: int) -> Fraction | None:
         """The most that a class can add to a sum."""
@@ -161,11 +160,9 @@ class Propagation:
         if alpha and end is None:
             return Fraction(0) if self.most[which] == 0 else None
         each = (alpha * end if end is not None and alpha else Fraction(0)) + beta
-        return each * (self.most[which] if each > 0 else self.least[which])
+        return each * int(self.most[which] if each > 0 else self.least[which])
 
-    def _narrow(
-        self, number: int, place: int, sign: int, needed: Fraction, slack: Fraction
-    ) -> None:
+    def _narrow(self, number: int, place: int, sign: int, needed: Fraction) -> None:
         """A class adds at least so much to `sign` times a linear fact."""
         row = self.classes.rows[number]
         which, alpha, beta = (
@@ -186,13 +183,13 @@ class Propagation:
         for other, (which, alpha, beta) in enumerate(entries):
             if other == place:
                 continue
-            alpha, beta = sign * alpha, sign * beta
-            end = self.high[which] if alpha > 0 else self.low[which]
-            each = (alpha * end if end is not None and alpha else Fraction(0)) + beta
+            upwards = sign * alpha > 0
+            end = self.high[which] if upwards else self.low[which]
+            each = sign * ((alpha * end if end is not None and alpha else Fraction(0)) + beta)
             if each or (alpha and end is None):
                 ends.append(("most" if each > 0 or end is None else "least", which))
             if alpha:
-                ends.append(("high" if alpha > 0 else "low", which))
+                ends.append(("high" if upwards else "low", which))
         return self.because(*ends)
 
     def _count(self, number: int, place: int, sign: int, bound: Fraction, *, above: bool) -> None:
@@ -203,17 +200,15 @@ class Propagation:
             most = max(0, math.floor(bound))
             if most >= self.most[which] or most > 0:
                 return  # who of them it is stays open
-            end, self.most[which], limit = "most", 0, Fraction(0)
+            end, self.most[which] = "most", 0
         else:
             least = min(self.most[which], math.ceil(bound))
             if least <= self.least[which] or least < self.classes.size[which]:
                 return
-            end, self.least[which], limit = "least", least, Fraction(least)
+            end, self.least[which] = "least", least
         units = tuple(self.classes.members(which).tolist())
-        step = Combined(units, "presence", above, bound if above else bound, {number: weight})
+        step = Combined(units, "presence", above, bound, {number: weight})
         self._note(end, which, self._add(step, self._premises(number, place, sign)))
-        if limit < 0:
-            raise ArithmeticError("a number of values is negative")
 
     def _value(self, number: int, place: int, sign: int, needed: Fraction, alpha: int) -> None:
         """What the values of a class add up to has a bound, and perhaps each of them."""

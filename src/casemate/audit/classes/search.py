@@ -26,6 +26,9 @@ from casemate.exact import Box, LinearProgram, Region, Scaled, Status, System, i
 RANDOM_PROGRAMS_WITHOUT_NEWS = 3
 """Linear programs in a row that may free nobody before single classes are tried."""
 
+SMALL_GROUP, GROUPS_WITHOUT_NEWS = 6, 3
+"""So many classes at a time, and so many times without news before single ones are tried."""
+
 SEARCH_REACH = 4
 """A total without an end is looked for within so many times the largest number of the truth."""
 
@@ -237,6 +240,17 @@ class SecondTableSearch:
             costs = np.zeros(len(self._classes))
             costs[open_classes] = self._random.standard_normal(len(open_classes))
             idle = 0 if self._try(open_classes, costs, replace=False) else idle + 1
+
+    def in_small_groups(self) -> None:
+        """A few classes at a time, with others in their place where they attain something."""
+        idle = 0
+        while idle < GROUPS_WITHOUT_NEWS and len(self.decisions.open) > SMALL_GROUP:
+            if self._clock.over:
+                return
+            wanted = self._random.choice(self.decisions.open, SMALL_GROUP, replace=False)
+            costs = np.zeros(len(self._classes))
+            costs[wanted] = self._random.standard_normal(SMALL_GROUP)
+            idle = 0 if self._try(wanted, costs, replace=True) else idle + 1
 
     def one_by_one(self, tries: int) -> None:
         """One class at a time, with others in its place where it attains something."""

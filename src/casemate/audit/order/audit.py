@@ -290,13 +290,18 @@ class OrderLog:
 
     def possible(self) -> bool:
         """Whether the table's own values have the right type and lie within their bounds."""
-        ends = zip(self.truth, self.domain.low, self.domain.high, strict=True)
+        ends = zip(self.numbers, self.domain.low, self.domain.high, strict=True)
         return all(
             (low is None or low <= value)
             and (high is None or value <= high)
             and not (self.domain.integer and value.denominator != 1)
             for value, low, high in ends
         )
+
+    @cached_property
+    def numbers(self) -> list[Exact]:
+        """The custodian's values, where none of them is missing."""
+        return [Fraction(0) if each is None else each for each in self.truth]
 
 
 class Copies:
@@ -334,7 +339,7 @@ def audit_totals(
     if not left:
         return {}, set()
     longer = _with_totals(log, [people.rows(first) for first in left])
-    found = audit_order(longer.questions, longer.domain, longer.truth, limit=limit)
+    found = audit_order(longer.questions, longer.domain, longer.numbers, limit=limit)
     about = zip(left, found.records[len(log.truth) :], strict=True)
     exposed, undecided = {}, set()
     for first, verdict in about:
@@ -357,7 +362,7 @@ def _open_totals(log: OrderLog, verdicts: Verdicts, people: People) -> list[int]
             if place in log.extras:
                 continue
             first = int(people.first[place])
-            changes[first] = changes.get(first, 0) + value - log.truth[place]
+            changes[first] = changes.get(first, 0) + (value or 0) - log.numbers[place]
         free.update(first for first, change in changes.items() if change)
     known = set(verdicts.positions(ExposedValue))
     several = set(np.flatnonzero(people.sizes > 1).tolist()) - free
@@ -374,7 +379,7 @@ def _with_totals(log: OrderLog, people: Sequence[NDArray[np.int64]]) -> OrderLog
     ]
     low = tuple(_sum_of_bounds([domain.low[row] for row in rows]) for rows in people)
     high = tuple(_sum_of_bounds([domain.high[row] for row in rows]) for rows in people)
-    totals = [sum((log.truth[row] for row in rows), Fraction(0)) for rows in people]
+    totals = [sum((log.numbers[row] for row in rows), Fraction(0)) for rows in people]
     wider = Domain((*domain.low, *low), (*domain.high, *high), domain.integer)
     return OrderLog([*log.questions, *questions], wider, [*log.truth, *totals], log.extras)
 
@@ -635,7 +640,7 @@ class _Share:
         """What the engines say; nothing, where the table itself is not possible."""
         if not log.possible():
             return Verdicts((Undecided(),) * len(log.truth), (), (), 0)
-        return audit_order(log.questions, log.domain, log.truth, 0, clock.left)
+        return audit_order(log.questions, log.domain, log.numbers, 0, clock.left)
 
     def _misses(self, log: OrderLog) -> bool:
         """Whether not all is known of numbers that may be missing.
@@ -644,7 +649,9 @@ class _Share:
         medians were not asked.
         """
         numbers = (*self._own.values(), *self._extras.values())
-        hidden = {self._nodes.node(n).unknown.column for n in numbers if self._nodes.may_be_missing(n)}
+        hidden = {
+            self._nodes.node(n).unknown.column for n in numbers if self._nodes.may_be_missing(n)
+        }
         ordered = {name_of(each) for each in self._nodes.case.publication.ordered}
         return bool(hidden) and (not log.domain.integer or bool(hidden & ordered))
 
@@ -667,7 +674,7 @@ class _Share:
         """The second tables with a sum at an end that would have been shown as another number."""
         found, rows = set[int](), self._nodes.open_rows(self._mine)
         for number, witness in enumerate(verdicts.witnesses if rows else ()):
-            table = witness.applied_to(list(log.truth))
+            table = witness.applied_to(log.numbers)
             for row in rows:
                 total = sum(a * table[self._position[c]] for c, a in row.terms)
                 if total in row.excluded:

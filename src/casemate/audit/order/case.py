@@ -223,15 +223,15 @@ class Witness:
     """A second table: the truth, except at these positions."""
 
     positions: NDArray[np.int64]
-    values: tuple[Exact, ...]
+    values: tuple[Exact | None, ...]  # None for one that is missing
 
-    def applied_to(self, truth: list[Exact]) -> list[Exact]:
+    def applied_to(self, truth: list[Exact]) -> list[Exact | None]:
         """The whole second table.
 
         >>> Witness(np.array([1]), (7,)).applied_to([1, 2, 3])
         [1, 7, 3]
         """
-        table = list(truth)
+        table: list[Exact | None] = list(truth)
         for position, value in zip(self.positions.tolist(), self.values, strict=True):
             table[position] = value
         return table
