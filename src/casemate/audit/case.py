@@ -4,15 +4,43 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from casemate.exact import Box, Region, System
-from casemate.published import Equations, Knowledge, Publication, box_of, record_name, region_of
+from casemate.published import (
+    Equations,
+    Knowledge,
+    Publication,
+    ShownColumn,
+    box_of,
+    record_name,
+    region_of,
+)
+from casemate.query import Aggregate, Function
 from casemate.query.language import Scalar
 from casemate.query.records import Cut, Unknown, possible_values
 from casemate.table import Policy
 from casemate.table.sources import Source
+
+OrderKind = Literal["max", "min", "median"]
+KINDS: dict[Function, OrderKind] = {
+    Function.MIN: "min",
+    Function.MAX: "max",
+    Function.MEDIAN: "median",
+}
+
+
+def name_of(column: ShownColumn) -> str:
+    """The private number of which a column shows an extreme or a median."""
+    (name,) = aggregate_of(column).private_argument
+    return name
+
+
+def aggregate_of(column: ShownColumn) -> Aggregate:
+    """The extreme or median that a column shows."""
+    return column.select.aggregates[column.form.weights[0][0]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

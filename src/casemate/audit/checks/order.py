@@ -11,13 +11,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from casemate.audit.case import Case
+from casemate.audit.case import Case, name_of
 from casemate.audit.checks.rank import DeterminedByRank
 from casemate.audit.classes.certificate import Proof
 from casemate.audit.classes.changes import Change
 from casemate.audit.classes.decide import ClassVerdicts, decide_by_classes
 from casemate.audit.classes.derivation import derivation, tipping_query
-from casemate.audit.classes.facts import Facts, name_of
+from casemate.audit.classes.facts import Facts
 from casemate.audit.classes.search import Standing
 from casemate.audit.order.audit import Derived, Ordered, OrderLog, by_order
 from casemate.audit.order.case import Witness

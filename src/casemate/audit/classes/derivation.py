@@ -90,8 +90,9 @@ def _count(number: int, one: str, own: bool) -> str:
 def _missing(fact: LinearFact, people: str, several: bool) -> DerivationStep:
     if fact.high == 0 and not any(fact.alpha.tolist()):
         count = len(fact.unit)
-        among = "1 person" if count == 1 else f"{count:,} people"
-        return _said(fact, f"it counts 0 values among {among}, so all of them are missing")
+        if count == 1:
+            return _said(fact, "nobody else is in it, and it has no value: it is missing")
+        return _said(fact, f"there are 0 values among {count:,} people in it: all are missing")
     together = "with the other cells, " if several else ""
     return _said(fact, f"{together}no value is left over for {people}")
 

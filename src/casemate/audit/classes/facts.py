@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.case import Case
+from casemate.audit.case import KINDS, Case, OrderKind, aggregate_of, name_of
 from casemate.exact import Bound
 from casemate.published import (
     People,
@@ -34,13 +34,6 @@ from casemate.published import (
 from casemate.query import Aggregate, Function
 from casemate.query.records import Cell, Cut, Lineage, Unknown, lineage
 from casemate.table import Missing
-
-OrderKind = Literal["max", "min", "median"]
-KINDS: dict[Function, OrderKind] = {
-    Function.MIN: "min",
-    Function.MAX: "max",
-    Function.MEDIAN: "median",
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,17 +129,6 @@ class Facts:
             if not inside or (prior.whole and bool((numbers % self.scale != 0).any())):
                 return False
         return bool(self.may_miss[self.asked[~self.present[self.asked]]].all())
-
-
-def name_of(column: ShownColumn) -> str:
-    """The private number of which a column shows an extreme or a median."""
-    (name,) = aggregate_of(column).private_argument
-    return name
-
-
-def aggregate_of(column: ShownColumn) -> Aggregate:
-    """The extreme or median that a column shows."""
-    return column.select.aggregates[column.form.weights[0][0]]
 
 
 def _summed(column: ShownColumn) -> Aggregate:

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from casemate.audit.case import Case
-from casemate.audit.classes.facts import KINDS, aggregate_of, name_of
+from casemate.audit.case import KINDS, Case, aggregate_of, name_of
 from casemate.audit.order.case import ExposedValue, Free, Undecided, Verdicts, Witness
 from casemate.audit.order.decide import audit_order
 from casemate.audit.region.second import components

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         read_queries,
         read_statement,
     )
-    from casemate.query.parse.projection import parse_projection
     from casemate.query.parse.public_join import eliminate_joins, public_rows
     from casemate.query.parse.sql import DIALECT, dialect_of, parse, parse_statement, split
     from casemate.query.parse.version import VersionView
