@@ -1,8 +1,8 @@
 """Claims: a real dashboard with extremes, medians and missing values is decided in seconds.
 
 The records are those of the American Community Survey, Massachusetts 2019, as excerpted by NIST: a
-file acs_massachusetts_2019.csv.gz in the folder that CASEMATE_DATA names; 1,120 of 7,634 incomes are
-missing. Groups of fewer than 10 people are withheld. Seconds are CPU seconds of the whole audit.
+file acs_massachusetts_2019.csv.gz in the folder that CASEMATE_DATA names; 1,120 of 7,634 incomes
+are missing. Groups of fewer than 10 people are withheld. Seconds are CPU seconds of the whole audit.
 """
 
 import gzip
@@ -28,7 +28,7 @@ type = "decimal"
 unbounded = true
 missing = "{missing}"
 """
-KEYS = "PUMA SEX MSP HISP RAC1P OWN_RENT INDP_CAT EDU".split()
+KEYS = ["PUMA", "SEX", "MSP", "HISP", "RAC1P", "OWN_RENT", "INDP_CAT", "EDU"]
 TABLES = (
     "EDU",
     "SEX, MSP",
