@@ -2,7 +2,7 @@
 
 The records are those of the American Community Survey, Massachusetts 2019, as excerpted by NIST: a
 file acs_massachusetts_2019.csv.gz in the folder that CASEMATE_DATA names; 1,120 of 7,634 incomes
-are missing. Groups of fewer than 10 people are withheld. Seconds are CPU seconds of the whole audit.
+are missing. Groups of fewer than 10 people are withheld. Seconds are CPU seconds of an audit.
 """
 
 import gzip

@@ -1,7 +1,7 @@
 """Assemble the exposed people from what was found by rank, by bounds and types, and by order."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -89,7 +89,8 @@ def apart_from_missing(
     ]
     seen = {(each.record, each.column) for each in missing}
     kept = []
-    for each in (_with_statements(case, each) for each in exposed):
+    extremes = {part.column: part.queries for part in ordered}
+    for each in (_with_statements(case, each, extremes.get(each.column, ())) for each in exposed):
         if not _is_missing(case, each):
             kept.append(each)
         elif (each.record, each.column) not in seen:
@@ -114,14 +115,18 @@ SEARCHED = {
 }
 
 
-def _with_statements(case: Case, exposed: Exposed) -> Exposed:
-    """A value without a statement of its own gets all that are about it, and the last of them."""
+def _with_statements(case: Case, exposed: Exposed, extremes: Collection[int]) -> Exposed:
+    """A value without a statement of its own gets all that are about it, and the last of them.
+
+    `extremes` are statements that show extremes or medians of its column.
+    """
     if exposed.by is not None:
         return exposed
-    places = _places_about(case, exposed)
     text = SEARCHED.get(exposed.proof, SEARCHED[Proof.BOUNDS])
-    steps = tuple(DerivationStep(each.query, each.key, text) for each in places)
-    by = max((each.query for each in places), default=max(1, case.publication.queries))
+    used = [(each.query, each.key) for each in _places_about(case, exposed)]
+    used += [(query, None) for query in sorted(extremes)]
+    steps = tuple(DerivationStep(query, key, text) for query, key in used)
+    by = max((query for query, _ in used), default=max(1, case.publication.queries))
     return replace(exposed, by=by, derivation=exposed.derivation or steps)
 
 
