@@ -75,7 +75,7 @@ def summary(found: Audited, seconds: float) -> str:
     )
 
 
-def measure(log: list[str], table: Path, private: str = "") -> tuple[Audited, float]:
+def measure(log: list[str], table: Path, private: tuple[str, ...] = ()) -> tuple[Audited, float]:
     start = time.process_time()
     found = Audit.of(log, table, private=private)
     return found, time.process_time() - start
@@ -104,7 +104,7 @@ def generated(folder: Path) -> list[Claim]:
         rows = np.c_[rng.integers(0, 200, count), rng.lognormal(10, 1, count).astype(int)]
         np.savetxt(path, rows, fmt="%d", delimiter=",", header="g,x", comments="")
         log = ["SELECT g, MIN(x), MAX(x), AVG(x), COUNT(*) FROM t GROUP BY g"]
-        found, seconds = measure(log, path, "x")
+        found, seconds = measure(log, path, ("x",))
         claims.append(Claim(f"{count:,} generated people", f"{most} s", summary(found, seconds)))
     return claims
 

@@ -1,8 +1,9 @@
 """Who is exposed: what a set of published aggregates adds up to, decided exactly.
 
 `decide_exposure` runs the list of checks over one `case`: each adds to the `findings`, which become
-a `result`. `checks` are the ways to be exposed, `region` the arithmetic of possible tables, `order`
-extremes, medians and comparisons, `second_tables` the proof that somebody is safe and
+a `result`. `checks` are the ways to be exposed, `region` the arithmetic of possible tables,
+`classes` decides extremes, medians and missing values by interchangeable people, `order` what is
+compared person by person, `second_tables` is the proof that somebody is safe and
 `second_tables_file` its CSV, `repair` what can be published instead, `online` the auditor that
 decides before it answers, `watch` follows a log that grows, `releases` audits versions of a table
 together, `large` tables too long for equations, `small_block` blocks of a few people, `time_limit`
