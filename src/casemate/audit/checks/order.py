@@ -17,10 +17,11 @@ from casemate.audit.classes.certificate import Proof
 from casemate.audit.classes.changes import Change
 from casemate.audit.classes.decide import ClassVerdicts, decide_by_classes
 from casemate.audit.classes.derivation import derivation, tipping_query
-from casemate.audit.classes.facts import Facts
+from casemate.audit.classes.facts import Facts, is_hidden
 from casemate.audit.classes.search import Standing
 from casemate.audit.order.audit import Derived, Ordered, OrderLog, by_order
 from casemate.audit.order.case import Witness
+from casemate.audit.region.second import components
 from casemate.audit.result import Proof as ProofKind
 from casemate.audit.time_limit import Clock
 from casemate.exact import Certificate, Domain, Exact, OrderQuestion
@@ -48,19 +49,26 @@ MAX_ENGINE_UNITS = 1_000
 
 def _is_left_to_engines(case: Case, found: Ordered) -> bool:
     """Whether something is open in a log that is short enough, and nobody may be missing."""
-    column = case.policy.column(found.column)
-    hidden = column is not None and column.nullable
-    return (
-        bool(found.undecided) and not hidden and len(found.log.asked_positions()) < MAX_ENGINE_UNITS
-    )
+    if not bool(found.undecided) or len(found.log.asked_positions()) >= MAX_ENGINE_UNITS:
+        return False
+    return not is_hidden(case, found.column) or not found.complete
 
 
 def _joined(found: Ordered, other: Ordered | None) -> Ordered:
     """What classes decided, and of what they left open what the engines say."""
     if other is None:
         return found
-    left = {place for place, _ in found.undecided}
+    left = {place for place, name in found.undecided if name == found.column}
     more = {place: each for place, each in other.exposed.items() if place in left}
+    if not found.complete:  # the engines do not read these extremes: they free nobody
+        still = (each for each in found.undecided if each not in {(p, found.column) for p in more})
+        return replace(
+            found,
+            exposed={**found.exposed, **more},
+            undecided=tuple(still),
+            others=other.others,
+            covered=other.covered,
+        )
     return replace(
         found,
         exposed={**found.exposed, **more},
@@ -99,7 +107,10 @@ def _ordered(case: Case, verdicts: ClassVerdicts) -> Ordered:
         column for column in range(case.equations.system.columns) if case.secret(column) == name
     ]
     totals, open_ = _totals(verdicts)
-    undecided = [(unit, name) for unit in verdicts.units(Standing.OPEN).tolist()]
+    undecided = {(unit, name) for unit in verdicts.units(Standing.OPEN).tolist()}
+    if not facts.complete:
+        decided = {(unit, name) for unit in (*exposed, *missing)}
+        undecided |= _linked(case, name) - decided
     log, tied = _log(facts)
     return Ordered(
         name,
@@ -111,12 +122,22 @@ def _ordered(case: Case, verdicts: ClassVerdicts) -> Ordered:
         tuple(_witness(change, facts) for change in verdicts.changes),
         verdicts.false,
         {},
-        frozenset(mine),
+        frozenset(mine) if facts.complete else frozenset(),
         frozenset(fact.place.query for fact in facts.order),
         missing,
         derived,
         verdicts.reason,
+        facts.complete,
     )
+
+
+def _linked(case: Case, name: str) -> set[tuple[int, str]]:
+    """The secrets that equations tie to a number, directly or through others."""
+    system, record = case.region.system, case.equations.record.tolist()
+    label = components(system, np.ones(system.columns, np.bool_))
+    own = [column for column in range(len(record)) if case.secret(column) == name]
+    reached = np.flatnonzero(np.isin(label, label[own]))
+    return {(record[column], case.secret(column)) for column in reached.tolist()}
 
 
 def _kind(proof: Proof, facts: Facts, unit: int) -> str:
@@ -181,7 +202,8 @@ def _totals(verdicts: ClassVerdicts) -> tuple[Mapping[int, tuple[Fraction, str]]
     }
     open_ = set[int]()
     for first in np.flatnonzero(people.sizes > 1).tolist():
-        rows = set(people.rows(first).tolist())
+        everything = people.rows(first)
+        rows = set(everything[facts.present[everything] | facts.may_miss[everything]].tolist())
         unsettled = first not in free and rows <= asked and not rows <= exposed
         if unsettled and not any(_can_be_exchanged(verdicts, row, rows) for row in rows):
             open_.add(first)

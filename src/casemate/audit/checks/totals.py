@@ -29,7 +29,14 @@ from casemate.audit.region.second import Change
 from casemate.audit.result import Exposed, Proof, PublishedCertificate
 from casemate.audit.time_limit import Clock
 from casemate.exact import Bound, Region, Target
-from casemate.published import about_people, exact, true_values, with_sides
+from casemate.published import (
+    about_people,
+    column_values,
+    exact,
+    missing_counts,
+    true_values,
+    with_sides,
+)
 from casemate.query.language import Scalar
 from casemate.query.records import Category
 
@@ -78,15 +85,25 @@ def _sums(case: Case, name: str) -> Iterator[PersonTotal]:
 
 
 def _settled_elsewhere(case: Case, name: str) -> Mapping[int, Fraction]:
-    """The rows whose number was known before anything was published."""
+    """The rows whose number was known before anything was published, or that it is missing."""
     people = case.equations.people
+    absent = dict.fromkeys(_publicly_missing(case, name), Fraction(0))
     known_ranges = about_people(name, case.knowledge, people).known if case.knowledge.known else {}
     places = {people.place(record): ends for record, ends in known_ranges.items()}
-    return {
+    return absent | {
         place: low
         for place, (low, high) in places.items()
         if place is not None and low is not None and low == high
     }
+
+
+def _publicly_missing(case: Case, name: str) -> Iterator[int]:
+    """The rows of which everybody knows that they have no value; they add nothing to a total."""
+    declared, people = case.policy.column(name), case.equations.people
+    if declared is None or declared.nullable or not missing_counts([declared], case.source):
+        return
+    values = column_values(name, case.source)
+    yield from (p for p in range(len(people.records)) if values[people.record(p)] is None)
 
 
 def _columns(case: Case, name: str, category: Category | None) -> dict[int, NDArray[np.int64]]:

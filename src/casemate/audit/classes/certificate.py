@@ -231,6 +231,8 @@ class _Replay:
     # Multipliers ----------------------------------------------------------------------------------
 
     def _combine(self, step: Combined) -> bool:
+        if len(set(step.units)) < len(step.units):
+            return False  # whoever is named twice would be counted once
         bound = self._least(step)
         if bound is None or bound < (-step.bound if step.above else step.bound):
             return False
@@ -285,7 +287,8 @@ class _Replay:
         if unit not in self._gone:
             low, high = self.low(unit), self.high(unit)
             if low is not None and high is not None and low > high:
-                self._impossible = True
+                # nobody has such a value: it is missing, if it can be
+                self._impossible = self._impossible or self._is_there(unit)
                 return Fraction(0)
             if (slope > 0 and low is None) or (slope < 0 and high is None):
                 return None
@@ -350,6 +353,8 @@ class _Replay:
         without, having = self._copy(), self._copy()
         without._not_at.setdefault(unit, set()).add(step.fact)
         having._have(unit, fact)
+        if not all(_serves(each, proof) for each in (step.without, step.having)):
+            return False
         if not (without.proves(step.without) and having.proves(step.having)):
             return False
         for each in proof.units:
@@ -368,6 +373,13 @@ class _Replay:
         else:
             self._there.add(unit)
             self._low[unit] = self._high[unit] = value
+
+
+def _serves(case: Proof, whole: Proof) -> bool:
+    """Whether a proof in one case has the claim of the whole, or shows the case impossible."""
+    if case.impossible or whole.impossible:
+        return case.impossible
+    return case.value == whole.value and set(whole.units) <= set(case.units)
 
 
 def _between(low: Bound, high: Bound) -> Fraction:

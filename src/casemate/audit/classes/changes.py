@@ -55,7 +55,8 @@ def largest(numbers: NDArray[Any]) -> int:
 
 def safe(numbers: NDArray[Any], factor: int, terms: int = 1) -> NDArray[Any]:
     """The numbers, as Python integers where so many of their multiples could overflow."""
-    fits = numbers.dtype != object and largest(numbers) * max(1, abs(factor)) * terms < SAFE_TOTAL
+    size = max(1, largest(numbers)) * max(1, abs(factor)) * terms
+    fits = numbers.dtype != object and size < SAFE_TOTAL
     return numbers if fits else numbers.astype(object)
 
 
@@ -83,8 +84,9 @@ class _Entries:
         """What the facts come to for these totals and numbers of values."""
         count = max(1, len(self.row))
         total, there = safe(total, largest(self.alpha), count), there.astype(object)
-        small = object not in {total.dtype, self.alpha.dtype}
-        small = small and largest(self.beta) * largest(there) * scale * count < SAFE_TOTAL
+        small = object not in (total.dtype, self.alpha.dtype)
+        counted = max(1, largest(self.beta)) * max(1, largest(there))
+        small = small and counted * scale * count < SAFE_TOTAL
         kind = np.int64 if small else object
         parts = self.alpha.astype(kind) * total.astype(kind)[self.which]
         parts = parts + self.beta.astype(kind) * there.astype(kind)[self.which] * scale
@@ -129,7 +131,7 @@ class FactCheck:
                 return False
             if prior.high is not None and high > prior.high:
                 return False
-            if prior.whole and bool((mine % unit != 0).any()):
+            if prior.whole and bool((safe(mine, unit) % unit != 0).any()):
                 return False
         return True
 

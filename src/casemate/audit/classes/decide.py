@@ -43,6 +43,10 @@ MAX_INTEGER_PROGRAM_SECONDS = 20.0
 OPEN_REASON = (
     "extremes, medians and missing values of {}: neither a second table nor a proof was found"
 )
+PARTIAL_REASON = (
+    "comparisons or other secrets beside extremes and medians of {}, of which it is secret who has "
+    "none: no proof was found"
+)
 LIMIT_REASON = "the limit of time came before {} was decided"
 
 
@@ -70,6 +74,8 @@ class ClassVerdicts:
     @property
     def reason(self) -> str:
         """Why some are undecided."""
+        if not self.facts.complete:
+            return PARTIAL_REASON.format(self.facts.name)
         return (LIMIT_REASON if self.late else OPEN_REASON).format(self.facts.name)
 
 
@@ -92,7 +98,17 @@ def decide_by_classes(
         kept = tuple(each for each in facts.order if each.place.query not in false)
         facts = replace(facts, order=kept)
         check = FactCheck(Classes.of(facts))
-    return replace(_decide(check, certificates, clock), false=tuple(false))
+    found = replace(_decide(check, certificates, clock), false=tuple(false))
+    return found if facts.complete else _without_free(found)
+
+
+def _without_free(found: ClassVerdicts) -> ClassVerdicts:
+    """What follows still does where more was published; a second table need not keep that."""
+    known = [
+        found.facts.is_known(int(unit)) for unit in found.classes.order[found.classes.start[:-1]]
+    ]
+    open_ = (found.standing == Standing.FREE) & ~np.array(known, np.bool_)
+    return replace(found, standing=np.where(open_, Standing.OPEN, found.standing), changes=())
 
 
 def _decide(

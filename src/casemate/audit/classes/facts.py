@@ -86,7 +86,8 @@ class Facts:
     """Everything published about one private number, and what was known of it beforehand.
 
     The value of a unit is `number / scale` where it is `present`. `prior` is its place among
-    `priors`; `may_miss` whether it may be missing for all that was known.
+    `priors`; `may_miss` whether it may be missing for all that was known. Where they are not
+    `complete`, comparisons or other secrets say more: what follows does, and nobody is free.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Facts:
     may_miss: NDArray[np.bool_]
     linear: tuple[LinearFact, ...]
     order: tuple[OrderFact, ...]
+    complete: bool = True
 
     @cached_property
     def asked(self) -> NDArray[np.int64]:
@@ -146,22 +148,26 @@ class _Truth:
 
 
 def facts_of(case: Case, name: str) -> Facts | None:
-    """What was published about a private number; None where other secrets share its equations."""
-    linear = _linear_facts(case, name)
-    if linear is None:
+    """What was published about a private number; None where that is decided elsewhere.
+
+    That is where comparisons or other secrets share its equations, unless values may be missing in
+    secret: then nobody else reads its extremes and medians.
+    """
+    hidden = is_hidden(case, name)
+    linear, complete = _linear_facts(case, name)
+    if not complete and not (hidden and name in map(name_of, case.publication.ordered)):
         return None
     people = case.equations.people
     known = column_values(name, case.source)
     values = [known[people.record(place)] for place in range(len(people.records))]
     truth = _Truth(*numerators(values), np.array([each is not None for each in values], np.bool_))
     prior, priors, said = _priors(case, name, len(values))
-    hidden = is_hidden(case, name)
     may_miss = ~said if hidden else np.zeros(len(values), np.bool_)
     shown = list(_order_facts(case, name, truth, hidden=hidden))
     linear += [fact for fact in shown if isinstance(fact, LinearFact)]
     order = tuple(fact for fact in shown if isinstance(fact, OrderFact))
     own = truth.number, truth.scale, truth.present
-    return Facts(name, people, *own, prior, priors, may_miss, tuple(linear), order)
+    return Facts(name, people, *own, prior, priors, may_miss, tuple(linear), order, complete)
 
 
 def is_hidden(case: Case, name: str) -> bool:
@@ -189,19 +195,19 @@ def _priors(
 # Equations ----------------------------------------------------------------------------------------
 
 
-def _linear_facts(case: Case, name: str) -> list[LinearFact] | None:
+def _linear_facts(case: Case, name: str) -> tuple[list[LinearFact], bool]:
+    """The equations about this number alone, and whether there are no others about it."""
     equations = case.equations
     system, unknowns = equations.system, equations.unknowns
     role = np.array([_role(each, name) for each in unknowns], np.int64)
-    if any(each.column == name and _role(each, name) == 2 for each in unknowns):
-        return None  # comparisons say something of the number too
+    compared = any(each.column == name and _role(each, name) == 2 for each in unknowns)
     kind = role[equations.unknown][system.column] if len(unknowns) else system.column
-    mine = np.unique(system.row[kind < 2])
-    entry = np.isin(system.row, mine)
-    if bool((kind[entry] >= 2).any()):
-        return None
+    touched = np.unique(system.row[kind < 2])
+    mine = np.setdiff1d(touched, system.row[kind >= 2])
+    complete = not compared and len(mine) == len(touched)
     if not len(mine):
-        return []
+        return [], complete
+    entry = np.isin(system.row, mine)
     order = np.flatnonzero(entry)[np.argsort(system.row[entry], kind="stable")]
     rows, starts = np.unique(system.row[order], return_index=True)
     unit = equations.record[system.column[order]]
@@ -224,7 +230,7 @@ def _linear_facts(case: Case, name: str) -> list[LinearFact] | None:
                 row,
             )
         )
-    return found
+    return found, complete
 
 
 def _role(unknown: Unknown, name: str) -> int:

@@ -220,7 +220,7 @@ def _entries(facts: Facts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def _pairs(fact: LinearFact) -> NDArray[Any]:
     """The two coefficients of each unit as one sortable thing."""
-    if object not in {fact.alpha.dtype, fact.beta.dtype}:
+    if object not in (fact.alpha.dtype, fact.beta.dtype):
         kind = np.dtype([("alpha", np.int64), ("beta", np.int64)])
         pairs = np.empty(len(fact.unit), kind)
         pairs["alpha"], pairs["beta"] = fact.alpha, fact.beta

@@ -71,6 +71,8 @@ class ProofSearch:
             value = self._classes.facts.value(unit)
             if self._decisions.standing[which] != Standing.OPEN or value is None:
                 continue
+            if not certificate.coefficients.keys() <= number.keys():
+                continue  # of equations that are not all about this number alone
             weights = {
                 number[row]: Fraction(weight, certificate.divisor)
                 for row, weight in certificate.coefficients.items()

@@ -499,6 +499,7 @@ class Ordered:
     missing: Mapping[int, Derived] = field(default_factory=dict)  # known to have no value
     derived: Mapping[int, Derived] = field(default_factory=dict)  # proofs of exposed values
     reason: str = NOT_FOUND  # why some are undecided
+    complete: bool = True  # whether everything published about the number was read
 
 
 def by_order(case: Case, clock: Clock, decided: Collection[str] = ()) -> list[Ordered]:
