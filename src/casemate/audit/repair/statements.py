@@ -5,7 +5,7 @@ rows of a statement cannot be told apart in its text, the statement is published
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,7 @@ from casemate.exact import equations as equations_of
 from casemate.published import Place, place_of, presence, shown_cells
 from casemate.query import Select
 from casemate.query.engines import Key, answers
+from casemate.query.language import Scalar
 from casemate.query.parse import ShownRow, Withholding, split
 from casemate.query.records import lineage
 from casemate.table import Policy
@@ -122,10 +123,15 @@ def _count(rows: int) -> str:
 
 @dataclass(eq=False)
 class RowEvidence:
-    """What a row tells: equations, and the positions of the records that it is about."""
+    """What a row tells: equations, and the positions of the records that it is about.
+
+    `cells` are the keys that it is shown under: several where grouping sets have rows that look
+    the same.
+    """
 
     equations: list[int]
     records: NDArray[np.int64]
+    cells: set[tuple[tuple[str, Scalar], ...] | None] = field(default_factory=set)
 
 
 def rows_shown(case: Case, statements: AuditedStatements) -> dict[Withheld, RowEvidence]:
@@ -135,6 +141,7 @@ def rows_shown(case: Case, statements: AuditedStatements) -> dict[Withheld, RowE
         row = statements.listed[place.query].row(place)
         shown = found.setdefault(row, RowEvidence([], np.zeros(0, np.int64)))
         shown.equations += equation
+        shown.cells.add(place.key)
         shown.records = np.union1d(shown.records, records)
     return dict(sorted(found.items(), key=lambda pair: pair[0].rank))
 
