@@ -55,6 +55,12 @@ class Proofs:
         self._keys = {key for key in keys if not any(other < key for other in keys)}
         return bool(new)
 
+    def take(self, rows: Iterable[Withheld]) -> bool:
+        """Withhold rows without a proof that they are needed; whether there was any."""
+        alone = {frozenset({row}) for row in rows}
+        self._keys = {key for key in self._keys if not any(row <= key for row in alone)} | alone
+        return bool(alone)
+
     def hitting_set(self) -> set[Withheld]:
         """As few rows as can be found that meet the key of every proof, of few people."""
         chosen = self._smallest() or set().union(*self._keys)

@@ -25,13 +25,14 @@ from casemate.audit.case import Case
 from casemate.audit.decide_exposure import Audit, true_evidence
 from casemate.audit.findings import AuditOptions
 from casemate.audit.repair.proofs import Proofs, RankProofs, RowProof
-from casemate.audit.repair.stakes import Stakes, swappable
+from casemate.audit.repair.stakes import Stakes, columns_asked, swappable
 from casemate.audit.repair.statements import (
     AuditedStatements,
     LoggedStatement,
     RowEvidence,
     rows_shown,
 )
+from casemate.audit.repair.twins import Twins
 from casemate.audit.result import (
     Audited,
     Exposed,
@@ -61,6 +62,9 @@ MAX_OPEN_AUDITS = 2
 
 MAX_AUDITS_FOR_PROOFS = 60
 """Audits that proofs may be looked for in."""
+
+MAX_MADE_ALIKE = 50
+"""People up to whom each is made like somebody else."""
 
 MAX_ROUNDS_OF_RANK = 500
 """Times that proofs by rank alone may be looked for."""
@@ -205,6 +209,16 @@ class Trials:
         queries = list(self._texts(kept))
         return [self._proof(each, queries, kept) for each in _findings(found)]
 
+    def found_again(self, found: Audited, seen: set[int], is_proved: bool) -> list[int]:
+        """The positions of those found before, who are noted; of all where nothing is proved."""
+        places = {place for each in _findings(found) for place in self._places(each)}
+        again = places & seen
+        seen |= places
+        if not is_proved:
+            names = (*found.undecided, *found.unchecked)
+            again = places.union(*map(self._positions_named, names))
+        return sorted(again)
+
     def _proof(
         self, finding: Exposed | MissingValue, queries: Sequence[int], kept: set[Withheld]
     ) -> RowProof:
@@ -250,15 +264,16 @@ def _cells(finding: Exposed | MissingValue) -> list[Cell]:
 
 
 def without_proofs(
-    trials: Trials, stakes: Stakes, rows: Mapping[Withheld, RowEvidence], seconds: float
+    trials: Trials, case: Case, rows: Mapping[Withheld, RowEvidence], stakes: Stakes, seconds: float
 ) -> tuple[list[Withheld], bool]:
     """The rows without the fewest that meet every proof found, and whether an audit clears them.
 
-    It ends early where there is something that no proof was found for, and at the limit.
+    Whoever is found once more, or not decided about, is made like somebody else. It ends early
+    where that cannot be, or would be for too many, and at the limit.
     """
-    proofs, by_rank = Proofs(rows), RankProofs(stakes, rows)
+    proofs, by_rank, twins = Proofs(rows), RankProofs(stakes, rows), Twins(case, rows)
     deadline = time.monotonic() + seconds
-    kept = list(rows)
+    kept, seen, names = list(rows), set[int](), columns_asked(case)
     for _ in range(MAX_AUDITS_FOR_PROOFS):
         for _ in range(MAX_ROUNDS_OF_RANK):
             if time.monotonic() >= deadline or not proofs.add(by_rank.of(kept)):
@@ -269,7 +284,11 @@ def without_proofs(
         found = trials.of(kept)
         if found.verdict is Verdict.NONE_EXPOSED:
             return _with_doubtful(trials, proofs, rows, kept, deadline), True
-        if not proofs.add(trials.proofs(found, set(kept))):
+        is_proved = proofs.add(trials.proofs(found, set(kept)))
+        again = trials.found_again(found, seen, is_proved)
+        apart = (twins.rows_between(place, names, kept) for place in again[:MAX_MADE_ALIKE])
+        is_alike = len(again) <= MAX_MADE_ALIKE and proofs.take({r for each in apart for r in each})
+        if not is_proved and not is_alike:
             break
         kept = _without(rows, proofs.hitting_set())
     return kept, False
@@ -451,7 +470,7 @@ class _Repair:
         stakes, people = Stakes(self._case), self._case.equations.people
         brief = replace(self._options, group_size=1, insiders=0, certificates=0)
         trials = Trials(self._statements, shown, people, lambda log: self._audit(log, brief))
-        kept, is_safe = without_proofs(trials, stakes, shown, self._options.seconds)
+        kept, is_safe = without_proofs(trials, self._case, shown, stakes, self._options.seconds)
         if not is_safe:
             first = choose_rows(stakes, {row: shown[row] for row in kept})
             kept = trials.safe(first, lambda: swappable(self._case, shown))
