@@ -23,6 +23,7 @@ from casemate.audit.result import (
     Release,
     RemainingInterval,
     Repaired,
+    Withheld,
     Witnessed,
 )
 from casemate.published import People
@@ -246,12 +247,18 @@ def _cell(key: Sequence[tuple[str, Scalar | Fraction]] | None) -> dict[str, Any]
     return None if key is None else {name: number(value) for name, value in key}
 
 
+def _withheld(each: Withheld) -> dict[str, Any]:
+    """A row; or, in all rows of a statement, a column."""
+    column = {} if each.column is None else {"column": each.column}
+    return {"query": each.query, "cell": _cell(each.cell), **column}
+
+
 def _repair(repair: Repaired | None) -> dict[str, Any] | None:
     if repair is None:
         return None
     return {
         "file": None if repair.file is None else str(repair.file),
-        "withheld": [{"query": each.query, "cell": _cell(each.cell)} for each in repair.withheld],
+        "withheld": [_withheld(each) for each in repair.withheld],
         "dropped": list(repair.dropped),
         "verdict": repair.audited.verdict.value,
         "cells_before": repair.cells_before,

@@ -241,6 +241,30 @@ def test_one_row_goes_for_each_way_that_leads_to_a_maximum(tmp_path: Path) -> No
     assert found.is_safe and len(found.withheld) == 2 and found.dropped == ()
 
 
+def test_a_column_goes_where_that_loses_less_than_the_statement(tmp_path: Path) -> None:
+    """The sum and the weighted sum of two people say both values."""
+    table = people_of("a,1,10 a,2,20 b,1,5 b,2,6 b,2,7", tmp_path)
+    start = "SELECT COUNT(*), SUM(pay) AS paid"
+    found = repair(
+        [f"{start}, SUM(floor * pay) AS w FROM t WHERE team = 'a'"], table, private="pay"
+    )
+    assert found.is_safe and found.dropped == () and found.cells_after == found.cells_before == 1
+    assert [(each.query, each.column) for each in found.withheld] == [(1, "w")]
+    assert split(found.sql) == [f"{start} FROM t WHERE team = 'a'"]
+    assert "-- query 1, column w withheld" in found.sql
+
+
+def test_a_column_that_the_statement_is_sorted_by_stays(tmp_path: Path) -> None:
+    table = people_of("a,1,10 a,2,20", tmp_path)
+    sql = "SELECT team, MIN(pay) AS low, MAX(pay) AS high FROM t GROUP BY 1 ORDER BY high"
+    with Table.open(table, private=["pay"]) as people:
+        statement = LoggedStatement(1, sql, people.policy, people.source, "postgres")
+        assert statement.columns == ("low", "high")
+        assert statement.without([Withheld(1, None, column="high")]) is None
+        left = statement.without([Withheld(1, None, column="low")])
+    assert left == "SELECT team, MAX(pay) AS high FROM t GROUP BY 1 ORDER BY high"
+
+
 def test_who_is_known_to_be_missing_is_repaired_as_well(tmp_path: Path) -> None:
     path, policy = tmp_path / "people.csv", tmp_path / "people.toml"
     rows = "a,1,10 a,2,20 a,1,30 a,2, b,1, b,2,"

@@ -99,13 +99,43 @@ class Trials:
             for cell in shown.cells:
                 self._shown.setdefault((row.query, cell), []).append(row)
 
-    def of(self, kept: Iterable[Withheld]) -> Audited:
-        """Audit what is published if these rows are, and no others."""
-        texts = self._texts(set(kept))
+    def of(self, kept: Iterable[Withheld], columns: Sequence[Withheld] = ()) -> Audited:
+        """Audit what is published if these rows are, and no others, without some columns."""
+        texts = self._texts(set(kept), columns)
         return self._audit([Logged(text, 1) for text in texts.values()])
 
-    def _texts(self, kept: set[Withheld]) -> dict[int, str]:
-        return self._statements.texts([row for row in self._rows if row not in kept])
+    def _texts(self, kept: set[Withheld], columns: Sequence[Withheld] = ()) -> dict[int, str]:
+        withheld = [row for row in self._rows if row not in kept]
+        return self._statements.texts([*withheld, *columns])
+
+    def columns_instead(
+        self, kept: Sequence[Withheld], seconds: float
+    ) -> tuple[list[Withheld], list[Withheld]]:
+        """Rows that can be shown, and the columns that are left out of them instead of rows.
+
+        A column goes where its numbers are fewer than those of the rows that come back for it.
+        """
+        published, columns = set(kept), list[Withheld]()
+        deadline = time.monotonic() + seconds
+        for query in dict.fromkeys(row.query for row in self._rows if row not in published):
+            own = [row for row in self._rows if row.query == query]
+            names = self._statements.listed[query].columns
+            if sum(row not in published for row in own) * len(names) <= len(own):
+                continue
+            for name in reversed(names):
+                column = Withheld(query, None, column=name)
+                larger, shorter = published.union(own), [*columns, column]
+                if time.monotonic() >= deadline:
+                    return self._in_order(published), columns
+                if self._clears(larger, shorter, query):
+                    published, columns = larger, shorter
+                    break
+        return self._in_order(published), columns
+
+    def _clears(self, kept: set[Withheld], columns: Sequence[Withheld], query: int) -> bool:
+        """Whether a statement can be written so, and nobody is exposed or undecided then."""
+        is_written = query in self._texts(kept, columns)
+        return is_written and self.of(kept, columns).verdict is Verdict.NONE_EXPOSED
 
     def safe(
         self, kept: Sequence[Withheld], easy: Callable[[], Sequence[Withheld]]
@@ -476,8 +506,9 @@ class _Repair:
             kept = trials.safe(first, lambda: swappable(self._case, shown))
             others = _admissible(stakes, shown, kept)
             kept = trials.give_back(kept, others, self._options.seconds)
+        kept, columns = trials.columns_instead(kept, self._options.seconds)
         while True:
-            found = self._write(kept, tuple(shown))
+            found = self._write(kept, tuple(shown), columns)
             if found.audited.verdict is Verdict.NONE_EXPOSED or not kept:
                 return found
             kept = trials.without_blamed(found.audited, kept)
@@ -487,11 +518,14 @@ class _Repair:
             log, self._table, knowledge=self._knowledge, options=options, dialect=self._dialect
         )
 
-    def _write(self, kept: Sequence[Withheld], rows: Sequence[Withheld]) -> Repaired:
-        """The file that shows these rows, and the audit of it."""
+    def _write(
+        self, kept: Sequence[Withheld], rows: Sequence[Withheld], columns: Sequence[Withheld]
+    ) -> Repaired:
+        """The file that shows these rows without some columns, and the audit of it."""
         published = set(kept)
-        texts = self._statements.texts([row for row in rows if row not in published])
-        withheld = tuple(row for row in rows if row not in published or row.query not in texts)
+        texts = self._statements.texts([*(row for row in rows if row not in published), *columns])
+        gone = (row for row in rows if row not in published or row.query not in texts)
+        withheld = (*gone, *(each for each in columns if each.query in texts))
         sql = self._statements.script(withheld)
         numbers = range(1, self._case.publication.queries + 1)
         dropped = tuple(number for number in numbers if number not in texts)

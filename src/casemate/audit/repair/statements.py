@@ -42,6 +42,11 @@ class LoggedStatement:
 
     def without(self, rows: Collection[Withheld]) -> str | None:
         """The text without these rows; None if nothing is left, or the rest cannot be written."""
+        columns = [each.column for each in rows if each.column is not None]
+        if columns:
+            shorter = self._without_column(columns[0])
+            rest = [each for each in rows if each.column != columns[0]]
+            return None if shorter is None else shorter.without(rest)
         kept = [each.row for each in rows if each.row is not None]
         if not rows:
             return self.sql
@@ -51,6 +56,20 @@ class LoggedStatement:
             return self._withholding.without(kept, self._present)
         except Unsupported:  # a key that cannot be written as a constant, or too many of them
             return None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that can be left out of all rows."""
+        return () if self._withholding is None else self._withholding.columns
+
+    def _without_column(self, name: str) -> "LoggedStatement | None":
+        try:
+            text = None if self._withholding is None else self._withholding.without_column(name)
+        except Unsupported:  # ORDER BY or another column may need it
+            return None
+        if text is None:
+            return None
+        return LoggedStatement(self.query, text, self._policy, self._source, self._dialect)
 
     @cached_property
     def _withholding(self) -> Withholding | None:
@@ -97,7 +116,7 @@ class AuditedStatements:
         texts = self.texts(withheld)
         parts = [HEADER]
         for query in sorted({*self.listed, *self.refused}):
-            hidden = sum(each.query == query for each in withheld)
+            hidden = [each for each in withheld if each.query == query]
             if query in texts:
                 note = f"-- query {query}, {_count(hidden)} withheld\n" if hidden else ""
                 parts.append(f"{note}{texts[query]};\n")
@@ -114,8 +133,11 @@ class AuditedStatements:
 HEADER = "-- Written by casemate audit --repair: what can be published without exposing anybody.\n"
 
 
-def _count(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows} rows"
+def _count(withheld: Sequence[Withheld]) -> str:
+    columns = [f"column {each.column}" for each in withheld if each.column is not None]
+    rows = len(withheld) - len(columns)
+    counted = ["1 row" if rows == 1 else f"{rows} rows"] if rows else []
+    return " and ".join([*counted, *columns])
 
 
 # The rows that show something about secrets, and what each one tells ----------------------------
