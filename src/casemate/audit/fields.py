@@ -23,6 +23,7 @@ from casemate.audit.result import (
     Release,
     RemainingInterval,
     Repaired,
+    Withheld,
     Witnessed,
 )
 from casemate.published import People
@@ -89,8 +90,11 @@ def _total(each: Exposed | Group, names: ReportNames) -> Any:
     return _if_revealed("total")(each, names) if isinstance(each, Group) else each.total
 
 
-def _shrinkage(each: RemainingInterval, _: ReportNames) -> float | None:
-    return None if each.shrinkage is None else round(float(each.shrinkage), 6)
+def _shrinkage(each: RemainingInterval, names: ReportNames) -> float | None:
+    """The excluded part of a range; in tenths where it would give a hidden end away."""
+    if each.shrinkage is None:
+        return None
+    return round(float(each.shrinkage), 6) if names.reveal else int(each.shrinkage * 10) / 10
 
 
 def _derivation(each: Exposed | MissingValue, _: ReportNames) -> list[dict[str, Any]]:
@@ -246,12 +250,18 @@ def _cell(key: Sequence[tuple[str, Scalar | Fraction]] | None) -> dict[str, Any]
     return None if key is None else {name: number(value) for name, value in key}
 
 
+def _withheld(each: Withheld) -> dict[str, Any]:
+    """A row; or, in all rows of a statement, a column."""
+    column = {} if each.column is None else {"column": each.column}
+    return {"query": each.query, "cell": _cell(each.cell), **column}
+
+
 def _repair(repair: Repaired | None) -> dict[str, Any] | None:
     if repair is None:
         return None
     return {
         "file": None if repair.file is None else str(repair.file),
-        "withheld": [{"query": each.query, "cell": _cell(each.cell)} for each in repair.withheld],
+        "withheld": [_withheld(each) for each in repair.withheld],
         "dropped": list(repair.dropped),
         "verdict": repair.audited.verdict.value,
         "cells_before": repair.cells_before,

@@ -521,17 +521,21 @@ def _witness_blocks(witness: Fields | None) -> list[Block]:
     return [Paragraph(covered), Listing(clauses)]
 
 
+def _column(withheld: Fields) -> str:
+    return f" without its column {withheld['column']}" if "column" in withheld else ""
+
+
 def _repair_blocks(repair: Fields | None, words: Words) -> list[Block]:
     """What could be published instead, as far as nobody is exposed by it."""
     if repair is None:
         return []
-    share = f"{len(repair['withheld'])} of {repair['cells_before']} rows"
+    share = f"{sum('column' not in e for e in repair['withheld'])} of {repair['cells_before']} rows"
     if repair["verdict"] != Verdict.NONE_EXPOSED:
         rest = f"what is left without {share} is {repair['verdict']} as well"
         return [Paragraph(f"repair: nothing was written, since {rest}")]
     where = "" if repair["file"] is None else f" in {repair['file']}"
     withheld = [each for each in repair["withheld"] if each["query"] not in repair["dropped"]]
-    rows = [(words.place(each["query"], each["cell"]),) for each in withheld]
+    rows = [(words.place(each["query"], each["cell"]) + _column(each),) for each in withheld]
     dropped = ", ".join(map(str, repair["dropped"]))
     return [
         Paragraph(f"repair: the queries{where} expose nobody, with {share} withheld"),

@@ -304,11 +304,15 @@ class Audited:
 
 @dataclass(frozen=True)
 class Withheld:
-    """A row of a statement: the statement's number, and the keys of the row as it shows them."""
+    """A row of a statement: the statement's number, and the keys of the row as it shows them.
+
+    With `column` it is that column of the statement, in all of its rows.
+    """
 
     query: int
     cell: tuple[tuple[str, Scalar], ...] | None = field(compare=False, repr=False)
     row: ShownRow | None = field(default=None, repr=False)  # None: the whole statement
+    column: str | None = None
 
     @property
     def rank(self) -> tuple[int, int, tuple[tuple[bool, float, str], ...]]:
@@ -344,7 +348,7 @@ class Repaired:
     @property
     def cells_after(self) -> int:
         """How many rows about secrets are left."""
-        return self.cells_before - len(self.withheld)
+        return self.cells_before - sum(each.column is None for each in self.withheld)
 
     @property
     def is_safe(self) -> bool:

@@ -127,11 +127,7 @@ def with_missingness(policy: Policy, source: Source) -> tuple[Policy, tuple[str,
         Missing.PUBLIC: "who has no {} was taken to be known to everybody",
     }
     said = ((each.name, sentences.get(each.missing)) for each in declared)
-    notes = (
-        f"{sentence.format(name)} (it is in {counts[name]:,} records)"
-        for name, sentence in said
-        if sentence and name in counts
-    )
+    notes = (sentence.format(name) for name, sentence in said if sentence and name in counts)
     return policy, tuple(notes)
 
 

@@ -365,6 +365,8 @@ def _known_line(cells: list[str], width: int, where: str) -> tuple[Scalar, tuple
         ends = [Fraction(cell.strip()) if cell.strip() else None for cell in cells[1:]]
     except (ValueError, ZeroDivisionError):
         raise Misconfigured(f"{where} holds something that is not a number") from None
+    if all(end is None for end in ends):
+        raise Misconfigured(f"{where} has no value; give one, or leave the line out")
     record = cells[0].strip()
     digits = record.removeprefix("-")
     whole = digits.isdecimal() and digits.isascii() and str(int(record)) == record

@@ -33,6 +33,7 @@ from casemate.published.evidence import missing_counts
 from casemate.published.statements import Publication, RefusedQuery, ShownColumn
 from casemate.query.engines import PROTECTED, RECORD_COLUMN, tables, values
 from casemate.query.language import Scalar
+from casemate.query.records import Category
 from casemate.table import ColumnType, Policy
 from casemate.table.sources import Source, quote_name
 
@@ -108,11 +109,14 @@ def verified_equations(
 
 
 def _without_missing(found: Equations, policy: Policy, source: Source) -> Equations:
-    """The equations without numbers that everybody knows to be missing: these add nothing."""
+    """The equations without numbers that everybody knows to be missing: these add nothing.
+
+    Nor is such a number past any cut.
+    """
     numbers = {
         which: each.column
         for which, each in enumerate(found.unknowns)
-        if each.category is None and not _may_be_missing(policy, each.column)
+        if not isinstance(each.category, Category) and not _may_be_missing(policy, each.column)
     }
     known = {name: column_values(name, source) for name in sorted(set(numbers.values()))}
     kept = np.ones(found.system.columns, np.bool_)

@@ -215,6 +215,75 @@ def test_no_withheld_row_of_sums_could_be_given_back(rng: Random, tmp_path: Path
     assert tried > 1
 
 
+def test_no_withheld_row_of_extremes_could_be_given_back(rng: Random, tmp_path: Path) -> None:
+    """Sums, extremes and counts together: with any single row somebody is exposed again."""
+    tried = 0
+    for _ in range(3):
+        lines = (f"{rng.choice('abc')},{rng.randint(1, 3)},{rng.randint(0, 99)}" for _ in range(9))
+        table = people_of(" ".join(lines), tmp_path)
+        shown = "AVG(pay), MIN(pay), MAX(pay)"
+        log = [f"SELECT {by}, {shown} FROM t GROUP BY {by}" for by in ("team", "floor")]
+        with Table.open(table, private=["pay"]) as people:
+            found = repair(log, people)
+            assert found.is_safe
+            for row in islice(found.withheld, 4):
+                texts = rewritten(log, people, [each for each in found.withheld if each != row])
+                assert Audit.of(texts, people).verdict is Verdict.EXPOSED
+                tried += 1
+    assert tried > 1
+
+
+def test_one_row_goes_for_each_way_that_leads_to_a_maximum(tmp_path: Path) -> None:
+    """The first has the maximum of team a, as floor 2 shows, and of floor 1, as team b shows."""
+    table = people_of("a,1,90 a,2,20 a,2,30 b,1,5 b,1,6 b,2,7 b,2,8", tmp_path)
+    log = ["SELECT team, MAX(pay) FROM t GROUP BY team", "SELECT floor, MAX(pay) FROM t GROUP BY 1"]
+    found = repair(log, table, private="pay")
+    assert found.is_safe and len(found.withheld) == 2 and found.dropped == ()
+
+
+def test_a_column_goes_where_that_loses_less_than_the_statement(tmp_path: Path) -> None:
+    """The sum and the weighted sum of two people say both values."""
+    table = people_of("a,1,10 a,2,20 b,1,5 b,2,6 b,2,7", tmp_path)
+    start = "SELECT COUNT(*), SUM(pay) AS paid"
+    found = repair(
+        [f"{start}, SUM(floor * pay) AS w FROM t WHERE team = 'a'"], table, private="pay"
+    )
+    assert found.is_safe and found.dropped == () and found.cells_after == found.cells_before == 1
+    assert [(each.query, each.column) for each in found.withheld] == [(1, "w")]
+    assert split(found.sql) == [f"{start} FROM t WHERE team = 'a'"]
+    assert "-- query 1, column w withheld" in found.sql
+
+
+def test_a_column_that_the_statement_is_sorted_by_stays(tmp_path: Path) -> None:
+    table = people_of("a,1,10 a,2,20", tmp_path)
+    sql = "SELECT team, MIN(pay) AS low, MAX(pay) AS high FROM t GROUP BY 1 ORDER BY high"
+    with Table.open(table, private=["pay"]) as people:
+        statement = LoggedStatement(1, sql, people.policy, people.source, "postgres")
+        assert statement.columns == ("low", "high")
+        assert statement.without([Withheld(1, None, column="high")]) is None
+        left = statement.without([Withheld(1, None, column="low")])
+    assert left == "SELECT team, MAX(pay) AS high FROM t GROUP BY 1 ORDER BY high"
+
+
+def test_who_is_known_to_be_missing_is_repaired_as_well(tmp_path: Path) -> None:
+    path, policy = tmp_path / "people.csv", tmp_path / "people.toml"
+    rows = "a,1,10 a,2,20 a,1,30 a,2, b,1, b,2,"
+    path.write_text("team,floor,pay\n" + "".join(f"{row}\n" for row in rows.split()))
+    policy.write_text(MISSING_IS_SECRET)
+    found = repair(["SELECT team, COUNT(pay) FROM t GROUP BY team"], policy)
+    assert found.is_safe and cells(found) == [(1, {"team": "b"})]
+
+
+MISSING_IS_SECRET = """
+[table]
+source = "people.csv"
+[columns]
+team = { role = "public", type = "text" }
+floor = { role = "public", type = "integer" }
+pay = { role = "private", type = "integer", missing = "secret", unbounded = true }
+"""
+
+
 def rewritten(log: list[str], table: Table, withheld: list[Withheld]) -> list[str]:
     texts = []
     for number, sql in enumerate(log, start=1):

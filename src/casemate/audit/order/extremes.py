@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from casemate.audit.order.case import IntegerCase, OrderFindings
 from casemate.audit.region.second import linked_components
 from casemate.audit.time_limit import Clock
-from casemate.exact import OrderQuestion
+from casemate.exact import OrderQuestion, integer_array
 
 TOP, BOTTOM = 1, -1
 
@@ -83,7 +83,9 @@ def clauses_of(
         raise Contradictory
     record = np.concatenate([np.empty(0, np.int64), *(each.members for each in questions)])
     question = np.repeat(np.arange(len(questions)), [len(each.members) for each in questions])
-    answer = np.array([each.low for each in questions], low.dtype)
+    answer = integer_array([int(each.low) for each in questions])
+    if answer.dtype == object:
+        low, high = low.astype(object), high.astype(object)
     side = np.array([TOP if each.kind == "max" else BOTTOM for each in questions], np.int64)
     entry_side, entry_answer = side[question], answer[question]
     low, high = low.copy(), high.copy()

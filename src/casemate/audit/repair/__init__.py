@@ -1,7 +1,8 @@
 """A small set of rows to withhold so that nobody is exposed, written as SQL.
 
-`search` looks for them and audits what is left, `statements` are the rows of a log and its text
-without some, and `stakes` say what each row could expose.
+`search` looks for them and audits what is left, `proofs` are sets of rows that expose somebody,
+`statements` are the rows of a log and its text without some, and `stakes` say what each row could
+expose.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,8 @@
 """The repair: a small set of rows to withhold so that nobody is exposed, written as SQL.
 
-`Trials` audits what is left and takes rows out, `choose_rows` is a first choice of rows that can be
-published together, and `repair` writes the statements that are left and audits them as they stand.
+`Trials` audits what is left and takes rows out, `without_proofs` takes out the fewest rows that
+meet every proof it finds, `choose_rows` is a choice of rows that can be published together where
+there are no proofs, and `repair` writes the statements that are left and audits them as they stand.
 
 Source     Source document 002, "Which records are exposed?": what is not published cannot be
            combined. The document audits; withholding what would expose somebody is our addition.
@@ -23,14 +24,23 @@ import numpy as np
 from casemate.audit.case import Case
 from casemate.audit.decide_exposure import Audit, true_evidence
 from casemate.audit.findings import AuditOptions
-from casemate.audit.repair.stakes import Stakes, swappable
+from casemate.audit.repair.proofs import Proofs, RankProofs, RowProof
+from casemate.audit.repair.stakes import Stakes, columns_asked, swappable
 from casemate.audit.repair.statements import (
     AuditedStatements,
     LoggedStatement,
     RowEvidence,
     rows_shown,
 )
-from casemate.audit.result import Audited, Exposed, Repaired, Verdict, Withheld
+from casemate.audit.repair.twins import Twins
+from casemate.audit.result import (
+    Audited,
+    Exposed,
+    MissingValue,
+    Repaired,
+    Verdict,
+    Withheld,
+)
 from casemate.errors import Misconfigured
 from casemate.exact import WIDE_PRIME_BITS, Equation, RowSpace, random_prime
 from casemate.published import (
@@ -50,6 +60,16 @@ MAX_AUDITS_GIVING_BACK = 100
 MAX_OPEN_AUDITS = 2
 """Audits that may leave somebody undecided before rows are looked for that are easy to decide."""
 
+MAX_AUDITS_FOR_PROOFS = 60
+"""Audits that proofs may be looked for in."""
+
+MAX_MADE_ALIKE = 50
+"""People up to whom each is made like somebody else."""
+
+MAX_ROUNDS_OF_RANK = 500
+"""Times that proofs by rank alone may be looked for."""
+
+Cell = tuple[int, tuple[tuple[str, Scalar], ...] | None]
 Auditing = Callable[[Sequence[Logged]], Audited]
 
 
@@ -72,17 +92,50 @@ class Trials:
     ) -> None:
         self._statements, self._rows, self._people, self._audit = statements, rows, people, audit
         self._touching: dict[int, list[Withheld]] = {}
+        self._shown: dict[Cell, list[Withheld]] = {}
         for row, shown in rows.items():
             for record in shown.records.tolist():
                 self._touching.setdefault(record, []).append(row)
+            for cell in shown.cells:
+                self._shown.setdefault((row.query, cell), []).append(row)
 
-    def of(self, kept: Iterable[Withheld]) -> Audited:
-        """Audit what is published if these rows are, and no others."""
-        texts = self._texts(set(kept))
+    def of(self, kept: Iterable[Withheld], columns: Sequence[Withheld] = ()) -> Audited:
+        """Audit what is published if these rows are, and no others, without some columns."""
+        texts = self._texts(set(kept), columns)
         return self._audit([Logged(text, 1) for text in texts.values()])
 
-    def _texts(self, kept: set[Withheld]) -> dict[int, str]:
-        return self._statements.texts([row for row in self._rows if row not in kept])
+    def _texts(self, kept: set[Withheld], columns: Sequence[Withheld] = ()) -> dict[int, str]:
+        withheld = [row for row in self._rows if row not in kept]
+        return self._statements.texts([*withheld, *columns])
+
+    def columns_instead(
+        self, kept: Sequence[Withheld], seconds: float
+    ) -> tuple[list[Withheld], list[Withheld]]:
+        """Rows that can be shown, and the columns that are left out of them instead of rows.
+
+        A column goes where its numbers are fewer than those of the rows that come back for it.
+        """
+        published, columns = set(kept), list[Withheld]()
+        deadline = time.monotonic() + seconds
+        for query in dict.fromkeys(row.query for row in self._rows if row not in published):
+            own = [row for row in self._rows if row.query == query]
+            names = self._statements.listed[query].columns
+            if sum(row not in published for row in own) * len(names) <= len(own):
+                continue
+            for name in reversed(names):
+                column = Withheld(query, None, column=name)
+                larger, shorter = published.union(own), [*columns, column]
+                if time.monotonic() >= deadline:
+                    return self._in_order(published), columns
+                if self._clears(larger, shorter, query):
+                    published, columns = larger, shorter
+                    break
+        return self._in_order(published), columns
+
+    def _clears(self, kept: set[Withheld], columns: Sequence[Withheld], query: int) -> bool:
+        """Whether a statement can be written so, and nobody is exposed or undecided then."""
+        is_written = query in self._texts(kept, columns)
+        return is_written and self.of(kept, columns).verdict is Verdict.NONE_EXPOSED
 
     def safe(
         self, kept: Sequence[Withheld], easy: Callable[[], Sequence[Withheld]]
@@ -146,10 +199,12 @@ class Trials:
         """Up to so many rows for each person about whom something follows, or may follow."""
         queries = list(self._texts(kept))
         bad = np.zeros(len(self._people.records), np.bool_)
-        suspects: list[tuple[Exposed | None, list[int]]] = []
-        suspects += [(each, self._places(each)) for each in found.exposed]
+        suspects: list[tuple[set[Withheld], list[int]]] = []
         suspects += [
-            (None, self._positions_named(name)) for name in (*found.undecided, *found.unchecked)
+            (self._proving(each, queries, kept), self._places(each)) for each in _findings(found)
+        ]
+        suspects += [
+            (set(), self._positions_named(name)) for name in (*found.undecided, *found.unchecked)
         ]
         for _, places in suspects:
             bad[places] = True
@@ -158,17 +213,17 @@ class Trials:
             row: (-bad[some].sum() / max(1, len(some)), len(some)) for row, some in about.items()
         }
         blamed: set[Withheld] = set()
-        for exposed, places in suspects:
-            rows = self._proving(exposed, queries, kept) or self._about(places, kept)
+        for proving, places in suspects:
+            rows = proving or self._about(places, kept)
             if not blamed.intersection(rows) or rows_per_person > 1:
                 blamed.update(sorted(rows, key=guilt.__getitem__)[:rows_per_person])
         return blamed
 
-    def _places(self, exposed: Exposed) -> list[int]:
-        """The positions of the records that an exposed value is about."""
-        if exposed.record is not None:
-            return self._positions_named(exposed.record)
-        first = self._people.first_of(exposed.person)
+    def _places(self, finding: Exposed | MissingValue) -> list[int]:
+        """The positions of the records that a finding is about."""
+        if finding.record is not None:
+            return self._positions_named(finding.record)
+        first = self._people.first_of(finding.person)
         return [] if first is None else self._people.rows(first).tolist()
 
     def _positions_named(self, record: Scalar) -> list[int]:
@@ -179,15 +234,121 @@ class Trials:
         found = (row for place in places for row in self._touching.get(place, ()))
         return [row for row in dict.fromkeys(found) if row in kept]
 
+    def proofs(self, found: Audited, kept: set[Withheld]) -> list[RowProof]:
+        """What was found about each person, as the rows that it follows from."""
+        queries = list(self._texts(kept))
+        return [self._proof(each, queries, kept) for each in _findings(found)]
+
+    def found_again(self, found: Audited, seen: set[int], is_proved: bool) -> list[int]:
+        """The positions of those found before, who are noted; of all where nothing is proved."""
+        places = {place for each in _findings(found) for place in self._places(each)}
+        again = places & seen
+        seen |= places
+        if not is_proved:
+            names = (*found.undecided, *found.unchecked)
+            again = places.union(*map(self._positions_named, names))
+        return sorted(again)
+
+    def _proof(
+        self, finding: Exposed | MissingValue, queries: Sequence[int], kept: set[Withheld]
+    ) -> RowProof:
+        """The rows that something follows from; the last step of a derivation had best go.
+
+        Without its other rows the same follows in next to the same way, again and again.
+        """
+        rows = frozenset(self._proving(finding, queries, kept))
+        last = self._named(_cells(finding)[-1:], queries, kept)
+        return RowProof(rows, frozenset(last) or rows)
+
     def _proving(
-        self, exposed: Exposed | None, queries: Sequence[int], kept: set[Withheld]
-    ) -> list[Withheld]:
-        """The rows that a certificate names."""
-        if exposed is None or exposed.certificate is None:
-            return []
-        places = [term.place for term in exposed.certificate.terms]
-        named = {(queries[place.query - 1], place.key) for place in places}
-        return [row for row in self._rows if row in kept and (row.query, row.cell) in named]
+        self, finding: Exposed | MissingValue, queries: Sequence[int], kept: set[Withheld]
+    ) -> set[Withheld]:
+        """The rows that a certificate or a derivation names; none without either."""
+        certificate = finding.certificate if isinstance(finding, Exposed) else None
+        terms = () if certificate is None else certificate.terms
+        named = {(term.place.query, term.place.key) for term in terms}
+        return self._named(named.union(_cells(finding)), queries, kept)
+
+    def _named(
+        self, named: Iterable[Cell], queries: Sequence[int], kept: set[Withheld]
+    ) -> set[Withheld]:
+        """The rows in which cells of what was audited are shown."""
+        rows: set[Withheld] = set()
+        for number, cell in named:
+            query = queries[number - 1]
+            shown = self._shown.get((query, cell)) or [r for r in kept if r.query == query]
+            rows.update(kept.intersection(shown))
+        return rows
+
+
+def _findings(found: Audited) -> list[Exposed | MissingValue]:
+    return [*found.exposed, *found.missing]
+
+
+def _cells(finding: Exposed | MissingValue) -> list[Cell]:
+    """The cells that a derivation uses, in its order."""
+    return [(step.query, step.cell) for step in finding.derivation if step.query is not None]
+
+
+# The fewest rows that meet every proof ----------------------------------------------------------
+
+
+def without_proofs(
+    trials: Trials, case: Case, rows: Mapping[Withheld, RowEvidence], stakes: Stakes, seconds: float
+) -> tuple[list[Withheld], bool]:
+    """The rows without the fewest that meet every proof found, and whether an audit clears them.
+
+    Whoever is found once more, or not decided about, is made like somebody else. It ends early
+    where that cannot be, or would be for too many, and at the limit.
+    """
+    proofs, by_rank, twins = Proofs(rows), RankProofs(stakes, rows), Twins(case, rows)
+    deadline = time.monotonic() + seconds
+    kept, seen, names = list(rows), set[int](), columns_asked(case)
+    for _ in range(MAX_AUDITS_FOR_PROOFS):
+        for _ in range(MAX_ROUNDS_OF_RANK):
+            if time.monotonic() >= deadline or not proofs.add(by_rank.of(kept)):
+                break
+            kept = _without(rows, proofs.hitting_set())
+        if time.monotonic() >= deadline:
+            break
+        found = trials.of(kept)
+        if found.verdict is Verdict.NONE_EXPOSED:
+            return _with_doubtful(trials, proofs, rows, kept, deadline), True
+        is_proved = proofs.add(trials.proofs(found, set(kept)))
+        again = trials.found_again(found, seen, is_proved)
+        apart = (twins.rows_between(place, names, kept) for place in again[:MAX_MADE_ALIKE])
+        is_alike = len(again) <= MAX_MADE_ALIKE and proofs.take({r for each in apart for r in each})
+        if not is_proved and not is_alike:
+            break
+        kept = _without(rows, proofs.hitting_set())
+    return kept, False
+
+
+def _with_doubtful(
+    trials: Trials,
+    proofs: Proofs,
+    rows: Mapping[Withheld, RowEvidence],
+    kept: Sequence[Withheld],
+    deadline: float,
+) -> list[Withheld]:
+    """These rows, and each that no proof keeps out if an audit clears it, while there is time."""
+    withheld, tried = set(rows) - set(kept), set[Withheld]()
+    while time.monotonic() < deadline:
+        doubtful = [row for row in proofs.doubtful(withheld) if row not in tried]
+        if not doubtful:
+            break
+        tried.add(doubtful[0])
+        larger = set(_without(rows, withheld - {doubtful[0]}))
+        found = trials.of(larger)
+        if found.verdict is Verdict.NONE_EXPOSED:
+            withheld.remove(doubtful[0])
+        else:
+            proofs.add(trials.proofs(found, larger))
+    return _without(rows, withheld)
+
+
+def _without(rows: Iterable[Withheld], withheld: set[Withheld]) -> list[Withheld]:
+    return [row for row in rows if row not in withheld]
 
 
 # Rows that can be published together ------------------------------------------------------------
@@ -339,13 +500,15 @@ class _Repair:
         stakes, people = Stakes(self._case), self._case.equations.people
         brief = replace(self._options, group_size=1, insiders=0, certificates=0)
         trials = Trials(self._statements, shown, people, lambda log: self._audit(log, brief))
-        first = choose_rows(stakes, shown)
-        kept = trials.safe(first, lambda: swappable(self._case, shown))
-        if len(kept) < len(first):
+        kept, is_safe = without_proofs(trials, self._case, shown, stakes, self._options.seconds)
+        if not is_safe:
+            first = choose_rows(stakes, {row: shown[row] for row in kept})
+            kept = trials.safe(first, lambda: swappable(self._case, shown))
             others = _admissible(stakes, shown, kept)
             kept = trials.give_back(kept, others, self._options.seconds)
+        kept, columns = trials.columns_instead(kept, self._options.seconds)
         while True:
-            found = self._write(kept, tuple(shown))
+            found = self._write(kept, tuple(shown), columns)
             if found.audited.verdict is Verdict.NONE_EXPOSED or not kept:
                 return found
             kept = trials.without_blamed(found.audited, kept)
@@ -355,11 +518,14 @@ class _Repair:
             log, self._table, knowledge=self._knowledge, options=options, dialect=self._dialect
         )
 
-    def _write(self, kept: Sequence[Withheld], rows: Sequence[Withheld]) -> Repaired:
-        """The file that shows these rows, and the audit of it."""
+    def _write(
+        self, kept: Sequence[Withheld], rows: Sequence[Withheld], columns: Sequence[Withheld]
+    ) -> Repaired:
+        """The file that shows these rows without some columns, and the audit of it."""
         published = set(kept)
-        texts = self._statements.texts([row for row in rows if row not in published])
-        withheld = tuple(row for row in rows if row not in published or row.query not in texts)
+        texts = self._statements.texts([*(row for row in rows if row not in published), *columns])
+        gone = (row for row in rows if row not in published or row.query not in texts)
+        withheld = (*gone, *(each for each in columns if each.query in texts))
         sql = self._statements.script(withheld)
         numbers = range(1, self._case.publication.queries + 1)
         dropped = tuple(number for number in numbers if number not in texts)

@@ -244,14 +244,15 @@ def _values(case: Case) -> list[NDArray[np.int64]]:
     people = case.equations.people
     records = [people.record(place) for place in range(len(people.records))]
     codes = []
-    for name in sorted(_columns_asked(case)):
+    for name in sorted(columns_asked(case)):
         found = column_values(name, case.source)
         numbers: dict[object, int] = {}
         codes.append([numbers.setdefault(found[record], len(numbers)) for record in records])
     return [np.array(each, np.int64) for each in codes]
 
 
-def _columns_asked(case: Case) -> set[str]:
+def columns_asked(case: Case) -> set[str]:
+    """The private columns that something was published about."""
     ordered = (each.select.aggregates[each.form.weights[0][0]] for each in case.publication.ordered)
     names = {name for each in ordered for name in each.private_argument}
     return names | {unknown.column for unknown in case.equations.unknowns}

@@ -5,7 +5,7 @@ rows of a statement cannot be told apart in its text, the statement is published
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,7 @@ from casemate.exact import equations as equations_of
 from casemate.published import Place, place_of, presence, shown_cells
 from casemate.query import Select
 from casemate.query.engines import Key, answers
+from casemate.query.language import Scalar
 from casemate.query.parse import ShownRow, Withholding, split
 from casemate.query.records import lineage
 from casemate.table import Policy
@@ -41,6 +42,11 @@ class LoggedStatement:
 
     def without(self, rows: Collection[Withheld]) -> str | None:
         """The text without these rows; None if nothing is left, or the rest cannot be written."""
+        columns = [each.column for each in rows if each.column is not None]
+        if columns:
+            shorter = self._without_column(columns[0])
+            rest = [each for each in rows if each.column != columns[0]]
+            return None if shorter is None else shorter.without(rest)
         kept = [each.row for each in rows if each.row is not None]
         if not rows:
             return self.sql
@@ -50,6 +56,20 @@ class LoggedStatement:
             return self._withholding.without(kept, self._present)
         except Unsupported:  # a key that cannot be written as a constant, or too many of them
             return None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that can be left out of all rows."""
+        return () if self._withholding is None else self._withholding.columns
+
+    def _without_column(self, name: str) -> "LoggedStatement | None":
+        try:
+            text = None if self._withholding is None else self._withholding.without_column(name)
+        except Unsupported:  # ORDER BY or another column may need it
+            return None
+        if text is None:
+            return None
+        return LoggedStatement(self.query, text, self._policy, self._source, self._dialect)
 
     @cached_property
     def _withholding(self) -> Withholding | None:
@@ -96,7 +116,7 @@ class AuditedStatements:
         texts = self.texts(withheld)
         parts = [HEADER]
         for query in sorted({*self.listed, *self.refused}):
-            hidden = sum(each.query == query for each in withheld)
+            hidden = [each for each in withheld if each.query == query]
             if query in texts:
                 note = f"-- query {query}, {_count(hidden)} withheld\n" if hidden else ""
                 parts.append(f"{note}{texts[query]};\n")
@@ -113,8 +133,11 @@ class AuditedStatements:
 HEADER = "-- Written by casemate audit --repair: what can be published without exposing anybody.\n"
 
 
-def _count(rows: int) -> str:
-    return "1 row" if rows == 1 else f"{rows} rows"
+def _count(withheld: Sequence[Withheld]) -> str:
+    columns = [f"column {each.column}" for each in withheld if each.column is not None]
+    rows = len(withheld) - len(columns)
+    counted = ["1 row" if rows == 1 else f"{rows} rows"] if rows else []
+    return " and ".join([*counted, *columns])
 
 
 # The rows that show something about secrets, and what each one tells ----------------------------
@@ -122,10 +145,15 @@ def _count(rows: int) -> str:
 
 @dataclass(eq=False)
 class RowEvidence:
-    """What a row tells: equations, and the positions of the records that it is about."""
+    """What a row tells: equations, and the positions of the records that it is about.
+
+    `cells` are the keys that it is shown under: several where grouping sets have rows that look
+    the same.
+    """
 
     equations: list[int]
     records: NDArray[np.int64]
+    cells: set[tuple[tuple[str, Scalar], ...] | None] = field(default_factory=set)
 
 
 def rows_shown(case: Case, statements: AuditedStatements) -> dict[Withheld, RowEvidence]:
@@ -135,6 +163,7 @@ def rows_shown(case: Case, statements: AuditedStatements) -> dict[Withheld, RowE
         row = statements.listed[place.query].row(place)
         shown = found.setdefault(row, RowEvidence([], np.zeros(0, np.int64)))
         shown.equations += equation
+        shown.cells.add(place.key)
         shown.records = np.union1d(shown.records, records)
     return dict(sorted(found.items(), key=lambda pair: pair[0].rank))
 

@@ -5,8 +5,9 @@ and a condition NOT (...) on these is added to its own HAVING; the rest of the t
 The text that comes out is read again: it must ask exactly what the old one asked, with another
 HAVING, and that must let through the rows that are not withheld and no others.
 
-A row is withheld with all of its columns. A key that is NULL because its grouping set is without
-it looks like one that is NULL in the table, so two rows that look the same go together.
+A row is withheld with all of its columns; a column can be left out of all rows. A key that is NULL
+because its grouping set is without it looks like one that is NULL in the table, so two rows that
+look the same go together.
 
 Parts of the text are taken as they are written, so that a database that compares the text of
 expressions finds in HAVING what it has seen in GROUP BY. Which keys a further condition of HAVING
@@ -177,6 +178,31 @@ class Withholding:
         self._check(text, rows, present)
         return text
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that can be left out: none where that would leave nothing but keys."""
+        if len(self.statement.selects) != 1 or len(self._sites) != 1:
+            return ()
+        outputs = self.statement.selects[0].outputs
+        names = [each.name for each in outputs]
+        shown = [each.name for each in outputs if not isinstance(each.expression, KeyRef)]
+        return tuple(name for name in shown if names.count(name) == 1) if len(shown) > 1 else ()
+
+    def without_column(self, name: str) -> str:
+        """The text without one of its columns; Unsupported where it cannot be written."""
+        (node,) = (each for each in self._tree().find_all(exp.Select) if aggregates(each))
+        old, spans = self.statement.selects[0], [span_of(each) for each in node.expressions]
+        place = [each.name for each in old.outputs].index(name)
+        if len(spans) != len(old.outputs):
+            raise Unsupported("a column of this statement cannot be found in its text", self._sql)
+        start = spans[place - 1][1] if place else spans[0][0]
+        text = self._sql[:start] + self._sql[spans[place][1] if place else spans[1][0] :]
+        read = self._read(text)
+        names = [each.name for each in old.outputs if each.name != name]
+        if not _asks_less(old, read.selects, names):
+            raise Unsupported("this statement cannot be written without the column", self._sql)
+        return text
+
     def _read(self, sql: str) -> Statement:
         return parse_statement(sql, self._policy, self._dialect)
 
@@ -184,14 +210,16 @@ class Withholding:
 
     def _find_sites(self) -> Iterator[SelectSite]:
         """The sites of the text, in its order."""
-        try:
-            tree = track(self._sql, self._dialect)
-        except RecursionError:
-            raise Unsupported("this statement is nested too deeply", self._sql) from None
-        selects = tree.find_all(exp.Select)
+        selects = self._tree().find_all(exp.Select)
         for node in sorted(selects, key=lambda each: span_of(each.expressions[0])):
             if aggregates(node):
                 yield self._site(node)
+
+    def _tree(self) -> exp.Expr:
+        try:
+            return track(self._sql, self._dialect)
+        except RecursionError:
+            raise Unsupported("this statement is nested too deeply", self._sql) from None
 
     def _site(self, node: exp.Select) -> SelectSite:
         single = (node.args.get(part) for part in ("from_", "where", "group", "having"))
@@ -287,6 +315,16 @@ class Withholding:
             there = {key for row in present if (key := shape.key(row)) is not None}
             if not hides(added, gone, there, len(before.keys)):
                 raise Unsupported("the rows of this statement cannot be told apart", self._sql)
+
+
+def _asks_less(old: Select, new: Sequence[Select], names: Sequence[str]) -> bool:
+    """Whether the one new select shows columns of these names, of the same groups and numbers."""
+    return (
+        len(new) == 1
+        and [each.name for each in new[0].outputs] == list(names)
+        and (new[0].keys, new[0].predicate, new[0].joins) == (old.keys, old.predicate, old.joins)
+        and set(new[0].aggregates) <= set(old.aggregates)
+    )
 
 
 def _operand(text: str, key: exp.Expr) -> str:
