@@ -226,6 +226,12 @@ def test_the_total_of_a_person_with_a_row_that_is_publicly_missing_is_exposed(
     assert [(each.person, each.value, each.total) for each in found.exposed] == [("a", 3, True)]
 
 
+def test_bounds_fix_a_number_beside_another_that_may_be_missing(tmp_path: Path) -> None:
+    world = table("second", "secret", [0, 1, 1])
+    log = [Statement((), ("AVG(y)", "ROUND(AVG(x), 1)"), "", 1)]
+    assert {(n, "y", 0) for n in (1, 2, 3)} <= findings(audit(world, log, tmp_path))
+
+
 def test_comparisons_of_numbers_that_are_publicly_missing_are_read(tmp_path: Path) -> None:
     world = table("compared", "public", [0, None, 2, 1])
     audit(world, [Statement((), ("COUNT(*) FILTER (WHERE x >= 2)", "MAX(x)"), "", 1)], tmp_path)

@@ -304,8 +304,13 @@ def ranges(case: Case, seconds: float = float("inf")) -> Bounds:
 
 
 def may_only_be_missing(case: Case) -> bool:
-    """Whether the secrets are numbers that may be missing, the answers the table's own."""
+    """Whether the secrets are one number that may be missing, the answers the table's own.
+
+    Classes decide about one number at a time, and not where it shares equations with another.
+    """
     kinds = {each.category for each in case.equations.unknowns}
+    if len({each.column for each in case.equations.unknowns}) > 1:
+        return False
     return Cut(None) in kinds and kinds <= {None, Cut(None)} and not case.publication.told
 
 
