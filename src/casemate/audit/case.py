@@ -38,6 +38,12 @@ def name_of(column: ShownColumn) -> str:
     return name
 
 
+def private_names(column: ShownColumn) -> set[str]:
+    """The private columns that a shown column reads, or chooses its rows by."""
+    read = (column.select.aggregates[index] for index, _ in column.form.weights)
+    return {name for each in read for name in (*each.private_argument, *each.private_predicate)}
+
+
 def aggregate_of(column: ShownColumn) -> Aggregate:
     """The extreme or median that a column shows."""
     return column.select.aggregates[column.form.weights[0][0]]

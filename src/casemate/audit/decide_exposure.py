@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from casemate.audit.case import Case
+from casemate.audit.case import Case, private_names
 from casemate.audit.checks.approximate import approximate_disclosure
 from casemate.audit.checks.assemble_exposed import (
     apart_from_missing,
@@ -128,7 +128,10 @@ def true_evidence(
     declared, missingness = with_missingness(table.policy, source)
     held = true_bounds(declared, knowledge, source)
     read = evidence_of(log, held.policy, held.knowledge, source, dialect, rounding=rounding)
-    read = replace(read, assumed=(*missingness, *read.assumed))
+    shown = (*read.publication.columns, *read.publication.ordered)
+    used = {name for column in shown for name in private_names(column)}
+    about = (sentence for name, sentence in missingness.items() if name in used)
+    read = replace(read, assumed=(*about, *read.assumed))
     return read, true_values_known(held, read.publication, source)
 
 

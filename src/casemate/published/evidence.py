@@ -112,7 +112,7 @@ def missing_counts(columns: Sequence[Column], source: Source) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-def with_missingness(policy: Policy, source: Source) -> tuple[Policy, tuple[str, ...]]:
+def with_missingness(policy: Policy, source: Source) -> tuple[Policy, dict[str, str]]:
     """What is taken for granted about missing values, and a sentence on each column that has some.
 
     Without a policy file nobody has said whether it is secret who has no value: it is taken to be.
@@ -127,8 +127,9 @@ def with_missingness(policy: Policy, source: Source) -> tuple[Policy, tuple[str,
         Missing.PUBLIC: "who has no {} was taken to be known to everybody",
     }
     said = ((each.name, sentences.get(each.missing)) for each in declared)
-    notes = (sentence.format(name) for name, sentence in said if sentence and name in counts)
-    return policy, tuple(notes)
+    return policy, {
+        name: sentence.format(name) for name, sentence in said if sentence and name in counts
+    }
 
 
 def _with_missing(

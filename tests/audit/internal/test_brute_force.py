@@ -6,6 +6,7 @@ slow evaluator that shares nothing with the audit but the meaning of SQL; whoeve
 in all of them, and nobody else, is exposed.
 """
 
+import re
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -30,6 +31,16 @@ def shown(found: Audited) -> set[Found]:
     return missing | exposed
 
 
+def asks_for_hidden_extremes(world: World, log: list[str]) -> bool:
+    """Whether a log has extremes of a number that may be missing.
+
+    Beside comparisons, or sums with other secrets, these may leave records undecided.
+    """
+    hidden = [secret.name for secret in world.secrets if None in secret.possible]
+    asked = [rf"\b(MIN|MAX|MEDIAN)\({name}\b" for name in hidden]
+    return any(re.search(each, sql) for each in asked for sql in log)
+
+
 def check(rng: Random, folder: Path) -> tuple[int, int]:
     """Audit one random log; how many are exposed, and how many others there are."""
     world = random_world(rng)
@@ -40,9 +51,13 @@ def check(rng: Random, folder: Path) -> tuple[int, int]:
     tables = consistent(world, statements)
     expected = exposed(world, tables)
     assert true_table(world) in tables
-    assert (found.refused, found.undecided, found.unchecked) == ((), (), ()), log
-    assert shown(found) == expected, log
-    assert found.verdict is (Verdict.EXPOSED if expected else Verdict.NONE_EXPOSED)
+    assert (found.refused, found.unchecked) == ((), ()), log
+    left_open = {int(str(record)) for record in found.undecided}
+    assert not left_open or asks_for_hidden_extremes(world, log), log
+    assert shown(found) <= expected, log
+    assert {each.record for each in expected - shown(found)} <= left_open, log
+    if not left_open:
+        assert found.verdict is (Verdict.EXPOSED if expected else Verdict.NONE_EXPOSED)
     assert_within_bounds(found, world, tables)
     return len(expected), len(world.rows) * len(world.secrets) - len(expected)
 
