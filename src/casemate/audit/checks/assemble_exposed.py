@@ -57,6 +57,12 @@ def with_order(
         for place in part.exposed
         if (names[place], part.column) not in seen
     )
+    exposed_by_order += tuple(
+        Exposed(names[place], people.person(place), column, value, None, None, Proof(proof))
+        for part in found
+        for (place, column), (value, proof) in part.elsewhere.items()
+        if (names[place], column) not in seen
+    )
     rows = (*(each for each in already if not each.total), *exposed_by_order)
     totals = [each for each in already if each.total]
     totals += [

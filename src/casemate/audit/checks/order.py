@@ -127,7 +127,7 @@ def _ordered(case: Case, verdicts: ClassVerdicts) -> Ordered:
         missing,
         derived,
         verdicts.reason,
-        facts.complete,
+        complete=facts.complete,
     )
 
 

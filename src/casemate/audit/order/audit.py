@@ -499,6 +499,8 @@ class Ordered:
     missing: Mapping[int, Derived] = field(default_factory=dict)  # known to have no value
     derived: Mapping[int, Derived] = field(default_factory=dict)  # proofs of exposed values
     reason: str = NOT_FOUND  # why some are undecided
+    elsewhere: Mapping[tuple[int, str], tuple[Fraction, str]] = field(default_factory=dict)
+    """Values of other numbers that only extremes and medians are about, by record and column."""
     complete: bool = True  # whether everything published about the number was read
 
 
@@ -576,6 +578,13 @@ class _Share:
         people = self._nodes.case.equations.people
         totals, open_ = audit_totals(self._name, log, verdicts, people, clock.left)
         exposed, others = self._exposed_values(log, verdicts)
+        elsewhere = {
+            (node.place, node.unknown.column): (Fraction(verdict.value), str(verdict.proof))
+            for place, node in log.extras.items()
+            if node.column is None
+            and isinstance(verdict := verdicts.records[place], ExposedValue)
+            and not log.is_known_beforehand(place)
+        }
         undecided = self._undecided_secrets(log, verdicts, doubted) | {
             (p, self._name) for p in open_
         }
@@ -591,6 +600,7 @@ class _Share:
             others,
             frozenset(np.flatnonzero(self._mine).tolist()),
             frozenset(each.query for each in inside if each.query is not None),
+            elsewhere=elsewhere,
         )
 
     def _exposed_values(self, log: OrderLog, verdicts: Verdicts) -> tuple[Values, Values]:
