@@ -158,9 +158,9 @@ class TotalsProgram:
     ) -> Iterator[tuple[NDArray[Any], int]]:
         """Totals where the costs are least, over the scale times a number: rounded, then exact."""
         low, high, no_low, no_high = self._patterns.totals(pattern)
-        reach = self._reach * self._classes.size
-        low = np.where(no_low, -reach, low - self._true)
-        high = np.where(no_high, reach, high - self._true)
+        reach = self._reach * self._classes.size.astype(object)  # may be beyond 64 bits
+        low = np.where(no_low, -reach, low.astype(object) - self._true)
+        high = np.where(no_high, reach, high.astype(object) - self._true)
         if bool((low > high).any()):
             return
         self._program.move_ends((low * self._unit).tolist(), (high * self._unit).tolist())
