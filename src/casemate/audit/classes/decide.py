@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from casemate.audit.case import Case
 from casemate.audit.classes.certificate import Proof
 from casemate.audit.classes.changes import Change, FactCheck, false_facts
-from casemate.audit.classes.counting import can_be_counted
 from casemate.audit.classes.facts import Facts, facts_of
 from casemate.audit.classes.partition import Classes
 from casemate.audit.classes.proofs import ProofSearch
@@ -134,10 +133,14 @@ def _decide(
             tables.in_small_groups()
             tables.one_by_one(TRIES_FOR_ONE_CLASS)
             search.by_multipliers(clock.within(MAX_MULTIPLIER_SECONDS))
-            if len(decisions.open) and can_be_counted(ranges):
-                from casemate.audit.classes.counting import CountSearch  # loads CP-SAT
+            if len(decisions.open):
+                from casemate.audit.classes.counting import (  # loads CP-SAT
+                    CountSearch,
+                    can_be_counted,
+                )
 
-                search.proofs += CountSearch(decisions, ranges, check, clock).run()
+                if can_be_counted(ranges):
+                    search.proofs += CountSearch(decisions, ranges, check, clock).run()
             search.by_whole_numbers(tables, clock.within(MAX_INTEGER_PROGRAM_SECONDS))
         proofs = search.proofs
     return ClassVerdicts(
